@@ -1,0 +1,54 @@
+import js from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+/** The house rules that a tool can hold; CONTRIBUTING.md has the ones that it cannot. */
+export default tseslint.config(
+  { ignores: ['dist/', 'drizzle/', 'openapi/', 'node_modules/', '.firelock/'] },
+  js.configs.recommended,
+  ...tseslint.configs.strictTypeChecked,
+  ...tseslint.configs.stylisticTypeChecked,
+  {
+    languageOptions: {
+      parserOptions: {
+        projectService: { allowDefaultProject: ['eslint.config.js', '.dependency-cruiser.cjs'] },
+        tsconfigRootDir: import.meta.dirname,
+      },
+    },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      '@typescript-eslint/consistent-type-definitions': ['error', 'interface'],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-non-null-assertion': 'error',
+      'no-console': 'error',
+      eqeqeq: 'error',
+      'max-depth': ['error', 3],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'ExportDefaultDeclaration',
+          message: 'Export by name: a thing has one name everywhere.',
+        },
+        { selector: 'TSEnumDeclaration', message: 'Use a union of string literals.' },
+      ],
+    },
+  },
+  {
+    files: ['src/**'],
+    ignores: ['src/runtime/clock.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: 'Time comes from runtime/clock.ts.' },
+        { object: 'performance', property: 'now', message: 'Time comes from runtime/clock.ts.' },
+      ],
+    },
+  },
+  {
+    files: ['test/**', 'bench/**', 'scripts/**', '*.config.{ts,js}'],
+    rules: { 'no-console': 'off', 'no-restricted-syntax': 'off' },
+  },
+  { files: ['**/*.cjs', 'eslint.config.js'], ...tseslint.configs.disableTypeChecked },
+  { files: ['**/*.cjs'], languageOptions: { globals: { module: 'writable' } } },
+);
