@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startThrowAwayCluster } from '../test/support/global-setup.ts';
+import { startCluster } from '../test/support/cluster.ts';
 import { buildImage, type Daemon, type Image } from './support/image.ts';
 
 interface Fire {
@@ -73,7 +73,7 @@ async function runChecks(): Promise<{ passed: number; failed: number }> {
 async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage> {
   const image = buildImage();
   cleanup.push(() => image.remove());
-  const cluster = await startThrowAwayCluster();
+  const cluster = await startCluster();
   cleanup.push(() => cluster.stop());
   const fires: Fire[] = [];
   const receiver = await startReceiver(fires);
@@ -81,7 +81,7 @@ async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage>
   const target = `http://127.0.0.1:${receiver.port}/smoke`;
   const stage: Stage = {
     image,
-    databaseUrl: cluster.url,
+    databaseUrl: await cluster.createDatabase(),
     port: await freePort(),
     target,
     fires,
