@@ -1,0 +1,38 @@
+/** Why a user's header cannot be sent, or null. `value` may hold templates. */
+export function headerFault(name: string, value: string): string | null {
+  if (!TOKEN.test(name)) return 'is not a header name';
+  if (isReservedHeader(name)) return 'is a header that users cannot set';
+  if (UNSENDABLE.test(value)) return 'has a value with characters that no header can carry';
+  if (value !== value.trim()) return 'has a value that begins or ends with white space';
+  return null;
+}
+
+/** Headers that firelock sets itself, and those that belong to the connection and the framing. */
+export function isReservedHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return RESERVED.has(lower) || RESERVED_PREFIXES.some((prefix) => lower.startsWith(prefix));
+}
+
+/** RFC 9110 §5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** Anything but tab, visible ASCII, space and the upper half of Latin-1. */
+const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
+
+const RESERVED_PREFIXES = ['webhook-', 'ce-', 'proxy-'];
+
+const RESERVED = new Set([
+  'idempotency-key',
+  'traceparent',
+  'user-agent',
+  'host',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'content-length',
+  'expect',
+  'http2-settings',
+]);
