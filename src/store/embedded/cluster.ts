@@ -54,7 +54,9 @@ export function serverEnvironment(): NodeJS.ProcessEnv {
 
 async function removeDrafts(home: Home): Promise<void> {
   for (const name of await readdir(home.directory)) {
-    if (name.startsWith(DRAFT)) await rm(join(home.directory, name), { recursive: true, force: true });
+    if (!name.startsWith(DRAFT)) continue;
+    // An initdb whose parent was killed may still write there; without its files it soon ends.
+    await rm(join(home.directory, name), { recursive: true, force: true, maxRetries: 10 });
   }
 }
 
