@@ -1,0 +1,66 @@
+import { Socket } from 'node:net';
+import { buildConnector } from 'undici';
+
+/** A TCP socket that can be made to die by a reset (RST) instead of a close. */
+export class ResettableSocket extends Socket {
+  /**
+   * Set while a request is under way: a plain close would let the kernel deliver what it still holds, minutes later,
+   * of a request that was given up long ago.
+   */
+  resetOnDestroy = false;
+  #cause: Error | undefined;
+
+  override destroy(error?: Error): this {
+    if (!this.resetOnDestroy) return super.destroy(error ?? this.#cause);
+    this.resetOnDestroy = false;
+    this.#cause = error;
+    // Comes back here, without the error, to destroy.
+    return this.resetAndDestroy();
+  }
+}
+
+export type Dial = (options: buildConnector.Options, callback: buildConnector.Callback) => ResettableSocket;
+
+/**
+ * Opens connections for undici over TCP sockets that stay in our hands, also below TLS. There is no time limit here:
+ * the attempt has one, and destroys the socket. Errors carry a message that says how far the connection came.
+ */
+export function createDial(): Dial {
+  // One for all connections: it keeps the TLS sessions to be resumed.
+  const secure = buildConnector({ timeout: 0, allowH2: false });
+
+  return (options, callback) => {
+    const socket = new ResettableSocket();
+    let connected = false;
+    // Once connected, undici hears of errors by itself; the listener stays, for an error without one ends the process.
+    socket.on('error', (error) => {
+      if (!connected) callback(connectError(error), null);
+    });
+    socket.once('connect', () => {
+      connected = true;
+      if (options.protocol === 'https:') secure({ ...options, httpSocket: socket }, reportTls(callback));
+      else callback(null, socket);
+    });
+    socket.setNoDelay(true).setKeepAlive(true, 60_000);
+    socket.connect(Number(options.port) || (options.protocol === 'https:' ? 443 : 80), options.hostname);
+    return socket;
+  };
+}
+
+function reportTls(callback: buildConnector.Callback): buildConnector.Callback {
+  return (...[error, socket]) => {
+    if (error === null) callback(null, socket);
+    else callback(new Error(`TLS failed: ${error.message}`, { cause: error }), null);
+  };
+}
+
+function connectError(error: NodeJS.ErrnoException): Error {
+  // With several addresses the outer message is empty.
+  const reason = error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error.message;
+  const step = error.syscall === 'getaddrinfo' ? 'name not resolved' : 'connection failed';
+  return new Error(`${step}: ${reason}`, { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

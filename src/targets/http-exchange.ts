@@ -1,0 +1,164 @@
+import type { Dispatcher } from 'undici';
+import type { AttemptError, Outcome, Transient } from '../core/outcome.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { ANSWER_LIMIT_BYTES, type AnswerHeaders, outcomeOf } from './http-answer.ts';
+import type { Borrower, Connection, OriginPool } from './http-pool.ts';
+import type { HttpRequest } from './http-request.ts';
+
+export interface ExchangeOptions {
+  request: HttpRequest;
+  pool: OriginPool;
+  clock: Clock;
+  timeoutSeconds: number;
+  onEnd(exchange: Exchange, outcome: Outcome): void;
+}
+
+/**
+ * One attempt on the wire: waits for a connection, sends, reads, and ends exactly once, by its deadline at the latest.
+ * Nothing was sent before `#written`, which undici's `onRequestStart` sets just before the first byte;
+ * after it, everything but a whole answer is an unknown outcome.
+ */
+export class Exchange implements Borrower, Dispatcher.DispatchHandler {
+  readonly #options: ExchangeOptions;
+  readonly #deadline: NodeJS.Timeout;
+  #connection: Connection | null = null;
+  #written = false;
+  #ended = false;
+  #statusCode = 0;
+  #headers: AnswerHeaders = {};
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, LONGEST_TIMER_MS), this);
+  }
+
+  begin(): void {
+    this.#options.pool.lend(this);
+  }
+
+  start(connection: Connection): void {
+    this.#connection = connection;
+    connection.send(this.#options.request, this);
+  }
+
+  expire(): void {
+    const limit = `within ${this.#options.timeoutSeconds} s`;
+    const message = this.#written ? `no whole answer ${limit}` : `no connection ${limit}`;
+    this.#abandon({ kind: 'timeout', message }, false);
+  }
+
+  /** The daemon is stopping. */
+  stop(): void {
+    const message = this.#written ? 'stopped before the answer came' : 'stopped before anything was sent';
+    this.#abandon({ kind: 'network', message }, true);
+  }
+
+  onRequestStart(): void {
+    this.#written = true;
+    this.#connection?.requestBegins();
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    statusCode: number,
+    headers: AnswerHeaders,
+  ): void {
+    // Interim answers (103) come before the one that counts; their headers go with them.
+    this.#statusCode = statusCode;
+    this.#headers = headers;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#ended) return;
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size <= ANSWER_LIMIT_BYTES) return;
+    this.#endWithAnswer();
+    this.#dropConnection('the answer is longer than is read');
+  }
+
+  onResponseEnd(): void {
+    if (this.#ended) return;
+    this.#endWithAnswer();
+    const connection = this.#connection;
+    this.#connection = null;
+    connection?.giveBack();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#ended) return;
+    const connection = this.#connection;
+    this.#connection = null;
+    if (!this.#written && connection?.proven === true) {
+      // It had grown stale, and nothing was sent: another one is asked for first, so that the pool lives on.
+      this.begin();
+      connection.destroy(error);
+      return;
+    }
+    connection?.destroy(error);
+    if (this.#written) {
+      const cut =
+        this.#statusCode >= 200 ? 'the answer was cut short' : 'the request was written, no answer came';
+      this.#end(unknown({ kind: 'network', message: `${cut}: ${describe(error)}` }, false));
+    } else {
+      this.#end(notSent({ kind: 'network', message: describe(error) }));
+    }
+  }
+
+  #abandon(error: AttemptError, senderStopped: boolean): void {
+    if (this.#ended) return;
+    this.#end(this.#written ? unknown(error, senderStopped) : notSent(error));
+    if (this.#connection === null) this.#options.pool.withdraw(this);
+    else this.#dropConnection(error.message);
+  }
+
+  #dropConnection(reason: string): void {
+    const connection = this.#connection;
+    this.#connection = null;
+    connection?.destroy(new Error(reason));
+  }
+
+  #endWithAnswer(): void {
+    const [first, ...rest] = this.#chunks;
+    const read = first !== undefined && rest.length === 0 ? first : Buffer.concat(this.#chunks);
+    const body = read.length > ANSWER_LIMIT_BYTES ? read.subarray(0, ANSWER_LIMIT_BYTES) : read;
+    this.#end(
+      outcomeOf({ statusCode: this.#statusCode, headers: this.#headers, body }, this.#options.clock.now()),
+    );
+  }
+
+  #end(outcome: Outcome): void {
+    this.#ended = true;
+    clearTimeout(this.#deadline);
+    this.#options.onEnd(this, outcome);
+  }
+}
+
+/** A longer one would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Provably not sent. */
+export function notSent(error: AttemptError): Transient {
+  return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null };
+}
+
+function unknown(error: AttemptError, senderStopped: boolean): Outcome {
+  return { kind: 'unknown', error, senderStopped };
+}
+
+/** By way of setImmediate, so that an answer which arrived while the loop was busy is read first. */
+function onDeadline(exchange: Exchange): void {
+  setImmediate(expire, exchange);
+}
+
+function expire(exchange: Exchange): void {
+  exchange.expire();
+}
+
+function describe(error: NodeJS.ErrnoException): string {
+  return error.code === undefined || error.message.includes(error.code)
+    ? error.message
+    : `${error.message} (${error.code})`;
+}

@@ -1,0 +1,138 @@
+import { Client, type Dispatcher } from 'undici';
+import type { Dial, ResettableSocket } from './http-connect.ts';
+import type { HttpRequest } from './http-request.ts';
+
+/** Whoever waits for a connection. */
+export interface Borrower {
+  start(connection: Connection): void;
+}
+
+export interface PoolOptions {
+  dial: Dial;
+  /** At most that many connections are open or being opened; further borrowers wait in line. */
+  connections: number;
+  onEmpty(): void;
+}
+
+/**
+ * The kept connections of one origin. Not undici's own pool: here an attempt knows its connection, so that giving it
+ * up also ends a connection that is still being opened, and resets exactly the socket that carries its request.
+ */
+export class OriginPool {
+  readonly #origin: string;
+  readonly #options: PoolOptions;
+  readonly #idle: Connection[] = [];
+  readonly #waiting = new Set<Borrower>();
+  #open = 0;
+
+  constructor(origin: string, options: PoolOptions) {
+    this.#origin = origin;
+    this.#options = options;
+  }
+
+  lend(borrower: Borrower): void {
+    const connection = this.#idle.pop() ?? this.#openAnother();
+    if (connection === undefined) this.#waiting.add(borrower);
+    else borrower.start(connection);
+  }
+
+  /** The borrower no longer wants the connection it waits for. */
+  withdraw(borrower: Borrower): void {
+    this.#waiting.delete(borrower);
+  }
+
+  /** A connection whose answer was read whole goes to the next in line. */
+  takeBack(connection: Connection): void {
+    const next = this.#nextWaiting();
+    if (next === undefined) this.#idle.push(connection);
+    else next.start(connection);
+  }
+
+  /** A connection is gone. */
+  remove(): void {
+    this.#open--;
+    const next = this.#nextWaiting();
+    if (next !== undefined) this.lend(next);
+    else if (this.#open === 0) this.#options.onEmpty();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#idle.splice(0).map((connection) => connection.close()));
+  }
+
+  #openAnother(): Connection | undefined {
+    if (this.#open >= this.#options.connections) return undefined;
+    this.#open++;
+    return new Connection(this.#origin, this.#options.dial, this, (connection) => {
+      this.#dropIfIdle(connection);
+    });
+  }
+
+  /** One in use is left alone: its borrower hears of it, or undici opens it again for a request not yet written. */
+  #dropIfIdle(connection: Connection): void {
+    const index = this.#idle.indexOf(connection);
+    if (index === -1) return;
+    this.#idle.splice(index, 1);
+    connection.destroy(new Error('the kept connection was closed'));
+  }
+
+  #nextWaiting(): Borrower | undefined {
+    const next = this.#waiting.values().next().value;
+    if (next !== undefined) this.#waiting.delete(next);
+    return next;
+  }
+}
+
+/** One connection, one request at a time. */
+export class Connection {
+  readonly #client: Client;
+  readonly #pool: OriginPool;
+  #socket: ResettableSocket | null = null;
+  #proven = false;
+
+  constructor(origin: string, dial: Dial, pool: OriginPool, onDisconnect: (connection: Connection) => void) {
+    this.#pool = pool;
+    this.#client = new Client(origin, {
+      pipelining: 1,
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: (options, callback) => {
+        this.#socket = dial(options, callback);
+      },
+    });
+    this.#client.on('disconnect', () => onDisconnect(this));
+  }
+
+  /** True once an answer came over it: if it fails before the next request is written, it had merely grown stale. */
+  get proven(): boolean {
+    return this.#proven;
+  }
+
+  send(request: HttpRequest, handler: Dispatcher.DispatchHandler): void {
+    const { path, method, headers, body } = request;
+    this.#client.dispatch({ path, method, headers, body }, handler);
+  }
+
+  /** The first byte of a request is about to be written: from here on the connection only dies by reset. */
+  requestBegins(): void {
+    if (this.#socket !== null) this.#socket.resetOnDestroy = true;
+  }
+
+  /** The answer was read whole. */
+  giveBack(): void {
+    this.#proven = true;
+    if (this.#socket !== null) this.#socket.resetOnDestroy = false;
+    this.#pool.takeBack(this);
+  }
+
+  destroy(error: Error): void {
+    this.#socket?.destroy(error);
+    void this.#client.destroy(error);
+    this.#pool.remove();
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+}

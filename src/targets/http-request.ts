@@ -1,0 +1,127 @@
+import { headerFault, isReservedHeader } from '../core/header-rules.ts';
+import { type Instant, isoInstant } from '../core/instant.ts';
+import type { HttpMethod, HttpTarget } from '../core/schedule.ts';
+import { hasTemplate, renderTemplate } from '../core/template.ts';
+import type { Attempt } from './target.ts';
+
+export interface HttpRequest {
+  origin: string;
+  /** Path and query, as they go on the wire. */
+  path: string;
+  method: HttpMethod;
+  /** Names and values in turn. */
+  headers: string[];
+  body: string | null;
+}
+
+/** What can be worked out once per target. */
+export interface PreparedTarget {
+  /** Null where the URL has to be rendered first. */
+  address: Address | null;
+  url: string;
+  method: HttpMethod;
+  headers: (readonly [name: string, value: string])[];
+  carriesBody: boolean;
+}
+
+interface Address {
+  origin: string;
+  path: string;
+}
+
+/** @throws TypeError where the URL or a header is none that HTTP can send. */
+export function prepareTarget(target: HttpTarget): PreparedTarget {
+  const carriesBody = target.method !== 'GET' && target.method !== 'HEAD';
+  const headers = Object.entries(target.headers)
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => !isReservedHeader(name));
+  for (const [name, value] of headers) {
+    const fault = headerFault(name, value);
+    if (fault !== null) throw new TypeError(`${JSON.stringify(name)} ${fault}`);
+  }
+  if (carriesBody && !headers.some(([name]) => name === 'content-type')) {
+    headers.push(['content-type', 'application/json']);
+  }
+  const address = hasTemplate(target.url) ? null : parseAddress(target.url);
+  return { address, url: target.url, method: target.method, headers, carriesBody };
+}
+
+/** @throws TypeError or URIError where the rendered URL is none. */
+export function buildRequest(
+  prepared: PreparedTarget,
+  attempt: Attempt,
+  sender: { now: Instant; userAgent: string },
+): HttpRequest {
+  const address = prepared.address ?? parseAddress(renderTemplate(prepared.url, attempt, encodeURIComponent));
+  return {
+    origin: address.origin,
+    path: address.path,
+    method: prepared.method,
+    headers: buildHeaders(prepared, attempt, sender),
+    body: prepared.carriesBody ? buildBody(attempt) : null,
+  };
+}
+
+/** @throws TypeError */
+export function parseAddress(text: string): Address {
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new TypeError('not an http or https URL');
+  return { origin: url.origin, path: url.pathname + url.search };
+}
+
+function buildHeaders(
+  prepared: PreparedTarget,
+  attempt: Attempt,
+  { now, userAgent }: { now: Instant; userAgent: string },
+): string[] {
+  const { runId, scheduleId } = attempt;
+  const headers = [
+    'user-agent',
+    userAgent,
+    'webhook-id',
+    runId,
+    'webhook-timestamp',
+    String(Math.floor(now / 1000)),
+    'idempotency-key',
+    runId,
+    'ce-specversion',
+    '1.0',
+    'ce-id',
+    runId,
+    'ce-source',
+    scheduleId === null ? '/runs' : `/schedules/${scheduleId}`,
+    'ce-type',
+    'firelock.run',
+    'ce-time',
+    isoInstant(attempt.scheduledFor),
+    'traceparent',
+    traceparent(runId),
+  ];
+  for (const [name, value] of prepared.headers) headers.push(name, renderTemplate(value, attempt));
+  return headers;
+}
+
+/** W3C Trace Context: all attempts of a run are one trace, each its own span. */
+function traceparent(runId: string): string {
+  return `00-${runId.replaceAll('-', '')}-${randomHex32()}${randomHex32()}-01`;
+}
+
+/** Never zero, as a span id must not be. Nothing secret hangs on it. */
+function randomHex32(): string {
+  return (1 + Math.floor(Math.random() * 0xffff_ffff)).toString(16).padStart(8, '0');
+}
+
+/** The payload goes in as the text it is: parsing it would cost its numbers their digits. */
+function buildBody(attempt: Attempt): string {
+  const { recovery } = attempt;
+  const recovered =
+    recovery === null
+      ? 'null'
+      : `{"recoveries":${recovery.recoveries},"recoveredAt":"${isoInstant(recovery.recoveredAt)}"}`;
+  return (
+    `{"runId":${JSON.stringify(attempt.runId)},"runName":${JSON.stringify(attempt.runName)}` +
+    `,"scheduleId":${JSON.stringify(attempt.scheduleId)},"scheduledFor":"${isoInstant(attempt.scheduledFor)}"` +
+    `,"trigger":"${attempt.trigger}","attempt":${attempt.attempt},"recovery":${recovered}` +
+    `,"payload":${attempt.payload ?? 'null'}}`
+  );
+}

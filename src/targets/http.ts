@@ -1,0 +1,130 @@
+import type { Outcome } from '../core/outcome.ts';
+import type { HttpTarget } from '../core/schedule.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { createDial } from './http-connect.ts';
+import { Exchange, notSent } from './http-exchange.ts';
+import { OriginPool } from './http-pool.ts';
+import {
+  type HttpRequest,
+  type PreparedTarget,
+  buildRequest,
+  parseAddress,
+  prepareTarget,
+} from './http-request.ts';
+import type { Attempt, TargetKind } from './target.ts';
+
+export interface HttpTargetDeps {
+  clock: Clock;
+  /** Named in the user agent. */
+  version: string;
+  connectionsPerOrigin: number;
+}
+
+/** Hands runs off as HTTP/1.1 requests over kept connections, each with one deadline from name resolution to the answer's last byte. */
+export function createHttpTarget(deps: HttpTargetDeps): TargetKind {
+  return new HttpTargetKind(deps);
+}
+
+class HttpTargetKind implements TargetKind {
+  readonly type = 'http';
+  readonly #deps: HttpTargetDeps;
+  readonly #userAgent: string;
+  readonly #dial = createDial();
+  readonly #pools = new Map<string, OriginPool>();
+  readonly #prepared = new WeakMap<HttpTarget, PreparedTarget>();
+  /** One listener per signal rather than per attempt: thousands of attempts share the signal of the daemon's stop. */
+  readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
+  #underWay = 0;
+  #closing = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(deps: HttpTargetDeps) {
+    this.#deps = deps;
+    this.#userAgent = `firelock/${deps.version}`;
+  }
+
+  /** The URL's origin. A URL that is none, which only a foreign hand can store, is a lane of its own. */
+  laneOf(target: HttpTarget): string {
+    try {
+      return (this.#prepare(target).address ?? parseAddress(target.url)).origin;
+    } catch {
+      return target.url;
+    }
+  }
+
+  deliver(target: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
+    if (this.#closing || signal.aborted) {
+      return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }));
+    }
+    let request: HttpRequest;
+    try {
+      const sender = { now: this.#deps.clock.now(), userAgent: this.#userAgent };
+      request = buildRequest(this.#prepare(target), attempt, sender);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return Promise.resolve(notSent({ kind: 'network', message: `the request cannot be built: ${reason}` }));
+    }
+    return this.#exchange(request, attempt.timeoutSeconds, this.#followers(signal));
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    if (this.#underWay > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
+  }
+
+  #exchange(request: HttpRequest, timeoutSeconds: number, followers: Set<Exchange>): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const exchange = new Exchange({
+        request,
+        pool: this.#poolOf(request.origin),
+        clock: this.#deps.clock,
+        timeoutSeconds,
+        onEnd: (ended, outcome) => {
+          followers.delete(ended);
+          resolve(outcome);
+          if (--this.#underWay === 0) this.#onIdle?.();
+        },
+      });
+      this.#underWay++;
+      followers.add(exchange);
+      exchange.begin();
+    });
+  }
+
+  #poolOf(origin: string): OriginPool {
+    let pool = this.#pools.get(origin);
+    if (pool === undefined) {
+      pool = new OriginPool(origin, {
+        dial: this.#dial,
+        connections: this.#deps.connectionsPerOrigin,
+        onEmpty: () => this.#pools.delete(origin),
+      });
+      this.#pools.set(origin, pool);
+    }
+    return pool;
+  }
+
+  #prepare(target: HttpTarget): PreparedTarget {
+    let prepared = this.#prepared.get(target);
+    if (prepared === undefined) {
+      prepared = prepareTarget(target);
+      this.#prepared.set(target, prepared);
+    }
+    return prepared;
+  }
+
+  #followers(signal: AbortSignal): Set<Exchange> {
+    const known = this.#bySignal.get(signal);
+    if (known !== undefined) return known;
+    const followers = new Set<Exchange>();
+    this.#bySignal.set(signal, followers);
+    const stopAll = () => followers.forEach((exchange) => exchange.stop());
+    signal.addEventListener('abort', stopAll, { once: true });
+    return followers;
+  }
+}

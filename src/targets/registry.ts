@@ -1,0 +1,24 @@
+import type { Target } from '../core/schedule.ts';
+import type { TargetKind } from './target.ts';
+
+export interface TargetRegistry {
+  /** The types that this version can hand off; a run of any other is not claimed. */
+  readonly types: readonly string[];
+  kindOf(target: Target): TargetKind | undefined;
+  /** `type`, a space, and what the kind shares its cap by: `http https://api.example.com`. */
+  laneOf(target: Target): string;
+  /** Closes every kind: waits for what is under way. */
+  close(): Promise<void>;
+}
+
+export function createTargetRegistry(kinds: readonly TargetKind[]): TargetRegistry {
+  const byType = new Map<string, TargetKind>(kinds.map((kind) => [kind.type, kind]));
+  return {
+    types: [...byType.keys()],
+    kindOf: (target) => byType.get(target.type),
+    laneOf: (target) => `${target.type} ${byType.get(target.type)?.laneOf(target) ?? ''}`,
+    close: async () => {
+      await Promise.all(kinds.map((kind) => kind.close()));
+    },
+  };
+}

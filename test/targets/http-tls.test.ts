@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { type Server, createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import tls, { type TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { attemptOf, httpTarget, never, receiveTcp, targetAt } from './receivers.ts';
+
+/** Self-signed for 127.0.0.1 and localhost, made for these tests and used nowhere else. */
+const fixtures = new URL('fixtures/', import.meta.url);
+const cert = readFileSync(new URL('self-signed.cert.pem', fixtures), 'utf8');
+const key = readFileSync(new URL('self-signed.key.pem', fixtures), 'utf8');
+
+let server: Server;
+let url: string;
+const sockets: TLSSocket[] = [];
+const deaths: string[] = [];
+let requests = 0;
+
+beforeAll(async () => {
+  server = createServer({ cert, key }, (request, response) => {
+    requests++;
+    request.resume();
+    if (request.url !== '/silent') response.end('{"executionId":"e-1"}');
+  });
+  server.on('secureConnection', (socket: TLSSocket) => {
+    sockets.push(socket);
+    socket.on('error', (error: NodeJS.ErrnoException) => deaths.push(error.code ?? error.message));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+test('a certificate that nobody vouches for is a connection that failed', async () => {
+  const outcome = await httpTarget().deliver(targetAt(url), attemptOf(), never);
+  expect(outcome).toMatchObject({ kind: 'transient', error: { kind: 'network' } });
+  expect(outcome).toHaveProperty(
+    'error.message',
+    expect.stringMatching(/^TLS failed: self-signed certificate/),
+  );
+  expect(requests).toBe(0);
+});
+
+test('a server that speaks no TLS is a connection that failed', async () => {
+  const plain = await receiveTcp((socket) =>
+    socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')),
+  );
+  const outcome = await httpTarget().deliver(targetAt(plain.replace('http:', 'https:')), attemptOf(), never);
+  expect(outcome).toMatchObject({ kind: 'transient', error: { kind: 'network' } });
+  expect(outcome).toHaveProperty('error.message', expect.stringMatching(/^TLS failed: /));
+});
+
+test('a handshake that stalls until the deadline sent nothing', async () => {
+  const stalled = await receiveTcp(() => undefined);
+  const target = targetAt(stalled.replace('http:', 'https:'));
+  const outcome = await httpTarget().deliver(target, attemptOf({ timeoutSeconds: 0.3 }), never);
+  expect(outcome).toMatchObject({ kind: 'transient', error: { kind: 'timeout' } });
+});
+
+test('over TLS a run is handed off on a kept connection, and given up by a reset', async () => {
+  tls.setDefaultCACertificates([cert]);
+  const kind = httpTarget(1);
+  const before = sockets.length;
+  for (let i = 0; i < 2; i++) {
+    const outcome = await kind.deliver(targetAt(url), attemptOf(), never);
+    expect(outcome).toMatchObject({ kind: 'accepted', executionId: 'e-1' });
+  }
+  expect(sockets).toHaveLength(before + 1);
+  const closed = new Promise((resolve) => sockets[before]?.once('close', resolve));
+  const outcome = await kind.deliver(targetAt(`${url}/silent`), attemptOf({ timeoutSeconds: 0.3 }), never);
+  expect(outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
+  await closed;
+  expect(deaths).toContain('ECONNRESET');
+});
