@@ -35,6 +35,7 @@ export function outcomeOf(answer: Answer, now: Instant): Outcome {
         statusCode,
         body,
         retryAfterSeconds: retryAfter === undefined ? null : parseRetryAfter(retryAfter, now),
+        senderStopped: false,
       };
     }
   }

@@ -109,7 +109,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   #abandon(error: AttemptError, senderStopped: boolean): void {
     if (this.#ended) return;
-    this.#end(this.#written ? unknown(error, senderStopped) : notSent(error));
+    this.#end(this.#written ? unknown(error, senderStopped) : notSent(error, senderStopped));
     if (this.#connection === null) this.#options.pool.withdraw(this);
     else this.#dropConnection(error.message);
   }
@@ -140,8 +140,8 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Provably not sent. */
-export function notSent(error: AttemptError): Transient {
-  return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null };
+export function notSent(error: AttemptError, senderStopped = false): Transient {
+  return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
 }
 
 function unknown(error: AttemptError, senderStopped: boolean): Outcome {

@@ -54,7 +54,7 @@ class HttpTargetKind implements TargetKind {
 
   deliver(target: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
     if (this.#closing || signal.aborted) {
-      return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }));
+      return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }, true));
     }
     let request: HttpRequest;
     try {

@@ -1,0 +1,100 @@
+import { isIP } from 'node:net';
+import type { z } from 'zod';
+import { NOT_SUPPORTED_YET, VARIABLES, WITHOUT_EFFECT_YET } from './variables.ts';
+
+type Name = keyof typeof VARIABLES;
+type Values = { [N in Name]: z.output<(typeof VARIABLES)[N]['schema']> };
+
+export interface Config {
+  databaseUrl: string | undefined;
+  migrationDatabaseUrl: string | undefined;
+  dataDir: string;
+  host: string;
+  port: number;
+  logLevel: string;
+  tickIntervalMs: number;
+  lockTtlSeconds: number;
+  heartbeatIntervalSeconds: number;
+  instanceTtlSeconds: number;
+  dispatchConcurrency: number;
+  dispatchPerHost: number;
+  databasePool: number;
+  shutdownSeconds: number;
+  /** What is set and does nothing in this version. */
+  withoutEffect: string[];
+}
+
+/** The whole configuration, or every fault of it, each with a hint. */
+export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { faults: string[] } {
+  // An empty variable is an absent one: that is how compose files and shells leave them out.
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const faults = foreignVariables(given);
+  const values: Record<string, unknown> = {};
+  for (const [name, { schema, hint }] of Object.entries({ ...VARIABLES, ...WITHOUT_EFFECT_YET })) {
+    const parsed = schema.safeParse(given[name]);
+    if (parsed.success) values[name] = parsed.data;
+    else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}`);
+  }
+  if (faults.length > 0) return { faults };
+  const withoutEffect = Object.keys(WITHOUT_EFFECT_YET).filter((name) => name in given);
+  const config = { ...named(values as Values), withoutEffect };
+  const together = faultsTogether(config, (values as Values).FIRELOCK_ALLOW_ANONYMOUS);
+  return together.length > 0 ? { faults: together } : { config };
+}
+
+function named(values: Values): Omit<Config, 'withoutEffect'> {
+  return {
+    databaseUrl: values.DATABASE_URL,
+    migrationDatabaseUrl: values.FIRELOCK_MIGRATION_DATABASE_URL,
+    dataDir: values.FIRELOCK_DATA_DIR,
+    host: values.HOST,
+    port: values.PORT,
+    logLevel: values.LOG_LEVEL,
+    tickIntervalMs: values.FIRELOCK_TICK_INTERVAL_MS,
+    lockTtlSeconds: values.FIRELOCK_LOCK_TTL_SECONDS,
+    heartbeatIntervalSeconds: values.FIRELOCK_HEARTBEAT_INTERVAL_SECONDS,
+    instanceTtlSeconds: values.FIRELOCK_INSTANCE_TTL_SECONDS,
+    dispatchConcurrency: values.FIRELOCK_DISPATCH_CONCURRENCY,
+    dispatchPerHost: values.FIRELOCK_DISPATCH_PER_HOST,
+    databasePool: values.FIRELOCK_DATABASE_POOL,
+    shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
+  };
+}
+
+/** What each variable allows and the set of them does not. */
+function faultsTogether(config: Config, allowAnonymous: boolean): string[] {
+  const faults: string[] = [];
+  if (!allowAnonymous && !isLoopback(config.host)) {
+    faults.push(
+      `HOST is ${config.host}, and this version answers anybody who reaches it; ` +
+        'expected: a loopback address, or FIRELOCK_ALLOW_ANONYMOUS=1 where the network is guarded otherwise',
+    );
+  }
+  if (config.instanceTtlSeconds < config.heartbeatIntervalSeconds + 2) {
+    faults.push(
+      `FIRELOCK_INSTANCE_TTL_SECONDS is ${config.instanceTtlSeconds}; ` +
+        `expected: at least FIRELOCK_HEARTBEAT_INTERVAL_SECONDS (${config.heartbeatIntervalSeconds}) + 2`,
+    );
+  }
+  return faults;
+}
+
+function foreignVariables(given: Record<string, string | undefined>): string[] {
+  const known = [...Object.keys(VARIABLES), ...Object.keys(WITHOUT_EFFECT_YET)];
+  return Object.keys(given)
+    .filter((name) => name.startsWith('FIRELOCK_') && !known.includes(name))
+    .map((name) =>
+      NOT_SUPPORTED_YET.includes(name)
+        ? `${name} is not supported by this version; unset it`
+        : `${name} is not a variable of firelock; known: ${known.join(', ')}`,
+    );
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Passwords stay out of terminals and logs. */
+function shown(name: string, value: string | undefined): string {
+  return name.endsWith('DATABASE_URL') ? 'not a URL of PostgreSQL' : JSON.stringify(value ?? '');
+}

@@ -1,0 +1,39 @@
+import type { Instant } from './instant.ts';
+import type { AttemptError } from './outcome.ts';
+import type { Run } from './run.ts';
+
+export type AttemptOutcome = 'accepted' | 'acceptedLate' | 'rejected' | 'transient' | 'unknown' | 'blocked';
+
+/** One attempt as history tells it. */
+export interface AttemptEntry {
+  attempt: number;
+  instanceId: string;
+  startedAt: Instant;
+  finishedAt: Instant;
+  outcome: AttemptOutcome;
+  statusCode: number | null;
+  error: AttemptError | null;
+  recovery: boolean;
+}
+
+/**
+ * The whole log of a run: what was recorded, and the one entry that never is. A plain first-attempt success, by far the
+ * most frequent attempt, stands in its run and nowhere else.
+ */
+export function attemptLogOf(run: Run, recorded: readonly AttemptEntry[]): AttemptEntry[] {
+  const { handedOffAt, handoffStartedAt, claimedBy } = run;
+  if (recorded.length > 0 || run.attempts !== 1) return [...recorded];
+  if (handedOffAt === null || handoffStartedAt === null || claimedBy === null) return [];
+  return [
+    {
+      attempt: 1,
+      instanceId: claimedBy,
+      startedAt: handoffStartedAt,
+      finishedAt: handedOffAt,
+      outcome: 'accepted',
+      statusCode: run.result?.statusCode ?? null,
+      error: null,
+      recovery: false,
+    },
+  ];
+}

@@ -1,0 +1,51 @@
+/** What became of one attempt: a value, never a throw. Each kind leads to one settlement (settlement.ts). */
+export type Outcome = Accepted | Rejected | Transient | Unknown;
+
+/** The target acknowledged: handed off. */
+export interface Accepted {
+  kind: 'accepted';
+  statusCode: number;
+  body: string;
+  /** What the target named its execution, if it did. */
+  executionId: string | null;
+}
+
+/** A permanent answer: another attempt would get the same. */
+export interface Rejected {
+  kind: 'rejected';
+  statusCode: number;
+  body: string;
+}
+
+/** Not taken, this time: provably not sent, or an answer that says "later". */
+export interface Transient {
+  kind: 'transient';
+  error: AttemptError;
+  statusCode: number | null;
+  body: string | null;
+  /** The target's own wish (`Retry-After`). */
+  retryAfterSeconds: number | null;
+  /** True where nothing was sent because the sender itself stopped: then it is not held against `maxAttempts`. */
+  senderStopped: boolean;
+}
+
+/** The request may have arrived and no whole answer came. Not a failure: nobody knows. */
+export interface Unknown {
+  kind: 'unknown';
+  error: AttemptError;
+  /** As above. */
+  senderStopped: boolean;
+}
+
+export interface AttemptError {
+  kind: 'http' | 'timeout' | 'network' | 'blocked' | 'expired' | 'dependency' | 'reported';
+  message: string;
+  statusCode?: number;
+}
+
+/** Where a 2xx, 4xx or 5xx leads: 408, 425, 429 and 5xx say "later"; other 3xx and 4xx are final. */
+export function classifyStatus(statusCode: number): 'accepted' | 'rejected' | 'transient' {
+  if (statusCode >= 200 && statusCode < 300) return 'accepted';
+  if (statusCode >= 500 || statusCode === 408 || statusCode === 425 || statusCode === 429) return 'transient';
+  return 'rejected';
+}

@@ -1,0 +1,95 @@
+import { hash, randomBytes } from 'node:crypto';
+import { type Instant, isoInstant } from './instant.ts';
+import type { AttemptError } from './outcome.ts';
+import type { Priority } from './schedule.ts';
+
+export const RUN_STATUSES = [
+  'waiting',
+  'pending',
+  'running',
+  'succeeded',
+  'failed',
+  'unknown',
+  'abandoned',
+  'skipped',
+  'cancelled',
+] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** Fire times of the schedule itself: one run per (schedule, scheduledFor), with a computed id. */
+export const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
+export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api'] as const;
+export type RunTrigger = (typeof RUN_TRIGGERS)[number];
+export type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
+
+/** The durable record of one fire, as it is told. */
+export interface Run {
+  id: string;
+  scheduleId: string;
+  scheduleVersion: number;
+  scheduledFor: Instant;
+  trigger: RunTrigger;
+  status: RunStatus;
+  reason: string | null;
+  /** Starts of an attempt; never lowered. */
+  attempts: number;
+  /** Answers that counted against `maxAttempts`. */
+  failures: number;
+  recoveries: number;
+  nextAttemptAt: Instant | null;
+  /** How many other, missed fire times it stands for, and the first of them. */
+  coalesced: number;
+  coalescedFrom: Instant | null;
+  claimedBy: string | null;
+  claimedAt: Instant | null;
+  handoffStartedAt: Instant | null;
+  handedOffAt: Instant | null;
+  finishedAt: Instant | null;
+  latenessMs: number | null;
+  executionId: string | null;
+  result: { statusCode: number; body: string } | null;
+  error: AttemptError | null;
+  key: string | null;
+  /** The client's own JSON text. */
+  payload: string | null;
+  priority: Priority;
+  createdAt: Instant;
+  updatedAt: Instant;
+}
+
+/**
+ * The id of a planned fire: UUIDv7 layout (RFC 9562 §5.7) whose 48 time bits are `scheduledFor` and whose other
+ * bits come from SHA-256(uid, scheduledFor). Planning the same fire again, even after a restored backup,
+ * gives the same id, so a receiver that remembers ids sees no second run.
+ */
+export function plannedRunId(scheduleUid: string, scheduledFor: Instant): string {
+  const input = Buffer.allocUnsafe(24);
+  input.write(scheduleUid.replaceAll('-', ''), 0, 16, 'hex');
+  input.writeBigInt64BE(BigInt(scheduledFor), 16);
+  return uuidV7(scheduledFor, hash('sha256', input, 'hex'));
+}
+
+/** The id of any other run: the same layout, the rest random. */
+export function randomRunId(scheduledFor: Instant): string {
+  return uuidV7(scheduledFor, randomBytes(10).toString('hex'));
+}
+
+/** The instant that an id carries: with it a run is found without searching history. */
+export function scheduledForOf(runId: string): Instant {
+  return parseInt(runId.slice(0, 8) + runId.slice(9, 13), 16);
+}
+
+/** `scheduleId@scheduledFor`: the launch name of a planned fire, known before it happens. */
+export function plannedRunName(scheduleId: string, scheduledFor: Instant): string {
+  return `${scheduleId}@${isoInstant(scheduledFor)}`;
+}
+
+export function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {
+  return (PLANNED_TRIGGERS as readonly string[]).includes(trigger);
+}
+
+function uuidV7(time: Instant, hex: string): string {
+  const timeHex = time.toString(16).padStart(12, '0');
+  const variant = ((parseInt(hex.charAt(3), 16) & 0x3) | 0x8).toString(16);
+  return `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
+}

@@ -1,0 +1,19 @@
+import type { RetryPolicy } from '../schedule.ts';
+
+/**
+ * Milliseconds until the next attempt after `failures` (≥ 1) of them: min · 2^(failures−1), capped, ±10 % so that what
+ * failed together does not come back together. A target's `Retry-After` can lengthen it up to the cap, never shorten it.
+ * `random` in [0, 1).
+ */
+export function backoffMs(
+  policy: RetryPolicy,
+  failures: number,
+  retryAfterSeconds: number | null,
+  random: number,
+): number {
+  const { minBackoffSeconds, maxBackoffSeconds } = policy;
+  const exponential = Math.min(maxBackoffSeconds, minBackoffSeconds * 2 ** (failures - 1));
+  const spread = exponential * (0.9 + 0.2 * random);
+  const asked = Math.min(maxBackoffSeconds, retryAfterSeconds ?? 0);
+  return Math.round(Math.max(spread, asked) * 1000);
+}

@@ -1,0 +1,186 @@
+/**
+ * Guarantees: a claimed run is sent once per claim, within the shares of its lane; a slow lane delays only itself.
+ * Transaction: claiming is one statement; sending has none.
+ * If the process dies here: its claims are found as those of an instance that is no more.
+ */
+import { setMaxListeners } from 'node:events';
+import type { Handoff } from '../core/schedule.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { createLoop } from '../runtime/loop.ts';
+import type { Service } from '../runtime/service.ts';
+import { createSlots } from '../runtime/slots.ts';
+import { type ClaimedRun, claimPendingRuns, returnClaimsIfMine } from '../store/claims.ts';
+import type { Database } from '../store/database.ts';
+import type { AttemptSettlement } from '../store/settlements.ts';
+import type { TargetRegistry } from '../targets/registry.ts';
+import type { HandoffDefinitions } from './handoff-definitions.ts';
+import { createLanes } from './lanes.ts';
+import type { Settler } from './settle.ts';
+
+export interface DispatchDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  targets: TargetRegistry;
+  definitions: HandoffDefinitions;
+  settler: Settler;
+  instanceId: string;
+  /** Attempts under way at once: in all, and per lane. */
+  concurrency: number;
+  concurrencyPerLane: number;
+  /** How often to look for work that nobody told of. */
+  pollIntervalMs: number;
+  attempt: (run: ClaimedRun, handoff: Handoff, signal: AbortSignal) => Promise<AttemptSettlement>;
+  /** The settlement of a run whose version is not there. */
+  withoutDefinition: (run: ClaimedRun) => AttemptSettlement;
+}
+
+export interface Dispatcher extends Service {
+  /** Takes a slot for a run that is about to be recorded as claimed; false: record it unclaimed. */
+  reserve(lane: string): boolean;
+  unreserve(lanes: readonly string[]): void;
+  /** Sends runs whose slots are reserved. */
+  accept(runs: readonly ClaimedRun[]): void;
+  /** There is a run to claim. */
+  wake(): void;
+  /** Attempts under way. */
+  inFlight(): number;
+  /** Claims held: under way, waiting for a slot, or not settled yet. */
+  claimed(): number;
+  /** Stops claiming and hands back what was not sent; what is under way goes on. */
+  stop(): Promise<void>;
+  /** Resolves when nothing is under way and all outcomes are written. */
+  drained(): Promise<void>;
+  /** Aborts what is under way. */
+  abort(): void;
+}
+
+/**
+ * Claims per slot: while one batch is on the wire the next is at hand, so that no slot waits for a round trip to the
+ * database. What is claimed ahead is handed back on a clean stop.
+ */
+const CLAIMED_AHEAD = 4;
+
+export function createDispatcher(deps: DispatchDeps): Dispatcher {
+  const { database, clock, events, definitions, settler } = deps;
+  const claims = createSlots(deps.concurrency * CLAIMED_AHEAD, deps.concurrencyPerLane * CLAIMED_AHEAD);
+  const lanes = createLanes(createSlots(deps.concurrency, deps.concurrencyPerLane), send);
+  const aborting = new AbortController();
+  setMaxListeners(0, aborting.signal);
+  const onIdle: (() => void)[] = [];
+  /** Claimed, but of a version whose definition is not at hand yet. */
+  let undefinedYet: ClaimedRun[] = [];
+  /** There may be more to claim than there was room for: every slot that comes free asks again. */
+  let backlog = false;
+  let accepting = true;
+
+  const loop = createLoop({
+    name: 'dispatch',
+    clock,
+    body: dispatch,
+    onFailure: (name, error, retryInMs) => events.emit({ type: 'loopFailed', loop: name, error, retryInMs }),
+  });
+
+  async function dispatch(): Promise<number> {
+    await define();
+    const freeByLane = claims.freeByLane();
+    if (claims.free() <= 0) return deps.pollIntervalMs;
+    const claimed = await database.run((db) =>
+      claimPendingRuns(db, {
+        instanceId: deps.instanceId,
+        limit: claims.free(),
+        freeByLane,
+        freePerLane: claims.perLane,
+        targetTypes: deps.targets.types,
+      }),
+    );
+    backlog = claimed.length > 0 || [...freeByLane.values()].some((free) => free <= 0);
+    if (claimed.length === 0) return deps.pollIntervalMs;
+    events.emit({ type: 'runsClaimed', count: claimed.length });
+    for (const run of claimed) claims.hold(run.lane);
+    accept(claimed);
+    return 0;
+  }
+
+  /** Fetches missing definitions, then queues the runs that waited for them. */
+  async function define(): Promise<void> {
+    if (undefinedYet.length === 0) return;
+    await definitions.load(undefinedYet);
+    const runs = undefinedYet;
+    undefinedYet = [];
+    for (const run of runs) {
+      const handoff = definitions.known(run);
+      if (handoff) lanes.add({ run, handoff });
+      else settle(run, deps.withoutDefinition(run));
+    }
+  }
+
+  function accept(runs: readonly ClaimedRun[]): void {
+    for (const run of runs) {
+      const handoff = accepting ? definitions.known(run) : undefined;
+      if (handoff) lanes.add({ run, handoff });
+      else undefinedYet.push(run);
+    }
+    if (undefinedYet.length > 0) loop.wake();
+  }
+
+  async function send({ run, handoff }: { run: ClaimedRun; handoff: Handoff }): Promise<void> {
+    settle(run, await deps.attempt(run, handoff, aborting.signal));
+  }
+
+  function settle(run: ClaimedRun, outcome: AttemptSettlement): void {
+    settler.add({
+      outcome,
+      scheduleId: run.scheduleId,
+      firstClaimedAt: run.latenessMs === null ? run.claimedAt : run.scheduledFor + run.latenessMs,
+      onSettled: () => release(run.lane),
+    });
+  }
+
+  function release(lane: string): void {
+    claims.release(lane);
+    if (backlog) loop.wake();
+    if (claims.taken() === 0) for (const resolve of onIdle.splice(0)) resolve();
+  }
+
+  async function handBack(): Promise<void> {
+    const unsent = [...lanes.clear().map(({ run }) => run), ...undefinedYet];
+    undefinedYet = [];
+    if (unsent.length === 0) return;
+    const claimed = unsent.map((run) => ({
+      runId: run.id,
+      scheduledFor: run.scheduledFor,
+      instanceId: deps.instanceId,
+      attempt: run.attempt,
+    }));
+    const count = await database.run((db) => returnClaimsIfMine(db, claimed));
+    for (const run of unsent) release(run.lane);
+    events.emit({ type: 'runsReturned', count });
+  }
+
+  return {
+    name: 'dispatch',
+    start: () => loop.start(),
+    stop: async () => {
+      accepting = false;
+      lanes.pause();
+      await loop.stop();
+      await handBack();
+    },
+    reserve: (lane) => accepting && claims.take(lane),
+    unreserve: (reserved) => {
+      for (const lane of reserved) release(lane);
+    },
+    accept,
+    wake: () => {
+      backlog = true;
+      loop.wake();
+    },
+    inFlight: () => lanes.inFlight(),
+    claimed: () => claims.taken(),
+    drained: () =>
+      claims.taken() === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve)),
+    abort: () => aborting.abort(),
+  };
+}

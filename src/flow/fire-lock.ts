@@ -1,0 +1,36 @@
+/**
+ * Guarantees: a due schedule is worked on by one instance at a time; for efficiency only, the unique index of runs is what forbids a second run.
+ * Transaction: one statement.
+ * If the process dies here: the locks are free once this instance is declared dead, or after their TTL.
+ */
+import type { DatabaseClock } from '../runtime/database-clock.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Database } from '../store/database.ts';
+import { type DueSchedules, lockDueSchedules } from '../store/fire-locks.ts';
+
+export interface FireLockDeps {
+  database: Database;
+  clock: Clock;
+  databaseClock: DatabaseClock;
+  events: EventBus;
+  instanceId: string;
+  lockTtlSeconds: number;
+}
+
+/** Enough for few round trips at midnight, few enough that one batch does not keep other work waiting. */
+export const FIRE_LOCK_BATCH = 500;
+
+export async function takeFireLocks(deps: FireLockDeps, walking: readonly string[]): Promise<DueSchedules> {
+  const { database, clock, databaseClock, events, instanceId, lockTtlSeconds } = deps;
+  const sentAt = clock.monotonic();
+  const due = await database.run((db) =>
+    lockDueSchedules(db, { instanceId, limit: FIRE_LOCK_BATCH, lockTtlSeconds, walking }),
+  );
+  databaseClock.sample(due.now, sentAt);
+  const counts = { acquired: due.locked.length, expired: due.takenOver, contended: due.contended } as const;
+  for (const outcome of ['acquired', 'expired', 'contended'] as const) {
+    if (counts[outcome] > 0) events.emit({ type: 'fireLocks', outcome, count: counts[outcome] });
+  }
+  return due;
+}

@@ -1,0 +1,73 @@
+import type { Handoff } from '../core/schedule.ts';
+import type { Slots } from '../runtime/slots.ts';
+import type { ClaimedRun } from '../store/claims.ts';
+
+/** A claimed run with all it takes to send it. */
+export interface Ready {
+  run: ClaimedRun;
+  handoff: Handoff;
+}
+
+/**
+ * What is claimed and waits for a slot of its lane. A slot that comes free goes to the next of the same lane, or, where
+ * the whole was full, to whichever lane has waited longest.
+ */
+export interface Lanes {
+  add(ready: Ready): void;
+  inFlight(): number;
+  /** Nothing more is started. */
+  pause(): void;
+  /** Takes out what was not started. */
+  clear(): Ready[];
+}
+
+export function createLanes(slots: Slots, send: (ready: Ready) => Promise<void>): Lanes {
+  const queues = new Map<string, Ready[]>();
+  let paused = false;
+
+  function startFrom(lane: string): boolean {
+    const queue = queues.get(lane);
+    const next = queue?.[0];
+    if (paused || !queue || !next || !slots.take(lane)) return false;
+    queue.shift();
+    // Behind the others: lanes take turns at what comes free of the whole.
+    queues.delete(lane);
+    if (queue.length > 0) queues.set(lane, queue);
+    void run(next, lane);
+    return true;
+  }
+
+  async function run(ready: Ready, lane: string): Promise<void> {
+    await send(ready);
+    const wasFull = slots.free() === 0;
+    slots.release(lane);
+    if (wasFull) startAny();
+    else startFrom(lane);
+  }
+
+  function startAny(): void {
+    for (const lane of [...queues.keys()]) {
+      if (slots.free() === 0) return;
+      startFrom(lane);
+    }
+  }
+
+  return {
+    add: (ready) => {
+      const { lane } = ready.run;
+      const queue = queues.get(lane);
+      if (queue) queue.push(ready);
+      else queues.set(lane, [ready]);
+      startFrom(lane);
+    },
+    inFlight: () => slots.taken(),
+    pause: () => {
+      paused = true;
+    },
+    clear: () => {
+      const unsent = [...queues.values()].flat();
+      queues.clear();
+      return unsent;
+    },
+  };
+}

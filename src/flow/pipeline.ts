@@ -1,0 +1,80 @@
+/**
+ * The fire protocol, as it runs in one instance:
+ *
+ *   tick ──► fire-lock ──► plan ──► record intent ──► dispatch ──► target ──► settle
+ *    1          2           3           4                5           6          7
+ *
+ * 1 wakes at the next due moment; 2 takes a batch of due schedules; 3 says what each of them fires; 4 makes that durable
+ * and moves the cursors on, in one commit; 5 claims and sends within the lanes' shares; 6 is the target's answer as a
+ * value; 7 writes it down. Each file says what it guarantees and what is true if the process dies in it.
+ */
+import { DEFAULT_RETRY } from '../core/schedule.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { DatabaseClock } from '../runtime/database-clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Loop } from '../runtime/loop.ts';
+import type { Database } from '../store/database.ts';
+import { releaseFireLocksIfMine } from '../store/fire-locks.ts';
+import type { TargetRegistry } from '../targets/registry.ts';
+import { type Dispatcher, createDispatcher } from './dispatch.ts';
+import { takeFireLocks } from './fire-lock.ts';
+import { attemptHandoff, settlementFor, undeliverable } from './handoff.ts';
+import { createHandoffDefinitions } from './handoff-definitions.ts';
+import { createPlanner } from './plan.ts';
+import { recordIntents } from './record-intent.ts';
+import { type Settler, createSettler } from './settle.ts';
+import { createTick } from './tick.ts';
+
+export interface PipelineDeps {
+  database: Database;
+  clock: Clock;
+  databaseClock: DatabaseClock;
+  events: EventBus;
+  targets: TargetRegistry;
+  instanceId: string;
+  tickIntervalMs: number;
+  lockTtlSeconds: number;
+  /** Attempts under way at once: in all, and per lane. */
+  concurrency: number;
+  concurrencyPerLane: number;
+}
+
+export interface Pipeline {
+  tick: Loop;
+  dispatcher: Dispatcher;
+  settler: Settler;
+  /** Gives up the fire-locks of rounds that did not finish. */
+  releaseFireLocks(): Promise<void>;
+}
+
+export function createPipeline(deps: PipelineDeps): Pipeline {
+  const { database, clock, databaseClock, instanceId } = deps;
+  const settler = createSettler(deps);
+  const dispatcher = createDispatcher({
+    ...deps,
+    settler,
+    definitions: createHandoffDefinitions(database),
+    pollIntervalMs: deps.tickIntervalMs,
+    attempt: (run, handoff, signal) => attemptHandoff(deps, run, handoff, signal),
+    withoutDefinition: (run) => {
+      const now = databaseClock.now();
+      const outcome = undeliverable(
+        `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there`,
+      );
+      const times = { startedAt: now, finishedAt: now, latenessMs: null };
+      return settlementFor(deps, run, { retry: DEFAULT_RETRY }, outcome, times);
+    },
+  });
+  const tick = createTick({
+    ...deps,
+    planner: createPlanner(clock),
+    takeFireLocks: (walking) => takeFireLocks(deps, walking),
+    recordIntents: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
+  });
+  return {
+    tick,
+    dispatcher,
+    settler,
+    releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, instanceId)),
+  };
+}

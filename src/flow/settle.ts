@@ -1,0 +1,133 @@
+/**
+ * Guarantees: every outcome is written, or kept in memory until it can be; what the claim no longer covers is refused, except a 2xx.
+ * Transaction: one statement for all that ended since the last one.
+ * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
+ */
+import type { Instant } from '../core/instant.ts';
+import type { Settlement } from '../core/settlement.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { createLoop } from '../runtime/loop.ts';
+import type { Service } from '../runtime/service.ts';
+import type { Database } from '../store/database.ts';
+import { isDataRefused } from '../store/errors.ts';
+import { type AttemptSettlement, settleRunsIfClaimed } from '../store/settlements.ts';
+
+export interface SettleDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+}
+
+/** An attempt that ended, and what is told of it once it is written. */
+export interface EndedAttempt {
+  outcome: AttemptSettlement;
+  scheduleId: string;
+  firstClaimedAt: Instant;
+  /** Called once, when the outcome is written or refused for good: its claim is no longer held. */
+  onSettled: () => void;
+}
+
+export interface Settler extends Service {
+  add(ended: EndedAttempt): void;
+  /** Resolves when nothing waits to be written. */
+  drained(): Promise<void>;
+}
+
+const LARGEST_BATCH = 500;
+const IDLE_MS = 60_000;
+
+export function createSettler(deps: SettleDeps): Settler {
+  const { database, clock, events } = deps;
+  /** In the order in which they ended. */
+  const waiting = new Set<EndedAttempt>();
+  /** The last statement's fate is unknown: it may have settled what is sent again now. */
+  let repeated = false;
+  const onDrained: (() => void)[] = [];
+
+  const loop = createLoop({
+    name: 'settle',
+    clock,
+    body: flush,
+    onFailure: (name, error, retryInMs) => events.emit({ type: 'loopFailed', loop: name, error, retryInMs }),
+  });
+
+  async function flush(): Promise<number> {
+    if (waiting.size > 0) await settle([...waiting.values().take(LARGEST_BATCH)].sort(byRun));
+    if (waiting.size > 0) return 0;
+    for (const resolve of onDrained.splice(0)) resolve();
+    return IDLE_MS;
+  }
+
+  async function settle(batch: readonly EndedAttempt[]): Promise<void> {
+    try {
+      await write(batch, (ended) => ended.outcome);
+    } catch (error) {
+      if (!isDataRefused(error)) throw error;
+      await settleApart(batch, error);
+    }
+  }
+
+  async function write(
+    batch: readonly EndedAttempt[],
+    asWritten: (ended: EndedAttempt) => AttemptSettlement,
+  ): Promise<void> {
+    try {
+      const ids = await database.run((db) => settleRunsIfClaimed(db, batch.map(asWritten), repeated));
+      repeated = false;
+      for (const ended of batch) tell(ended, ids.has(ended.outcome.runId));
+    } catch (error) {
+      repeated = true;
+      throw error;
+    }
+  }
+
+  /** A row that the database refuses must not hold up the others: halve until it stands alone, then drop its body. */
+  async function settleApart(batch: readonly EndedAttempt[], error: unknown): Promise<void> {
+    const [only, ...others] = batch;
+    if (!only) return;
+    if (others.length > 0) {
+      const half = Math.ceil(batch.length / 2);
+      await settle(batch.slice(0, half));
+      await settle(batch.slice(half));
+      return;
+    }
+    const message = error instanceof Error ? error.message : String(error);
+    events.emit({ type: 'settlementRefused', runId: only.outcome.runId, error: message });
+    await write(batch, ({ outcome }) => ({ ...outcome, settlement: withoutText(outcome.settlement) }));
+  }
+
+  function tell(ended: EndedAttempt, written: boolean): void {
+    const { runId, attempt, settlement, finishedAt } = ended.outcome;
+    waiting.delete(ended);
+    ended.onSettled();
+    if (!written) {
+      events.emit({ type: 'settlementFenced', runId, attempt });
+      return;
+    }
+    const { status, error, retryAt } = settlement;
+    const durationMs = status === 'pending' ? null : finishedAt - ended.firstClaimedAt;
+    const told = { status, error: error?.message ?? null, durationMs, retryAt };
+    events.emit({ type: 'runSettled', runId, scheduleId: ended.scheduleId, attempt, settlement: told });
+  }
+
+  return {
+    name: 'settle',
+    start: () => loop.start(),
+    stop: () => loop.stop(),
+    add: (ended) => {
+      waiting.add(ended);
+      loop.wake();
+    },
+    drained: () =>
+      waiting.size === 0 ? Promise.resolve() : new Promise((resolve) => onDrained.push(resolve)),
+  };
+}
+
+function withoutText(settlement: Settlement): Settlement {
+  return { ...settlement, body: null, executionId: null, error: null };
+}
+
+function byRun({ outcome: a }: EndedAttempt, { outcome: b }: EndedAttempt): number {
+  return a.scheduledFor - b.scheduledFor || (a.runId < b.runId ? -1 : 1);
+}

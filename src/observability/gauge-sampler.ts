@@ -1,0 +1,33 @@
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../runtime/loop.ts';
+import type { Database } from '../store/database.ts';
+import { sampleGauges } from '../store/gauges.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface GaugeSamplerDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  metrics: Metrics;
+  instanceTtlSeconds: number;
+  tickIntervalMs: number;
+}
+
+const SAMPLE_EVERY_MS = 10_000;
+
+/** Looks at the database now and then, so that a scrape never has to. */
+export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
+  const { database, clock, events, metrics, instanceTtlSeconds, tickIntervalMs } = deps;
+  const overdueSeconds = (3 * tickIntervalMs) / 1000;
+  return createLoop({
+    name: 'gauges',
+    clock,
+    body: async () => {
+      metrics.sampled(await database.run((db) => sampleGauges(db, instanceTtlSeconds, overdueSeconds)));
+      events.emit({ type: 'gaugesSampled' });
+      return SAMPLE_EVERY_MS;
+    },
+    onFailure: (loop, error, retryInMs) => events.emit({ type: 'loopFailed', loop, error, retryInMs }),
+  });
+}

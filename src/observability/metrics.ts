@@ -1,0 +1,219 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { FirelockEvent } from '../core/events.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Gauges } from '../store/gauges.ts';
+
+export interface Metrics {
+  contentType: string;
+  /** The Prometheus text format; asks nothing of the database. */
+  text(): Promise<string>;
+  /** What the database looked like at the last sample. */
+  sampled(gauges: Gauges): void;
+}
+
+export interface MetricsDeps {
+  events: EventBus;
+  version: string;
+  zoneData: string;
+  inFlight: () => number;
+  leaseValid: () => boolean;
+}
+
+/** Milliseconds to minutes: from a fire on time to one that waited for a restart. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
+
+/** Counters count events of this process since its start; gauges over the database are sampled. */
+export function createMetrics(deps: MetricsDeps): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  countEvents(registry, deps.events);
+  observeProcess(registry, deps);
+  return {
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    sampled: gaugesOfDatabase(registry),
+  };
+}
+
+type Handlers = { [T in FirelockEvent['type']]?: (event: Extract<FirelockEvent, { type: T }>) => void };
+
+function countEvents(registry: Registry, events: EventBus): void {
+  const handlers: Handlers = { ...runHandlers(registry), ...loopHandlers(registry) };
+  events.subscribe((event) => {
+    (handlers[event.type] as ((event: FirelockEvent) => void) | undefined)?.(event);
+  });
+}
+
+function runHandlers(registry: Registry): Handlers {
+  const registers = [registry];
+  const ended = {
+    succeeded: new Counter({
+      name: 'firelock_runs_succeeded_total',
+      help: 'Runs handed off and ended well.',
+      registers,
+    }),
+    failed: new Counter({
+      name: 'firelock_runs_failed_total',
+      help: 'Runs that failed for good.',
+      registers,
+    }),
+  };
+  const handoffs = new Counter({
+    name: 'firelock_handoffs_total',
+    help: 'Attempts by kind of target and outcome.',
+    labelNames: ['target', 'outcome'],
+    registers,
+  });
+  const handoffSeconds = new Histogram({
+    name: 'firelock_handoff_duration_seconds',
+    help: 'One attempt, from name resolution to the last byte of the answer.',
+    labelNames: ['target'],
+    buckets: SECONDS,
+    registers,
+  });
+  const runSeconds = new Histogram({
+    name: 'firelock_run_duration_seconds',
+    help: 'From the first claim of a run to its end.',
+    buckets: SECONDS,
+    registers,
+  });
+  const lateness = new Histogram({
+    name: 'firelock_fire_lateness_seconds',
+    help: 'From the moment a fire was due to the start of its first attempt.',
+    buckets: SECONDS,
+    registers,
+  });
+  const intents = new Counter({
+    name: 'firelock_intents_recorded_total',
+    help: 'Fires planned and recorded.',
+    registers,
+  });
+  const coalesced = new Counter({
+    name: 'firelock_fires_coalesced_total',
+    help: 'Missed fires that were folded into another run.',
+    registers,
+  });
+  const fenced = new Counter({
+    name: 'firelock_settlements_fenced_total',
+    help: 'Outcomes whose claim was gone when they were to be written.',
+    registers,
+  });
+  return {
+    runStarted: ({ latenessMs }) => lateness.observe(Math.max(0, latenessMs) / 1000),
+    attemptEnded: ({ target, outcome, durationMs }) => {
+      handoffs.inc({ target, outcome });
+      handoffSeconds.observe({ target }, durationMs / 1000);
+    },
+    runSettled: ({ settlement: { status, durationMs } }) => {
+      if (status === 'succeeded' || status === 'failed') ended[status].inc();
+      if (durationMs !== null) runSeconds.observe(Math.max(0, durationMs) / 1000);
+    },
+    intentsRecorded: (event) => {
+      intents.inc(event.fires);
+      coalesced.inc(event.coalesced);
+    },
+    settlementFenced: () => fenced.inc(),
+  };
+}
+
+function loopHandlers(registry: Registry): Handlers {
+  const registers = [registry];
+  const tickSeconds = new Histogram({
+    name: 'firelock_tick_duration_seconds',
+    help: 'One pass of the tick: locking, planning and recording a batch.',
+    buckets: SECONDS,
+    registers,
+  });
+  const fireLocks = new Counter({
+    name: 'firelock_fire_locks_total',
+    help: 'Fire-locks acquired, taken over from expired ones, seen at others (contended), lost before the commit (fenced).',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of ['acquired', 'contended', 'expired', 'fenced']) fireLocks.inc({ outcome }, 0);
+  const failures = new Counter({
+    name: 'firelock_loop_failures_total',
+    help: 'Passes of a loop that failed, such as for want of a database.',
+    labelNames: ['loop'],
+    registers,
+  });
+  const setAside = new Counter({
+    name: 'firelock_schedules_set_aside_total',
+    help: 'Times a schedule could not be planned.',
+    registers,
+  });
+  return {
+    tickFinished: ({ durationMs }) => tickSeconds.observe(durationMs / 1000),
+    fireLocks: ({ outcome, count }) => fireLocks.inc({ outcome }, count),
+    loopFailed: ({ loop }) => failures.inc({ loop }),
+    scheduleSetAside: () => setAside.inc(),
+  };
+}
+
+function observeProcess(registry: Registry, deps: MetricsDeps): void {
+  const registers = [registry];
+  const gauge = (name: string, help: string, value: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(value());
+      },
+    });
+  };
+  gauge('firelock_in_flight_handoffs', 'Attempts under way in this process.', deps.inFlight);
+  gauge('firelock_lease_valid', '1 while the last heartbeat is young enough to act on claims.', () =>
+    deps.leaseValid() ? 1 : 0,
+  );
+  new Gauge({
+    name: 'firelock_info',
+    help: 'The version of this process.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version: deps.version }, 1);
+  new Gauge({
+    name: 'firelock_zone_data_info',
+    help: 'The version of the time zone data of this process.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version: deps.zoneData }, 1);
+}
+
+function gaugesOfDatabase(registry: Registry): (gauges: Gauges) => void {
+  const registers = [registry];
+  const schedules = new Gauge({
+    name: 'firelock_schedules',
+    help: 'Schedules by status.',
+    labelNames: ['status'],
+    registers,
+  });
+  const openRuns = new Gauge({
+    name: 'firelock_runs_open',
+    help: 'Runs that have not ended, by status.',
+    labelNames: ['status'],
+    registers,
+  });
+  const oldestPending = new Gauge({
+    name: 'firelock_oldest_pending_seconds',
+    help: 'How long the oldest run that is due has waited for an instance to claim it.',
+    registers,
+  });
+  const overdue = new Gauge({
+    name: 'firelock_schedules_overdue',
+    help: 'Schedules due for longer than three tick intervals and not planned.',
+    registers,
+  });
+  const alive = new Gauge({
+    name: 'firelock_instances_alive',
+    help: 'Instances with a young heartbeat.',
+    registers,
+  });
+  return (gauges) => {
+    for (const [status, count] of Object.entries(gauges.schedules)) schedules.set({ status }, count);
+    for (const [status, count] of Object.entries(gauges.openRuns)) openRuns.set({ status }, count);
+    oldestPending.set(gauges.oldestPendingSeconds);
+    overdue.set(gauges.schedulesOverdue);
+    alive.set(gauges.instancesAlive);
+  };
+}

@@ -1,0 +1,27 @@
+import type { Instant } from '../core/instant.ts';
+import type { Clock } from './clock.ts';
+
+/**
+ * The database's time between two statements: its last answer, carried forward on the monotonic clock. What is
+ * written down (starts, ends, lateness) is in this time, so that instances with wrong clocks agree.
+ */
+export interface DatabaseClock {
+  now(): Instant;
+  /** A statement sent at `sentAt` (monotonic ms) and answered just now read `databaseNow`. */
+  sample(databaseNow: Instant, sentAt: number): void;
+}
+
+/** An answer that took longer says too little about when the clock was read. */
+const LONGEST_ROUND_TRIP_MS = 1000;
+
+export function createDatabaseClock(clock: Clock): DatabaseClock {
+  let offset: number | undefined;
+  return {
+    now: () => (offset === undefined ? clock.now() : Math.round(clock.monotonic() + offset)),
+    sample: (databaseNow, sentAt) => {
+      const answeredAt = clock.monotonic();
+      if (offset !== undefined && answeredAt - sentAt > LONGEST_ROUND_TRIP_MS) return;
+      offset = databaseNow - (sentAt + answeredAt) / 2;
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import type { FirelockEvent } from '../core/events.ts';
+
+/** Core events out of the flow, into whoever listens: metrics and log lines. Listeners are synchronous and cheap. */
+export interface EventBus {
+  emit(event: FirelockEvent): void;
+  subscribe(listener: (event: FirelockEvent) => void): void;
+}
+
+export function createEventBus(): EventBus {
+  const listeners: ((event: FirelockEvent) => void)[] = [];
+  return {
+    emit: (event) => {
+      for (const listener of listeners) listener(event);
+    },
+    subscribe: (listener) => void listeners.push(listener),
+  };
+}

@@ -1,0 +1,85 @@
+import type { Clock } from './clock.ts';
+import type { Service } from './service.ts';
+
+export interface LoopOptions {
+  name: string;
+  /** One pass; answers how long to sleep, in ms. Throwing is a failed pass: the loop backs off and goes on. */
+  body: () => Promise<number>;
+  onFailure: (loop: string, error: unknown, retryInMs: number) => void;
+  clock: Clock;
+}
+
+export interface Loop extends Service {
+  /** Ends the current sleep; during a pass, makes the next sleep zero. Never runs two passes at once. */
+  wake(): void;
+  /** Monotonic ms at which a pass last came back, failed or not: a loop that never returns is a dead one. */
+  lastReturnedAt(): number;
+}
+
+const FIRST_BACKOFF_MS = 100;
+const LONGEST_BACKOFF_MS = 2000;
+/** A longer timer would fire at once: setTimeout holds 31 bits. */
+const LONGEST_SLEEP_MS = 2 ** 31 - 1;
+
+export function createLoop(options: LoopOptions): Loop {
+  const { name, body, onFailure, clock } = options;
+  let stopping = false;
+  let woken = false;
+  let endSleep: (() => void) | undefined;
+  let running: Promise<void> | undefined;
+  let returnedAt = clock.monotonic();
+  let failures = 0;
+
+  async function run(): Promise<void> {
+    while (!stopping) {
+      woken = false;
+      const delay = await pass();
+      returnedAt = clock.monotonic();
+      await sleep(delay);
+    }
+  }
+
+  async function pass(): Promise<number> {
+    try {
+      const delay = await body();
+      failures = 0;
+      return delay;
+    } catch (error) {
+      const retryIn =
+        Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
+      failures = Math.min(failures + 1, 10);
+      onFailure(name, error, Math.round(retryIn));
+      return retryIn;
+    }
+  }
+
+  async function sleep(ms: number): Promise<void> {
+    if (stopping || (woken && failures === 0)) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.min(Math.max(0, ms), LONGEST_SLEEP_MS));
+      endSleep = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    endSleep = undefined;
+  }
+
+  return {
+    name,
+    start: () => {
+      returnedAt = clock.monotonic();
+      running ??= run();
+    },
+    stop: async () => {
+      stopping = true;
+      endSleep?.();
+      await running;
+    },
+    wake: () => {
+      woken = true;
+      if (failures === 0) endSleep?.();
+    },
+    lastReturnedAt: () => returnedAt,
+  };
+}

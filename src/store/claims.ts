@@ -1,0 +1,136 @@
+import { sql } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
+import type { RunTrigger } from '../core/run.ts';
+import { instants, ints, texts, uuids } from './arrays.ts';
+import type { Executor } from './executor.ts';
+import { type InstantText, rowsOf, toInstant } from './rows.ts';
+
+/** A run this instance may hand off: what an attempt needs beside the definition of its version. */
+export interface ClaimedRun {
+  id: string;
+  scheduledFor: Instant;
+  scheduleUid: string;
+  scheduleVersion: number;
+  scheduleId: string;
+  trigger: RunTrigger;
+  lane: string;
+  dueAt: Instant;
+  /** The number of the attempt this claim is for: with the claimant, the guard of its settlement. */
+  attempt: number;
+  failures: number;
+  recoveries: number;
+  ownPayload: string | null;
+  claimedAt: Instant;
+  /** Of the first attempt; null before it. */
+  latenessMs: number | null;
+}
+
+export interface ClaimRequest {
+  instanceId: string;
+  /** Free slots in all, of each lane that holds some, and of every other lane. */
+  limit: number;
+  freeByLane: ReadonlyMap<string, number>;
+  freePerLane: number;
+  /** Kinds of target this version can send to; runs of others are left to whoever can. */
+  targetTypes: readonly string[];
+}
+
+interface Row {
+  id: string;
+  scheduled_for: InstantText;
+  schedule_uid: string;
+  schedule_version: number;
+  schedule_id: string;
+  trigger: RunTrigger;
+  lane: string;
+  due_at: InstantText;
+  attempts: number;
+  failures: number;
+  recoveries: number;
+  own_payload: string | null;
+  claimed_at: InstantText;
+  lateness_ms: number | null;
+}
+
+/**
+ * Claims due, unclaimed runs up to the free slots, by priority and due time, and counts the attempt in the same
+ * statement. Steps from lane to lane through the index, so that the backlog of a lane without slots is not read at all.
+ */
+export async function claimPendingRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
+  const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
+  const rows = await rowsOf<Row>(
+    db,
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    lanes AS (
+      (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL ORDER BY lane, priority LIMIT 1)
+      UNION ALL
+      SELECT following.lane, following.priority FROM lanes, LATERAL (
+        SELECT r.lane, r.priority FROM runs r
+        WHERE r.status = 'pending' AND r.claimed_by IS NULL AND (r.lane, r.priority) > (lanes.lane, lanes.priority)
+        ORDER BY r.lane, r.priority LIMIT 1) AS following
+    ), free AS (
+      SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
+      FROM lanes LEFT JOIN unnest(${texts([...freeByLane.keys()])}, ${ints([...freeByLane.values()])})
+        AS held(lane, free) ON held.lane = lanes.lane
+      WHERE split_part(lanes.lane, ' ', 1) = ANY(${texts(targetTypes)}) AND coalesce(held.free, ${freePerLane}) > 0
+    ), candidates AS MATERIALIZED (
+      SELECT r.scheduled_for, r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
+        SELECT scheduled_for, id, lane, priority, due_at FROM runs
+        WHERE status = 'pending' AND claimed_by IS NULL AND lane = free.lane AND priority = free.priority
+          AND due_at <= (SELECT now FROM clock)
+        ORDER BY due_at LIMIT least(free.free, ${limit}) FOR UPDATE SKIP LOCKED) AS r
+    ), chosen AS (
+      SELECT scheduled_for, id FROM (
+        SELECT *, row_number() OVER (PARTITION BY lane ORDER BY priority, due_at) AS place FROM candidates) AS ranked
+      WHERE place <= free ORDER BY priority, due_at LIMIT ${limit}
+    )
+    UPDATE runs r SET claimed_by = ${instanceId}, claimed_at = clock.now, attempts = r.attempts + 1,
+      updated_at = clock.now
+    FROM chosen, clock
+    WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id AND r.status = 'pending' AND r.claimed_by IS NULL
+    RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.due_at,
+      r.attempts, r.failures, r.recoveries, r.own_payload, r.claimed_at, r.lateness_ms`,
+  );
+  return rows.map(claimedRun);
+}
+
+export interface Claim {
+  runId: string;
+  scheduledFor: Instant;
+  instanceId: string;
+  attempt: number;
+}
+
+/** Hands unsent claims back, where they are still the caller's: anybody may take them at once. */
+export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[]): Promise<number> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, updated_at = clock_timestamp()
+    FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(claims.map((claim) => claim.scheduledFor))},
+      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
+      AS c(id, scheduled_for, claimed_by, attempt)
+    WHERE r.scheduled_for = c.scheduled_for AND r.id = c.id AND r.status = 'pending'
+      AND r.claimed_by = c.claimed_by AND r.attempts = c.attempt
+    RETURNING r.id`,
+  );
+  return rows.length;
+}
+
+function claimedRun(row: Row): ClaimedRun {
+  return {
+    id: row.id,
+    scheduledFor: toInstant(row.scheduled_for),
+    scheduleUid: row.schedule_uid,
+    scheduleVersion: row.schedule_version,
+    scheduleId: row.schedule_id,
+    trigger: row.trigger,
+    lane: row.lane,
+    dueAt: toInstant(row.due_at),
+    attempt: row.attempts,
+    failures: row.failures,
+    recoveries: row.recoveries,
+    ownPayload: row.own_payload,
+    claimedAt: toInstant(row.claimed_at),
+    latenessMs: row.lateness_ms,
+  };
+}

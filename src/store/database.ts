@@ -1,0 +1,128 @@
+import { type Connection, connect } from './connection.ts';
+import { QueryTimeout, isRepeatable } from './errors.ts';
+import type { Executor } from './executor.ts';
+
+/**
+ * The only way to the database. Every piece of work has a time limit on this side, waiting for a connection included:
+ * when it runs out the connection is dropped with whatever runs on it, and the work fails with QueryTimeout; what it
+ * did is then unknown. Deadlocks and serialization failures repeat the whole work.
+ */
+export interface Database {
+  /** One statement, or several that need not be one transaction. */
+  run<T>(work: (db: Executor) => Promise<T>, limitMs?: number): Promise<T>;
+  /** READ COMMITTED; committed when the work resolves. */
+  transaction<T>(work: (tx: Executor) => Promise<T>, limitMs?: number): Promise<T>;
+  close(): Promise<void>;
+}
+
+const STATEMENT_LIMIT_MS = 5_000;
+const TRANSACTION_LIMIT_MS = 15_000;
+const REPETITIONS = 5;
+
+/** Nothing here depends on session state, so it works behind a pooler in transaction mode. */
+export function openDatabase(url: string, size: number): Database {
+  const pool = createPool(url, size);
+
+  async function within<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T> {
+    for (let repetition = 1; ; repetition += 1) {
+      try {
+        return await pool.use(work, limitMs);
+      } catch (error) {
+        if (!isRepeatable(error) || repetition > REPETITIONS) throw error;
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * repetition));
+      }
+    }
+  }
+
+  return {
+    run: (work, limitMs = STATEMENT_LIMIT_MS) => within(work, limitMs),
+    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) => within((db) => db.transaction(work), limitMs),
+    close: () => pool.close(),
+  };
+}
+
+interface Pool {
+  use<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T>;
+  close(): Promise<void>;
+}
+
+/**
+ * A pool of our own, since the driver's cannot end one query that hangs: here a connection is a client by itself, which
+ * is thrown away, query and all, when its time is up.
+ */
+function createPool(url: string, size: number): Pool {
+  const idle: Connection[] = Array.from({ length: size }, () => connect(url));
+  const all = new Set(idle);
+  const waiting: ((connection: Connection) => void)[] = [];
+
+  function giveBack(connection: Connection): void {
+    const next = waiting.shift();
+    if (next) next(connection);
+    else idle.push(connection);
+  }
+
+  function replace(connection: Connection): void {
+    all.delete(connection);
+    void connection.destroy();
+    const fresh = connect(url);
+    all.add(fresh);
+    giveBack(fresh);
+  }
+
+  async function acquire(limitMs: number): Promise<Connection> {
+    const free = idle.pop();
+    if (free) return free;
+    return new Promise((resolve, reject) => {
+      const take = (connection: Connection): void => {
+        clearTimeout(timer);
+        resolve(connection);
+      };
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(take), 1);
+        reject(new QueryTimeout(limitMs));
+      }, limitMs);
+      waiting.push(take);
+    });
+  }
+
+  return {
+    use: async (work, limitMs) => {
+      const connection = await acquire(limitMs);
+      const limit = deadline(limitMs);
+      try {
+        return await Promise.race([work(connection.executor), limit.expired]);
+      } finally {
+        if (limit.clear()) giveBack(connection);
+        else replace(connection);
+      }
+    },
+    close: async () => {
+      await Promise.all([...all].map((connection) => connection.close()));
+    },
+  };
+}
+
+interface Deadline {
+  /** Rejects when the time is up. */
+  expired: Promise<never>;
+  /** False: it is too late. */
+  clear(): boolean;
+}
+
+function deadline(limitMs: number): Deadline {
+  let inTime = true;
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      inTime = false;
+      reject(new QueryTimeout(limitMs));
+    }, limitMs);
+  });
+  return {
+    expired,
+    clear: () => {
+      clearTimeout(timer);
+      return inTime;
+    },
+  };
+}

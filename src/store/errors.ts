@@ -1,0 +1,64 @@
+/** What the store's callers can act on. Decided by SQLSTATE and connection codes, never by an error's text. */
+
+/** The client-side time limit of a statement or transaction ran out: what it did is unknown. */
+export class QueryTimeout extends Error {
+  override readonly name = 'QueryTimeout';
+  constructor(limitMs: number) {
+    super(`no answer from the database within ${limitMs} ms`);
+  }
+}
+
+/** The work found its data changed under it and wants to be done again from the start. */
+export class TryAgain extends Error {
+  override readonly name = 'TryAgain';
+}
+
+/** The database is out of reach, refuses work, or did not answer in time: nothing the caller sent was wrong. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof QueryTimeout) return true;
+  const code = codeOf(error);
+  if (code === undefined) return false;
+  return CONNECTION_CODES.has(code) || /^(08|53|57P|58)/.test(code) || code === '25006' || code === '28P01';
+}
+
+/** Deadlock, serialization failure, or data that moved: the whole transaction can be repeated. */
+export function isRepeatable(error: unknown): boolean {
+  if (error instanceof TryAgain) return true;
+  const code = codeOf(error);
+  return code === '40P01' || code === '40001';
+}
+
+/** A value that the database cannot store (SQLSTATE class 22: data exception). */
+export function isDataRefused(error: unknown): boolean {
+  return codeOf(error)?.startsWith('22') ?? false;
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  return codeOf(error) === '23505';
+}
+
+const CONNECTION_CODES = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+]);
+
+/** The code of the error or of what caused it (the query builder wraps the driver's error). */
+function codeOf(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string') return at.code;
+  }
+  return undefined;
+}

@@ -1,0 +1,5 @@
+import type { PgDatabase } from 'drizzle-orm/pg-core';
+import type { PostgresJsQueryResultHKT } from 'drizzle-orm/postgres-js';
+
+/** What statements run on: a connection, or a transaction on one. */
+export type Executor = PgDatabase<PostgresJsQueryResultHKT>;

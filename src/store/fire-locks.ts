@@ -1,0 +1,147 @@
+import { sql } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
+import { instants, ints, texts, uuids } from './arrays.ts';
+import type { Executor } from './executor.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
+
+/** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
+export interface LockedSchedule {
+  uid: string;
+  id: string;
+  version: number;
+  cron: string;
+  timezone: string | null;
+  lane: string;
+  nextOccurrenceAt: Instant;
+  planFailures: number;
+  lockedAt: Instant;
+}
+
+export interface DueSchedules {
+  /** The database's clock when it decided what was due. */
+  now: Instant;
+  locked: LockedSchedule[];
+  /** How many of them were taken from an expired lock or a dead instance. */
+  takenOver: number;
+  /** Due, but under another instance's lock; counted up to the batch size. */
+  contended: number;
+  /** The next moment at which something becomes due; null: nothing will. */
+  nextDueAt: Instant | null;
+}
+
+export interface FireLockRequest {
+  instanceId: string;
+  limit: number;
+  lockTtlSeconds: number;
+  /** Schedules this instance is still planning; any other lock of its own is a failed round's. */
+  walking: readonly string[];
+}
+
+interface Row {
+  now: InstantText;
+  next_due_at: InstantText | null;
+  contended: number;
+  uid: string | null;
+  id: string;
+  version: number;
+  cron: string;
+  timezone: string | null;
+  lane: string;
+  next_occurrence_at: InstantText;
+  plan_failures: number;
+  locked_at: InstantText;
+  taken_over: boolean;
+}
+
+/**
+ * Takes the fire-lock of due schedules, oldest first, in one statement: where it is free, mine by a failed round, held
+ * by an instance that is not alive, or expired. Rows that another statement works on right now are passed over.
+ */
+export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
+  const { instanceId, limit, lockTtlSeconds, walking } = request;
+  // clock_timestamp() is volatile: only through a sub-select can the index on next_fire_at use it.
+  const rows = await rowsOf<Row>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    due AS MATERIALIZED (
+      SELECT uid, locked_by FROM schedules
+      WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
+        AND (locked_by IS NULL
+          OR locked_by = ${instanceId} AND uid <> ALL(${uuids(walking)})
+          OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
+          OR NOT EXISTS (SELECT FROM instances i WHERE i.id = locked_by AND i.died_at IS NULL))
+      ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    ), locked AS (
+      UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
+      FROM due WHERE s.uid = due.uid
+      RETURNING s.uid, s.id, s.version, s.cron, s.timezone, s.lane, s.next_occurrence_at, s.plan_failures, s.locked_at,
+        due.locked_by IS NOT NULL AND due.locked_by <> ${instanceId} AS taken_over
+    ), held AS (
+      SELECT FROM schedules
+      WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
+        AND locked_by <> ${instanceId} AND locked_at >= (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
+      LIMIT ${limit}
+    )
+    SELECT clock.now, locked.*, (SELECT count(*) FROM held)::int AS contended,
+      (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)) AS next_due_at
+    FROM clock LEFT JOIN locked ON true`,
+  );
+  const [first] = rows;
+  if (!first) throw new Error('the fire-lock statement answered no row');
+  const locked = rows.filter((row) => row.uid !== null);
+  return {
+    now: toInstant(first.now),
+    nextDueAt: toInstantOrNull(first.next_due_at),
+    contended: first.contended,
+    takenOver: locked.filter((row) => row.taken_over).length,
+    locked: locked.map(lockedSchedule),
+  };
+}
+
+/** Gives locks back unplanned, where they are still the caller's: on a clean stop nobody waits for the TTL. */
+export async function releaseFireLocksIfMine(db: Executor, instanceId: string): Promise<void> {
+  await db.execute(
+    sql`UPDATE schedules SET locked_by = NULL, locked_at = NULL
+    WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by = ${instanceId}`,
+  );
+}
+
+export interface SetAside {
+  uid: string;
+  version: number;
+  lockedAt: Instant;
+  error: string;
+  failures: number;
+  retryAt: Instant;
+}
+
+/** A schedule that cannot be planned keeps its cursor, says why, and is looked at again later. */
+export async function setAsideIfLocked(
+  db: Executor,
+  instanceId: string,
+  rows: readonly SetAside[],
+): Promise<void> {
+  await db.execute(
+    sql`UPDATE schedules s SET error = a.error, plan_failures = a.failures, next_fire_at = a.retry_at,
+      locked_by = NULL, locked_at = NULL
+    FROM unnest(${uuids(rows.map((row) => row.uid))}, ${ints(rows.map((row) => row.version))},
+      ${instants(rows.map((row) => row.lockedAt))}, ${texts(rows.map((row) => row.error))},
+      ${ints(rows.map((row) => row.failures))}, ${instants(rows.map((row) => row.retryAt))})
+      AS a(uid, version, locked_at, error, failures, retry_at)
+    WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version`,
+  );
+}
+
+function lockedSchedule(row: Row): LockedSchedule {
+  return {
+    uid: row.uid ?? '',
+    id: row.id,
+    version: row.version,
+    cron: row.cron,
+    timezone: row.timezone,
+    lane: row.lane,
+    nextOccurrenceAt: toInstant(row.next_occurrence_at),
+    planFailures: row.plan_failures,
+    lockedAt: toInstant(row.locked_at),
+  };
+}

@@ -1,0 +1,60 @@
+import { sql } from 'drizzle-orm';
+import type { RunStatus } from '../core/run.ts';
+import type { ScheduleStatus } from '../core/schedule.ts';
+import type { Executor } from './executor.ts';
+import { rowsOf } from './rows.ts';
+
+/** What the database looks like from outside, sampled now and then; a scrape never asks for it. */
+export interface Gauges {
+  schedules: Record<ScheduleStatus, number>;
+  openRuns: Partial<Record<RunStatus, number>>;
+  /** Age of the oldest run that is due and in nobody's hands; 0 where there is none. */
+  oldestPendingSeconds: number;
+  /** Due for longer than the grace and still not planned. */
+  schedulesOverdue: number;
+  instancesAlive: number;
+}
+
+export async function sampleGauges(
+  db: Executor,
+  ttlSeconds: number,
+  overdueSeconds: number,
+): Promise<Gauges> {
+  const [row] = await rowsOf<{
+    active: number;
+    paused: number;
+    ended: number;
+    error: number;
+    pending: number;
+    oldest_pending: number | null;
+    overdue: number;
+    alive: number;
+  }>(
+    db,
+    sql`WITH by_status AS (
+      SELECT count(*) FILTER (WHERE enabled AND error IS NULL AND next_fire_at IS NOT NULL)::int AS active,
+        count(*) FILTER (WHERE NOT enabled)::int AS paused,
+        count(*) FILTER (WHERE enabled AND error IS NULL AND next_fire_at IS NULL)::int AS ended,
+        count(*) FILTER (WHERE enabled AND error IS NOT NULL)::int AS error
+      FROM schedules
+    )
+    SELECT by_status.*,
+      (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NULL)::int
+        + (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)::int AS pending,
+      (SELECT extract(epoch FROM clock_timestamp() - min(due_at)) FROM runs
+        WHERE status = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp())::float8 AS oldest_pending,
+      (SELECT count(*) FROM schedules
+        WHERE enabled AND next_fire_at < (SELECT clock_timestamp() - make_interval(secs => ${overdueSeconds})))::int AS overdue,
+      (SELECT count(*) FROM instances
+        WHERE died_at IS NULL AND heartbeat_at > clock_timestamp() - make_interval(secs => ${ttlSeconds}))::int AS alive
+    FROM by_status`,
+  );
+  if (!row) throw new Error('the gauges statement answered no row');
+  return {
+    schedules: { active: row.active, paused: row.paused, ended: row.ended, error: row.error },
+    openRuns: { pending: row.pending },
+    oldestPendingSeconds: Math.max(0, row.oldest_pending ?? 0),
+    schedulesOverdue: row.overdue,
+    instancesAlive: row.alive,
+  };
+}

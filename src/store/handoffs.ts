@@ -1,0 +1,41 @@
+import { sql } from 'drizzle-orm';
+import type { Handoff } from '../core/schedule.ts';
+import { ints, uuids } from './arrays.ts';
+import type { Executor } from './executor.ts';
+import { rowsOf } from './rows.ts';
+import type { StoredDefinition } from './schema.ts';
+
+export interface VersionKey {
+  scheduleUid: string;
+  scheduleVersion: number;
+}
+
+/** What the named versions say about handing off, keyed by versionKey(). Versions never change, so callers may keep them. */
+export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
+  const rows = await rowsOf<{
+    schedule_uid: string;
+    version: number;
+    definition: StoredDefinition;
+    payload: string | null;
+  }>(
+    db,
+    sql`SELECT v.schedule_uid, v.version, v.definition, v.payload FROM schedule_versions v
+    JOIN unnest(${uuids(keys.map((key) => key.scheduleUid))}, ${ints(keys.map((key) => key.scheduleVersion))})
+      AS k(uid, version) ON v.schedule_uid = k.uid AND v.version = k.version`,
+  );
+  return new Map(
+    rows.map(({ schedule_uid, version, definition, payload }) => [
+      versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
+      {
+        target: definition.target,
+        retry: definition.retry,
+        timeoutSeconds: definition.timeoutSeconds,
+        payload,
+      },
+    ]),
+  );
+}
+
+export function versionKey(key: VersionKey): string {
+  return `${key.scheduleUid}/${key.scheduleVersion}`;
+}

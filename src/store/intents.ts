@@ -1,0 +1,96 @@
+import { sql } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
+import type { RunTrigger } from '../core/run.ts';
+import { booleans, instants, ints, texts, uuids } from './arrays.ts';
+import type { Executor } from './executor.ts';
+import { type InstantText, rowsOf, toInstant } from './rows.ts';
+
+/** One fire to be recorded. */
+export interface Intent {
+  id: string;
+  scheduleUid: string;
+  scheduledFor: Instant;
+  trigger: RunTrigger;
+  dueAt: Instant;
+  coalesced: number;
+  coalescedFrom: Instant | null;
+  /** The recording instance has a free slot for it and sends it itself: no second round trip. */
+  claimed: boolean;
+}
+
+/** Where a schedule stands after its plan; the guard is what the fire-lock statement answered. */
+export interface Advance {
+  uid: string;
+  version: number;
+  lockedAt: Instant;
+  nextOccurrenceAt: Instant | null;
+  lastFireAt: Instant | null;
+}
+
+export interface Recorded {
+  /** Schedules whose guard held; the others' locks were lost and nothing of them was written. */
+  advanced: number;
+  /** Runs inserted by this very statement, claimed by the caller. */
+  claimed: ReadonlySet<string>;
+  claimedAt: Instant;
+  /** Runs inserted by this very statement. */
+  inserted: number;
+}
+
+/**
+ * Records fires and moves their schedules on, in one statement: all of a schedule or nothing of it. A lock that was
+ * lost meanwhile (a pause longer than its TTL, an edit) writes nothing. One occurrence has one run, whoever comes first.
+ * Callers sort by uid: rows are locked in one order everywhere.
+ */
+export async function recordIntentsIfLocked(
+  db: Executor,
+  instanceId: string,
+  advances: readonly Advance[],
+  intents: readonly Intent[],
+): Promise<Recorded> {
+  const nexts = instants(advances.map((advance) => advance.nextOccurrenceAt));
+  const rows = await rowsOf<{
+    now: InstantText;
+    advanced: number;
+    id: string | null;
+    claimed: boolean | null;
+  }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    advanced AS (
+      UPDATE schedules s SET next_occurrence_at = a.next_occurrence_at, next_fire_at = a.next_occurrence_at,
+        last_fire_at = coalesce(a.last_fire_at, s.last_fire_at), error = NULL, plan_failures = 0,
+        locked_by = NULL, locked_at = NULL
+      FROM unnest(${uuids(advances.map((advance) => advance.uid))}, ${ints(advances.map((advance) => advance.version))},
+        ${instants(advances.map((advance) => advance.lockedAt))}, ${nexts},
+        ${instants(advances.map((advance) => advance.lastFireAt))})
+        AS a(uid, version, locked_at, next_occurrence_at, last_fire_at)
+      WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version
+      RETURNING s.uid, s.id, s.version, s.lane, s.priority
+    ), recorded AS (
+      INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
+        due_at, attempts, coalesced, coalesced_from, claimed_by, claimed_at, created_at, updated_at)
+      SELECT i.id, i.scheduled_for, s.uid, s.version, s.id, i.trigger, 'pending', s.lane, s.priority,
+        i.due_at, i.claimed::int, i.coalesced, i.coalesced_from,
+        CASE WHEN i.claimed THEN ${instanceId}::uuid END, CASE WHEN i.claimed THEN clock.now END, clock.now, clock.now
+      FROM unnest(${uuids(intents.map((intent) => intent.id))}, ${uuids(intents.map((intent) => intent.scheduleUid))},
+        ${instants(intents.map((intent) => intent.scheduledFor))}, ${texts(intents.map((intent) => intent.trigger))},
+        ${instants(intents.map((intent) => intent.dueAt))}, ${ints(intents.map((intent) => intent.coalesced))},
+        ${instants(intents.map((intent) => intent.coalescedFrom))}, ${booleans(intents.map((intent) => intent.claimed))})
+        AS i(id, schedule_uid, scheduled_for, trigger, due_at, coalesced, coalesced_from, claimed)
+      JOIN advanced s ON s.uid = i.schedule_uid CROSS JOIN clock
+      ON CONFLICT DO NOTHING
+      RETURNING id, claimed_by IS NOT NULL AS claimed
+    )
+    SELECT clock.now, (SELECT count(*) FROM advanced)::int AS advanced, recorded.id, recorded.claimed
+    FROM clock LEFT JOIN recorded ON true`,
+  );
+  const [first] = rows;
+  if (!first) throw new Error('the intent statement answered no row');
+  return {
+    advanced: first.advanced,
+    claimedAt: toInstant(first.now),
+    claimed: new Set(rows.flatMap((row) => (row.claimed && row.id !== null ? [row.id] : []))),
+    inserted: rows.filter((row) => row.id !== null).length,
+  };
+}

@@ -1,0 +1,42 @@
+import { fileURLToPath } from 'node:url';
+import { sql } from 'drizzle-orm';
+import { readMigrationFiles } from 'drizzle-orm/migrator';
+import { openDatabase } from './database.ts';
+import type { Executor } from './executor.ts';
+import { rowsOf } from './rows.ts';
+
+const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
+/** Long enough for whoever comes second to wait for the first. */
+const MIGRATION_LIMIT_MS = 10 * 60_000;
+
+/**
+ * Brings the schema up to this version; answers how many migrations were applied. Any number of instances may start
+ * at once on an empty database: the lock lets one work while the others wait, and belongs to the transaction, so it
+ * holds behind a pooler too. What is applied stands in the same schema, so that several installations fit one database.
+ */
+export async function migrate(url: string): Promise<number> {
+  const database = openDatabase(url, 1);
+  try {
+    return await database.transaction(applyMissing, MIGRATION_LIMIT_MS);
+  } finally {
+    await database.close();
+  }
+}
+
+async function applyMissing(tx: Executor): Promise<number> {
+  await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`);
+  await tx.execute(
+    sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,
+  );
+  const applied = new Set(
+    (await rowsOf<{ hash: string }>(tx, sql`SELECT hash FROM firelock_migrations`)).map((row) => row.hash),
+  );
+  const missing = readMigrationFiles({ migrationsFolder: MIGRATIONS_FOLDER }).filter(
+    ({ hash }) => !applied.has(hash),
+  );
+  for (const migration of missing) {
+    for (const statement of migration.sql) await tx.execute(sql.raw(statement));
+    await tx.execute(sql`INSERT INTO firelock_migrations VALUES (${migration.hash}, clock_timestamp())`);
+  }
+  return missing.length;
+}

@@ -1,0 +1,99 @@
+import { type SQL, and, asc, eq, gt, ilike, inArray, or, sql } from 'drizzle-orm';
+import type { Schedule, ScheduleStatus } from '../core/schedule.ts';
+import type { Executor } from './executor.ts';
+import { scheduleVersions, schedules } from './schema.ts';
+
+/** As the API answers it: what stands in the row, told in the contract's words. */
+const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'
+  WHEN ${schedules.error} IS NOT NULL THEN 'error' WHEN ${schedules.nextFireAt} IS NULL THEN 'ended' ELSE 'active' END`;
+
+export interface ScheduleFilter {
+  enabled?: boolean | undefined;
+  statuses?: readonly ScheduleStatus[] | undefined;
+  /** All of them must match. */
+  labels?: readonly (readonly [key: string, value: string])[] | undefined;
+  /** Part of the id or the description, in any letter case. */
+  text?: string | undefined;
+  /** Only ids after this one. */
+  after?: string | undefined;
+  limit: number;
+}
+
+export async function findSchedule(db: Executor, id: string): Promise<Schedule | null> {
+  const [row] = await select(db).where(eq(schedules.id, id));
+  return row ? toSchedule(row) : null;
+}
+
+/** Ordered by id. */
+export async function listSchedules(db: Executor, filter: ScheduleFilter): Promise<Schedule[]> {
+  const rows = await select(db).where(conditions(filter)).orderBy(asc(schedules.id)).limit(filter.limit);
+  return rows.map(toSchedule);
+}
+
+/**
+ * The named schedules that exist, their rows locked until the transaction ends, in the order in which every multi-row
+ * lock is taken.
+ */
+export async function lockSchedules(tx: Executor, ids: readonly string[]): Promise<Map<string, Schedule>> {
+  await tx
+    .select({ uid: schedules.uid })
+    .from(schedules)
+    .where(inArray(schedules.id, [...ids]))
+    .orderBy(asc(schedules.uid))
+    .for('update');
+  // A second statement: the first one's snapshot is older than its locks.
+  const rows = await select(tx).where(inArray(schedules.id, [...ids]));
+  return new Map(rows.map((row) => [row.schedule.id, toSchedule(row)]));
+}
+
+function select(db: Executor) {
+  return db
+    .select({
+      schedule: schedules,
+      status,
+      definition: scheduleVersions.definition,
+      payload: scheduleVersions.payload,
+    })
+    .from(schedules)
+    .innerJoin(
+      scheduleVersions,
+      and(eq(scheduleVersions.scheduleUid, schedules.uid), eq(scheduleVersions.version, schedules.version)),
+    )
+    .$dynamic();
+}
+
+function conditions(filter: ScheduleFilter): SQL | undefined {
+  const { enabled, statuses, labels = [], text, after } = filter;
+  const pattern = text === undefined ? undefined : `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  return and(
+    enabled === undefined ? undefined : eq(schedules.enabled, enabled),
+    statuses === undefined ? undefined : inArray(status, [...statuses]),
+    ...labels.map(([key, value]) => sql`${scheduleVersions.definition}->'labels'->>${key}::text = ${value}`),
+    pattern === undefined
+      ? undefined
+      : or(ilike(schedules.id, pattern), ilike(sql`${scheduleVersions.definition}->>'description'`, pattern)),
+    after === undefined ? undefined : gt(schedules.id, after),
+  );
+}
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+function toSchedule(row: Row): Schedule {
+  const { uid, id, version, error, nextFireAt, lastFireAt, lockedBy, lockedAt, createdAt, updatedAt } =
+    row.schedule;
+  return {
+    uid,
+    id,
+    version,
+    definition: { ...row.definition, payload: row.payload },
+    status: row.status,
+    error,
+    nextFireAt: row.status === 'active' ? nextFireAt : null,
+    nextOccurrenceAt: row.schedule.nextOccurrenceAt,
+    lastFireAt,
+    lockedBy,
+    lockedAt,
+    createdAt,
+    updatedAt,
+  };
+}

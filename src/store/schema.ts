@@ -1,0 +1,179 @@
+import { sql } from 'drizzle-orm';
+import {
+  boolean,
+  customType,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import type { AttemptOutcome } from '../core/attempt-log.ts';
+import type { RunStatus, RunTrigger } from '../core/run.ts';
+import type { AttemptError } from '../core/outcome.ts';
+import type { Definition } from '../core/schedule.ts';
+import { instant } from './columns.ts';
+
+/** What a version's definition column holds: all but the payload, which is kept as the client's own text. */
+export type StoredDefinition = Omit<Definition, 'payload'>;
+
+/** Ids sort by code point on every database, whatever its collation. */
+const identifier = customType<{ data: string; driverData: string }>({ dataType: () => 'text COLLATE "C"' });
+const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
+
+/**
+ * One narrow, hot row per schedule: what the tick reads and writes. The definition stands in schedule_versions.
+ * Every fire rewrites this row twice (lock, advance), so it has few indexes and room in its pages.
+ */
+export const schedules = pgTable(
+  'schedules',
+  {
+    uid: uuid().primaryKey(),
+    id: identifier().notNull(),
+    version: integer().notNull(),
+    enabled: boolean().notNull(),
+    cron: text().notNull(),
+    timezone: text(),
+    /** Where its runs go, for the share of slots: kind and origin of the target. */
+    lane: text().notNull(),
+    priority: smallint().notNull(),
+    /** The next occurrence not yet planned; planning only ever steps forward from here. */
+    nextOccurrenceAt: instant('next_occurrence_at'),
+    /** When the tick must look at this row: null while paused or ended, later than the occurrence while set aside. */
+    nextFireAt: instant('next_fire_at'),
+    lastFireAt: instant('last_fire_at'),
+    /** The fire-lock. */
+    lockedBy: uuid('locked_by'),
+    lockedAt: instant('locked_at'),
+    /** Why it cannot be planned, and how often that was tried. */
+    error: text(),
+    planFailures: integer('plan_failures').notNull().default(0),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (t) => [
+    uniqueIndex('schedules_id').on(t.id),
+    index('schedules_due')
+      .on(t.nextFireAt)
+      .where(sql`enabled AND next_fire_at IS NOT NULL`),
+  ],
+);
+
+/** Every definition a schedule ever had; a run names its version instead of carrying a copy. Rows never change. */
+export const scheduleVersions = pgTable(
+  'schedule_versions',
+  {
+    scheduleUid: uuid('schedule_uid').notNull(),
+    version: integer().notNull(),
+    scheduleId: identifier('schedule_id').notNull(),
+    change: text().$type<'created' | 'updated' | 'deleted'>().notNull(),
+    at: instant().notNull(),
+    definition: jsonb().$type<StoredDefinition>().notNull(),
+    payload: text(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.scheduleUid, t.version] }),
+    index('schedule_versions_by_id').on(t.scheduleId, t.scheduleUid),
+  ],
+);
+
+/** The durable record of one fire: written before anything is sent. */
+export const runs = pgTable(
+  'runs',
+  {
+    id: uuid().notNull(),
+    scheduledFor: instant('scheduled_for').notNull(),
+    scheduleUid: uuid('schedule_uid').notNull(),
+    scheduleVersion: integer('schedule_version').notNull(),
+    scheduleId: identifier('schedule_id').notNull(),
+    trigger: text().$type<RunTrigger>().notNull(),
+    status: text().$type<RunStatus>().notNull(),
+    reason: text(),
+    lane: text().notNull(),
+    priority: smallint().notNull(),
+    /** When the next attempt is due. */
+    dueAt: instant('due_at').notNull(),
+    attempts: integer().notNull(),
+    failures: integer().notNull().default(0),
+    recoveries: integer().notNull().default(0),
+    coalesced: integer().notNull().default(0),
+    coalescedFrom: instant('coalesced_from'),
+    claimedBy: uuid('claimed_by'),
+    claimedAt: instant('claimed_at'),
+    handoffStartedAt: instant('handoff_started_at'),
+    handedOffAt: instant('handed_off_at'),
+    finishedAt: instant('finished_at'),
+    latenessMs: integer('lateness_ms'),
+    executionId: text('execution_id'),
+    resultStatusCode: smallint('result_status_code'),
+    resultBody: text('result_body'),
+    error: jsonb().$type<AttemptError>(),
+    /** A manual fire's own payload and key; planned runs have their version's payload and no key. */
+    ownPayload: text('own_payload'),
+    key: text(),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.scheduledFor, t.id] }),
+    uniqueIndex('runs_one_per_fire')
+      .on(t.scheduleUid, t.scheduledFor)
+      .where(sql`trigger IN ('schedule', 'catchUp', 'backfill')`),
+    index('runs_unplanned')
+      .on(t.scheduleUid, t.scheduledFor, t.id)
+      .where(sql`trigger NOT IN ('schedule', 'catchUp', 'backfill')`),
+    index('runs_unclaimed')
+      .on(t.lane, t.priority, t.dueAt)
+      .where(sql`status = 'pending' AND claimed_by IS NULL`),
+    index('runs_claimed')
+      .on(t.claimedBy)
+      .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
+  ],
+);
+
+/** What a client's key stands for. A plain first-try success leaves no row in attempts; a key leaves one here. */
+export const runKeys = pgTable(
+  'run_keys',
+  {
+    /** Keys of manual fires are unique per schedule. */
+    scope: uuid().notNull(),
+    key: text().notNull(),
+    bodyHash: bytes('body_hash').notNull(),
+    runId: uuid('run_id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.scope, t.key] })],
+);
+
+/** The attempt log, but for plain first-attempt successes: these can be told from their run. */
+export const attempts = pgTable(
+  'attempts',
+  {
+    runId: uuid('run_id').notNull(),
+    scheduledFor: instant('scheduled_for').notNull(),
+    attempt: integer().notNull(),
+    instanceId: uuid('instance_id').notNull(),
+    startedAt: instant('started_at').notNull(),
+    finishedAt: instant('finished_at').notNull(),
+    outcome: text().$type<AttemptOutcome>().notNull(),
+    statusCode: smallint('status_code'),
+    error: jsonb().$type<AttemptError>(),
+    recovery: boolean().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.scheduledFor, t.runId, t.attempt] })],
+);
+
+/** One row per daemon process. */
+export const instances = pgTable('instances', {
+  id: uuid().primaryKey(),
+  host: text().notNull(),
+  version: text().notNull(),
+  zoneData: text('zone_data').notNull(),
+  startedAt: instant('started_at').notNull(),
+  heartbeatAt: instant('heartbeat_at').notNull(),
+  /** When it left, or was declared dead. */
+  diedAt: instant('died_at'),
+});

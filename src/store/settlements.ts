@@ -1,0 +1,93 @@
+import { sql } from 'drizzle-orm';
+import type { AttemptOutcome } from '../core/attempt-log.ts';
+import { type Instant, isoInstant } from '../core/instant.ts';
+import type { Settlement } from '../core/settlement.ts';
+import { booleans, instants, ints, texts, uuids } from './arrays.ts';
+import type { Claim } from './claims.ts';
+import type { Executor } from './executor.ts';
+import { rowsOf } from './rows.ts';
+
+/** What became of one attempt, with the claim it was made under. */
+export interface AttemptSettlement extends Claim {
+  settlement: Settlement;
+  outcome: AttemptOutcome;
+  startedAt: Instant;
+  finishedAt: Instant;
+  /** Of the first attempt only. */
+  latenessMs: number | null;
+  recovery: boolean;
+}
+
+/**
+ * Writes outcomes, one statement for the batch; answers the ids of the runs it settled. The guard is the claim the
+ * attempt was made under; only a 2xx settles whatever is still pending, whoever claims it now: it is the truth.
+ * A plain first-attempt success leaves no row in the log, as its run tells all of it. Callers sort by (scheduledFor, id).
+ * `repeated`: an earlier statement with some of these may have been committed unseen; what it settled counts as settled.
+ */
+export async function settleRunsIfClaimed(
+  db: Executor,
+  settled: readonly AttemptSettlement[],
+  repeated: boolean,
+): Promise<ReadonlySet<string>> {
+  const instantsOf = settled.map((row) => row.scheduledFor);
+  const { earliest, latest } = boundsOf(instantsOf);
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    input AS MATERIALIZED (
+      SELECT * FROM unnest(${uuids(settled.map((row) => row.runId))}, ${instants(instantsOf)},
+        ${uuids(settled.map((row) => row.instanceId))}, ${ints(settled.map((row) => row.attempt))},
+        ${texts(settled.map((row) => row.settlement.status))}, ${ints(settled.map((row) => row.settlement.failures))},
+        ${instants(settled.map((row) => row.settlement.retryAt))},
+        ${texts(settled.map((row) => row.settlement.executionId))},
+        ${ints(settled.map((row) => row.settlement.statusCode))}, ${texts(settled.map((row) => row.settlement.body))},
+        ${texts(settled.map((row) => (row.settlement.error ? JSON.stringify(row.settlement.error) : null)))},
+        ${texts(settled.map((row) => row.outcome))}, ${instants(settled.map((row) => row.startedAt))},
+        ${instants(settled.map((row) => row.finishedAt))}, ${ints(settled.map((row) => row.latenessMs))},
+        ${booleans(settled.map((row) => row.recovery))})
+        AS i(id, scheduled_for, claimed_by, attempt, status, failures, retry_at, execution_id, status_code, body, error,
+          outcome, started_at, finished_at, lateness_ms, recovery)
+    ), settled AS (
+      UPDATE runs r SET status = i.status, failures = i.failures, due_at = coalesce(i.retry_at, r.due_at),
+        claimed_by = CASE WHEN i.status = 'pending' THEN NULL ELSE i.claimed_by END,
+        claimed_at = CASE WHEN i.status = 'pending' THEN NULL ELSE r.claimed_at END,
+        handoff_started_at = i.started_at,
+        handed_off_at = CASE WHEN i.outcome = 'accepted' THEN i.finished_at END,
+        finished_at = CASE WHEN i.status <> 'pending' THEN i.finished_at END,
+        lateness_ms = coalesce(r.lateness_ms, i.lateness_ms), execution_id = i.execution_id,
+        result_status_code = i.status_code, result_body = i.body, error = i.error::jsonb, updated_at = clock.now
+      FROM input i, clock
+      WHERE r.scheduled_for = i.scheduled_for AND r.id = i.id
+        AND r.scheduled_for BETWEEN ${earliest}::timestamptz AND ${latest}::timestamptz
+        AND r.status = 'pending'
+        AND (i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt)
+      RETURNING r.id, i.attempt
+    ), before AS (
+      SELECT r.id, i.attempt FROM input i JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
+      WHERE ${repeated} AND r.status <> 'pending' AND r.status = i.status
+        AND r.claimed_by = i.claimed_by AND r.attempts = i.attempt
+    ), done AS (
+      SELECT * FROM settled UNION ALL SELECT * FROM before
+    ), logged AS (
+      INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, status_code,
+        error, recovery)
+      SELECT i.id, i.scheduled_for, i.attempt, i.claimed_by, i.started_at, i.finished_at,
+        CASE WHEN i.outcome = 'accepted' AND done.id IS NULL THEN 'acceptedLate' ELSE i.outcome END,
+        i.status_code, i.error::jsonb, i.recovery
+      FROM input i LEFT JOIN done ON done.id = i.id AND done.attempt = i.attempt
+      WHERE i.outcome <> 'accepted' OR i.attempt > 1 OR done.id IS NULL
+      ON CONFLICT DO NOTHING
+    )
+    SELECT id FROM done`,
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+function boundsOf(instantsOf: readonly Instant[]): { earliest: string; latest: string } {
+  let [earliest, latest] = [Infinity, -Infinity];
+  for (const at of instantsOf) {
+    earliest = Math.min(earliest, at);
+    latest = Math.max(latest, at);
+  }
+  return { earliest: isoInstant(earliest), latest: isoInstant(latest) };
+}
