@@ -12,6 +12,7 @@ export type FirelockEvent =
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
   | { type: 'scheduleSetAside'; scheduleId: string; error: string; failures: number; retryAt: Instant }
   | { type: 'runsClaimed'; count: number }
+  | { type: 'dispatchIdle' }
   | {
       type: 'attemptEnded';
       target: string;

@@ -96,7 +96,10 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       }),
     );
     backlog = claimed.length > 0 || [...freeByLane.values()].some((free) => free <= 0);
-    if (claimed.length === 0) return deps.pollIntervalMs;
+    if (claimed.length === 0) {
+      events.emit({ type: 'dispatchIdle' });
+      return deps.pollIntervalMs;
+    }
     events.emit({ type: 'runsClaimed', count: claimed.length });
     for (const run of claimed) claims.hold(run.lane);
     accept(claimed);
