@@ -52,7 +52,7 @@ CREATE TABLE "runs" (
 	"handoff_started_at" timestamp (3) with time zone,
 	"handed_off_at" timestamp (3) with time zone,
 	"finished_at" timestamp (3) with time zone,
-	"lateness_ms" integer,
+	"lateness_ms" bigint,
 	"execution_id" text,
 	"result_status_code" smallint,
 	"result_body" text,

@@ -8,6 +8,7 @@ import type { Settlement } from '../core/settlement.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createLoop } from '../runtime/loop.ts';
+import { reasonOf } from '../runtime/reason.ts';
 import type { Service } from '../runtime/service.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
@@ -92,9 +93,14 @@ export function createSettler(deps: SettleDeps): Settler {
       await settle(batch.slice(half));
       return;
     }
-    const message = error instanceof Error ? error.message : String(error);
-    events.emit({ type: 'settlementRefused', runId: only.outcome.runId, error: message });
-    await write(batch, ({ outcome }) => ({ ...outcome, settlement: withoutText(outcome.settlement) }));
+    events.emit({ type: 'settlementRefused', runId: only.outcome.runId, error: reasonOf(error) });
+    try {
+      await write(batch, ({ outcome }) => ({ ...outcome, settlement: withoutText(outcome.settlement) }));
+    } catch (again) {
+      if (!isDataRefused(again)) throw again;
+      // Nothing is left to leave out: the claim stays in the row, to be found there, and the others go on.
+      tell(only, false);
+    }
   }
 
   function tell(ended: EndedAttempt, written: boolean): void {

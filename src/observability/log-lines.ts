@@ -1,6 +1,7 @@
 import type { FirelockEvent } from '../core/events.ts';
 import { isoInstant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { reasonOf } from '../runtime/reason.ts';
 import type { Logger } from './logger.ts';
 
 type EventOf<T extends FirelockEvent['type']> = Extract<FirelockEvent, { type: T }>;
@@ -84,13 +85,3 @@ const LINES: Lines = {
     logger.error({ runId, error }, 'the database refused an outcome; it is settled without its body'),
   runsReturned: (logger, { count }) => logger.info({ count }, 'unsent runs handed back'),
 };
-
-/** What went wrong, with its cause: the driver's word is often one level down. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // The query builder's own message is the whole statement; its cause says what is wrong.
-  if (error.cause instanceof Error) return reasonOf(error.cause);
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  const first = error.message.split('\n')[0] ?? '';
-  return first === '' || first.includes(code) ? first || code : `${code}: ${first}`;
-}

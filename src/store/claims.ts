@@ -49,7 +49,8 @@ interface Row {
   recoveries: number;
   own_payload: string | null;
   claimed_at: InstantText;
-  lateness_ms: number | null;
+  /** bigint: a string on the wire. */
+  lateness_ms: string | null;
 }
 
 /**
@@ -131,6 +132,6 @@ function claimedRun(row: Row): ClaimedRun {
     recoveries: row.recoveries,
     ownPayload: row.own_payload,
     claimedAt: toInstant(row.claimed_at),
-    latenessMs: row.lateness_ms,
+    latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
   };
 }

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import {
+  bigint,
   boolean,
   customType,
   index,
@@ -107,7 +108,8 @@ export const runs = pgTable(
     handoffStartedAt: instant('handoff_started_at'),
     handedOffAt: instant('handed_off_at'),
     finishedAt: instant('finished_at'),
-    latenessMs: integer('lateness_ms'),
+    /** More than 24 days of it do not fit an integer. */
+    latenessMs: bigint('lateness_ms', { mode: 'number' }),
     executionId: text('execution_id'),
     resultStatusCode: smallint('result_status_code'),
     resultBody: text('result_body'),

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { AttemptOutcome } from '../core/attempt-log.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { Settlement } from '../core/settlement.ts';
-import { booleans, instants, ints, texts, uuids } from './arrays.ts';
+import { bigints, booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Claim } from './claims.ts';
 import type { Executor } from './executor.ts';
 import { rowsOf } from './rows.ts';
@@ -43,7 +43,7 @@ export async function settleRunsIfClaimed(
         ${ints(settled.map((row) => row.settlement.statusCode))}, ${texts(settled.map((row) => row.settlement.body))},
         ${texts(settled.map((row) => (row.settlement.error ? JSON.stringify(row.settlement.error) : null)))},
         ${texts(settled.map((row) => row.outcome))}, ${instants(settled.map((row) => row.startedAt))},
-        ${instants(settled.map((row) => row.finishedAt))}, ${ints(settled.map((row) => row.latenessMs))},
+        ${instants(settled.map((row) => row.finishedAt))}, ${bigints(settled.map((row) => row.latenessMs))},
         ${booleans(settled.map((row) => row.recovery))})
         AS i(id, scheduled_for, claimed_by, attempt, status, failures, retry_at, execution_id, status_code, body, error,
           outcome, started_at, finished_at, lateness_ms, recovery)

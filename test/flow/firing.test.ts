@@ -1,0 +1,184 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { plannedRunId } from '../../src/core/run.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+let store: Store;
+let receiver: Receiver;
+let instance: TestInstance;
+
+beforeEach(async () => {
+  store = await createStore();
+  receiver = await startReceiver();
+  instance = await createInstance(store);
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+/** As if the schedule had last been looked at that long ago: no test waits for a clock. */
+async function rewind(id: string, seconds: number): Promise<void> {
+  await store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('minute', clock_timestamp()) - make_interval(secs => ${seconds}),
+    next_fire_at = date_trunc('minute', clock_timestamp()) - make_interval(secs => ${seconds}) WHERE id = ${id}`);
+}
+
+interface RunRow {
+  id: string;
+  schedule_uid: string;
+  scheduled_for: string;
+  trigger: string;
+  status: string;
+  coalesced: number;
+  coalesced_from: string | null;
+  attempts: number;
+  failures: number;
+  lateness_ms: number | null;
+  handed_off_at: string | null;
+}
+
+const runs = () => store.rows<RunRow>(sql`SELECT * FROM runs ORDER BY scheduled_for`);
+
+async function settledRuns(count: number): Promise<RunRow[]> {
+  return until(async () => {
+    const all = await runs();
+    return all.length >= count && all.every((run) => run.status !== 'pending') ? all : null;
+  });
+}
+
+describe('a schedule that is due', () => {
+  it('fires once per occurrence, under an id that can be computed, and is advanced', async () => {
+    await instance.put('every-second', { cron: '* * * * * *', url: receiver.url });
+    await instance.start();
+    await receiver.arrived(3);
+    await instance.pipeline.tick.stop();
+    const settled = await settledRuns(3);
+    for (const run of settled) {
+      expect(run.id).toBe(plannedRunId(run.schedule_uid, Date.parse(run.scheduled_for)));
+      expect(run).toMatchObject({ status: 'succeeded', trigger: 'schedule', attempts: 1, failures: 0 });
+    }
+    const delivered = receiver.arrivals.map((arrival) => arrival.body.runId);
+    expect([...delivered].sort()).toEqual(settled.map((run) => run.id).sort());
+    const [row] = await store.rows<{ next: string; last: string; locked_by: string | null }>(
+      sql`SELECT next_fire_at AS next, last_fire_at AS last, locked_by FROM schedules`,
+    );
+    expect(Date.parse(row?.next ?? '')).toBeGreaterThan(Date.parse(settled.at(-1)?.scheduled_for ?? ''));
+    expect(Date.parse(row?.last ?? '')).toBe(Date.parse(settled.at(-1)?.scheduled_for ?? ''));
+    expect(row?.locked_by).toBeNull();
+  });
+
+  it('leaves no row in the attempt log for a plain first-attempt success', async () => {
+    await instance.put('a', { cron: '* * * * * *', url: receiver.url });
+    await instance.start();
+    await receiver.arrived(1);
+    await instance.pipeline.tick.stop();
+    await settledRuns(1);
+    expect(await store.rows(sql`SELECT * FROM attempts`)).toEqual([]);
+  });
+
+  it('fires what was missed within the grace, each, and folds what is older into the oldest of these', async () => {
+    await instance.put('minutely', { cron: '* * * * *', url: receiver.url });
+    await rewind('minutely', 5 * 60);
+    await instance.start();
+    const settled = await settledRuns(1);
+    await instance.pipeline.tick.stop();
+    const [first] = settled;
+    // Five or six minutes back to now: one or two of them are within the minute of grace.
+    expect(first?.trigger).toBe('schedule');
+    expect(first?.coalesced).toBeGreaterThanOrEqual(4);
+    expect(settled.reduce((sum, run) => sum + 1 + run.coalesced, 0)).toBe(6);
+    expect(Date.parse(first?.coalesced_from ?? '')).toBe(
+      Date.parse(first?.scheduled_for ?? '') - (first?.coalesced ?? 0) * 60_000,
+    );
+  });
+
+  it('fires the newest of what was missed, late, where nothing is on time', async () => {
+    await instance.put('yearly', { cron: '0 0 1 1 *', url: receiver.url });
+    await store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at - interval '3 years',
+      next_fire_at = next_fire_at - interval '3 years'`);
+    await instance.start();
+    const [only, ...others] = await settledRuns(1);
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({ trigger: 'catchUp', coalesced: 2, status: 'succeeded' });
+    expect(Date.parse(only?.scheduled_for ?? '')).toBe(Date.UTC(new Date().getUTCFullYear(), 0, 1));
+  });
+
+  it('is walked in slices over a day of missed seconds, while others fire', async () => {
+    await instance.put('day', { cron: '* * * * * *', url: receiver.url });
+    await instance.put('other', { cron: '* * * * * *', url: `${receiver.url}/other` });
+    await store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at - interval '1 day',
+      next_fire_at = next_fire_at - interval '1 day' WHERE id = 'day'`);
+    await instance.start();
+    await until(() =>
+      receiver.arrivals.filter((arrival) => arrival.path === '/other').length >= 3 ? true : null,
+    );
+    const [first] = await until(async () => {
+      const found = await store.rows<RunRow>(
+        sql`SELECT * FROM runs WHERE schedule_id = 'day' ORDER BY scheduled_for`,
+      );
+      return found.length > 0 ? found : null;
+    });
+    const [span] = await store.rows<{ first: string; planned: number }>(
+      sql`SELECT min(coalesce(coalesced_from, scheduled_for)) AS first, sum(1 + coalesced)::int AS planned FROM runs WHERE schedule_id = 'day'
+        AND scheduled_for <= ${new Date(Date.parse(first?.scheduled_for ?? '')).toISOString()}`,
+    );
+    const from = Date.parse(span?.first ?? '');
+    expect(span?.planned).toBe((Date.parse(first?.scheduled_for ?? '') - from) / 1000 + 1);
+    expect(span?.planned).toBeGreaterThan(86_400 - 120);
+  });
+
+  it('is not fired while paused, and does not replay the pause', async () => {
+    await instance.put('paused', { cron: '* * * * * *', url: receiver.url, enabled: false });
+    await instance.put('probe', { cron: '* * * * * *', url: `${receiver.url}/probe` });
+    await instance.start();
+    await until(() => (receiver.arrivals.length >= 2 ? true : null));
+    expect(receiver.arrivals.every((arrival) => arrival.path === '/probe')).toBe(true);
+    const before = Date.now();
+    await instance.put('paused', { cron: '* * * * * *', url: receiver.url });
+    const [first] = await until(async () => {
+      const found = await store.rows<RunRow>(
+        sql`SELECT * FROM runs WHERE schedule_id = 'paused' ORDER BY scheduled_for`,
+      );
+      return found.length > 0 ? found : null;
+    });
+    expect(Date.parse(first?.scheduled_for ?? '')).toBeGreaterThanOrEqual(before - 1000);
+  });
+});
+
+describe('a schedule that cannot be planned', () => {
+  it('is set aside with its reason and its cursor, and delays nobody', async () => {
+    await instance.put('good', { cron: '* * * * * *', url: receiver.url });
+    await instance.put('bad', { cron: '* * * * * *', url: receiver.url });
+    await store.rows(sql`UPDATE schedules SET cron = 'every full moon' WHERE id = 'bad'`);
+    const [before] = await store.rows<{ at: string }>(
+      sql`SELECT next_occurrence_at AS at FROM schedules WHERE id = 'bad'`,
+    );
+    await instance.start();
+    await receiver.arrived(3);
+    const [row] = await store.rows<Record<string, unknown>>(sql`SELECT * FROM schedules WHERE id = 'bad'`);
+    expect(row).toMatchObject({
+      error: expect.stringContaining('5 fields') as string,
+      plan_failures: 1,
+      locked_by: null,
+    });
+    expect(row?.['next_occurrence_at']).toBe(before?.at);
+    expect(instance.events.filter((event) => event.type === 'scheduleSetAside')).toHaveLength(1);
+    expect(receiver.arrivals.every((arrival) => arrival.body.scheduleId === 'good')).toBe(true);
+  });
+
+  it('fires again, what it missed included, once it is mended', async () => {
+    await instance.put('mended', { cron: '* * * * * *', url: receiver.url });
+    await store.rows(sql`UPDATE schedules SET timezone = 'Mars/Phobos' WHERE id = 'mended'`);
+    await instance.start();
+    await until(() => (instance.events.some((event) => event.type === 'scheduleSetAside') ? true : null));
+    expect(receiver.arrivals).toEqual([]);
+    await instance.put('mended', { cron: '* * * * * *', url: receiver.url, description: 'mended' });
+    await receiver.arrived(2);
+    const times = (await runs()).map((run) => Date.parse(run.scheduled_for));
+    for (const [index, time] of times.slice(1).entries()) expect(time - (times[index] ?? 0)).toBe(1000);
+  });
+});

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { type SQL } from 'drizzle-orm';
+import type { FirelockEvent } from '../../src/core/events.ts';
+import {
+  DEFAULT_RETRY,
+  DEFAULT_TIMEOUT_SECONDS,
+  type Definition,
+  type Schedule,
+} from '../../src/core/schedule.ts';
+import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
+import { changeSchedules } from '../../src/flow/schedule-changes.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { registerInstance } from '../../src/store/instances.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { rowsOf } from '../../src/store/rows.ts';
+import { createHttpTarget } from '../../src/targets/http.ts';
+import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createDatabase } from './cluster.ts';
+
+/** A database of its own, with the schema, and what a test does to it. */
+export interface Store {
+  url: string;
+  database: Database;
+  rows<Row extends object>(statement: SQL): Promise<Row[]>;
+  drop(): Promise<void>;
+}
+
+export async function createStore(): Promise<Store> {
+  const { url, drop } = await createDatabase();
+  await migrate(url);
+  const database = openDatabase(url, 5);
+  return {
+    url,
+    database,
+    rows: (statement) => database.run((db) => rowsOf(db, statement)),
+    drop: async () => {
+      await database.close();
+      await drop();
+    },
+  };
+}
+
+/** One instance's stages 1 to 7 on a store, with its events; without heartbeat and API. */
+export interface TestInstance {
+  id: string;
+  pipeline: Pipeline;
+  events: FirelockEvent[];
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Writes schedules as the API does. */
+  put(id: string, definition: Partial<Definition> & { url: string }): Promise<Schedule>;
+}
+
+export interface InstanceOptions {
+  concurrency?: number;
+  concurrencyPerLane?: number;
+  tickIntervalMs?: number;
+  lockTtlSeconds?: number;
+}
+
+export async function createInstance(store: Store, options: InstanceOptions = {}): Promise<TestInstance> {
+  const id = randomUUID();
+  const { database } = store;
+  const bus = createEventBus();
+  const events: FirelockEvent[] = [];
+  bus.subscribe((event) => void events.push(event));
+  const { concurrency = 64, concurrencyPerLane = 16, tickIntervalMs = 100, lockTtlSeconds = 120 } = options;
+  const targets = createTargetRegistry([
+    createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: concurrencyPerLane }),
+  ]);
+  const pipeline = createPipeline({
+    database,
+    targets,
+    events: bus,
+    clock: systemClock,
+    databaseClock: createDatabaseClock(systemClock),
+    instanceId: id,
+    tickIntervalMs,
+    lockTtlSeconds,
+    concurrency,
+    concurrencyPerLane,
+  });
+  await database.run((db) => registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test' }));
+  return {
+    id,
+    pipeline,
+    events,
+    start: async () => {
+      for (const service of [pipeline.settler, pipeline.dispatcher, pipeline.tick]) await service.start();
+    },
+    stop: async () => {
+      await pipeline.tick.stop();
+      await pipeline.dispatcher.stop();
+      pipeline.dispatcher.abort();
+      await pipeline.dispatcher.drained();
+      await pipeline.settler.stop();
+      await targets.close();
+    },
+    put: async (scheduleId, given) => {
+      const [changed] = await changeSchedules({ database, targets, events: bus }, [
+        { id: scheduleId, decide: () => definitionOf(given) },
+      ]);
+      if (!changed) throw new Error('nothing was written');
+      return changed.schedule;
+    },
+  };
+}
+
+/** A definition with the API's defaults; once a year unless told otherwise, so that only what a test makes due fires. */
+export function definitionOf({ url, ...given }: Partial<Definition> & { url: string }): Definition {
+  return {
+    description: null,
+    cron: '0 0 1 1 *',
+    timezone: null,
+    enabled: true,
+    priority: 'normal',
+    labels: {},
+    payload: null,
+    retry: DEFAULT_RETRY,
+    timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
+    target: { type: 'http', url, method: 'POST', headers: {} },
+    ...given,
+  };
+}
