@@ -10,6 +10,8 @@ import { firstUnreachable, spawnAs } from './account.ts';
 import { errorCode, unlessMissing } from './files.ts';
 import { makePublicRoot } from './public-root.ts';
 
+const suffix = platform() === 'win32' ? '.exe' : '';
+
 /** PostgreSQL's programs, at a place where the server's user reaches them. */
 export interface Binaries {
   readonly initdb: string;
@@ -27,8 +29,7 @@ export interface Binaries {
 export async function provideBinaries(account: Account | undefined): Promise<Binaries> {
   const original = await locateInstallation();
   const reachable = account === undefined || (await isReachable(account, original));
-  const directory = join(reachable ? original : await copyToPublicRoot(original), 'bin');
-  const suffix = platform() === 'win32' ? '.exe' : '';
+  const directory = join(reachable ? original : await copyToPublicRoot(original, account), 'bin');
   const postgres = join(directory, `postgres${suffix}`);
   const version = await askVersion(postgres, account);
   return {
@@ -64,7 +65,7 @@ async function isReachable(account: Account, installation: string): Promise<bool
 }
 
 /** The time of the build tells copies of different versions apart; a copy appears complete, by a rename, or not at all. */
-async function copyToPublicRoot(installation: string): Promise<string> {
+async function copyToPublicRoot(installation: string, account: Account): Promise<string> {
   const { size, mtimeMs } = await stat(join(installation, 'bin', 'postgres'));
   const root = await makePublicRoot();
   const copy = join(
@@ -80,6 +81,8 @@ async function copyToPublicRoot(installation: string): Promise<string> {
       filter: (path) => !path.endsWith('.a'),
     });
     await makeReadable(draft);
+    // A copy of a broken installation must not outlive its repair.
+    await askVersion(join(draft, 'bin', `postgres${suffix}`), account);
     await rename(draft, copy);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });

@@ -12,7 +12,7 @@ import type { Home } from './home.ts';
 export const SUPERUSER = 'firelock';
 const DRAFT = 'cluster.draft-';
 
-/** Fails if there are data of another major version, which these binaries could not read. Touches nothing. */
+/** Fails if there are data of another major version, which these binaries could not read. Changes nothing. */
 export async function refuseOtherMajor(clusterDirectory: string, binaries: Binaries): Promise<void> {
   const text = await unlessMissing(readFile(join(clusterDirectory, 'data', 'PG_VERSION'), 'utf8'));
   const major = text?.trim();

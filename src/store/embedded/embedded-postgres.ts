@@ -1,19 +1,20 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Account } from './account.ts';
 import { chooseAccount } from './account.ts';
 import { provideBinaries } from './binaries.ts';
 import { ensureCluster, refuseOtherMajor, SUPERUSER } from './cluster.ts';
-import { errorCode } from './files.ts';
+import { errorCode, unlessMissing } from './files.ts';
 import type { Home } from './home.ts';
 import { homeLink, openHome } from './home.ts';
 import { withLock } from './lock.ts';
 import { choosePort } from './port.ts';
+import { isAlive } from './process-identity.ts';
 import type { RunningServer, ServerDeps } from './server.ts';
 import { settledServer, startServer, stopServer } from './server.ts';
 import { superviseServer } from './supervision.ts';
-import { countUsers, registerUser, unregisterUser } from './users.ts';
+import { registerUser, unregisterUser } from './users.ts';
 
 /** This process's share in the local PostgreSQL. */
 export interface EmbeddedPostgres {
@@ -42,8 +43,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const link = homeLink(dataDir);
   const account = await chooseAccount(join(link, 'cluster'));
   const binaries = await provideBinaries(account);
-  await refuseOtherMajor(join(link, 'cluster'), binaries);
   const home = await openHome(dataDir, account);
+  await refuseOtherMajor(home.cluster, binaries);
   const deps: ServerDeps = { home, binaries, account, clock };
 
   const { server, note } = await withLock(home.directory, () => joinServer(deps, onEvent));
@@ -54,7 +55,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     url: `postgres://${SUPERUSER}:${password}@127.0.0.1:${server.port}/postgres`,
     whatRuns: describe(link, { home, account, version: binaries.version, port: server.port }),
     stop: () => {
-      stopped ??= supervision.stop().then(() => leaveServer(deps, note, onEvent));
+      stopped ??= supervision.stop().then((last) => leaveServer(deps, { note, last, onEvent }));
       return stopped;
     },
   };
@@ -66,7 +67,7 @@ async function joinServer(
 ): Promise<{ server: RunningServer; note: string }> {
   const { home, binaries, account } = deps;
   await ensureCluster(home, { binaries, account, sync: true });
-  const note = await registerUser(home.users);
+  const note = await registerUser(home, account);
   try {
     const running = await settledServer(deps);
     const server = running ?? (await startServer(deps, await choosePort(home)));
@@ -83,8 +84,7 @@ async function joinServer(
 
 async function leaveServer(
   deps: ServerDeps,
-  note: string,
-  onEvent: EmbeddedPostgresOptions['onEvent'],
+  { note, last, onEvent }: { note: string; last: RunningServer; onEvent: EmbeddedPostgresOptions['onEvent'] },
 ): Promise<void> {
   const { home } = deps;
   try {
@@ -98,9 +98,11 @@ async function leaveServer(
       onEvent('PostgreSQL stopped', {});
     });
   } catch (error) {
-    // The directory was removed while we ran: there is nobody to share with, and the server goes.
-    if (errorCode(error) !== 'ENOENT' || (await countUsers(home.users)) > 0) throw error;
-    await stopServer(deps);
+    if (errorCode(error) !== 'ENOENT' || (await unlessMissing(stat(home.directory))) !== undefined)
+      throw error;
+    // The directory was removed while the server ran: there is nothing to save, and no lock file names it.
+    if (await isAlive(last.identity)) process.kill(last.identity.pid, 'SIGQUIT');
+    onEvent('PostgreSQL ended, whose directory was removed', {});
   }
 }
 

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { chmod, open, writeFile } from 'node:fs/promises';
 
 /** The `code` of a system error, such as ENOENT. */
 export function errorCode(error: unknown): string | undefined {
@@ -14,6 +14,12 @@ export async function unlessMissing<T>(result: Promise<T>): Promise<T | undefine
     if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined;
     throw error;
   }
+}
+
+/** Writes a new file that every local user may read, whatever this process's umask. Fails if it exists. */
+export async function writeNew(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { flag: 'wx' });
+  await chmod(path, 0o644);
 }
 
 /** The last lines of a text file, empty if there is none. Reads 8 KiB at most, however long the file. */

@@ -44,8 +44,18 @@ export async function openHome(dataDirectory: string, account: Account | undefin
   const directory = await realpath(link);
   const home = describe(directory, directory === join(parent, 'postgres') ? undefined : closed);
   await refuseIfUnusable(home, link, account);
-  await makeDirectory(home.users, account);
   return home;
+}
+
+/** Makes a directory, where it is missing, that every local user may enter; a person behind root owns what is new. */
+export async function makeDirectory(path: string, account: Account | undefined): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined || account === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) {
+    // Whatever root's umask: the server's user must get through.
+    await chmod(made, 0o755);
+    if (account.isPerson) await giveTo(account, made);
+  }
 }
 
 function describe(directory: string, closed: string | undefined): Home {
@@ -74,18 +84,9 @@ async function refuseIfUnusable(home: Home, link: string, account: Account | und
   const owner = (await unlessMissing(stat(home.cluster))) ?? (await stat(home.directory));
   if (process.getuid !== undefined && owner.uid !== process.getuid()) {
     throw new Error(
-      `${home.directory} belongs to another user (uid ${owner.uid}): start as that user, ${instead}`,
+      `the database in ${home.directory} belongs to uid ${owner.uid}, as after a start as root: ` +
+        `start the same way again, ${instead}`,
     );
-  }
-}
-
-async function makeDirectory(path: string, account: Account | undefined): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
-  if (first === undefined || account === undefined) return;
-  for (let made = path; made.length >= first.length; made = dirname(made)) {
-    // Whatever root's umask: the server's user must get through.
-    await chmod(made, 0o755);
-    if (account.isPerson) await giveTo(account, made);
   }
 }
 

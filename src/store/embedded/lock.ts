@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCode } from './files.ts';
+import { errorCode, writeNew } from './files.ts';
 import { formatIdentity, isAlive, ownIdentity, parseIdentity } from './process-identity.ts';
 
 const POLL_MS = 25;
@@ -18,7 +18,7 @@ const RELEASED = 'released\n';
  */
 export async function withLock<T>(directory: string, body: () => Promise<T>): Promise<T> {
   const draft = join(directory, `lock-draft-${randomUUID()}`);
-  await writeFile(draft, formatIdentity(await ownIdentity()), { flag: 'wx' });
+  await writeNew(draft, formatIdentity(await ownIdentity()));
   try {
     const generation = await acquire(directory, draft);
     try {
@@ -63,7 +63,7 @@ async function tryAcquire(directory: string, draft: string): Promise<number | un
 async function release(directory: string, generation: number): Promise<void> {
   const draft = join(directory, `lock-draft-${randomUUID()}`);
   try {
-    await writeFile(draft, RELEASED, { flag: 'wx' });
+    await writeNew(draft, RELEASED);
     await rename(draft, lockFile(directory, generation));
   } catch (error) {
     // The directory was removed under us: so was the lock.

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { unlessMissing } from './files.ts';
+import { unlessMissing, writeNew } from './files.ts';
 import type { Home } from './home.ts';
 
 /** Below the ports that systems give to outgoing connections, so that none of these is in the way of a restart. */
@@ -32,6 +32,6 @@ export async function isFree(port: number): Promise<boolean> {
 
 async function remember(home: Home, port: number): Promise<void> {
   const draft = `${home.portFile}.draft-${randomUUID()}`;
-  await writeFile(draft, `${port}\n`, { flag: 'wx' });
+  await writeNew(draft, `${port}\n`);
   await rename(draft, home.portFile);
 }

@@ -28,6 +28,17 @@ export async function isStillAlive(identity: ProcessIdentity): Promise<boolean> 
   return process.platform === 'linux' ? isAlive(identity) : pidExists(identity.pid);
 }
 
+/** Whether any process has this pid, a zombie included. */
+export function pidExists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it exists and belongs to someone else.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
 export async function ownIdentity(): Promise<ProcessIdentity> {
   return (await identifyProcess(process.pid)) ?? { pid: process.pid, started: null };
 }
@@ -41,16 +52,6 @@ export function parseIdentity(text: string): ProcessIdentity | undefined {
 
 export function formatIdentity(identity: ProcessIdentity): string {
   return `${identity.pid}\n${identity.started ?? ''}\n`;
-}
-
-function pidExists(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // EPERM: it exists and belongs to someone else.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }
 
 /** The boot id makes the start, counted in ticks since boot, unambiguous across reboots. */

@@ -11,7 +11,7 @@ import { serverEnvironment } from './cluster.ts';
 import { lastLines, unlessMissing } from './files.ts';
 import type { Home } from './home.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import { identifyProcess } from './process-identity.ts';
+import { identifyProcess, pidExists } from './process-identity.ts';
 
 /** What it takes to start, find and stop the server of one home. */
 export interface ServerDeps {
@@ -125,12 +125,12 @@ async function tryStart(
 }
 
 /**
- * PostgreSQL refuses to start while the pid in its lock file lives, even as someone else's process. Otherwise the file
- * stays: by it the server finds orphans of its predecessor, who must end before it may write.
+ * PostgreSQL refuses to start while the pid in its lock file exists, even as a zombie or as someone else's process.
+ * Orphans of the predecessor, who must end before another may write, it finds by shared memory also without the file.
  */
 async function removeMisleadingPid(home: Home): Promise<void> {
   const pid = Number.parseInt((await readPostmasterFile(home)) ?? '', 10);
-  if (pid > 0 && (await identifyProcess(pid)) !== undefined) await rm(postmasterFile(home), { force: true });
+  if (pid > 0 && pidExists(pid)) await rm(postmasterFile(home), { force: true });
 }
 
 /** Returns a question: why the process ended, or undefined while it lives. */

@@ -12,24 +12,33 @@ export interface SupervisionDeps extends ServerDeps {
   readonly onEvent: (message: string, details: Record<string, unknown>) => void;
 }
 
+export interface Supervision {
+  /** Resolves, when it has ended, with the server that was last seen alive. */
+  stop(): Promise<RunningServer>;
+}
+
 const CHECK_INTERVAL_MS = 500;
 
 /**
  * Watches the server and starts it again, on the same port, when it died. Every user of the server does so; the lock
  * lets one of them act, and the others find it running.
  */
-export function superviseServer(deps: SupervisionDeps, server: RunningServer): { stop(): Promise<void> } {
+export function superviseServer(deps: SupervisionDeps, server: RunningServer): Supervision {
   const abort = new AbortController();
   const ended = supervise(deps, server, abort.signal);
   return {
-    stop: async () => {
+    stop: () => {
       abort.abort();
-      await ended;
+      return ended;
     },
   };
 }
 
-async function supervise(deps: SupervisionDeps, first: RunningServer, signal: AbortSignal): Promise<void> {
+async function supervise(
+  deps: SupervisionDeps,
+  first: RunningServer,
+  signal: AbortSignal,
+): Promise<RunningServer> {
   let server = first;
   let reported: string | undefined;
   while (await pause(signal)) {
@@ -43,6 +52,7 @@ async function supervise(deps: SupervisionDeps, first: RunningServer, signal: Ab
       reported = reason;
     }
   }
+  return server;
 }
 
 async function check(deps: SupervisionDeps, server: RunningServer): Promise<RunningServer> {

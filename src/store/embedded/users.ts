@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { unlessMissing } from './files.ts';
+import type { Account } from './account.ts';
+import { unlessMissing, writeNew } from './files.ts';
+import type { Home } from './home.ts';
+import { makeDirectory } from './home.ts';
 import { formatIdentity, isAlive, ownIdentity, parseIdentity } from './process-identity.ts';
 
 /** Notes that this process uses the server, and returns the note's path. To be called under the home's lock, as below. */
-export async function registerUser(users: string): Promise<string> {
-  const note = join(users, `${process.pid}-${randomUUID()}`);
-  await writeFile(note, formatIdentity(await ownIdentity()), { flag: 'wx' });
+export async function registerUser(home: Home, account: Account | undefined): Promise<string> {
+  await makeDirectory(home.users, account);
+  const note = join(home.users, `${process.pid}-${randomUUID()}`);
+  await writeNew(note, formatIdentity(await ownIdentity()));
   return note;
 }
 
@@ -18,7 +22,7 @@ export async function unregisterUser(users: string, note: string): Promise<numbe
 }
 
 /** How many live users there are; removes the notes of dead ones. */
-export async function countUsers(users: string): Promise<number> {
+async function countUsers(users: string): Promise<number> {
   let alive = 0;
   for (const name of (await unlessMissing(readdir(users))) ?? []) {
     const note = join(users, name);
