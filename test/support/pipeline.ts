@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type SQL } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import {
   DEFAULT_RETRY,
@@ -24,7 +24,7 @@ import { createDatabase } from './cluster.ts';
 export interface Store {
   url: string;
   database: Database;
-  rows<Row extends object>(statement: SQL): Promise<Row[]>;
+  rows: <Row extends object>(statement: SQL) => Promise<Row[]>;
   drop(): Promise<void>;
 }
 

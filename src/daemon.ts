@@ -1,0 +1,189 @@
+import { hostname } from 'node:os';
+import { createServer } from './api/server.ts';
+import type { Config } from './config/config.ts';
+import { type Pipeline, createPipeline } from './flow/pipeline.ts';
+import { createGaugeSampler } from './observability/gauge-sampler.ts';
+import { logEvents } from './observability/log-lines.ts';
+import type { Logger } from './observability/logger.ts';
+import { createMetrics } from './observability/metrics.ts';
+import { type Heartbeat, createHeartbeat } from './recovery/heartbeat.ts';
+import { type Clock, systemClock } from './runtime/clock.ts';
+import { createDatabaseClock } from './runtime/database-clock.ts';
+import { createEventBus } from './runtime/event-bus.ts';
+import { type Loop, createLoop } from './runtime/loop.ts';
+import { type Readiness, readinessOf } from './runtime/readiness.ts';
+import { listen } from './store/connection.ts';
+import { openDatabase } from './store/database.ts';
+import { markInstanceLeft } from './store/instances.ts';
+import { migrate } from './store/migrate.ts';
+import { SCHEDULES_CHANGED } from './store/schedule-writes.ts';
+import { createHttpTarget } from './targets/http.ts';
+import { createTargetRegistry } from './targets/registry.ts';
+
+export interface DaemonOptions {
+  config: Config;
+  databaseUrl: string;
+  /** Fresh at each process start, never a host name: two processes must not take each other's locks for their own. */
+  instanceId: string;
+  version: string;
+  logger: Logger;
+}
+
+export interface Daemon {
+  /** Resolves when it listens; what needs the database follows as soon as there is one. Rejects where it cannot listen. */
+  start(): Promise<{ url: string }>;
+  /** Drains: see below. Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+/** What must have come back from a pass within this time for the instance to call itself ready. */
+const LOOP_LIMIT_MS = 30_000;
+const ABORTED_SETTLE_MS = 5_000;
+
+/** Builds everything, and knows in which order it starts and stops. */
+export function createDaemon(options: DaemonOptions): Daemon {
+  const { config, databaseUrl, instanceId, version, logger } = options;
+  const clock = systemClock;
+  const databaseClock = createDatabaseClock(clock);
+  const events = createEventBus();
+  logEvents(events, logger);
+  const database = openDatabase(databaseUrl, config.databasePool);
+  const targets = createTargetRegistry([
+    createHttpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost }),
+  ]);
+  const common = { database, clock, databaseClock, events };
+  const zoneData = process.versions['tz'] ?? 'unknown';
+
+  const heartbeat = createHeartbeat({
+    ...common,
+    instance: { id: instanceId, host: hostname(), version, zoneData },
+    intervalSeconds: config.heartbeatIntervalSeconds,
+    ttlSeconds: config.instanceTtlSeconds,
+  });
+  const pipeline = createPipeline({
+    ...common,
+    ...config,
+    targets,
+    instanceId,
+    concurrency: config.dispatchConcurrency,
+    concurrencyPerLane: config.dispatchPerHost,
+  });
+  const metrics = createMetrics({
+    events,
+    version,
+    zoneData,
+    inFlight: () => pipeline.dispatcher.inFlight(),
+    leaseValid: () => heartbeat.leaseValid(),
+  });
+  const gauges = createGaugeSampler({ ...common, ...config, metrics });
+
+  const state: State = { migrated: false, stopping: false };
+  const working = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, gauges];
+  const migrations = createLoop({
+    name: 'migrations',
+    clock,
+    body: async () => {
+      const count = await migrate(config.migrationDatabaseUrl ?? databaseUrl);
+      events.emit({ type: 'migrationsApplied', count });
+      state.migrated = true;
+      for (const service of working) await service.start();
+      return Infinity;
+    },
+    onFailure: (loop, error, retryInMs) => events.emit({ type: 'loopFailed', loop, error, retryInMs }),
+  });
+  const hints = listen(databaseUrl, SCHEDULES_CHANGED, () => pipeline.tick.wake());
+  const server = createServer({
+    database,
+    targets,
+    events,
+    metrics,
+    version,
+    logger,
+    instanceTtlSeconds: config.instanceTtlSeconds,
+    wakeDispatch: () => pipeline.dispatcher.wake(),
+    readiness: () => readiness(state, heartbeat, [heartbeat, pipeline.tick], clock),
+  });
+
+  /**
+   * Stops ticking and claiming, hands back what was not sent, lets what is under way end while heartbeats go on, then
+   * leaves. The API answers to the end, and says at /readyz that it is going. A step that fails does not keep the next.
+   */
+  async function stop(): Promise<void> {
+    state.stopping = true;
+    const attempt = attemptLogged(logger);
+    await attempt('stop migrations', () => migrations.stop());
+    await attempt('stop ticking', () => pipeline.tick.stop());
+    await attempt('hand back unsent runs', () => pipeline.dispatcher.stop());
+    if (state.migrated) await attempt('release fire-locks', () => pipeline.releaseFireLocks());
+    await finishInFlight(pipeline, config.shutdownSeconds * 1000, logger);
+    await attempt('stop settling', () => pipeline.settler.stop());
+    await attempt('stop heartbeats', () => heartbeat.stop());
+    await attempt('stop sampling', () => gauges.stop());
+    if (state.migrated) {
+      await attempt('leave', () => database.run((db) => markInstanceLeft(db, instanceId), ABORTED_SETTLE_MS));
+    }
+    events.emit({ type: 'instanceLeft', instanceId, unfinished: pipeline.dispatcher.claimed() });
+    await attempt('stop listening', async () => (await server).close());
+    await attempt('close targets', () => targets.close());
+    await attempt('close the database', () => Promise.all([hints.stop(), database.close()]));
+  }
+
+  return {
+    start: async () => {
+      const url = await (await server).listen({ host: config.host, port: config.port });
+      void migrations.start();
+      return { url };
+    },
+    stop,
+  };
+}
+
+interface State {
+  migrated: boolean;
+  stopping: boolean;
+}
+
+function readiness(state: State, heartbeat: Heartbeat, loops: readonly Loop[], clock: Clock): Readiness {
+  const stuck = loops.filter((loop) => clock.monotonic() - loop.lastReturnedAt() > LOOP_LIMIT_MS);
+  return readinessOf({
+    migrations: state.migrated
+      ? 'ok'
+      : 'the database has not been reached, or its schema is not up to date yet',
+    database: heartbeat.leaseValid() ? 'ok' : 'no heartbeat was answered lately',
+    loops:
+      stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.map((loop) => loop.name).join(', ')}`,
+    shutdown: state.stopping ? 'stopping' : 'ok',
+  });
+}
+
+/** Waits for attempts under way and their outcomes; when the time is up, aborts the attempts and gives these a moment. */
+async function finishInFlight({ dispatcher }: Pipeline, limitMs: number, logger: Logger): Promise<void> {
+  const drained = dispatcher.drained();
+  if (await within(drained, limitMs)) return;
+  logger.warn(
+    { inFlight: dispatcher.inFlight() },
+    'handoffs still under way at the end of the shutdown time; aborted',
+  );
+  dispatcher.abort();
+  await within(drained, ABORTED_SETTLE_MS);
+}
+
+async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, limitMs, false);
+  });
+  const inTime = await Promise.race([promise.then(() => true), late]);
+  clearTimeout(timer);
+  return inTime;
+}
+
+function attemptLogged(logger: Logger): (what: string, step: () => unknown) => Promise<void> {
+  return async (what, step) => {
+    try {
+      await step();
+    } catch (error) {
+      logger.error({ err: error }, `could not ${what}`);
+    }
+  };
+}

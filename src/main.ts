@@ -1,0 +1,126 @@
+#!/usr/bin/env node
+/** The process: Node's version, configuration, signals, exit code. Everything else is imported once the version is known to do. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Config } from './config/config.ts';
+import type { Daemon } from './daemon.ts';
+import type { Logger } from './observability/logger.ts';
+
+interface Package {
+  version: string;
+  engines: { node: string };
+}
+
+const { version, engines } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as Package;
+
+if (isTooOld(process.versions.node, engines.node)) {
+  fail(`firelock needs Node ${engines.node}; this is ${process.versions.node} (npm start brings its own)`);
+} else {
+  void main();
+}
+
+async function main(): Promise<void> {
+  const { readConfig } = await import('./config/config.ts');
+  const read = readConfig(process.env);
+  if ('faults' in read) {
+    fail(
+      ['firelock cannot start with this configuration:', ...read.faults.map((fault) => `  ${fault}`)].join(
+        '\n',
+      ),
+    );
+    return;
+  }
+  const { createLogger } = await import('./observability/logger.ts');
+  const logger = createLogger(read.config.logLevel, process.stdout);
+  process.on('uncaughtException', (error) => {
+    logger.fatal(
+      { err: error },
+      'a fault of firelock itself; what this instance held is found by the others',
+    );
+    process.exit(1);
+  });
+  try {
+    await run(read.config, logger);
+  } catch (error) {
+    logger.fatal(explained(error, read.config));
+    process.exit(1);
+  }
+}
+
+async function run(config: Config, logger: Logger): Promise<void> {
+  for (const name of config.withoutEffect) logger.warn(`${name} is set and has no effect in this version`);
+  const stopping = stopSignal(logger);
+  const local = config.databaseUrl === undefined ? await startLocalPostgres(config, logger) : undefined;
+  const databaseUrl = local?.url ?? config.databaseUrl;
+  if (databaseUrl === undefined) throw new Error('there is no database');
+  logger.info(local ? local.whatRuns : `PostgreSQL at ${hostOf(databaseUrl)}`);
+
+  const { createDaemon } = await import('./daemon.ts');
+  let daemon: Daemon | undefined;
+  try {
+    daemon = createDaemon({ config, databaseUrl, instanceId: randomUUID(), version, logger });
+    const { url } = await daemon.start();
+    logger.info(`firelock ${version} listens on ${url} (API ${url}/api/v1, its documentation ${url}/docs)`);
+    await stopping;
+  } finally {
+    await daemon?.stop();
+    await local?.stop();
+  }
+  logger.flush();
+  process.exit(0);
+}
+
+async function startLocalPostgres(config: Config, logger: Logger) {
+  const { systemClock } = await import('./runtime/clock.ts');
+  const { startEmbeddedPostgres } = await import('./store/embedded/embedded-postgres.ts');
+  return startEmbeddedPostgres({
+    dataDir: config.dataDir,
+    clock: systemClock,
+    onEvent: (message, details) => logger.info(details, message),
+  });
+}
+
+/** Resolves at the first SIGTERM or SIGINT; a second one does not wait for the drain. */
+function stopSignal(logger: Logger): Promise<void> {
+  return new Promise((resolve) => {
+    let signals = 0;
+    for (const [signal, number] of [
+      ['SIGTERM', 15],
+      ['SIGINT', 2],
+    ] as const) {
+      process.on(signal, () => {
+        signals += 1;
+        if (signals > 1) process.exit(128 + number);
+        logger.info(`${signal}: draining; again to leave at once`);
+        resolve();
+      });
+    }
+  });
+}
+
+function explained(error: unknown, config: Config): string {
+  if (!(error instanceof Error)) return String(error);
+  if ('code' in error && error.code === 'EADDRINUSE') {
+    return `port ${config.port} of ${config.host} is taken; set PORT to another one`;
+  }
+  return error.message;
+}
+
+function hostOf(databaseUrl: string): string {
+  const { host, pathname } = new URL(databaseUrl);
+  return `${host}${pathname}`;
+}
+
+/** `needed` is `>=MAJOR.MINOR`. */
+function isTooOld(present: string, needed: string): boolean {
+  const [major = 0, minor = 0] = present.split('.').map(Number);
+  const [neededMajor = 0, neededMinor = 0] = needed.replace('>=', '').split('.').map(Number);
+  return major < neededMajor || (major === neededMajor && minor < neededMinor);
+}
+
+function fail(message: string): void {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = 1;
+}
