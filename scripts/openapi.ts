@@ -1,0 +1,44 @@
+/**
+ * Writes openapi/openapi.json from the routes; with --check, fails when the committed file is not that. Needs neither a
+ * database nor a network.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pino } from 'pino';
+import type { ApiDeps } from '../src/api/deps.ts';
+import { createServer } from '../src/api/server.ts';
+import { createEventBus } from '../src/runtime/event-bus.ts';
+import { createTargetRegistry } from '../src/targets/registry.ts';
+import manifest from '../package.json' with { type: 'json' };
+
+const file = join(import.meta.dirname, '..', 'openapi', 'openapi.json');
+const document = await render();
+
+if (!process.argv.includes('--check')) {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, document);
+} else if ((await readFile(file, 'utf8').catch(() => '')) === document) {
+  console.log('openapi/openapi.json is up to date with the routes.');
+} else {
+  console.error('openapi/openapi.json is stale. Run `npm run openapi` and commit what it writes.');
+  process.exitCode = 1;
+}
+
+async function render(): Promise<string> {
+  const noDatabase = () => Promise.reject(new Error('there is no database here'));
+  const deps: ApiDeps = {
+    database: { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() },
+    targets: createTargetRegistry([]),
+    events: createEventBus(),
+    wakeDispatch: () => undefined,
+    readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
+    metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },
+    instanceTtlSeconds: 10,
+    version: manifest.version,
+    logger: pino({ level: 'silent' }),
+  };
+  const server = await createServer(deps);
+  const text = `${JSON.stringify(server.swagger(), null, 2)}\n`;
+  await server.close();
+  return text;
+}

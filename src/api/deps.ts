@@ -1,0 +1,36 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Database } from '../store/database.ts';
+import type { TargetRegistry } from '../targets/registry.ts';
+
+/** What the API needs of the daemon around it. The database may be out of reach, or not migrated yet, at any time. */
+export interface ApiDeps {
+  database: Database;
+  targets: TargetRegistry;
+  events: EventBus;
+  /** There is a run to claim. */
+  wakeDispatch: () => void;
+  readiness: () => Readiness;
+  metrics: { contentType: string; text: () => Promise<string> };
+  instanceTtlSeconds: number;
+  version: string;
+  logger: FastifyBaseLogger;
+}
+
+export interface Readiness {
+  status: 'ready' | 'unavailable';
+  /** By name; anything but `ok` says what is wrong. */
+  checks: Record<string, string>;
+  warnings: string[];
+}
+
+/** The server, with route types that come from the zod schemas. */
+export type Api = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { EARLIEST, LATEST } from '../core/instant.ts';
+import { queryInteger, scheduleIdText } from './schemas/common.ts';
+
+export const limitQuery = queryInteger(1, 500, 50);
+
+/** Where the next page begins; opaque to clients. */
+export const scheduleCursor = cursorOf(z.strictObject({ after: scheduleIdText }));
+export const runCursor = cursorOf(
+  z.strictObject({ scheduledFor: z.int().min(EARLIEST).max(LATEST), id: z.uuid() }),
+);
+
+/** Rows were asked for one more than the limit, to know whether there is a next page. */
+export function pageOf<Row, Answer>(
+  rows: readonly Row[],
+  limit: number,
+  answer: (row: Row) => Answer,
+  cursor: (last: Row) => object,
+): { items: Answer[]; nextCursor: string | null } {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return {
+    items: page.map(answer),
+    nextCursor: more ? Buffer.from(JSON.stringify(cursor(last))).toString('base64url') : null,
+  };
+}
+
+export function pageSchema(item: z.ZodType) {
+  return z.object({
+    items: z.array(item),
+    nextCursor: z.string().nullable().meta({ description: 'Null: this is the last page.' }),
+  });
+}
+
+function cursorOf<T>(content: z.ZodType<T>) {
+  return z
+    .string()
+    .transform((value, context): T => {
+      const parsed = content.safeParse(decode(value));
+      if (parsed.success) return parsed.data;
+      context.issues.push({ code: 'custom', input: value, message: 'is not a nextCursor of this list' });
+      return z.NEVER;
+    })
+    .meta({ type: 'string', description: 'The `nextCursor` of the page before.' });
+}
+
+function decode(value: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(value, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+}

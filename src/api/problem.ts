@@ -1,0 +1,90 @@
+import { STATUS_CODES } from 'node:http';
+import { isDataRefused, isRepeatable, isUnavailable } from '../store/errors.ts';
+
+/** One thing that is wrong with a request. */
+export interface Fault {
+  /** A JSON pointer into the body, or a parameter's name. */
+  path: string;
+  message: string;
+}
+
+/** An answer that is not the one hoped for (RFC 9457); thrown by whoever finds out. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly status: number;
+  readonly faults: readonly Fault[];
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    detail: string,
+    more: { faults?: readonly Fault[]; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: more.cause });
+    this.status = status;
+    this.faults = more.faults ?? [];
+    this.headers = more.headers ?? {};
+  }
+}
+
+export interface ProblemBody {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  errors?: Fault[];
+}
+
+export const PROBLEM_TYPE = 'application/problem+json';
+
+export function problemBody({ status, message, faults }: Problem): ProblemBody {
+  const title = STATUS_CODES[status] ?? 'Error';
+  const body = { type: 'about:blank', title, status, detail: message };
+  return faults.length === 0 ? body : { ...body, errors: [...faults] };
+}
+
+/** More than anybody reads, and a bound on what a hostile body can make us answer. */
+const MOST_FAULTS = 10_000;
+
+export function invalid(faults: readonly Fault[], status = 400): Problem {
+  const [first] = faults;
+  const detail =
+    faults.length === 1 && first
+      ? `${first.path === '' ? 'the body' : first.path} ${first.message}`
+      : `${faults.length} faults in the request, see errors`;
+  return new Problem(status, detail, { faults: faults.slice(0, MOST_FAULTS) });
+}
+
+export function noSuchSchedule(id: string): Problem {
+  return new Problem(404, `there is no schedule ${id}`);
+}
+
+export function unavailable(detail: string, cause?: unknown): Problem {
+  return new Problem(503, detail, { headers: { 'Retry-After': '5' }, cause });
+}
+
+/** What to answer for anything thrown while a request was served. What nobody foresaw is 500, and tells nothing. */
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (isUnavailable(error)) return unavailable('the database is out of reach', error);
+  if (isRepeatable(error)) return unavailable('the database is too busy with the same rows', error);
+  if (isDataRefused(error)) {
+    return new Problem(400, 'a value of the request is none that the database can hold', { cause: error });
+  }
+  const status = clientErrorStatus(error);
+  if (status !== null && error instanceof Error) return new Problem(status, detailOf(status, error));
+  return new Problem(500, 'an error of the server; its log says more', { cause: error });
+}
+
+/** The framework's own refusals carry their status; below 500 their text is about the request and nothing else. */
+function clientErrorStatus(error: unknown): number | null {
+  if (!(error instanceof Error) || !('statusCode' in error)) return null;
+  const { statusCode } = error;
+  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 ? statusCode : null;
+}
+
+function detailOf(status: number, error: Error): string {
+  if (status === 413) return 'the body is too large';
+  if (status === 415) return 'the body must be application/json';
+  return error.message;
+}

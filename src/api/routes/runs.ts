@@ -1,0 +1,122 @@
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { EARLIEST, LATEST } from '../../core/instant.ts';
+import { RUN_STATUSES, RUN_TRIGGERS, type Run, scheduledForOf } from '../../core/run.ts';
+import { findRun, listRuns, recordedAttempts } from '../../store/runs.ts';
+import { uidsOf } from '../../store/schedule-writes.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
+import { TAGS } from '../plugins/openapi.ts';
+import { type Fault, Problem, noSuchSchedule } from '../problem.ts';
+import { answerRun, answerRunWithLog } from '../run-answer.ts';
+import { json, problems } from '../schemas/answers.ts';
+import { queryInstant, runIdParams, scheduleIdParams, scheduleIdText, wordList } from '../schemas/common.ts';
+import { run, runWithLog } from '../schemas/run.ts';
+
+const filterQuery = {
+  status: wordList(RUN_STATUSES).optional(),
+  trigger: wordList(RUN_TRIGGERS).optional(),
+  from: queryInstant.optional(),
+  to: queryInstant.optional(),
+  limit: limitQuery,
+  cursor: runCursor.optional(),
+};
+const ofScheduleQuery = z.strictObject(filterQuery);
+const runsQuery = z.strictObject({ scheduleId: scheduleIdText.optional(), ...filterQuery });
+
+const tags = [TAGS.runs];
+
+export function addRunRoutes(api: Api, deps: ApiDeps): void {
+  addListRoute(api, deps);
+  addListOfScheduleRoute(api, deps);
+  addGetRoute(api, deps);
+}
+
+function addListRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/runs',
+    {
+      config: { alsoCheck: emptyPeriod },
+      schema: {
+        operationId: 'listRuns',
+        summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
+        tags,
+        querystring: runsQuery,
+        response: { 200: json('A page of runs', pageSchema(run)), ...problems(400) },
+      },
+    },
+    async ({ query: { scheduleId, ...query } }) => {
+      const rows = await database.run(async (db) => {
+        if (scheduleId === undefined) return listRuns(db, filterOf(query));
+        const scheduleUids = await uidsOf(db, [scheduleId]);
+        return scheduleUids.length === 0 ? [] : listRuns(db, { ...filterOf(query), scheduleUids });
+      });
+      return pageOfRuns(rows, query.limit);
+    },
+  );
+}
+
+function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/schedules/:id/runs',
+    {
+      config: { alsoCheck: emptyPeriod },
+      schema: {
+        operationId: 'listRunsOfSchedule',
+        summary: 'List the runs of a schedule, newest first; also of a deleted one',
+        tags,
+        params: scheduleIdParams,
+        querystring: ofScheduleQuery,
+        response: { 200: json('A page of runs', pageSchema(run)), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { id }, query }) => {
+      const rows = await database.run(async (db) => {
+        const scheduleUids = await uidsOf(db, [id]);
+        if (scheduleUids.length === 0) throw noSuchSchedule(id);
+        return listRuns(db, { ...filterOf(query), scheduleUids });
+      });
+      return pageOfRuns(rows, query.limit);
+    },
+  );
+}
+
+function addGetRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/runs/:id',
+    {
+      schema: {
+        operationId: 'getRun',
+        summary: 'One run, with its attempt log',
+        tags,
+        params: runIdParams,
+        response: { 200: json('The run', runWithLog), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { id } }) => {
+      const at = scheduledForOf(id);
+      const found = await database.run(async (db) => {
+        // Any other UUID carries a time that no run has, and that not every timestamp can hold.
+        const stored = at >= EARLIEST && at <= LATEST ? await findRun(db, id) : null;
+        return stored && { stored, recorded: await recordedAttempts(db, stored) };
+      });
+      if (!found) throw new Problem(404, `there is no run ${id}`);
+      return answerRunWithLog(found.stored, found.recorded);
+    },
+  );
+}
+
+function filterOf({ status, trigger, from, to, limit, cursor }: z.output<typeof ofScheduleQuery>) {
+  return { statuses: status, triggers: trigger, from, to, before: cursor, limit: limit + 1 };
+}
+
+function pageOfRuns(rows: readonly Run[], limit: number) {
+  return pageOf(rows, limit, answerRun, ({ scheduledFor, id }) => ({ scheduledFor, id }));
+}
+
+function emptyPeriod({ query }: FastifyRequest): Fault[] {
+  const { from, to } = query as Record<string, unknown>;
+  const [first, end] = [queryInstant.safeParse(from), queryInstant.safeParse(to)];
+  if (!first.success || !end.success || first.data < end.data) return [];
+  return [{ path: 'to', message: 'must be later than from' }];
+}

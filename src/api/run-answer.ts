@@ -1,0 +1,67 @@
+import type { z } from 'zod';
+import { type AttemptEntry, attemptLogOf } from '../core/attempt-log.ts';
+import { isoInstant } from '../core/instant.ts';
+import { type Run, isPlanned, plannedRunName } from '../core/run.ts';
+import { rawJsonOrNull } from './raw-json.ts';
+import { isoOrNull } from './schedule-answer.ts';
+import type { run, runWithLog } from './schemas/run.ts';
+
+export function answerRun(stored: Run): z.output<typeof run> {
+  return {
+    id: stored.id,
+    name: isPlanned(stored.trigger) ? plannedRunName(stored.scheduleId, stored.scheduledFor) : null,
+    scheduleId: stored.scheduleId,
+    scheduleVersion: stored.scheduleVersion,
+    scheduledFor: isoInstant(stored.scheduledFor),
+    trigger: stored.trigger,
+    status: stored.status,
+    reason: stored.reason,
+    attempts: stored.attempts,
+    failures: stored.failures,
+    recoveries: stored.recoveries,
+    nextAttemptAt: isoOrNull(stored.nextAttemptAt),
+    coalesced: stored.coalesced,
+    coalescedFrom: isoOrNull(stored.coalescedFrom),
+    claimedBy: stored.claimedBy,
+    claimedAt: isoOrNull(stored.claimedAt),
+    handoffStartedAt: isoOrNull(stored.handoffStartedAt),
+    handedOffAt: isoOrNull(stored.handedOffAt),
+    finishedAt: isoOrNull(stored.finishedAt),
+    latenessMs: stored.latenessMs,
+    executionId: stored.executionId,
+    result: stored.result,
+    error: stored.error,
+    key: stored.key,
+    payload: rawJsonOrNull(stored.payload),
+    priority: stored.priority,
+    dependsOn: [],
+    dependents: [],
+    parentRunId: null,
+    queue: null,
+    workerId: null,
+    leaseUntil: null,
+    createdAt: isoInstant(stored.createdAt),
+    updatedAt: isoInstant(stored.updatedAt),
+  };
+}
+
+export function answerRunWithLog(
+  stored: Run,
+  recorded: readonly AttemptEntry[],
+): z.output<typeof runWithLog> {
+  return { ...answerRun(stored), attemptLog: attemptLogOf(stored, recorded).map(answerAttempt) };
+}
+
+function answerAttempt(entry: AttemptEntry): z.output<typeof runWithLog>['attemptLog'][number] {
+  const { attempt, instanceId, startedAt, finishedAt, outcome, statusCode, error, recovery } = entry;
+  return {
+    attempt,
+    instanceId,
+    startedAt: isoInstant(startedAt),
+    finishedAt: isoInstant(finishedAt),
+    outcome,
+    ...(statusCode === null ? {} : { statusCode }),
+    ...(error === null ? {} : { error }),
+    recovery,
+  };
+}

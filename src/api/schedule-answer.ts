@@ -1,0 +1,59 @@
+import type { z } from 'zod';
+import { type Instant, isoInstant } from '../core/instant.ts';
+import type { Schedule } from '../core/schedule.ts';
+import { rawJsonOrNull } from './raw-json.ts';
+import { UNSUPPORTED, type schedule } from './schemas/schedule.ts';
+import { MASK } from './schemas/target.ts';
+
+export type ScheduleAnswer = z.output<typeof schedule>;
+
+export function answerSchedule(stored: Schedule): ScheduleAnswer {
+  const { definition } = stored;
+  return {
+    id: stored.id,
+    ...answerDefinition(definition),
+    payload: rawJsonOrNull(definition.payload),
+    status: stored.status,
+    error: stored.error,
+    nextFireAt: isoOrNull(stored.nextFireAt),
+    lastFireAt: isoOrNull(stored.lastFireAt),
+    lockedBy: stored.lockedBy,
+    lockedAt: isoOrNull(stored.lockedAt),
+    version: stored.version,
+    createdAt: isoInstant(stored.createdAt),
+    updatedAt: isoInstant(stored.updatedAt),
+  };
+}
+
+/** What a client can edit, but for the payload; header values masked. Also what a merge patch is applied to. */
+export function answerDefinition(definition: Schedule['definition']) {
+  const { description, cron, timezone, enabled, target, retry } = definition;
+  const { timeoutSeconds, priority, labels } = definition;
+  const { type, url, method, headers } = target;
+  const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
+  return {
+    description,
+    cron,
+    timezone,
+    enabled,
+    target: {
+      type,
+      url,
+      method,
+      headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])),
+    },
+    retry: { maxAttempts, minBackoffSeconds, maxBackoffSeconds },
+    timeoutSeconds,
+    priority,
+    labels,
+    ...UNSUPPORTED,
+  };
+}
+
+export function isoOrNull(at: Instant | null): string | null {
+  return at === null ? null : isoInstant(at);
+}
+
+export function etagOf(stored: Schedule): string {
+  return `"${stored.version}"`;
+}

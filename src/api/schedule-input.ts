@@ -1,0 +1,125 @@
+import { EARLIEST } from '../core/instant.ts';
+import type { Definition, HttpTarget, Schedule } from '../core/schedule.ts';
+import { cronTimes } from '../core/time/cron.ts';
+import { LONGEST_PAYLOAD_BYTES, isObject, pointer } from './json-body.ts';
+import { mergeJsonText, mergePatch } from './merge-patch.ts';
+import { type Fault, invalid } from './problem.ts';
+import { answerDefinition } from './schedule-answer.ts';
+import { type ScheduleInput, scheduleInput } from './schemas/schedule.ts';
+import { MASK } from './schemas/target.ts';
+import { checkValue } from './validation.ts';
+
+/** A definition as sent, its headers filled in from the stored one where they were sent masked. */
+export interface Resolved {
+  definition: Definition;
+  faults: Fault[];
+}
+
+/** `payload` is the source text that was sent; JSON's null is no payload. */
+export function resolveInput(
+  input: ScheduleInput,
+  payload: string | undefined,
+  current: Schedule | null,
+): Resolved {
+  const { headers, faults } = unmask(input.target, current?.definition.target ?? null);
+  const { description, cron, timezone, enabled, retry, timeoutSeconds, priority, labels } = input;
+  const { type, url, method } = input.target;
+  return {
+    faults,
+    definition: {
+      description,
+      cron,
+      timezone,
+      enabled,
+      target: { type, url, method, headers },
+      payload: payload === undefined || payload === 'null' ? null : payload,
+      retry,
+      timeoutSeconds,
+      priority,
+      labels,
+    },
+  };
+}
+
+/**
+ * The stored schedule with a merge patch applied (RFC 7396), as if the answer of GET had been edited and sent back: what
+ * the patch leaves out of the headers counts as sent masked.
+ * @throws Problem 400
+ */
+export function resolvePatch(patch: unknown, payload: string | undefined, current: Schedule): Resolved {
+  const { payload: stored } = current.definition;
+  const merged = mergePatch(patchable(current, patch), withoutPayload(patch));
+  const checked = checkValue(scheduleInput, merged);
+  if ('faults' in checked) throw invalid(checked.faults);
+  const newPayload = payload === undefined ? stored : mergeJsonText(stored, payload);
+  if (newPayload !== null && Buffer.byteLength(newPayload) > LONGEST_PAYLOAD_BYTES) {
+    throw invalid([{ path: '/payload', message: `must be at most ${LONGEST_PAYLOAD_BYTES} bytes of JSON` }]);
+  }
+  return resolveInput(checked.value, newPayload ?? undefined, current);
+}
+
+/** A definition that never fires is refused, unless what says so is already stored. 422. */
+export function neverFires(
+  definition: Pick<Definition, 'cron' | 'timezone'>,
+  current: Schedule | null,
+): boolean {
+  const { cron, timezone } = definition;
+  const stored = current?.definition;
+  if (stored?.cron === cron && stored.timezone === timezone) return false;
+  // A cron expression names no year: what does not come in this century never comes.
+  return cronTimes(cron, timezone).next(EARLIEST) === null;
+}
+
+export const NEVER_FIRES = 'never fires';
+
+function unmask(
+  target: ScheduleInput['target'],
+  stored: HttpTarget | null,
+): { headers: Record<string, string>; faults: Fault[] } {
+  const faults: Fault[] = [];
+  const known = new Map(
+    Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  const sameOrigin = stored !== null && originOf(stored.url) === originOf(target.url);
+  const headers = Object.entries(target.headers).map(([name, value]) => {
+    if (value !== MASK) return [name, value] as const;
+    const kept = known.get(name.toLowerCase());
+    if (kept === undefined || !sameOrigin) {
+      const path = `/target/headers${pointer([name])}`;
+      const message =
+        kept === undefined
+          ? `is "${MASK}", and there is no stored value to keep`
+          : "must be given again, since the URL's origin changes";
+      faults.push({ path, message });
+    }
+    return [name, kept ?? value] as const;
+  });
+  return { headers: Object.fromEntries(headers), faults };
+}
+
+/** Templates stand in path and query only, so the origin can be told without filling them in. */
+function originOf(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).origin : null;
+}
+
+/** A header that the patch names in another letter case is the same header. */
+function patchable(current: Schedule, patch: unknown) {
+  const shown = answerDefinition(current.definition);
+  const named = new Set(Object.keys(patchedHeaders(patch)).map((name) => name.toLowerCase()));
+  const exact = new Set(Object.keys(patchedHeaders(patch)));
+  const headers = Object.entries(shown.target.headers).filter(
+    ([name]) => exact.has(name) || !named.has(name.toLowerCase()),
+  );
+  return { ...shown, target: { ...shown.target, headers: Object.fromEntries(headers) } };
+}
+
+function patchedHeaders(patch: unknown): Record<string, unknown> {
+  const target = isObject(patch) ? patch['target'] : undefined;
+  const headers = isObject(target) ? target['headers'] : undefined;
+  return isObject(headers) ? headers : {};
+}
+
+function withoutPayload(patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  return Object.fromEntries(Object.entries(patch).filter(([name]) => name !== 'payload'));
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/run.ts';
+import { answeredInstant } from './common.ts';
+
+const attemptError = z
+  .object({
+    kind: z.enum(['http', 'timeout', 'network', 'blocked', 'expired', 'dependency', 'reported']),
+    message: z.string(),
+    statusCode: z.int().optional(),
+  })
+  .meta({ id: 'AttemptError' });
+
+const runFields = {
+  id: z.string().meta({ format: 'uuid' }),
+  name: z.string().nullable().meta({ description: '`scheduleId@scheduledFor` for planned fires.' }),
+  scheduleId: z.string(),
+  scheduleVersion: z.int(),
+  scheduledFor: answeredInstant,
+  trigger: z.enum(RUN_TRIGGERS),
+  status: z.enum(RUN_STATUSES),
+  reason: z.string().nullable(),
+  attempts: z.int().meta({ description: 'Starts of an attempt; never lowered: the fencing token.' }),
+  failures: z.int(),
+  recoveries: z.int(),
+  nextAttemptAt: answeredInstant.nullable(),
+  coalesced: z.int().meta({ description: 'How many other fire times this record stands for.' }),
+  coalescedFrom: answeredInstant.nullable(),
+  claimedBy: z.string().nullable(),
+  claimedAt: answeredInstant.nullable(),
+  handoffStartedAt: answeredInstant.nullable(),
+  handedOffAt: answeredInstant.nullable(),
+  finishedAt: answeredInstant.nullable(),
+  latenessMs: z.int().nullable(),
+  executionId: z.string().nullable(),
+  result: z.object({ statusCode: z.int(), body: z.string() }).nullable(),
+  error: attemptError.nullable(),
+  key: z.string().nullable(),
+  payload: z.unknown(),
+  priority: z.enum(['high', 'normal', 'low']),
+  dependsOn: z.array(z.string()),
+  dependents: z.array(z.string()),
+  parentRunId: z.string().nullable(),
+  queue: z.string().nullable(),
+  workerId: z.string().nullable(),
+  leaseUntil: answeredInstant.nullable(),
+  createdAt: answeredInstant,
+  updatedAt: answeredInstant,
+};
+
+export const run = z.object(runFields).meta({ id: 'Run', description: 'The durable record of one fire.' });
+
+const attempt = z
+  .object({
+    attempt: z.int(),
+    instanceId: z.string(),
+    startedAt: answeredInstant,
+    finishedAt: answeredInstant,
+    outcome: z.enum(['accepted', 'acceptedLate', 'rejected', 'transient', 'unknown', 'blocked']),
+    statusCode: z.int().optional(),
+    error: attemptError.optional(),
+    recovery: z.boolean(),
+  })
+  .meta({ id: 'Attempt' });
+
+export const runWithLog = z.object({ ...runFields, attemptLog: z.array(attempt) }).meta({ id: 'RunWithLog' });

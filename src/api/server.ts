@@ -1,0 +1,70 @@
+import Fastify, { LogController } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Api, ApiDeps } from './deps.ts';
+import { BODY_LIMIT, acceptJsonBodies } from './plugins/bodies.ts';
+import { answerProblems, refuseConnection, sendProblem } from './plugins/errors.ts';
+import { documentRoutes } from './plugins/openapi.ts';
+import { logRequests } from './plugins/request-log.ts';
+import { unavailable } from './problem.ts';
+import { parseQueryString } from './query-string.ts';
+import { stringify } from './raw-json.ts';
+import { addFireRoute } from './routes/fire.ts';
+import { addInstanceRoutes } from './routes/instances.ts';
+import { addPreviewRoutes } from './routes/preview.ts';
+import { addRunRoutes } from './routes/runs.ts';
+import { addScheduleBatchRoute } from './routes/schedule-batch.ts';
+import { addScheduleRoutes } from './routes/schedules.ts';
+import { addSignsOfLife } from './routes/signs-of-life.ts';
+import { validateRequest } from './validation.ts';
+
+/** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
+export async function createServer(deps: ApiDeps): Promise<Api> {
+  const server: Api = Fastify({
+    loggerInstance: deps.logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_LIMIT,
+    // A client that sends a byte a minute holds a socket no longer than this.
+    requestTimeout: 60_000,
+    return503OnClosing: false,
+    frameworkErrors: sendProblem,
+    clientErrorHandler: refuseConnection,
+    routerOptions: { querystringParser: parseQueryString, maxParamLength: 16_384 },
+  }).withTypeProvider<ZodTypeProvider>();
+
+  // One hook of ours validates all parts; answers are serialised as they are, and their schemas only documented.
+  server.setValidatorCompiler(() => (value: unknown) => ({ value }));
+  server.setSerializerCompiler(() => stringify);
+  server.setReplySerializer(stringify);
+  answerProblems(server);
+  acceptJsonBodies(server);
+  logRequests(server);
+  await documentRoutes(server, deps.version);
+  addSignsOfLife(server, deps);
+  await server.register(
+    (api: Api, _options, done) => {
+      addApi(api, deps);
+      done();
+    },
+    { prefix: '/api/v1' },
+  );
+  await server.ready();
+  return server;
+}
+
+function addApi(api: Api, deps: ApiDeps): void {
+  api.addHook('onRequest', async () => {
+    const { migrations } = deps.readiness().checks;
+    if (migrations !== 'ok') throw unavailable('the database is not ready yet');
+    return Promise.resolve();
+  });
+  api.addHook('preValidation', async (request) => {
+    validateRequest(request);
+    return Promise.resolve();
+  });
+  addScheduleRoutes(api, deps);
+  addScheduleBatchRoute(api, deps);
+  addFireRoute(api, deps);
+  addPreviewRoutes(api, deps);
+  addRunRoutes(api, deps);
+  addInstanceRoutes(api, deps);
+}

@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { Socket } from 'node:net';
+import { pino } from 'pino';
+import postgres from 'postgres';
+import type { Readiness } from '../../src/api/deps.ts';
+import { createServer } from '../../src/api/server.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { createHttpTarget } from '../../src/targets/http.ts';
+import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createDatabase } from '../support/cluster.ts';
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** Byte for byte. */
+  text: string;
+  /** Parsed, where it is JSON. */
+  body: Json;
+}
+
+/** What an answer holds; tests know what they asked for. */
+export interface Json {
+  [key: string]: Json;
+  [index: number]: Json;
+}
+
+export interface Api {
+  readonly url: string;
+  /** Logged at warn or above while requests were served. */
+  readonly warnings: object[];
+  readonly readiness: Readiness;
+  readonly sql: postgres.Sql;
+  readonly woken: () => number;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Bytes as they are, for what no HTTP client would send. */
+  raw(bytes: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
+export async function startApi(databaseUrl?: string): Promise<Api> {
+  const database = databaseUrl === undefined ? await createDatabase() : null;
+  const url = databaseUrl ?? database?.url ?? '';
+  if (database) await migrate(url);
+  const store = openDatabase(url, 4);
+  const targets = createTargetRegistry([
+    createHttpTarget({ clock: systemClock, version: '0', connectionsPerOrigin: 1 }),
+  ]);
+  const warnings: object[] = [];
+  const logger = pino(
+    { level: 'warn' },
+    { write: (line: string) => void warnings.push(JSON.parse(line) as object) },
+  );
+  const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
+  let woken = 0;
+  const server = await createServer({
+    database: store,
+    targets,
+    events: createEventBus(),
+    wakeDispatch: () => void (woken += 1),
+    readiness: () => readiness,
+    metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
+    instanceTtlSeconds: 10,
+    version: '0.0.0-test',
+    logger,
+  });
+  const base = await server.listen({ host: '127.0.0.1', port: 0 });
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  return {
+    url: base,
+    warnings,
+    readiness,
+    sql,
+    woken: () => woken,
+    call: (method, path, body, headers) => call(base, method, path, body, headers),
+    raw: (bytes) => raw(base, bytes),
+    stop: async () => {
+      await server.close();
+      await targets.close();
+      await store.close();
+      await sql.end({ timeout: 1 });
+      await database?.drop();
+    },
+  };
+}
+
+/** A body that is a string goes as it is, with the content type of JSON; anything else as its JSON. */
+async function call(
+  base: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const bytes =
+    body === undefined || typeof body === 'string' || body instanceof Uint8Array
+      ? body
+      : JSON.stringify(body);
+  const response = await fetch(path.startsWith('/') && !path.startsWith('//') ? base + path : path, {
+    method,
+    headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(bytes === undefined ? {} : { body: bytes }),
+  });
+  const text = await response.text();
+  const isJson = (response.headers.get('content-type') ?? '').includes('json') && text !== '';
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: (isJson ? JSON.parse(text) : {}) as Json,
+  };
+}
+
+async function raw(base: string, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(base);
+  const socket = new Socket().connect(Number(port), hostname);
+  let answer = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => (answer += chunk));
+  socket.on('error', () => undefined);
+  socket.write(bytes, 'latin1');
+  await once(socket, 'close');
+  return answer;
+}
+
+export const TARGET = { type: 'http', url: 'https://example.com/hook' };
+/** Far from every test: 29 February at noon. */
+export const SCHEDULE = { cron: '0 12 29 2 *', target: TARGET };
+
+/** Paths of the faults that a problem names. */
+export function faultPaths(answer: Answer): string[] {
+  const errors = answer.body['errors'] as unknown as { path: string }[] | undefined;
+  return (errors ?? []).map(({ path }) => path).sort();
+}
