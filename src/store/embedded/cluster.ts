@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Account } from './account.ts';
 import { giveTo, spawnAs } from './account.ts';
 import type { Binaries } from './binaries.ts';
-import { unlessMissing } from './files.ts';
+import { syncToDisk, unlessMissing } from './files.ts';
 import type { Home } from './home.ts';
 
 export const SUPERUSER = 'firelock';
@@ -40,7 +40,10 @@ export async function ensureCluster(
   await giveTo(account, join(draft, 'password'));
   await giveTo(account, draft);
   await initdb(draft, { binaries, account, sync });
+  // initdb has synced the data, but not what is ours.
+  if (sync) for (const path of [join(draft, 'password'), draft]) await syncToDisk(path);
   await rename(draft, home.cluster);
+  if (sync) await syncToDisk(home.directory);
 }
 
 /** The only variables that the server gets: it runs as another user, to whom ours may be secrets. */

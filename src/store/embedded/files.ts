@@ -22,6 +22,17 @@ export async function writeNew(path: string, text: string): Promise<void> {
   await chmod(path, 0o644);
 }
 
+/** Makes a file's content, or a directory's names, survive a power cut. */
+export async function syncToDisk(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
 /** The last lines of a text file, empty if there is none. Reads 8 KiB at most, however long the file. */
 export async function lastLines(path: string, count: number): Promise<string> {
   const file = await unlessMissing(open(path, 'r'));
