@@ -22,7 +22,7 @@ declare module 'vitest' {
 export interface TestDatabase {
   readonly url: string;
   /** Also ends connections that are still open. */
-  drop(): Promise<void>;
+  readonly drop: () => Promise<void>;
 }
 
 /** A server of its own, without durability and thrown away in the end. */
@@ -30,8 +30,8 @@ export interface Cluster {
   /** A superuser's. */
   readonly url: string;
   /** Makes a fresh, empty database and returns its URL. */
-  createDatabase(): Promise<string>;
-  stop(): Promise<void>;
+  readonly createDatabase: () => Promise<string>;
+  readonly stop: () => Promise<void>;
 }
 
 /** A fresh, empty database on the server of this vitest run. */
