@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { attemptLogOf } from '../../src/core/attempt-log.ts';
+import { type Run, plannedRunId, plannedRunName, randomRunId, scheduledForOf } from '../../src/core/run.ts';
+import { settlementOf } from '../../src/core/settlement.ts';
+import type { Outcome } from '../../src/core/outcome.ts';
+
+const UID = '3f1b7c52-8a0e-4d7b-9c55-0e8a4f1d2b3c';
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const noon = Date.UTC(2026, 10, 20, 12);
+
+describe('the id of a run', () => {
+  it('of a planned fire is the same whenever and wherever it is computed', () => {
+    // Written down once: a change of the rule would give every receiver's memory another key.
+    expect(plannedRunId(UID, noon)).toBe(plannedRunId(UID, noon));
+    expect(plannedRunId(UID, noon)).toMatch(UUID_V7);
+    expect(plannedRunId(UID, noon)).toBe('01a1f8d3-ea00-71f2-b746-3a8d9561a9da');
+  });
+  it('differs with the schedule and with the fire', () => {
+    const ids = [
+      plannedRunId(UID, noon),
+      plannedRunId(UID, noon + 1),
+      plannedRunId(UID.replace('3f', '4f'), noon),
+    ];
+    expect(new Set(ids).size).toBe(3);
+  });
+  it('tells its moment, from 2000 to 2100', () => {
+    for (const at of [Date.UTC(2000, 0, 1), noon, noon + 999, Date.UTC(2099, 11, 31, 23, 59, 59, 999)]) {
+      expect(scheduledForOf(plannedRunId(UID, at))).toBe(at);
+      expect(scheduledForOf(randomRunId(at))).toBe(at);
+    }
+  });
+  it('of any other run is random in the same layout', () => {
+    expect(randomRunId(noon)).toMatch(UUID_V7);
+    expect(randomRunId(noon)).not.toBe(randomRunId(noon));
+  });
+  it('has a name that is known before the launch', () => {
+    expect(plannedRunName('pay', noon)).toBe('pay@2026-11-20T12:00:00.000Z');
+  });
+});
+
+describe('the settlement of an outcome', () => {
+  const run = { failures: 1, retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 } };
+  const settle = (outcome: Outcome, failures = 1) => settlementOf(outcome, { ...run, failures }, noon, 0.5);
+  const error = { kind: 'timeout' as const, message: 'm' };
+  const transient = {
+    kind: 'transient' as const,
+    error,
+    statusCode: 503,
+    body: 'b',
+    retryAfterSeconds: null,
+    senderStopped: false,
+  };
+
+  it('ends the run on a 2xx and clears its error', () => {
+    const accepted = { kind: 'accepted' as const, statusCode: 200, body: 'ok', executionId: 'x' };
+    expect(settle(accepted)).toMatchObject({
+      status: 'succeeded',
+      failures: 1,
+      error: null,
+      executionId: 'x',
+      retryAt: null,
+    });
+  });
+  it('fails the run on a permanent answer, without counting a failure', () => {
+    expect(settle({ kind: 'rejected', statusCode: 404, body: '' })).toMatchObject({
+      status: 'failed',
+      failures: 1,
+      error: { kind: 'http', statusCode: 404 },
+    });
+  });
+  it('tries again after a transient and after an unknown one, until the failures are used up', () => {
+    expect(settle(transient)).toMatchObject({ status: 'pending', failures: 2, retryAt: noon + 20_000 });
+    expect(settle({ kind: 'unknown', error, senderStopped: false })).toMatchObject({
+      status: 'pending',
+      failures: 2,
+    });
+    expect(settle(transient, 2)).toMatchObject({ status: 'failed', failures: 3, retryAt: null });
+  });
+  it('holds the sender’s own stop against nobody', () => {
+    for (const stopped of [
+      { ...transient, senderStopped: true },
+      { kind: 'unknown' as const, error, senderStopped: true },
+    ]) {
+      expect(settle(stopped, 2)).toMatchObject({ status: 'pending', failures: 2, retryAt: noon });
+    }
+  });
+});
+
+describe('the attempt log', () => {
+  const run = {
+    attempts: 1,
+    claimedBy: UID,
+    handoffStartedAt: noon,
+    handedOffAt: noon + 5,
+    result: { statusCode: 204, body: '' },
+  } as Run;
+  it('of a plain first-attempt success is told from its run', () => {
+    expect(attemptLogOf(run, [])).toEqual([
+      {
+        attempt: 1,
+        instanceId: UID,
+        startedAt: noon,
+        finishedAt: noon + 5,
+        outcome: 'accepted',
+        statusCode: 204,
+        error: null,
+        recovery: false,
+      },
+    ]);
+  });
+  it('is what was recorded otherwise', () => {
+    expect(attemptLogOf({ ...run, handedOffAt: null }, [])).toEqual([]);
+    const entry = { ...attemptLogOf(run, [])[0], attempt: 2 } as ReturnType<typeof attemptLogOf>[number];
+    expect(attemptLogOf({ ...run, attempts: 2 }, [entry])).toEqual([entry]);
+  });
+});
