@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface BareOptions {
+  databaseUrl: string;
+  targetUrl: string;
+  connections: number;
+}
+
+export type ToBare = { type: 'arm'; count: number; dueAt: number } | { type: 'fire' };
+export type FromBare =
+  { type: 'ready' } | { type: 'armed' } | { type: 'fired'; at: number; runIds: readonly string[] };
+
+/** A loop without features: the simplest thing that does the same work. */
+export interface Bare {
+  arm(count: number, dueAt: number): Promise<void>;
+  /** Called at the due moment; resolves when all is done, with the ids of the runs it sent and did not store. */
+  fire(): Promise<readonly string[]>;
+}
+
+/** Runs a bare loop for the process that forked this one. */
+export async function serve(create: (options: BareOptions) => Bare | Promise<Bare>): Promise<void> {
+  const bare = await create(JSON.parse(process.argv[2] ?? '{}') as BareOptions);
+  let dueAt = 0;
+
+  async function answer(message: ToBare): Promise<FromBare> {
+    if (message.type === 'arm') {
+      dueAt = message.dueAt;
+      await bare.arm(message.count, dueAt);
+      return { type: 'armed' };
+    }
+    while (Date.now() < dueAt) await sleep(dueAt - Date.now());
+    const runIds = await bare.fire();
+    return { type: 'fired', at: Date.now(), runIds };
+  }
+
+  process.on('message', (message: ToBare) => {
+    void answer(message).then((told) => process.send?.(told));
+  });
+  process.on('disconnect', () => process.exit());
+  process.send?.({ type: 'ready' } satisfies FromBare);
+}

@@ -1,0 +1,65 @@
+import { readFileSync, readdirSync } from 'node:fs';
+
+/** What Linux counts in, whatever its kernel's own tick. */
+const TICKS_PER_SECOND = 100;
+
+/**
+ * CPU seconds (user and system) of a process and its descendants so far, those that exited and were waited for included:
+ * short-lived backends of PostgreSQL live on in the postmaster's own count. Null where there is no /proc.
+ */
+export function cpuSecondsOfTree(root: number): number | null {
+  const all = readProcesses();
+  if (!all.has(root)) return null;
+  let ticks = 0;
+  for (const pid of all.keys()) if (descendsFrom(pid, root, all)) ticks += all.get(pid)?.ticks ?? 0;
+  return ticks / TICKS_PER_SECOND;
+}
+
+/** Null where the process is not of this machine. */
+export function parentOf(pid: number): number | null {
+  return readStat(pid)?.parent ?? null;
+}
+
+interface Stat {
+  parent: number;
+  ticks: number;
+}
+
+function readProcesses(): Map<number, Stat> {
+  const found = new Map<number, Stat>();
+  for (const name of entriesOf('/proc')) {
+    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : null;
+    if (stat !== null) found.set(Number(name), stat);
+  }
+  return found;
+}
+
+function descendsFrom(pid: number, root: number, all: ReadonlyMap<number, Stat>): boolean {
+  for (let at: number | undefined = pid; at !== undefined && at > 0; at = all.get(at)?.parent) {
+    if (at === root) return true;
+  }
+  return false;
+}
+
+function readStat(pid: number): Stat | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field is the name in parentheses, whatever it holds; from the third on all is numbers but the state.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const [user, system, waitedUser, waitedSystem] = fields.slice(11, 15).map(Number);
+    return {
+      parent: Number(fields[1]),
+      ticks: (user ?? 0) + (system ?? 0) + (waitedUser ?? 0) + (waitedSystem ?? 0),
+    };
+  } catch {
+    return null;
+  }
+}
+
+function entriesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
