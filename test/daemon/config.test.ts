@@ -1,0 +1,176 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, type Server, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import ts from 'typescript';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createDatabase } from '../support/cluster.ts';
+import { type Variables, spawnDaemon, startDaemon } from '../support/daemon.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+
+describe('with a bad configuration the process ends with code 1 before it touches the database', () => {
+  let database: Server;
+  let databaseUrl: string;
+  let connections: number;
+
+  beforeEach(async () => {
+    connections = 0;
+    database = createServer((socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    database.listen(0, '127.0.0.1');
+    await once(database, 'listening');
+    databaseUrl = `postgres://firelock:swordfish@127.0.0.1:${(database.address() as AddressInfo).port}/firelock`;
+  });
+
+  afterEach(async () => {
+    expect(connections).toBe(0);
+    database.close();
+    await once(database, 'close');
+  });
+
+  async function refused(variables: Variables): Promise<string> {
+    const daemon = spawnDaemon({ DATABASE_URL: databaseUrl, ...variables });
+    expect(await daemon.exited).toBe(1);
+    const output = daemon.lines.join('\n');
+    expect(output).not.toContain('swordfish');
+    return output;
+  }
+
+  it('naming every bad variable with a hint', async () => {
+    const output = await refused({
+      PORT: 'eighty',
+      LOG_LEVEL: 'loud',
+      HOST: 'not a host',
+      FIRELOCK_TICK_INTERVAL_MS: '5',
+      FIRELOCK_SHUTDOWN_SECONDS: '-1',
+      FIRELOCK_RETENTION_DAYS: '0',
+      FIRELOCK_ALLOW_ANONYMOUS: 'perhaps',
+      FIRELOCK_TICK_INTERVALL_MS: '1000',
+      FIRELOCK_SCHEDULES_FILE: 'schedules.yaml',
+    });
+    const faults = output.split('\n').slice(1);
+    expect(faults).toHaveLength(9);
+    for (const line of [
+      /PORT is "eighty"; expected: .*TCP port, 0 to 65535/,
+      /LOG_LEVEL is "loud"; expected: .*debug/,
+      /HOST is "not a host"; expected: an address/,
+      /FIRELOCK_TICK_INTERVAL_MS is "5"; expected: .*milliseconds, 10 to 60000/,
+      /FIRELOCK_SHUTDOWN_SECONDS is "-1"; expected: .*seconds, 0 to 3600/,
+      /FIRELOCK_RETENTION_DAYS is "0"; expected: .*days, 1 to 36500/,
+      /FIRELOCK_ALLOW_ANONYMOUS is "perhaps"; expected: 1/,
+      /FIRELOCK_TICK_INTERVALL_MS is not a variable of firelock; known: .*FIRELOCK_TICK_INTERVAL_MS/,
+      /FIRELOCK_SCHEDULES_FILE is not supported by this version/,
+    ]) {
+      expect(faults).toContainEqual(expect.stringMatching(line));
+    }
+  });
+
+  it('and not what stands in a URL of a database', async () => {
+    const output = await refused({
+      DATABASE_URL: 'mysql://firelock:swordfish@127.0.0.1/firelock',
+      FIRELOCK_MIGRATION_DATABASE_URL: 'host=127.0.0.1 password=swordfish',
+    });
+    expect(output).toMatch(/DATABASE_URL is not a URL of PostgreSQL; expected: postgres:/);
+    expect(output).toMatch(/FIRELOCK_MIGRATION_DATABASE_URL is not a URL of PostgreSQL; expected: postgres:/);
+  });
+
+  it('where it would answer anybody on an address that is not loopback', async () => {
+    const output = await refused({ HOST: '0.0.0.0' });
+    expect(output).toMatch(/HOST is 0\.0\.0\.0.*expected: a loopback address, or FIRELOCK_ALLOW_ANONYMOUS=1/);
+  });
+
+  it('where values are right by themselves and wrong together', async () => {
+    const output = await refused({
+      FIRELOCK_INSTANCE_TTL_SECONDS: '5',
+      FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '4',
+    });
+    expect(output).toMatch(
+      /FIRELOCK_INSTANCE_TTL_SECONDS is 5; expected: at least FIRELOCK_HEARTBEAT_INTERVAL_SECONDS/,
+    );
+  });
+});
+
+it('an address that is not loopback is allowed when told so, and one that this machine lacks is an error that names it', async () => {
+  const daemon = spawnDaemon({
+    DATABASE_URL: 'postgres://127.0.0.1:9/none',
+    HOST: '192.0.2.1',
+    FIRELOCK_ALLOW_ANONYMOUS: '1',
+  });
+  expect(await daemon.exited).toBe(1);
+  expect(daemon.log().at(-1)).toMatchObject({
+    level: 60,
+    msg: expect.stringContaining('192.0.2.1') as string,
+  });
+});
+
+it('a port that is taken is named, and what to do', async () => {
+  const { url, drop } = await createDatabase();
+  const first = await startDaemon({ DATABASE_URL: url });
+  const second = spawnDaemon({ DATABASE_URL: url, PORT: String(first.port) });
+  expect(await second.exited).toBe(1);
+  expect(second.log().at(-1)?.msg).toBe(`port ${first.port} of 127.0.0.1 is taken; set PORT to another one`);
+  first.signal('SIGTERM');
+  expect(await first.exited).toBe(0);
+  await drop();
+});
+
+it('passwords stay out of the log, also when the database refuses them', async () => {
+  const { url, drop } = await createDatabase();
+  const wrong = new URL(url);
+  wrong.password = 'swordfish';
+  const daemon = await startDaemon({ DATABASE_URL: wrong.href, LOG_LEVEL: 'trace' });
+  expect(await daemon.logged(/^migrations failed/)).toMatchObject({
+    level: 40,
+    reason: expect.stringContaining('password authentication failed') as string,
+  });
+  daemon.signal('SIGTERM');
+  expect(await daemon.exited).toBe(0);
+  expect(daemon.lines.join('\n')).not.toContain('swordfish');
+  await drop();
+});
+
+describe('a Node that is too old', () => {
+  const tooOld = findOldNode();
+
+  it.skipIf(tooOld === undefined)(`is told so in one line (here: ${tooOld?.version ?? 'none'})`, async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'firelock-old-node-'));
+    try {
+      await mkdir(join(directory, 'dist'));
+      await copyFile(join(root, 'package.json'), join(directory, 'package.json'));
+      await writeFile(join(directory, 'dist', 'main.js'), await built('main.ts'));
+      const { status, stdout, stderr } = spawnSync(tooOld?.path ?? '', [join(directory, 'dist', 'main.js')], {
+        encoding: 'utf8',
+      });
+      expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+      expect(stderr).toMatch(/^firelock needs Node >=22\.19; this is \d+\.\d+\.\d+ .*\n$/);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
+/** What the build makes of one file: main.ts imports the others only once the version is known to do. */
+async function built(name: string): Promise<string> {
+  const config = ts.getParsedCommandLineOfConfigFile(join(root, 'tsconfig.build.json'), undefined, {
+    ...ts.sys,
+    onUnRecoverableConfigFileDiagnostic: () => undefined,
+  });
+  const source = await readFile(join(root, 'src', name), 'utf8');
+  // By itself a file does not tell that its package is one of ES modules.
+  const compilerOptions = { ...config?.options, module: ts.ModuleKind.ESNext };
+  return ts.transpileModule(source, { compilerOptions, fileName: name }).outputText;
+}
+
+function findOldNode(): { path: string; version: string } | undefined {
+  for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = join(directory, 'node');
+    const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+    if (status === 0 && Number(/^v(\d+)/.exec(stdout)?.[1]) < 22) return { path, version: stdout.trim() };
+  }
+  return undefined;
+}
