@@ -34,7 +34,8 @@ export async function attemptHandoff(
   const { clock, databaseClock, events } = deps;
   const startedAt = databaseClock.now();
   const began = clock.monotonic();
-  const latenessMs = run.attempt === 1 ? startedAt - run.dueAt : null;
+  // Not `attempt === 1`: a claim that was handed back unsent has used up its number.
+  const latenessMs = run.latenessMs === null ? startedAt - run.dueAt : null;
   if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
   const outcome = await deliver(deps.targets, run, handoff, signal);
   const durationMs = clock.monotonic() - began;

@@ -1,0 +1,182 @@
+import type { ServerResponse } from 'node:http';
+import postgres from 'postgres';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type Daemon, readyDaemon, spawnDaemon } from '../support/daemon.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+interface RunRow {
+  id: string;
+  status: string;
+  claimed_by: string | null;
+  attempts: number;
+  failures: number;
+  lateness_ms: string | null;
+}
+
+let database: TestDatabase;
+let receiver: Receiver;
+let sql: postgres.Sql;
+/** What the receiver owes an answer, while it holds answers back. */
+let owed: ServerResponse[];
+let holding: boolean;
+/** Handoffs whose socket was closed before they were answered. */
+let reset: number;
+
+beforeEach(async () => {
+  [owed, holding, reset] = [[], true, 0];
+  database = await createDatabase();
+  receiver = await startReceiver((_, response) => {
+    response.on('close', () => {
+      if (!response.writableFinished) reset += 1;
+    });
+    if (holding) owed.push(response);
+    else response.end('{}');
+  });
+  sql = postgres(database.url, { max: 1 });
+});
+
+afterEach(async () => {
+  await sql.end();
+  await receiver.close();
+  await database.drop();
+});
+
+const start = (variables = {}): Promise<Daemon> => readyDaemon(database.url, variables);
+const runs = () => sql<RunRow[]>`SELECT * FROM runs ORDER BY attempts, scheduled_for`;
+
+/** A schedule that fires when told, and so many manual fires. */
+async function fire(daemon: Daemon, times: number): Promise<void> {
+  const schedule = {
+    cron: '0 0 1 1 *',
+    target: { type: 'http', url: receiver.url },
+    retry: { minBackoffSeconds: 1, maxBackoffSeconds: 1 },
+  };
+  expect((await daemon.call('PUT', '/api/v1/schedules/slow', schedule)).status).toBe(201);
+  for (let time = 0; time < times; time += 1) {
+    expect((await daemon.call('POST', '/api/v1/schedules/slow/fire')).status).toBe(202);
+  }
+}
+
+function answerAll(): void {
+  holding = false;
+  for (const response of owed.splice(0)) response.end('{}');
+}
+
+async function draining(daemon: Daemon): Promise<unknown> {
+  daemon.signal('SIGTERM');
+  return until(async () => {
+    const { status, body } = await daemon.call('GET', '/readyz');
+    return status === 503 ? body : null;
+  });
+}
+
+async function succeeded(count: number): Promise<RunRow[]> {
+  return until(async () => {
+    const rows = await runs();
+    return rows.filter(({ status }) => status === 'succeeded').length === count ? rows : null;
+  });
+}
+
+describe('SIGTERM', () => {
+  it('lets a slow handoff end, hands back what was claimed ahead for another daemon to send once, and exits 0', async () => {
+    const first = await start({ FIRELOCK_DISPATCH_CONCURRENCY: '1' });
+    await fire(first, 4);
+    await until(async () => (await runs()).every(({ claimed_by }) => claimed_by !== null) || null);
+    await receiver.arrived(1);
+
+    expect(await draining(first)).toMatchObject({ status: 'unavailable', checks: { shutdown: 'stopping' } });
+    await first.logged(/^unsent runs handed back/);
+    const [sent] = receiver.arrivals;
+    for (const { id, status, claimed_by } of await runs()) {
+      expect(status).toBe('pending');
+      if (id === sent?.body.runId) expect(claimed_by).not.toBeNull();
+      else expect(claimed_by).toBeNull();
+    }
+    setTimeout(answerAll, 2_000);
+    expect(await first.exited).toBe(0);
+    const [finished] = await sql<RunRow[]>`SELECT * FROM runs WHERE id = ${sent?.body.runId ?? ''}`;
+    expect(finished).toMatchObject({ status: 'succeeded', attempts: 1, failures: 0 });
+    expect(receiver.arrivals).toHaveLength(1);
+
+    const second = await start();
+    const settled = await succeeded(4);
+    expect(receiver.arrivals.map(({ body }) => body.runId).sort()).toEqual(
+      settled.map(({ id }) => id).sort(),
+    );
+    for (const { failures, lateness_ms } of settled) {
+      expect(failures).toBe(0);
+      expect(Number(lateness_ms ?? NaN)).toBeGreaterThanOrEqual(0);
+    }
+    const { body } = await second.call('GET', '/api/v1/instances');
+    expect(body).toMatchObject({ items: [{ alive: true }, { alive: false, inFlight: 0 }] });
+    expect(metric(await second.call('GET', '/metrics'), 'firelock_fire_lateness_seconds_count')).toBe(3);
+  });
+
+  it('resets a handoff that outlasts the shutdown time, and another daemon sends it again, with no failure counted', async () => {
+    const first = await start({ FIRELOCK_SHUTDOWN_SECONDS: '1' });
+    await fire(first, 1);
+    await receiver.arrived(1);
+    first.signal('SIGTERM');
+    expect(await first.exited).toBe(0);
+    await until(() => reset === 1 || null);
+    const [pending] = await runs();
+    expect(pending).toMatchObject({ status: 'pending', claimed_by: null, attempts: 1, failures: 0 });
+
+    answerAll();
+    const second = await start();
+    const [settled] = await succeeded(1);
+    expect(settled).toMatchObject({ attempts: 2, failures: 0 });
+    expect(receiver.arrivals.map(({ body }) => [body.runId, body.attempt])).toEqual([
+      [settled?.id, 1],
+      [settled?.id, 2],
+    ]);
+    const { body } = await second.call('GET', `/api/v1/runs/${settled?.id ?? ''}`);
+    expect(body).toMatchObject({
+      error: null,
+      attemptLog: [
+        { attempt: 1, outcome: 'unknown', error: { message: 'stopped before the answer came' } },
+        { attempt: 2, outcome: 'accepted', statusCode: 200 },
+      ],
+    });
+  });
+
+  it('a second time ends the process at once', async () => {
+    const daemon = await start();
+    await fire(daemon, 1);
+    await receiver.arrived(1);
+    await draining(daemon);
+    daemon.signal('SIGINT');
+    expect(await daemon.exited).toBe(130);
+    await until(() => reset === 1 || null);
+  });
+
+  it('frees the fire-lock of a schedule it is still planning, with nothing of the plan written', async () => {
+    const daemon = await start();
+    await fire(daemon, 0);
+    await sql`UPDATE schedules SET cron = '* * * * * *', next_occurrence_at = date_trunc('second', now()) - interval '60 days',
+      next_fire_at = now()`;
+    const locked = () =>
+      sql`SELECT next_occurrence_at < now() - interval '59 days' AS unplanned FROM schedules WHERE locked_by IS NOT NULL`;
+    await until(async () => (await locked()).length === 1 || null);
+    daemon.signal('SIGTERM');
+    expect(await daemon.exited).toBe(0);
+    expect(await locked()).toEqual([]);
+    const [row] =
+      await sql`SELECT next_occurrence_at < now() - interval '59 days' AS unplanned FROM schedules`;
+    expect(row).toEqual({ unplanned: true });
+    expect(await runs()).toEqual([]);
+  });
+
+  it('ends a daemon that is about to start, too', async () => {
+    const daemon = spawnDaemon({ DATABASE_URL: database.url, PORT: '0' });
+    await daemon.logged(/^PostgreSQL at/);
+    daemon.signal('SIGTERM');
+    expect(await daemon.exited).toBe(0);
+  });
+});
+
+function metric({ body }: { body: unknown }, name: string): number {
+  return Number(new RegExp(`^${name} (.*)$`, 'm').exec(String(body))?.[1] ?? NaN);
+}
