@@ -123,7 +123,7 @@ export function findPayloads(text: string): Map<string, string> {
   return found;
 }
 
-const NOWHERE = -1;
+const NOWHERE = Infinity;
 const [QUOTE, COLON, COMMA, BACKSLASH] = [0x22, 0x3a, 0x2c, 0x5c];
 const [OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d];
 

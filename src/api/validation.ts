@@ -100,12 +100,13 @@ function unitOf(origin: string): string {
 }
 
 /** Each as often as it was sent: a header that stands there twice is a list, and refused where one is meant. */
-function headersFor(schema: unknown, request: FastifyRequest): Record<string, unknown> {
+function headersFor(schema: unknown, { raw: { rawHeaders } }: FastifyRequest): Record<string, unknown> {
   if (!(schema instanceof z.ZodObject)) return {};
   return Object.fromEntries(
     Object.keys(schema.shape).flatMap((name) => {
-      const values = request.raw.headersDistinct[name.toLowerCase()];
-      return values === undefined ? [] : [[name, values.length === 1 ? values[0] : values]];
+      const sent = (index: number) => rawHeaders[index - 1]?.toLowerCase() === name.toLowerCase();
+      const values = rawHeaders.filter((_value, index) => index % 2 === 1 && sent(index));
+      return values.length === 0 ? [] : [[name, values.length === 1 ? values[0] : values]];
     }),
   );
 }

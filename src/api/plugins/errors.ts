@@ -25,7 +25,9 @@ export function answerProblems(server: Api): void {
 /** Also for what the framework refuses before there is a route, such as a path that cannot be decoded. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const problem = toProblem(error);
-  if (problem.status >= 500) request.log.warn({ err: problem.cause ?? problem }, problem.message);
+  // That the database is away is told by whoever tries to reach it; here it would be told once per request.
+  if (problem.status === 500) request.log.error({ err: problem.cause }, 'unforeseen error');
+  else if (problem.status > 500) request.log.debug({ err: problem.cause }, problem.message);
   void reply
     .code(problem.status)
     .headers(problem.headers)
