@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 import type { Service } from './service.ts';
 
@@ -54,7 +55,12 @@ export function createLoop(options: LoopOptions): Loop {
   }
 
   async function sleep(ms: number): Promise<void> {
-    if (stopping || (woken && failures === 0)) return;
+    if (stopping) return;
+    if (woken && failures === 0) {
+      // Not straight on: a loop that is always woken must leave room for everything else.
+      await setImmediate();
+      return;
+    }
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.min(Math.max(0, ms), LONGEST_SLEEP_MS));
       endSleep = () => {

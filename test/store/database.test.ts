@@ -1,0 +1,137 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { QueryTimeout, TryAgain, isUnavailable } from '../../src/store/errors.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { rowsOf } from '../../src/store/rows.ts';
+import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+
+let created: TestDatabase;
+let database: Database;
+
+beforeEach(async () => {
+  created = await createDatabase();
+  database = openDatabase(created.url, 2);
+});
+
+afterEach(async () => {
+  await database.close();
+  await created.drop();
+});
+
+const one = () => database.run((db) => rowsOf<{ one: number }>(db, sql`SELECT 1 AS one`));
+
+describe('the database', () => {
+  it('ends a statement on this side when its time is up, and the connection is good again', async () => {
+    const slow = database.run((db) => db.execute(sql`SELECT pg_sleep(60)`), 100);
+    await expect(slow).rejects.toThrow(QueryTimeout);
+    expect(await slow.catch(isUnavailable)).toBe(true);
+    for (let i = 0; i < 4; i += 1) expect(await one()).toEqual([{ one: 1 }]);
+  });
+
+  it('counts the wait for a connection as part of that time', async () => {
+    const holders = [1, 2].map(() => database.run((db) => db.execute(sql`SELECT pg_sleep(1)`)));
+    await expect(database.run((db) => db.execute(sql`SELECT 1`), 100)).rejects.toThrow(QueryTimeout);
+    await Promise.all(holders);
+    expect(await one()).toEqual([{ one: 1 }]);
+  });
+
+  it('opens a connection again that the server ended', async () => {
+    await one();
+    const other = openDatabase(created.url, 1);
+    await other.run((db) =>
+      db.execute(sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`),
+    );
+    await other.close();
+    const answers = await Promise.all([1, 2, 3, 4].map(() => one().catch(() => 'lost')));
+    expect(answers).toContainEqual([{ one: 1 }]);
+    expect(await one()).toEqual([{ one: 1 }]);
+  });
+
+  it('rolls a transaction back whose work throws', async () => {
+    await database.run((db) => db.execute(sql`CREATE TABLE t (n int)`));
+    const failing = database.transaction(async (tx) => {
+      await tx.execute(sql`INSERT INTO t VALUES (1)`);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(await database.run((db) => rowsOf(db, sql`SELECT * FROM t`))).toEqual([]);
+  });
+
+  it('repeats the whole transaction after a deadlock', async () => {
+    await database.run((db) => db.execute(sql`CREATE TABLE t AS SELECT n FROM generate_series(1, 2) n`));
+    let begun = 0;
+    let bothHold: () => void = () => undefined;
+    const holding = new Promise<void>((resolve) => (bothHold = resolve));
+    const cross = (first: number, second: number) =>
+      database.transaction(async (tx) => {
+        await tx.execute(sql`SELECT FROM t WHERE n = ${first} FOR UPDATE`);
+        begun += 1;
+        if (begun === 2) bothHold();
+        await holding;
+        await tx.execute(sql`SELECT FROM t WHERE n = ${second} FOR UPDATE`);
+        return first;
+      });
+    expect(await Promise.all([cross(1, 2), cross(2, 1)])).toEqual([1, 2]);
+    expect(begun).toBe(3);
+  });
+
+  it('repeats work that asks for it, and gives up in the end', async () => {
+    let tries = 0;
+    const work = database.run(() => {
+      tries += 1;
+      throw new TryAgain('moved');
+    });
+    await expect(work).rejects.toThrow(TryAgain);
+    expect(tries).toBe(6);
+  });
+
+  it('is unavailable where nobody listens', async () => {
+    const nowhere = openDatabase('postgres://nobody@127.0.0.1:1/none', 1);
+    expect(await nowhere.run((db) => db.execute(sql`SELECT 1`)).catch(isUnavailable)).toBe(true);
+    await nowhere.close();
+  });
+});
+
+describe('migrations', () => {
+  it('are applied once, however many begin at once on an empty database', async () => {
+    const applied = await Promise.all(Array.from({ length: 8 }, () => migrate(created.url)));
+    expect(applied.filter((count) => count > 0)).toHaveLength(1);
+    expect(await migrate(created.url)).toBe(0);
+  });
+
+  it('keep instants to the millisecond and ids in the order of their characters', async () => {
+    await migrate(created.url);
+    const columns = await database.run((db) =>
+      rowsOf<{
+        column_name: string;
+        data_type: string;
+        datetime_precision: number | null;
+        collation_name: string | null;
+      }>(
+        db,
+        sql`SELECT * FROM information_schema.columns WHERE table_name IN ('schedules', 'runs', 'attempts', 'instances')`,
+      ),
+    );
+    const instants = columns.filter((column) => column.data_type.startsWith('timestamp'));
+    expect(instants.length).toBeGreaterThan(15);
+    expect(instants.every((column) => column.datetime_precision === 3)).toBe(true);
+    expect(columns.find((column) => column.column_name === 'schedule_id')?.collation_name).toBe('C');
+  });
+
+  it('know nothing of another schema of the same database', async () => {
+    await database.run((db) => db.execute(sql`CREATE SCHEMA tenant`));
+    const url = new URL(created.url);
+    url.searchParams.set('search_path', 'tenant');
+    expect(await migrate(created.url)).toBeGreaterThan(0);
+    expect(await migrate(url.href)).toBeGreaterThan(0);
+    const [row] = await database.run((db) =>
+      rowsOf<{ count: number }>(
+        db,
+        sql`SELECT count(*)::int FROM information_schema.tables WHERE table_name = 'schedules' AND table_schema IN ('public', 'tenant')`,
+      ),
+    );
+    expect(row?.count).toBe(2);
+  });
+});
