@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { createServer } from './api/server.ts';
 import type { Config } from './config/config.ts';
-import { type Pipeline, createPipeline } from './flow/pipeline.ts';
+import { createPipeline } from './flow/pipeline.ts';
 import { createGaugeSampler } from './observability/gauge-sampler.ts';
 import { logEvents } from './observability/log-lines.ts';
 import type { Logger } from './observability/logger.ts';
@@ -32,13 +32,15 @@ export interface DaemonOptions {
 export interface Daemon {
   /** Resolves when it listens; what needs the database follows as soon as there is one. Rejects where it cannot listen. */
   start(): Promise<{ url: string }>;
-  /** Drains: see below. Resolves when nothing of it runs any more. */
+  /** Drains and leaves: see below. Resolves when nothing of it runs any more, or when its time is up. */
   stop(): Promise<void>;
 }
 
 /** What must have come back from a pass within this time for the instance to call itself ready. */
 const LOOP_LIMIT_MS = 30_000;
-const ABORTED_SETTLE_MS = 5_000;
+/** For the outcomes of aborted attempts to be written. */
+const ABORTED_LIMIT_MS = 5_000;
+const LEAVING_LIMIT_MS = 3_000;
 
 /** Builds everything, and knows in which order it starts and stops. */
 export function createDaemon(options: DaemonOptions): Daemon {
@@ -85,6 +87,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
     body: async () => {
       const count = await migrate(config.migrationDatabaseUrl ?? databaseUrl);
       events.emit({ type: 'migrationsApplied', count });
+      if (state.stopping) return Infinity;
       state.migrated = true;
       for (const service of working) await service.start();
       return Infinity;
@@ -104,24 +107,43 @@ export function createDaemon(options: DaemonOptions): Daemon {
     readiness: () => readiness(state, heartbeat, [heartbeat, pipeline.tick], clock),
   });
 
+  const attempt = attemptLogged(logger);
+
   /**
-   * Stops ticking and claiming, hands back what was not sent, lets what is under way end while heartbeats go on, then
-   * leaves. The API answers to the end, and says at /readyz that it is going. A step that fails does not keep the next.
+   * Drains within the shutdown time, then aborts what is left of it, then leaves. Each part has its limit, whatever the
+   * database does: in all, less than the 10 s over the shutdown time that a container gives.
    */
   async function stop(): Promise<void> {
     state.stopping = true;
-    const attempt = attemptLogged(logger);
+    const draining = drain();
+    if (!(await within(draining, config.shutdownSeconds * 1000))) {
+      const { dispatcher } = pipeline;
+      const left = {
+        inFlight: dispatcher.inFlight(),
+        unsettled: dispatcher.claimed() - dispatcher.inFlight(),
+      };
+      logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
+      dispatcher.abort();
+      await within(draining, ABORTED_LIMIT_MS);
+    }
+    await within(leave(), LEAVING_LIMIT_MS);
+  }
+
+  /** Stops ticking and claiming, hands back what was not sent, and waits for what is under way; heartbeats go on. */
+  async function drain(): Promise<void> {
     await attempt('stop migrations', () => migrations.stop());
     await attempt('stop ticking', () => pipeline.tick.stop());
     await attempt('hand back unsent runs', () => pipeline.dispatcher.stop());
     if (state.migrated) await attempt('release fire-locks', () => pipeline.releaseFireLocks());
-    await finishInFlight(pipeline, config.shutdownSeconds * 1000, logger);
+    await pipeline.dispatcher.drained();
+  }
+
+  /** The API answers to the end, and says at /readyz that it is going. A step that fails does not keep the next. */
+  async function leave(): Promise<void> {
     await attempt('stop settling', () => pipeline.settler.stop());
     await attempt('stop heartbeats', () => heartbeat.stop());
     await attempt('stop sampling', () => gauges.stop());
-    if (state.migrated) {
-      await attempt('leave', () => database.run((db) => markInstanceLeft(db, instanceId), ABORTED_SETTLE_MS));
-    }
+    if (state.migrated) await attempt('leave', () => database.run((db) => markInstanceLeft(db, instanceId)));
     events.emit({ type: 'instanceLeft', instanceId, unfinished: pipeline.dispatcher.claimed() });
     await attempt('stop listening', async () => (await server).close());
     await attempt('close targets', () => targets.close());
@@ -154,18 +176,6 @@ function readiness(state: State, heartbeat: Heartbeat, loops: readonly Loop[], c
       stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.map((loop) => loop.name).join(', ')}`,
     shutdown: state.stopping ? 'stopping' : 'ok',
   });
-}
-
-/** Waits for attempts under way and their outcomes; when the time is up, aborts the attempts and gives these a moment. */
-async function finishInFlight({ dispatcher }: Pipeline, limitMs: number, logger: Logger): Promise<void> {
-  const drained = dispatcher.drained();
-  if (await within(drained, limitMs)) return;
-  logger.warn(
-    { inFlight: dispatcher.inFlight() },
-    'handoffs still under way at the end of the shutdown time; aborted',
-  );
-  dispatcher.abort();
-  await within(drained, ABORTED_SETTLE_MS);
 }
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
