@@ -4,6 +4,13 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-pro
 import type { Api } from '../deps.ts';
 import { isObject } from '../json-body.ts';
 
+declare module 'fastify' {
+  interface FastifySchema {
+    /** @fastify/swagger takes every body for required. */
+    'x-body-optional'?: true;
+  }
+}
+
 export const TAGS = {
   schedules: 'Schedules',
   runs: 'Runs',
@@ -26,9 +33,26 @@ export async function documentRoutes(server: Api, version: string): Promise<void
       tags: Object.values(TAGS).map((name) => ({ name })),
     },
     transform: jsonSchemaTransform,
-    transformObject: (document) => withoutUnused(jsonSchemaTransformObject(document)),
+    transformObject: (document) => tidy(jsonSchemaTransformObject(document)),
   });
   await server.register(swaggerUi, { routePrefix: '/docs' });
+}
+
+/** What no reader needs: the bounds of JavaScript's whole numbers, and schemas that nothing refers to. */
+function tidy<Document extends object>(document: Document): Document {
+  const text = JSON.stringify(document, (key, value: unknown) => {
+    const isBound =
+      (key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
+    if (isObject(value) && 'x-body-optional' in value) return withOptionalBody(value);
+    return isBound ? undefined : value;
+  });
+  return withoutUnused(JSON.parse(text) as Document);
+}
+
+function withOptionalBody(operation: Record<string, unknown>) {
+  const body = operation['requestBody'];
+  const requestBody = isObject(body) ? { ...body, required: false } : body;
+  return { ...operation, 'x-body-optional': undefined, requestBody };
 }
 
 /** Every registered schema comes in two forms, as sent and as answered; most are needed in one. */

@@ -27,6 +27,7 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
     '/schedules/:id/fire',
     {
       schema: {
+        'x-body-optional': true,
         operationId: 'fireSchedule',
         summary: 'Fire a schedule now, paused or not',
         tags: [TAGS.schedules],

@@ -8,7 +8,7 @@ import { findSchedule } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { Problem, invalid, noSuchSchedule } from '../problem.ts';
-import { NEVER_FIRES } from '../schedule-input.ts';
+import { NEVER_FIRES, neverFires } from '../schedule-input.ts';
 import { BODY_PROBLEMS, json, problems } from '../schemas/answers.ts';
 import {
   answeredInstant,
@@ -98,13 +98,14 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
     async ({ body: { cron, timezone, from, count } }) => {
       const after = from ?? (await database.run(databaseNow));
       const items = await firesAfter(cron, timezone, after, count);
-      if (items.length === 0) throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
+      if (items.length === 0 && neverFires({ cron, timezone }, null))
+        throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
       return { items };
     },
   );
 }
 
-const SLICE = 25;
+const SLICE = 10;
 
 /** In slices, so that a thousand fire times keep nobody waiting. */
 async function firesAfter(cron: string, timezone: string | null, from: Instant, count: number) {

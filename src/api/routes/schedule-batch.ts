@@ -67,7 +67,7 @@ async function decisions(items: readonly BatchItem[], payloads: ReadonlyMap<stri
   }));
 }
 
-const SLICE = 50;
+const SLICE = 10;
 
 /** Found before the rows are locked, and in slices: a thousand expressions take their time. */
 async function neverFiring(items: readonly BatchItem[]): Promise<Set<BatchItem>> {
