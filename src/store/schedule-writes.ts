@@ -1,6 +1,7 @@
-import { eq, inArray, sql } from 'drizzle-orm';
-import type { Instant } from '../core/instant.ts';
+import { type SQL, eq, inArray, sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Definition, PRIORITY_RANK } from '../core/schedule.ts';
+import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import type { Intent } from './intents.ts';
 import { runs, scheduleVersions, schedules } from './schema.ts';
@@ -37,11 +38,8 @@ export async function writeSchedules(
   now: Instant,
 ): Promise<void> {
   if (writes.length === 0) return;
-  await tx
-    .insert(schedules)
-    .values(writes.map((write) => scheduleRow(write, now)))
-    .onConflictDoUpdate({ target: schedules.uid, set: REWRITTEN });
-  await tx.insert(scheduleVersions).values(writes.map((write) => versionRow(write, now)));
+  await tx.execute(upsertSchedules(writes, now));
+  await tx.execute(insertVersions(writes, now));
   await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
 }
 
@@ -106,52 +104,43 @@ export async function uidsOf(db: Executor, ids: readonly string[]): Promise<stri
   return rows.map((row) => row.uid);
 }
 
-const excluded = (column: string) => sql.raw(`excluded.${column}`);
-
-/** Everything but identity and birth: what an edit of an existing row replaces. */
-const REWRITTEN = {
-  version: excluded('version'),
-  enabled: excluded('enabled'),
-  cron: excluded('cron'),
-  timezone: excluded('timezone'),
-  lane: excluded('lane'),
-  priority: excluded('priority'),
-  nextOccurrenceAt: excluded('next_occurrence_at'),
-  nextFireAt: excluded('next_fire_at'),
-  lastFireAt: excluded('last_fire_at'),
-  lockedBy: null,
-  lockedAt: null,
-  error: null,
-  planFailures: 0,
-  updatedAt: excluded('updated_at'),
-};
-
-function scheduleRow(write: ScheduleWrite, now: Instant): typeof schedules.$inferInsert {
-  const { definition } = write;
-  return {
-    uid: write.uid,
-    id: write.id,
-    version: write.version,
-    enabled: definition.enabled,
-    cron: definition.cron,
-    timezone: definition.timezone,
-    lane: write.lane,
-    priority: PRIORITY_RANK[definition.priority],
-    nextOccurrenceAt: write.nextOccurrenceAt,
-    nextFireAt: write.nextOccurrenceAt,
-    lastFireAt: write.lastFireAt,
-    createdAt: write.createdAt,
-    updatedAt: now,
-  };
+/** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */
+function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
+  const nexts = instants(writes.map((write) => write.nextOccurrenceAt));
+  return sql`INSERT INTO schedules (uid, id, version, enabled, cron, timezone, lane, priority, next_occurrence_at,
+      next_fire_at, last_fire_at, created_at, updated_at)
+    SELECT w.*, ${isoInstant(now)}::timestamptz FROM unnest(
+      ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
+      ${ints(writes.map((write) => write.version))}, ${booleans(writes.map((write) => write.definition.enabled))},
+      ${texts(writes.map((write) => write.definition.cron))}, ${texts(writes.map((write) => write.definition.timezone))},
+      ${texts(writes.map((write) => write.lane))},
+      ${ints(writes.map((write) => PRIORITY_RANK[write.definition.priority]))},
+      ${nexts}, ${nexts}, ${instants(writes.map((write) => write.lastFireAt))},
+      ${instants(writes.map((write) => write.createdAt))}) AS w
+    ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled, cron = excluded.cron,
+      timezone = excluded.timezone, lane = excluded.lane, priority = excluded.priority,
+      next_occurrence_at = excluded.next_occurrence_at, next_fire_at = excluded.next_fire_at,
+      last_fire_at = excluded.last_fire_at, locked_by = NULL, locked_at = NULL, error = NULL, plan_failures = 0,
+      updated_at = excluded.updated_at`;
 }
 
-function versionRow(write: ScheduleWrite, now: Instant): typeof scheduleVersions.$inferInsert {
+function insertVersions(writes: readonly ScheduleWrite[], now: Instant): SQL {
+  const rows = writes.map((write) => versionRow(write, now));
+  return sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition, payload)
+    SELECT w.uid, w.version, w.id, w.change, ${isoInstant(now)}::timestamptz, w.definition::jsonb, w.payload
+    FROM unnest(${uuids(rows.map((row) => row.scheduleUid))}, ${ints(rows.map((row) => row.version))},
+      ${texts(rows.map((row) => row.scheduleId))}, ${texts(rows.map((row) => row.change))},
+      ${texts(rows.map((row) => JSON.stringify(row.definition)))}, ${texts(rows.map((row) => row.payload))})
+      AS w(uid, version, id, change, definition, payload)`;
+}
+
+function versionRow(write: ScheduleWrite, now: Instant) {
   const { payload, ...definition } = write.definition;
   return {
     scheduleUid: write.uid,
     version: write.version,
     scheduleId: write.id,
-    change: write.version === 1 ? 'created' : 'updated',
+    change: write.version === 1 ? ('created' as const) : ('updated' as const),
     at: now,
     definition,
     payload,
