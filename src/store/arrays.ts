@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 
 /**
- * Batches go to the database as one array per column, unnested there: one statement whatever the batch, and the
- * cheapest form to write and to read (against JSON or one parameter per value).
+ * Batches go to the database as one array per column, unnested there: one statement whatever the
+ * batch, and no text to be parsed as JSON.
  */
 export const uuids = (values: readonly (string | null)[]): SQL => sql`${plain(values)}::uuid[]`;
 export const ints = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::int[]`;
