@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import type { Config } from './config/config.ts';
 import type { Daemon } from './daemon.ts';
 import type { Logger } from './observability/logger.ts';
+import type { Clock } from './runtime/clock.ts';
 
 interface Package {
   version: string;
@@ -51,8 +52,10 @@ async function main(): Promise<void> {
 
 async function run(config: Config, logger: Logger): Promise<void> {
   for (const name of config.withoutEffect) logger.warn(`${name} is set and has no effect in this version`);
-  const stopping = stopSignal(logger);
-  const local = config.databaseUrl === undefined ? await startLocalPostgres(config, logger) : undefined;
+  const { systemClock } = await import('./runtime/clock.ts');
+  const stopping = stopSignal(logger, systemClock);
+  const local =
+    config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   const databaseUrl = local?.url ?? config.databaseUrl;
   if (databaseUrl === undefined) throw new Error('there is no database');
   logger.info(local ? local.whatRuns : `PostgreSQL at ${hostOf(databaseUrl)}`);
@@ -72,27 +75,30 @@ async function run(config: Config, logger: Logger): Promise<void> {
   process.exit(0);
 }
 
-async function startLocalPostgres(config: Config, logger: Logger) {
-  const { systemClock } = await import('./runtime/clock.ts');
+async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {
   const { startEmbeddedPostgres } = await import('./store/embedded/embedded-postgres.ts');
   return startEmbeddedPostgres({
     dataDir: config.dataDir,
-    clock: systemClock,
+    clock,
     onEvent: (message, details) => logger.info(details, message),
   });
 }
 
+/** From a terminal, a program between it and this process may pass on what came here already: npm does. */
+const SAME_SIGNAL_MS = 500;
+
 /** Resolves at the first SIGTERM or SIGINT; a second one does not wait for the drain. */
-function stopSignal(logger: Logger): Promise<void> {
+function stopSignal(logger: Logger, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
-    let signals = 0;
+    let first: { signal: string; at: number } | undefined;
     for (const [signal, number] of [
       ['SIGTERM', 15],
       ['SIGINT', 2],
     ] as const) {
       process.on(signal, () => {
-        signals += 1;
-        if (signals > 1) process.exit(128 + number);
+        if (first?.signal === signal && clock.monotonic() - first.at < SAME_SIGNAL_MS) return;
+        if (first) process.exit(128 + number);
+        first = { signal, at: clock.monotonic() };
         logger.info(`${signal}: draining; again to leave at once`);
         resolve();
       });

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
@@ -150,6 +151,21 @@ describe('SIGTERM', () => {
     daemon.signal('SIGINT');
     expect(await daemon.exited).toBe(130);
     await until(() => reset === 1 || null);
+  });
+
+  it('that comes twice at once counts once: from a terminal npm passes on what its child has heard already', async () => {
+    const daemon = await start();
+    await fire(daemon, 1);
+    await receiver.arrived(1);
+    for (const pause of [0, 5, 5]) {
+      await sleep(pause);
+      daemon.signal('SIGINT');
+    }
+    await sleep(700);
+    expect(reset).toBe(0);
+    answerAll();
+    expect(await daemon.exited).toBe(0);
+    expect((await runs()).map(({ status }) => status)).toEqual(['succeeded']);
   });
 
   it('frees the fire-lock of a schedule it is still planning, with nothing of the plan written', async () => {
