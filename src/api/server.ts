@@ -1,4 +1,4 @@
-import Fastify, { LogController } from 'fastify';
+import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from './deps.ts';
 import { BODY_LIMIT, acceptJsonBodies } from './plugins/bodies.ts';
@@ -20,7 +20,7 @@ import { validateRequest } from './validation.ts';
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
 export async function createServer(deps: ApiDeps): Promise<Api> {
   const server: Api = Fastify({
-    loggerInstance: deps.logger,
+    loggerInstance: withoutChatter(deps.logger),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     // A client that sends a byte a minute holds a socket no longer than this.
@@ -49,6 +49,11 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   );
   await server.ready();
   return server;
+}
+
+/** At info the framework tells each address it listens on, which the daemon has told already. */
+function withoutChatter(logger: FastifyBaseLogger): FastifyBaseLogger {
+  return logger.level === 'info' ? logger.child({}, { level: 'warn' }) : logger;
 }
 
 function addApi(api: Api, deps: ApiDeps): void {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS } from '../../core/schedule.ts';
 import { CronError, LONGEST_EXPRESSION, cronTimes } from '../../core/time/cron.ts';
 import { isZone } from '../../core/time/zone.ts';
 import { answeredInstant, scheduleIdText, text } from './common.ts';
@@ -25,7 +26,7 @@ export const zoneText = z.string().refine(isZone, { error: 'is not the IANA name
 const DAY = 86_400;
 const backoffSeconds = z
   .number()
-  .min(0.1)
+  .min(0)
   .max(7 * DAY);
 const retryFields = {
   maxAttempts: z.int().min(1).max(100),
@@ -35,13 +36,9 @@ const retryFields = {
 
 const retryInput = z
   .strictObject({
-    maxAttempts: retryFields.maxAttempts.default(5),
-    minBackoffSeconds: retryFields.minBackoffSeconds.default(10),
-    maxBackoffSeconds: retryFields.maxBackoffSeconds.default(3600),
-  })
-  .refine((retry) => retry.minBackoffSeconds <= retry.maxBackoffSeconds, {
-    path: ['minBackoffSeconds'],
-    error: 'must not be more than maxBackoffSeconds',
+    maxAttempts: retryFields.maxAttempts.default(DEFAULT_RETRY.maxAttempts),
+    minBackoffSeconds: retryFields.minBackoffSeconds.default(DEFAULT_RETRY.minBackoffSeconds),
+    maxBackoffSeconds: retryFields.maxBackoffSeconds.default(DEFAULT_RETRY.maxBackoffSeconds),
   })
   .meta({ id: 'Retry', description: 'wait = min · 2^(failures−1), capped at max, ±10 %.' });
 
@@ -126,7 +123,7 @@ const definitionInput = {
   target: targetInput,
   payload: fields.payload.optional(),
   retry: retryInput.prefault({}),
-  timeoutSeconds: fields.timeoutSeconds.default(30),
+  timeoutSeconds: fields.timeoutSeconds.default(DEFAULT_TIMEOUT_SECONDS),
   priority: fields.priority.default('normal'),
   labels: labels.default({}),
   ...unsupportedFields,
