@@ -29,17 +29,16 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { fault
   // An empty variable is an absent one: that is how compose files and shells leave them out.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const faults = foreignVariables(given);
-  const values: Record<string, unknown> = {};
+  const values: Partial<Values> & Record<string, unknown> = {};
   for (const [name, { schema, hint }] of Object.entries({ ...VARIABLES, ...WITHOUT_EFFECT_YET })) {
     const parsed = schema.safeParse(given[name]);
     if (parsed.success) values[name] = parsed.data;
     else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}`);
   }
+  faults.push(...faultsTogether(values));
   if (faults.length > 0) return { faults };
   const withoutEffect = Object.keys(WITHOUT_EFFECT_YET).filter((name) => name in given);
-  const config = { ...named(values as Values), withoutEffect };
-  const together = faultsTogether(config, (values as Values).FIRELOCK_ALLOW_ANONYMOUS);
-  return together.length > 0 ? { faults: together } : { config };
+  return { config: { ...named(values as Values), withoutEffect } };
 }
 
 function named(values: Values): Omit<Config, 'withoutEffect'> {
@@ -61,19 +60,20 @@ function named(values: Values): Omit<Config, 'withoutEffect'> {
   };
 }
 
-/** What each variable allows and the set of them does not. */
-function faultsTogether(config: Config, allowAnonymous: boolean): string[] {
+/** What each variable allows and the set of them does not; one that is wrong by itself is not in `values`. */
+function faultsTogether(values: Partial<Values>): string[] {
   const faults: string[] = [];
-  if (!allowAnonymous && !isLoopback(config.host)) {
+  const { HOST: host, FIRELOCK_ALLOW_ANONYMOUS: allowAnonymous } = values;
+  if (host !== undefined && allowAnonymous === false && !isLoopback(host)) {
     faults.push(
-      `HOST is ${config.host}, and this version answers anybody who reaches it; ` +
+      `HOST is ${host}, and this version answers anybody who reaches it; ` +
         'expected: a loopback address, or FIRELOCK_ALLOW_ANONYMOUS=1 where the network is guarded otherwise',
     );
   }
-  if (config.instanceTtlSeconds < config.heartbeatIntervalSeconds + 2) {
+  const { FIRELOCK_INSTANCE_TTL_SECONDS: ttl, FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: interval } = values;
+  if (ttl !== undefined && interval !== undefined && ttl < interval + 2) {
     faults.push(
-      `FIRELOCK_INSTANCE_TTL_SECONDS is ${config.instanceTtlSeconds}; ` +
-        `expected: at least FIRELOCK_HEARTBEAT_INTERVAL_SECONDS (${config.heartbeatIntervalSeconds}) + 2`,
+      `FIRELOCK_INSTANCE_TTL_SECONDS is ${ttl}; expected: at least FIRELOCK_HEARTBEAT_INTERVAL_SECONDS (${interval}) + 2`,
     );
   }
   return faults;

@@ -9,7 +9,7 @@ interface Variable<T> {
 
 function wholeNumber(smallest: number, largest: number, unit: string, standard: number): Variable<number> {
   return {
-    hint: `a whole number of ${unit}, ${smallest} to ${largest} (default ${standard})`,
+    hint: `${unit}: a whole number from ${smallest} to ${largest} (default ${standard})`,
     schema: z
       .string()
       .regex(/^\d{1,10}$/)
