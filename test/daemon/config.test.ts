@@ -5,9 +5,11 @@ import { type AddressInfo, type Server, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import ts from 'typescript';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDatabase } from '../support/cluster.ts';
 import { type Variables, spawnDaemon, startDaemon } from '../support/daemon.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const root = join(import.meta.dirname, '..', '..');
 

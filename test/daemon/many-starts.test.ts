@@ -1,11 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { readyDaemon, startDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let receiver: Receiver;

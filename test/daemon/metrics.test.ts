@@ -1,9 +1,11 @@
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 /** Those of the contract that this version can have: nothing is lost, recovered, skipped or abandoned by an instance yet. */
 const NAMES = [

@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { type Daemon, readyDaemon, startDaemon } from '../support/daemon.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 interface RunRow {
   id: string;
@@ -152,4 +154,27 @@ describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)
     expect(await daemon.exited).toBe(0);
     clearTimeout(kill);
   });
+});
+
+// Fails as long as the driver asks for types on each new connection: what it asks by itself, nobody catches.
+it.skip('connections that are cut in whatever they do end nothing, and no run is sent twice', async () => {
+  proxy = await startPostgresProxy(database.url);
+  const daemon = await readyDaemon(database.url);
+  for (let index = 0; index < 20; index += 1) await put(daemon, `s${index}`, '* * * * * *');
+  for (let cut = 0; cut < 100; cut += 1) {
+    await sleep(50);
+    await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'firelock' AND pid <> pg_backend_pid()`;
+  }
+  await daemon.ready();
+  const seen = receiver.arrivals.length;
+  await receiver.arrived(seen + 40);
+  daemon.signal('SIGTERM');
+  expect(await daemon.exited).toBe(0);
+  const delivered = receiver.arrivals.map(({ body }) => body.runId);
+  expect(new Set(delivered).size).toBe(delivered.length);
+  // A statement whose answer was cut off may have claimed what its instance does not know of: that waits for recovery.
+  const runs = await sql<RunRow[]>`SELECT * FROM runs WHERE status <> 'pending' OR claimed_by IS NULL`;
+  for (const run of runs) expect(run).toMatchObject({ status: 'succeeded', attempts: 1, failures: 0 });
+  expect(delivered.sort()).toEqual(runs.map(({ id }) => id).sort());
 });

@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { type Daemon, readyDaemon, spawnDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 interface RunRow {
   id: string;

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
 
 interface Fire {
   scheduleId: string;
@@ -52,61 +54,57 @@ afterEach(async () => {
   await database.drop();
 });
 
-test(
-  'three daemons fire every due moment exactly once while one leaves for another and one restarts',
-  { timeout: 120_000 },
-  async () => {
-    const [first, second, third] = await Promise.all([start(), start(), start()]);
-    await putAll(first, true);
+test('three daemons fire every due moment exactly once while one leaves for another and one restarts', async () => {
+  const [first, second, third] = await Promise.all([start(), start(), start()]);
+  await putAll(first, true);
 
-    await sleep(7_000);
-    const stopped = first.exited;
-    first.signal('SIGTERM');
-    const fourth = await start();
-    expect(await stopped).toBe(0);
-    await sleep(7_000);
-    second.signal('SIGTERM');
-    expect(await second.exited).toBe(0);
-    const again = await start({ PORT: String(second.port) });
-    await sleep(12_000);
+  await sleep(7_000);
+  const stopped = first.exited;
+  first.signal('SIGTERM');
+  const fourth = await start();
+  expect(await stopped).toBe(0);
+  await sleep(7_000);
+  second.signal('SIGTERM');
+  expect(await second.exited).toBe(0);
+  const again = await start({ PORT: String(second.port) });
+  await sleep(12_000);
 
-    await putAll(third, false);
-    const schedules = await pages<Schedule>(again, '/api/v1/schedules');
-    expect(schedules).toHaveLength(300);
-    expect(schedules.filter(({ enabled }) => enabled)).toEqual([]);
-    const expected = schedules.flatMap(firesOf);
-    const perSchedule = expected.length / schedules.length;
-    expect(perSchedule).toBeGreaterThan(15);
-    await until(async () => (await open()) === 0 || null);
+  await putAll(third, false);
+  const schedules = await pages<Schedule>(again, '/api/v1/schedules');
+  expect(schedules).toHaveLength(300);
+  expect(schedules.filter(({ enabled }) => enabled)).toEqual([]);
+  const expected = schedules.flatMap(firesOf);
+  const perSchedule = expected.length / schedules.length;
+  expect(perSchedule).toBeGreaterThan(15);
+  await until(async () => (await open()) === 0 || null);
 
-    const recorded = await sql<Run[]>`
+  const recorded = await sql<Run[]>`
       SELECT id, schedule_id AS "scheduleId", scheduled_for AS "scheduledFor", status, trigger, coalesced, failures
       FROM runs`;
-    const rows = recorded.map((row) => ({ ...row, scheduledFor: new Date(row.scheduledFor).toISOString() }));
-    const runs = await pages<Run>(fourth, '/api/v1/runs');
-    const arrivals = receiver.arrivals.map(({ body }) => body);
-    const names = expected.map(nameOf).sort();
-    expect(rows.map(nameOf).sort()).toEqual(names);
-    expect(runs.map(nameOf).sort()).toEqual(names);
-    expect(arrivals.map(nameOf).sort()).toEqual(names);
+  const rows = recorded.map((row) => ({ ...row, scheduledFor: new Date(row.scheduledFor).toISOString() }));
+  const runs = await pages<Run>(fourth, '/api/v1/runs');
+  const arrivals = receiver.arrivals.map(({ body }) => body);
+  const names = expected.map(nameOf).sort();
+  expect(rows.map(nameOf).sort()).toEqual(names);
+  expect(runs.map(nameOf).sort()).toEqual(names);
+  expect(arrivals.map(nameOf).sort()).toEqual(names);
 
-    const ids = rows.map(({ id }) => id).sort();
-    expect(new Set(ids).size).toBe(names.length);
-    expect(runs.map(({ id }) => id).sort()).toEqual(ids);
-    expect(arrivals.map(({ runId }) => runId).sort()).toEqual(ids);
-    const plain = { status: 'succeeded', trigger: 'schedule', coalesced: 0, failures: 0 };
-    for (const { status, trigger, coalesced, failures } of [...rows, ...runs]) {
-      expect({ status, trigger, coalesced, failures }).toEqual(plain);
-    }
+  const ids = rows.map(({ id }) => id).sort();
+  expect(new Set(ids).size).toBe(names.length);
+  expect(runs.map(({ id }) => id).sort()).toEqual(ids);
+  expect(arrivals.map(({ runId }) => runId).sort()).toEqual(ids);
+  const plain = { status: 'succeeded', trigger: 'schedule', coalesced: 0, failures: 0 };
+  for (const { status, trigger, coalesced, failures } of [...rows, ...runs]) {
+    expect({ status, trigger, coalesced, failures }).toEqual(plain);
+  }
 
-    const daemons = [third, fourth, again];
-    for (const daemon of daemons) daemon.signal('SIGTERM');
-    expect(await Promise.all(daemons.map(({ exited }) => exited))).toEqual([0, 0, 0]);
-    for (const daemon of [first, second, ...daemons]) {
-      expect(daemon.log().filter(({ level }) => level >= 50)).toEqual([]);
-    }
-  },
-);
+  const daemons = [third, fourth, again];
+  for (const daemon of daemons) daemon.signal('SIGTERM');
+  expect(await Promise.all(daemons.map(({ exited }) => exited))).toEqual([0, 0, 0]);
+  for (const daemon of [first, second, ...daemons]) {
+    expect(daemon.log().filter(({ level }) => level >= 50)).toEqual([]);
+  }
+});
 
 const start = (variables = {}): Promise<Daemon> => readyDaemon(database.url, variables);
 
