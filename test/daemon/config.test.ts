@@ -95,6 +95,13 @@ describe('with a bad configuration the process ends with code 1 before it touche
       /FIRELOCK_INSTANCE_TTL_SECONDS is 5; expected: at least FIRELOCK_HEARTBEAT_INTERVAL_SECONDS/,
     );
   });
+
+  it('naming what is wrong by itself and what is wrong together in one go', async () => {
+    const output = await refused({ HOST: '0.0.0.0', PORT: 'eighty', FIRELOCK_INSTANCE_TTL_SECONDS: '3' });
+    expect(output).toMatch(/PORT is "eighty"/);
+    expect(output).toMatch(/HOST is 0\.0\.0\.0/);
+    expect(output).toMatch(/FIRELOCK_INSTANCE_TTL_SECONDS is 3/);
+  });
 });
 
 it('an address that is not loopback is allowed when told so, and one that this machine lacks is an error that names it', async () => {
