@@ -58,7 +58,7 @@ describe('with a bad configuration the process ends with code 1 before it touche
     const faults = output.split('\n').slice(1);
     expect(faults).toHaveLength(9);
     for (const line of [
-      /PORT is "eighty"; expected: .*TCP port, 0 to 65535/,
+      /PORT is "eighty"; expected: .*0 to 65535/,
       /LOG_LEVEL is "loud"; expected: .*debug/,
       /HOST is "not a host"; expected: an address/,
       /FIRELOCK_TICK_INTERVAL_MS is "5"; expected: .*milliseconds, 10 to 60000/,
