@@ -58,12 +58,12 @@ describe('with a bad configuration the process ends with code 1 before it touche
     const faults = output.split('\n').slice(1);
     expect(faults).toHaveLength(9);
     for (const line of [
-      /PORT is "eighty"; expected: .*0 to 65535/,
+      /PORT is "eighty"; expected: .* from 0 to 65535/,
       /LOG_LEVEL is "loud"; expected: .*debug/,
       /HOST is "not a host"; expected: an address/,
-      /FIRELOCK_TICK_INTERVAL_MS is "5"; expected: .*milliseconds, 10 to 60000/,
-      /FIRELOCK_SHUTDOWN_SECONDS is "-1"; expected: .*seconds, 0 to 3600/,
-      /FIRELOCK_RETENTION_DAYS is "0"; expected: .*days, 1 to 36500/,
+      /FIRELOCK_TICK_INTERVAL_MS is "5"; expected: .*milliseconds: .* from 10 to 60000/,
+      /FIRELOCK_SHUTDOWN_SECONDS is "-1"; expected: .*seconds: .* from 0 to 3600/,
+      /FIRELOCK_RETENTION_DAYS is "0"; expected: .*days: .* from 1 to 36500/,
       /FIRELOCK_ALLOW_ANONYMOUS is "perhaps"; expected: 1/,
       /FIRELOCK_TICK_INTERVALL_MS is not a variable of firelock; known: .*FIRELOCK_TICK_INTERVAL_MS/,
       /FIRELOCK_SCHEDULES_FILE is not supported by this version/,
