@@ -91,7 +91,9 @@ async function readHistory(url: string, count: number, dueAt: number): Promise<S
     };
     for (const run of page.items) {
       if (run.status !== 'succeeded' || run.attempts !== 1) {
-        throw new Error(`run ${run.id} of ${run.scheduleId} is ${run.status} after ${run.attempts} attempts`);
+        throw new Error(
+          `not one good attempt: ${JSON.stringify(await call(`${url}/api/v1/runs/${run.id}`))}`,
+        );
       }
       ids.add(run.id);
       scheduleIds.add(run.scheduleId);

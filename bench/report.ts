@@ -72,10 +72,12 @@ function ratiosOf({ firelock = [], ...others }: Record<string, Measured[]>): Rec
       return other ? [{ ours, other }] : [];
     });
     if (pairs.length === 0) continue;
-    ratios[`time of ${name} × `] = median(pairs.map(({ ours, other }) => ours.seconds / other.seconds));
+    ratios[`time of firelock / ${name}`] = median(
+      pairs.map(({ ours, other }) => ours.seconds / other.seconds),
+    );
     const cpu = pairs.map(({ ours, other }) => quotient(cpuOf(ours), cpuOf(other)));
     const known = medianOrNull(cpu);
-    if (known !== null && name === 'bare pipeline') ratios[`CPU of ${name} ×`] = known;
+    if (known !== null && name === 'bare pipeline') ratios[`CPU of firelock / ${name}`] = known;
   }
   return ratios;
 }
