@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Readiness } from '../runtime/readiness.ts';
 import type { Database } from '../store/database.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
@@ -17,13 +18,6 @@ export interface ApiDeps {
   instanceTtlSeconds: number;
   version: string;
   logger: FastifyBaseLogger;
-}
-
-export interface Readiness {
-  status: 'ready' | 'unavailable';
-  /** By name; anything but `ok` says what is wrong. */
-  checks: Record<string, string>;
-  warnings: string[];
 }
 
 /** The server, with route types that come from the zod schemas. */

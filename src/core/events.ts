@@ -29,12 +29,14 @@ export type FirelockEvent =
   | { type: 'migrationsApplied'; count: number }
   | { type: 'gaugesSampled' }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
-  | {
-      type: 'scheduleWritten';
-      scheduleId: string;
-      change: 'created' | 'updated' | 'deleted';
-      version: number;
-    };
+  | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
+  | { type: 'runsAbandoned'; reason: 'deleted'; count: number };
+
+export interface WrittenSchedule {
+  scheduleId: string;
+  change: 'created' | 'updated' | 'deleted';
+  version: number;
+}
 
 export interface RunSettled {
   status: RunStatus;

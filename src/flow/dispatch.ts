@@ -4,6 +4,7 @@
  * If the process dies here: its claims are found as those of an instance that is no more.
  */
 import { setMaxListeners } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import type { Handoff } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -61,6 +62,8 @@ export interface Dispatcher extends Service {
  * database. What is claimed ahead is handed back on a clean stop.
  */
 const CLAIMED_AHEAD = 4;
+
+const HAND_BACK_RETRY_MS = 200;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
   const { database, clock, events, definitions, settler } = deps;
@@ -157,9 +160,22 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       instanceId: deps.instanceId,
       attempt: run.attempt,
     }));
-    const count = await database.run((db) => returnClaimsIfMine(db, claimed));
+    const count = await untilAborted(() => database.run((db) => returnClaimsIfMine(db, claimed)));
     for (const run of unsent) release(run.lane);
     events.emit({ type: 'runsReturned', count });
+  }
+
+  /** What is not handed back stays claimed by an instance that is gone, so it is tried for as long as there is time. */
+  async function untilAborted<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (aborting.signal.aborted) throw error;
+        events.emit({ type: 'loopFailed', loop: 'hand back', error, retryInMs: HAND_BACK_RETRY_MS });
+        await setTimeout(HAND_BACK_RETRY_MS);
+      }
+    }
   }
 
   return {

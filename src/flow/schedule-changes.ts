@@ -64,10 +64,10 @@ export async function changeSchedules(
     await writeOrTryAgain(tx, writes, now);
     return decided.map((one) => told(one, now));
   });
-  for (const { schedule, change } of changed) {
-    if (change === 'unchanged') continue;
-    deps.events.emit({ type: 'scheduleWritten', scheduleId: schedule.id, change, version: schedule.version });
-  }
+  const written = changed.flatMap(({ schedule: { id, version }, change }) =>
+    change === 'unchanged' ? [] : [{ scheduleId: id, change, version }],
+  );
+  if (written.length > 0) deps.events.emit({ type: 'schedulesWritten', changes: written });
   return changed;
 }
 
@@ -84,18 +84,13 @@ export async function deleteSchedule(
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps, schedule), version: schedule.version + 1 };
     await recordWhatWasDue(deps, tx, [{ schedule, write }], now);
-    await deleteScheduleAndAbandon(tx, write, now);
-    return write;
+    return { version: write.version, abandoned: await deleteScheduleAndAbandon(tx, write, now) };
   });
-  if (deleted) {
-    deps.events.emit({
-      type: 'scheduleWritten',
-      scheduleId: id,
-      change: 'deleted',
-      version: deleted.version,
-    });
-  }
-  return deleted !== null;
+  if (!deleted) return false;
+  const { version, abandoned } = deleted;
+  deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
+  if (abandoned > 0) deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', count: abandoned });
+  return true;
 }
 
 interface Decided {

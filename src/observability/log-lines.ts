@@ -52,8 +52,17 @@ const LINES: Lines = {
   instanceLeft: (logger, { instanceId, unfinished }) => logger.info({ instanceId, unfinished }, 'left'),
   migrationsApplied: (logger, { count }) =>
     logger.info({ count }, count > 0 ? 'migrations applied' : 'the schema is up to date'),
-  scheduleWritten: (logger, { scheduleId, change, version }) =>
-    logger.info({ scheduleId, version }, `schedule ${change}`),
+  schedulesWritten: (logger, { changes }) => {
+    const [only, ...others] = changes;
+    if (only && others.length === 0) {
+      const { scheduleId, version, change } = only;
+      logger.info({ scheduleId, version }, `schedule ${change}`);
+      return;
+    }
+    logger.info({ count: changes.length }, 'schedules created or updated');
+    for (const one of changes) logger.debug(one, `schedule ${one.change}`);
+  },
+  runsAbandoned: (logger, { reason, count }) => logger.warn({ reason, count }, 'open runs were abandoned'),
   scheduleSetAside: (logger, { scheduleId, error, failures, retryAt }) =>
     logger.error(
       { scheduleId, error, failures, retryAt: isoInstant(retryAt) },
@@ -61,7 +70,10 @@ const LINES: Lines = {
     ),
   fireLocks: (logger, { outcome, count }) => {
     if (outcome === 'fenced')
-      logger.warn({ count }, 'fire-locks were lost while planning; nothing was written');
+      logger.info(
+        { count },
+        'schedules were edited or taken over while they were planned; nothing was written for them',
+      );
     else if (outcome === 'expired') logger.warn({ count }, 'took over fire-locks that nobody worked on');
   },
   intentsRecorded: (logger, { fires, claimed, coalesced }) => {

@@ -58,6 +58,26 @@ function runHandlers(registry: Registry): Handlers {
       registers,
     }),
   };
+  const abandoned = new Counter({
+    name: 'firelock_runs_abandoned_total',
+    help: 'Runs given up, such as those open when their schedule was deleted.',
+    registers,
+  });
+  // What this version has no way to count yet stands at 0, so that dashboards and alerts can be made for it.
+  new Counter({ name: 'firelock_runs_unknown_total', help: 'Runs whose outcome stays unknown.', registers });
+  new Counter({
+    name: 'firelock_runs_lost_total',
+    help: 'Runs found with a claimant that is gone.',
+    registers,
+  });
+  new Counter({ name: 'firelock_runs_recovered_total', help: 'Lost runs handed off after all.', registers });
+  const skipped = new Counter({
+    name: 'firelock_runs_skipped_total',
+    help: 'Fires that were not sent, by policy.',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of ['missed', 'limit', 'overlap']) skipped.inc({ reason }, 0);
   const handoffs = new Counter({
     name: 'firelock_handoffs_total',
     help: 'Attempts by kind of target and outcome.',
@@ -113,6 +133,7 @@ function runHandlers(registry: Registry): Handlers {
       coalesced.inc(event.coalesced);
     },
     settlementFenced: () => fenced.inc(),
+    runsAbandoned: ({ count }) => abandoned.inc(count),
   };
 }
 

@@ -21,38 +21,52 @@ export function connect(url: string): Connection {
 }
 
 /**
- * Calls `heard` for each NOTIFY on the channel, and after every (re)connection, when some may have been missed.
- * A hint: behind a pooler in transaction mode nothing is heard.
+ * Calls `heard` for each NOTIFY on the channel (an SQL identifier), and after every (re)connection, when some may have been
+ * missed. A hint: behind a pooler in transaction mode nothing is heard.
  */
 export function listen(url: string, channel: string, heard: () => void): { stop: () => Promise<void> } {
-  const client = createClient(url);
-  // The driver goes on trying by itself once it has listened; until then each failure comes here.
+  let retry: NodeJS.Timeout | undefined;
   let stopped = false;
-  const subscribe = (): void => {
-    client.listen(channel, heard, heard).catch(() => {
-      if (!stopped) setTimeout(subscribe, LISTEN_RETRY_MS).unref();
-    });
-  };
+  // Not the driver's own listen(): once it cannot reconnect at the first try, it never listens again.
+  const client = createClient(url, { onnotify: heard, onclose: again, max_lifetime: null });
+
+  function subscribe(): void {
+    retry = undefined;
+    client.unsafe(`LISTEN ${channel}`).then(heard, again);
+  }
+
+  function again(): void {
+    if (!stopped) retry ??= setTimeout(subscribe, LISTEN_RETRY_MS);
+  }
+
   subscribe();
   return {
     stop: async () => {
       stopped = true;
+      clearTimeout(retry);
       await client.end({ timeout: 0 });
     },
   };
 }
 
-const LISTEN_RETRY_MS = 2_000;
+const LISTEN_RETRY_MS = 1_000;
 
-function createClient(url: string): postgres.Sql {
+/** `onnotify` is what the driver's listen() is made of. */
+type ClientOptions = Pick<postgres.Options<never>, 'onclose' | 'max_lifetime'> & { onnotify?: () => void };
+
+function createClient(url: string, options: ClientOptions = {}): postgres.Sql {
   return postgres(url, {
     max: 1,
     // Named prepared statements belong to a session: with a pooler between, to somebody else's.
     prepare: false,
+    // The driver would ask for array types on every connection, and nobody waits for that question: cut in the middle of
+    // it, a connection would end the process. Arrays are sent as text here (arrays.ts) and never read.
+    fetch_types: false,
     connect_timeout: 5,
     backoff: () => 0.2,
     onnotice: () => undefined,
     // What rows are read back with must not hang on the server's settings.
     connection: { application_name: 'firelock', TimeZone: 'UTC', DateStyle: 'ISO' },
+    ...options,
   });
 }

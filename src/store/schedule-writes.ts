@@ -70,29 +70,27 @@ export interface DueFires {
   intents: readonly Omit<Intent, 'claimed'>[];
 }
 
-/** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */
+/**
+ * Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. Answers how many
+ * runs were abandoned.
+ */
 export async function deleteScheduleAndAbandon(
   tx: Executor,
   last: ScheduleWrite,
   now: Instant,
-): Promise<void> {
-  const abandoned = {
-    status: 'abandoned' as const,
-    reason: 'deleted',
-    finishedAt: now,
-    updatedAt: now,
-  };
+): Promise<number> {
+  const abandon = (whose: SQL) =>
+    tx
+      .update(runs)
+      .set({ status: 'abandoned', reason: 'deleted', finishedAt: now, updatedAt: now })
+      .where(sql`${runs.scheduleUid} = ${last.uid} AND status = 'pending' AND ${whose}`)
+      .returning({ id: runs.id });
   // Said twice, since each half has its index.
-  await tx
-    .update(runs)
-    .set(abandoned)
-    .where(sql`${runs.scheduleUid} = ${last.uid} AND status = 'pending' AND claimed_by IS NULL`);
-  await tx
-    .update(runs)
-    .set(abandoned)
-    .where(sql`${runs.scheduleUid} = ${last.uid} AND status = 'pending' AND claimed_by IS NOT NULL`);
+  const unclaimed = await abandon(sql`claimed_by IS NULL`);
+  const claimed = await abandon(sql`claimed_by IS NOT NULL`);
   await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
   await tx.delete(schedules).where(eq(schedules.uid, last.uid));
+  return unclaimed.length + claimed.length;
 }
 
 /** Uids of every schedule that was ever known under the id, deleted ones included. */

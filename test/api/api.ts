@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import type { Readiness } from '../../src/api/deps.ts';
+import type { Readiness } from '../../src/runtime/readiness.ts';
 import { createServer } from '../../src/api/server.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';

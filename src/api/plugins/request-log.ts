@@ -1,6 +1,9 @@
 import type { Api } from '../deps.ts';
 
-/** One line per request: debug, since a dashboard asks every second; warn where the server failed it. */
+/**
+ * One line per request: debug, since a dashboard asks every second; warn where the server failed it. That it is not ready
+ * is an answer, asked for every few seconds, and no failure.
+ */
 export function logRequests(server: Api): void {
   server.addHook('onResponse', async (request, reply) => {
     const line = {
@@ -9,7 +12,7 @@ export function logRequests(server: Api): void {
       status: reply.statusCode,
       durationMs: Math.round(reply.elapsedTime),
     };
-    if (reply.statusCode >= 500) request.log.warn(line, 'request failed');
+    if (reply.statusCode >= 500 && request.url !== '/readyz') request.log.warn(line, 'request failed');
     else request.log.debug(line, 'request');
     return Promise.resolve();
   });
