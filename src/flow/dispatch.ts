@@ -58,10 +58,10 @@ export interface Dispatcher extends Service {
 }
 
 /**
- * Claims per slot: while one batch is on the wire the next is at hand, so that no slot waits for a round trip to the
- * database. What is claimed ahead is handed back on a clean stop.
+ * Claims per slot: while one batch is on the wire the next are at hand, so that no slot waits for a round trip to the
+ * database. More of it makes a herd faster (docs/performance.md), and strands more runs when the process is killed.
  */
-const CLAIMED_AHEAD = 4;
+const CLAIMED_AHEAD = 8;
 
 const HAND_BACK_RETRY_MS = 200;
 
@@ -112,9 +112,15 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   /** Fetches missing definitions, then queues the runs that waited for them. */
   async function define(): Promise<void> {
     if (undefinedYet.length === 0) return;
-    await definitions.load(undefinedYet);
+    // Taken out first: what comes while they are read has not been asked for, and must not be taken for missing.
     const runs = undefinedYet;
     undefinedYet = [];
+    try {
+      await definitions.load(runs);
+    } catch (error) {
+      undefinedYet.push(...runs);
+      throw error;
+    }
     for (const run of runs) {
       const handoff = definitions.known(run);
       if (handoff) lanes.add({ run, handoff });

@@ -23,7 +23,7 @@ export interface DueSchedules {
   locked: LockedSchedule[];
   /** How many of them were taken from an expired lock or a dead instance. */
   takenOver: number;
-  /** Due, but under another instance's lock; counted up to the batch size. */
+  /** Due, but under another instance's lock; counted up to the batch size, and only where the batch is not full. */
   contended: number;
   /** The next moment at which something becomes due; null: nothing will. */
   nextDueAt: Instant | null;
@@ -82,7 +82,8 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
         AND locked_by <> ${instanceId} AND locked_at >= (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
       LIMIT ${limit}
     )
-    SELECT clock.now, locked.*, (SELECT count(*) FROM held)::int AS contended,
+    SELECT clock.now, locked.*,
+      CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM held)::int ELSE 0 END AS contended,
       (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)) AS next_due_at
     FROM clock LEFT JOIN locked ON true`,
   );

@@ -40,7 +40,8 @@ export interface Recorded {
 /**
  * Records fires and moves their schedules on, in one statement: all of a schedule or nothing of it. A lock that was
  * lost meanwhile (a pause longer than its TTL, an edit) writes nothing. One occurrence has one run, whoever comes first.
- * Callers sort by uid: rows are locked in one order everywhere.
+ * Callers sort by uid: rows are locked in one order everywhere. The guard is a CASE so that the planner cannot take it
+ * for a filter: statistics call locked schedules rare, and it would compare each with each.
  */
 export async function recordIntentsIfLocked(
   db: Executor,
@@ -65,7 +66,8 @@ export async function recordIntentsIfLocked(
         ${instants(advances.map((advance) => advance.lockedAt))}, ${nexts},
         ${instants(advances.map((advance) => advance.lastFireAt))})
         AS a(uid, version, locked_at, next_occurrence_at, last_fire_at)
-      WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version
+      WHERE s.uid = a.uid
+        AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = a.locked_at AND s.version = a.version END
       RETURNING s.uid, s.id, s.version, s.lane, s.priority
     ), recorded AS (
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,

@@ -131,6 +131,22 @@ describe('a schedule that is due', () => {
     expect(span?.planned).toBeGreaterThan(86_400 - 120);
   });
 
+  it('with two thousand others is planned in batches, and each is sent once at the first attempt', async () => {
+    const ids = Array.from({ length: 2000 }, (_, index) => `herd-${index}`);
+    await instance.putMany(ids, { url: receiver.url });
+    await store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('second', clock_timestamp()),
+      next_fire_at = date_trunc('second', clock_timestamp())`);
+    const herding = await createInstance(store, { concurrency: 400, concurrencyPerLane: 400 });
+    await herding.start();
+    const settled = await settledRuns(2000);
+    await herding.stop();
+    expect(
+      settled.every((run) => run.status === 'succeeded' && run.attempts === 1 && run.failures === 0),
+    ).toBe(true);
+    expect(new Set(receiver.arrivals.map((arrival) => arrival.body.scheduleId)).size).toBe(2000);
+    expect(receiver.arrivals).toHaveLength(2000);
+  });
+
   it('is not fired while paused, and does not replay the pause', async () => {
     await instance.put('paused', { cron: '* * * * * *', url: receiver.url, enabled: false });
     await instance.put('probe', { cron: '* * * * * *', url: `${receiver.url}/probe` });

@@ -52,6 +52,7 @@ export interface TestInstance {
   stop(): Promise<void>;
   /** Writes schedules as the API does. */
   put(id: string, definition: Partial<Definition> & { url: string }): Promise<Schedule>;
+  putMany(ids: readonly string[], definition: Partial<Definition> & { url: string }): Promise<void>;
 }
 
 export interface InstanceOptions {
@@ -99,9 +100,17 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.settler.stop();
       await targets.close();
     },
+    putMany: async (ids, given) => {
+      const decide = () => definitionOf(given);
+      await changeSchedules(
+        { database, targets, events: bus },
+        ids.map((one) => ({ id: one, decide })),
+      );
+    },
     put: async (scheduleId, given) => {
+      const decide = () => definitionOf(given);
       const [changed] = await changeSchedules({ database, targets, events: bus }, [
-        { id: scheduleId, decide: () => definitionOf(given) },
+        { id: scheduleId, decide },
       ]);
       if (!changed) throw new Error('nothing was written');
       return changed.schedule;
