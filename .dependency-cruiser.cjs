@@ -29,7 +29,9 @@ module.exports = {
       comment: 'No I/O and no clock in core: only hashing, croner and luxon.',
       severity: 'error',
       from: { path: '^src/core/' },
-      to: { pathNot: '^(src/core/|node:crypto$|crypto$|node_modules/(croner|luxon|lru-cache|@types/luxon)/)' },
+      to: {
+        pathNot: '^(src/core/|node:crypto$|crypto$|node_modules/(croner|luxon|lru-cache|@types/luxon)/)',
+      },
     },
     {
       name: 'only-store-talks-sql',
@@ -62,6 +64,9 @@ module.exports = {
     doNotFollow: { path: 'node_modules' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
   },
 };

@@ -39,6 +39,7 @@ describe('a whole answer', () => {
       statusCode,
       body: 'busy',
       retryAfterSeconds: null,
+      senderStopped: false,
     });
   });
 
