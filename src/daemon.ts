@@ -7,7 +7,7 @@ import { logEvents } from './observability/log-lines.ts';
 import type { Logger } from './observability/logger.ts';
 import { createMetrics } from './observability/metrics.ts';
 import { type Heartbeat, createHeartbeat } from './recovery/heartbeat.ts';
-import { type Clock, systemClock } from './runtime/clock.ts';
+import { systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
 import { createEventBus } from './runtime/event-bus.ts';
 import { type Loop, createLoop } from './runtime/loop.ts';
@@ -49,7 +49,10 @@ export function createDaemon(options: DaemonOptions): Daemon {
   const databaseClock = createDatabaseClock(clock);
   const events = createEventBus();
   logEvents(events, logger);
-  const database = openDatabase(databaseUrl, config.databasePool);
+  // Apart, so that no number of slow questions to the API keeps a heartbeat or a fire waiting for a connection.
+  const connectionsOfApi = Math.ceil(config.databasePool / 3);
+  const database = openDatabase(databaseUrl, config.databasePool - connectionsOfApi);
+  const databaseOfApi = openDatabase(databaseUrl, connectionsOfApi);
   const targets = createTargetRegistry([
     createHttpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost }),
   ]);
@@ -96,7 +99,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   });
   const hints = listen(databaseUrl, SCHEDULES_CHANGED, () => pipeline.tick.wake());
   const server = createServer({
-    database,
+    database: databaseOfApi,
     targets,
     events,
     metrics,
@@ -104,7 +107,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
     logger,
     instanceTtlSeconds: config.instanceTtlSeconds,
     wakeDispatch: () => pipeline.dispatcher.wake(),
-    readiness: () => readiness(state, heartbeat, [heartbeat, pipeline.tick], clock),
+    readiness: () => readiness(state, heartbeat, [heartbeat, pipeline.tick]),
   });
 
   const attempt = attemptLogged(logger);
@@ -147,7 +150,9 @@ export function createDaemon(options: DaemonOptions): Daemon {
     events.emit({ type: 'instanceLeft', instanceId, unfinished: pipeline.dispatcher.claimed() });
     await attempt('stop listening', async () => (await server).close());
     await attempt('close targets', () => targets.close());
-    await attempt('close the database', () => Promise.all([hints.stop(), database.close()]));
+    await attempt('close the database', () =>
+      Promise.all([hints.stop(), databaseOfApi.close(), database.close()]),
+    );
   }
 
   return {
@@ -165,8 +170,8 @@ interface State {
   stopping: boolean;
 }
 
-function readiness(state: State, heartbeat: Heartbeat, loops: readonly Loop[], clock: Clock): Readiness {
-  const stuck = loops.filter((loop) => clock.monotonic() - loop.lastReturnedAt() > LOOP_LIMIT_MS);
+function readiness(state: State, heartbeat: Heartbeat, loops: readonly Loop[]): Readiness {
+  const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS);
   return readinessOf({
     migrations: state.migrated
       ? 'ok'

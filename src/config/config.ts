@@ -71,9 +71,9 @@ function faultsTogether(values: Partial<Values>): string[] {
     );
   }
   const { FIRELOCK_INSTANCE_TTL_SECONDS: ttl, FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: interval } = values;
-  if (ttl !== undefined && interval !== undefined && ttl < interval + 2) {
+  if (ttl !== undefined && interval !== undefined && ttl < 2 * interval + 2) {
     faults.push(
-      `FIRELOCK_INSTANCE_TTL_SECONDS is ${ttl}; expected: at least FIRELOCK_HEARTBEAT_INTERVAL_SECONDS (${interval}) + 2`,
+      `FIRELOCK_INSTANCE_TTL_SECONDS is ${ttl}; expected: at least 2 × FIRELOCK_HEARTBEAT_INTERVAL_SECONDS (${interval}) + 2`,
     );
   }
   return faults;

@@ -13,6 +13,7 @@ import type { Service } from '../runtime/service.ts';
 import { createSlots } from '../runtime/slots.ts';
 import { type ClaimedRun, claimPendingRuns, returnClaimsIfMine } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
+import { versionKey } from '../store/handoffs.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { HandoffDefinitions } from './handoff-definitions.ts';
@@ -115,14 +116,12 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     // Taken out first: what comes while they are read has not been asked for, and must not be taken for missing.
     const runs = undefinedYet;
     undefinedYet = [];
-    try {
-      await definitions.load(runs);
-    } catch (error) {
+    const found = await definitions.load(runs).catch((error: unknown) => {
       undefinedYet.push(...runs);
       throw error;
-    }
+    });
     for (const run of runs) {
-      const handoff = definitions.known(run);
+      const handoff = found.get(versionKey(run));
       if (handoff) lanes.add({ run, handoff });
       else settle(run, deps.withoutDefinition(run));
     }
@@ -154,6 +153,11 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     claims.release(lane);
     if (backlog) loop.wake();
     if (claims.taken() === 0) for (const resolve of onIdle.splice(0)) resolve();
+  }
+
+  /** A lane begins with its kind of target; what this version does not know is left to whoever does. */
+  function canSend(lane: string): boolean {
+    return deps.targets.types.includes(lane.split(' ', 1)[0] ?? '');
   }
 
   async function handBack(): Promise<void> {
@@ -193,7 +197,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       await loop.stop();
       await handBack();
     },
-    reserve: (lane) => accepting && claims.take(lane),
+    reserve: (lane) => accepting && canSend(lane) && claims.take(lane),
     unreserve: (reserved) => {
       for (const lane of reserved) release(lane);
     },

@@ -10,8 +10,8 @@ import { type VersionKey, loadHandoffs, versionKey } from '../store/handoffs.ts'
 
 export interface HandoffDefinitions {
   known(key: VersionKey): Handoff | undefined;
-  /** Reads what is not known of these; what does not exist stays unknown. */
-  load(keys: readonly VersionKey[]): Promise<void>;
+  /** Reads what is not known of these; answers all of them that exist, also those too many to be kept. */
+  load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, Handoff>>;
 }
 
 const MOST_KEPT = 20_000;
@@ -28,11 +28,20 @@ export function createHandoffDefinitions(database: Database): HandoffDefinitions
   return {
     known: (key) => kept.get(versionKey(key)),
     load: async (keys) => {
-      const missing = new Map(keys.map((key) => [versionKey(key), key]));
-      for (const name of missing.keys()) if (kept.has(name)) missing.delete(name);
-      if (missing.size === 0) return;
-      const loaded = await database.run((db) => loadHandoffs(db, [...missing.values()]));
-      for (const [name, handoff] of loaded) kept.set(name, handoff);
+      const found = new Map<string, Handoff>();
+      const missing = new Map<string, VersionKey>();
+      for (const key of keys) {
+        const name = versionKey(key);
+        const handoff = kept.get(name);
+        if (handoff) found.set(name, handoff);
+        else missing.set(name, key);
+      }
+      if (missing.size === 0) return found;
+      for (const [name, handoff] of await database.run((db) => loadHandoffs(db, [...missing.values()]))) {
+        kept.set(name, handoff);
+        found.set(name, handoff);
+      }
+      return found;
     },
   };
 }

@@ -35,6 +35,10 @@ export interface Planner {
   walking(): string[];
 }
 
+/** How far a schedule is planned at once, before it becomes a walk that takes turns with others. */
+const FIRST_STEPS = 16;
+/** For walks, in each round. */
+const ROUND_MS = 50;
 /** How long planning may keep the process from everything else. */
 const SLICE_MS = 10;
 
@@ -43,17 +47,40 @@ export function createPlanner(clock: Clock): Planner {
 
   async function round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned> {
     const done: Planned = { planned: [], unplannable: [] };
-    const begun = locked.map((schedule) => ({ schedule, begin: () => walkOf(schedule, now) }));
-    const goingOn = [...walks.values()].map(({ schedule, walk }) => ({ schedule, begin: () => walk }));
+    const fresh = locked.filter((schedule) => !renewed(schedule));
+    for (const { uid } of fresh) walks.delete(uid);
     let sliceEnd = clock.monotonic() + SLICE_MS;
-    for (const { schedule, begin } of [...begun, ...goingOn]) {
-      if (clock.monotonic() >= sliceEnd) {
-        await setImmediate();
-        sliceEnd = clock.monotonic() + SLICE_MS;
-      }
-      stepInto(done, schedule, begin, () => clock.monotonic() < sliceEnd);
+    const breathe = async (): Promise<void> => {
+      if (clock.monotonic() < sliceEnd) return;
+      await setImmediate();
+      sliceEnd = clock.monotonic() + SLICE_MS;
+    };
+    for (const schedule of fresh) {
+      await breathe();
+      stepInto(done, schedule, () => walkOf(schedule, now), atMost(FIRST_STEPS));
+    }
+    // What is done waits for this round's end, so a round is short: the walks go on in turns.
+    const roundEnd = clock.monotonic() + ROUND_MS;
+    for (const { schedule, walk } of [...walks.values()]) {
+      if (clock.monotonic() >= roundEnd) break;
+      await breathe();
+      stepInto(
+        done,
+        schedule,
+        () => walk,
+        atLeastOnce(() => clock.monotonic() < sliceEnd),
+      );
     }
     return done;
+  }
+
+  /** The lock of a walk that goes on: its commit is guarded by the newest. */
+  function renewed(schedule: LockedSchedule): boolean {
+    const going = walks.get(schedule.uid);
+    if (going?.schedule.version !== schedule.version) return false;
+    if (going.schedule.nextOccurrenceAt !== schedule.nextOccurrenceAt) return false;
+    walks.set(schedule.uid, { ...going, schedule });
+    return true;
   }
 
   function stepInto(
@@ -64,9 +91,9 @@ export function createPlanner(clock: Clock): Planner {
   ): void {
     try {
       const walk = begin();
-      const plan = walk.step(atLeastOnce(mayGoOn));
+      const plan = walk.step(mayGoOn);
+      walks.delete(schedule.uid);
       if (plan) {
-        walks.delete(schedule.uid);
         done.planned.push({ schedule, plan });
       } else {
         walks.set(schedule.uid, { schedule, walk });
@@ -81,7 +108,14 @@ export function createPlanner(clock: Clock): Planner {
 }
 
 function walkOf(schedule: LockedSchedule, now: Instant): Walk {
-  return walkDue(cronTimes(schedule.cron, schedule.timezone), schedule.nextOccurrenceAt, now);
+  const { cron, timezone, nextOccurrenceAt } = schedule;
+  if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to plan from');
+  return walkDue(cronTimes(cron, timezone), nextOccurrenceAt, now);
+}
+
+function atMost(steps: number): () => boolean {
+  let left = steps;
+  return () => (left -= 1) >= 0;
 }
 
 /** However little of the slice is left, each schedule gets some way. */

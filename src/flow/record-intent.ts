@@ -50,12 +50,14 @@ async function recordPlanned(deps: RecordIntentDeps, planned: readonly PlannedSc
     );
     const fenced = planned.length - recorded.advanced;
     if (fenced > 0) events.emit({ type: 'fireLocks', outcome: 'fenced', count: fenced });
-    const [mine, others] = partition(reserved, ({ intent }) => recorded.claimed.has(intent.id));
-    dispatcher.unreserve(others.map(({ schedule }) => schedule.lane));
+    const inserted = fires.filter(({ intent }) => recorded.inserted.has(intent.id));
+    const mine = inserted.filter(({ intent }) => intent.claimed);
+    const notMine = reserved.filter(({ intent }) => !recorded.inserted.has(intent.id));
+    dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
     dispatcher.accept(mine.map(({ schedule, intent }) => claimedRun(schedule, intent, recorded.claimedAt)));
-    if (recorded.inserted > mine.length) dispatcher.wake();
-    const coalesced = fires.reduce((sum, { intent }) => sum + intent.coalesced, 0);
-    events.emit({ type: 'intentsRecorded', fires: recorded.inserted, claimed: mine.length, coalesced });
+    if (inserted.length > mine.length) dispatcher.wake();
+    const coalesced = inserted.reduce((sum, { intent }) => sum + intent.coalesced, 0);
+    events.emit({ type: 'intentsRecorded', fires: inserted.length, claimed: mine.length, coalesced });
   } catch (error) {
     dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
     throw error;
@@ -116,11 +118,4 @@ function claimedRun(schedule: LockedSchedule, intent: Intent, claimedAt: number)
     claimedAt,
     latenessMs: null,
   };
-}
-
-function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
-  const yes: T[] = [];
-  const no: T[] = [];
-  for (const item of items) (belongs(item) ? yes : no).push(item);
-  return [yes, no];
 }

@@ -9,11 +9,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../core/instant.ts';
 import { plannedRunId } from '../core/run.ts';
 import type { Definition, Schedule } from '../core/schedule.ts';
-import { type PlannedFire, walkDue } from '../core/time/catch-up.ts';
+import { type Plan, type PlannedFire, walkDue } from '../core/time/catch-up.ts';
 import { cronTimes } from '../core/time/cron.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Database } from '../store/database.ts';
-import { TryAgain, isUniqueViolation } from '../store/errors.ts';
+import { NotNow, TryAgain, isUniqueViolation } from '../store/errors.ts';
 import type { Executor } from '../store/executor.ts';
 import {
   type DueFires,
@@ -150,12 +150,17 @@ async function recordWhatWasDue(
 }
 
 const SLICE_STEPS = 200;
+/** Rows are locked meanwhile, so it must not take long: half a second or so. */
+const MOST_SLICES = 100;
 
-/** Null where the old definition cannot be planned at all: the edit is then what mends it. */
-async function planWholly(schedule: Schedule, from: Instant, now: Instant) {
+/**
+ * Null where the old definition cannot be planned at all: the edit is then what mends it.
+ * @throws NotNow where too much was missed; the tick plans it, in its own time.
+ */
+async function planWholly(schedule: Schedule, from: Instant, now: Instant): Promise<Plan | null> {
   try {
     const walk = walkDue(cronTimes(schedule.definition.cron, schedule.definition.timezone), from, now);
-    for (;;) {
+    for (let slice = 0; slice < MOST_SLICES; slice += 1) {
       let steps = 0;
       const plan = walk.step(() => (steps += 1) <= SLICE_STEPS);
       if (plan) return plan;
@@ -164,6 +169,9 @@ async function planWholly(schedule: Schedule, from: Instant, now: Instant) {
   } catch {
     return null;
   }
+  throw new NotNow(
+    `schedule ${schedule.id} has missed more than can be planned at once; it is being caught up with`,
+  );
 }
 
 function intentOf(scheduleUid: string, fire: PlannedFire): DueFires['intents'][number] {

@@ -31,8 +31,6 @@ export interface EndedAttempt {
 
 export interface Settler extends Service {
   add(ended: EndedAttempt): void;
-  /** Resolves when nothing waits to be written. */
-  drained(): Promise<void>;
 }
 
 const LARGEST_BATCH = 500;
@@ -44,7 +42,6 @@ export function createSettler(deps: SettleDeps): Settler {
   const waiting = new Set<EndedAttempt>();
   /** The last statement's fate is unknown: it may have settled what is sent again now. */
   let repeated = false;
-  const onDrained: (() => void)[] = [];
 
   const loop = createLoop({
     name: 'settle',
@@ -55,9 +52,7 @@ export function createSettler(deps: SettleDeps): Settler {
 
   async function flush(): Promise<number> {
     if (waiting.size > 0) await settle([...waiting.values().take(LARGEST_BATCH)].sort(byRun));
-    if (waiting.size > 0) return 0;
-    for (const resolve of onDrained.splice(0)) resolve();
-    return IDLE_MS;
+    return waiting.size > 0 ? 0 : IDLE_MS;
   }
 
   async function settle(batch: readonly EndedAttempt[]): Promise<void> {
@@ -125,8 +120,6 @@ export function createSettler(deps: SettleDeps): Settler {
       waiting.add(ended);
       loop.wake();
     },
-    drained: () =>
-      waiting.size === 0 ? Promise.resolve() : new Promise((resolve) => onDrained.push(resolve)),
   };
 }
 

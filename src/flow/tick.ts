@@ -36,11 +36,12 @@ export function createTick(deps: TickDeps): Loop {
       locked: due.locked.length,
     });
     if (due.locked.length === FIRE_LOCK_BATCH || planner.walking().length > 0) return 0;
-    return untilNextDue(due.nextDueAt);
+    // The statement saw what it locked where it stood before it was moved on.
+    const movedTo = planned.planned.flatMap(({ plan }) => plan.nextOccurrenceAt ?? []);
+    return untilNextDue(Math.min(due.nextDueAt ?? Infinity, ...movedTo));
   }
 
-  function untilNextDue(nextDueAt: number | null): number {
-    if (nextDueAt === null) return tickIntervalMs;
+  function untilNextDue(nextDueAt: number): number {
     return Math.min(tickIntervalMs, Math.max(1, nextDueAt - databaseClock.now()));
   }
 

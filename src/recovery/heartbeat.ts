@@ -26,20 +26,9 @@ const MARGIN_SECONDS = 2;
 /** Registers the instance, then says every few seconds that it lives. */
 export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
   const { database, clock, databaseClock, events, instance, intervalSeconds, ttlSeconds } = deps;
-  let registered = false;
   let lastSentAt = -Infinity;
 
   async function beat(): Promise<number> {
-    if (!registered) {
-      await database.run((db) => registerInstance(db, instance));
-      registered = true;
-      events.emit({
-        type: 'instanceRegistered',
-        instanceId: instance.id,
-        host: instance.host,
-        zoneData: instance.zoneData,
-      });
-    }
     const sentAt = clock.monotonic();
     const at = await database.run((db) => beatIfAlive(db, instance.id));
     if (at === null) throw new Error(`instance ${instance.id} is not listed as living any more`);
@@ -58,6 +47,13 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
 
   return {
     ...loop,
+    start: async () => {
+      // Before anything else works: the locks and claims of an instance that is not listed are anybody's.
+      await database.run((db) => registerInstance(db, instance));
+      const { id: instanceId, host, zoneData } = instance;
+      events.emit({ type: 'instanceRegistered', instanceId, host, zoneData });
+      await loop.start();
+    },
     leaseValid: () => clock.monotonic() - lastSentAt < (ttlSeconds - MARGIN_SECONDS) * 1000,
   };
 }

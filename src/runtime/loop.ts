@@ -13,8 +13,8 @@ export interface LoopOptions {
 export interface Loop extends Service {
   /** Ends the current sleep; during a pass, makes the next sleep zero. Never runs two passes at once. */
   wake(): void;
-  /** Monotonic ms at which a pass last came back, failed or not: a loop that never returns is a dead one. */
-  lastReturnedAt(): number;
+  /** For how many ms the pass under way has not come back; 0 while asleep. A loop that never returns is a dead one. */
+  inPassMs(): number;
 }
 
 const FIRST_BACKOFF_MS = 100;
@@ -28,14 +28,16 @@ export function createLoop(options: LoopOptions): Loop {
   let woken = false;
   let endSleep: (() => void) | undefined;
   let running: Promise<void> | undefined;
-  let returnedAt = clock.monotonic();
+  /** Monotonic; null while asleep. */
+  let passBeganAt: number | null = null;
   let failures = 0;
 
   async function run(): Promise<void> {
     while (!stopping) {
       woken = false;
+      passBeganAt = clock.monotonic();
       const delay = await pass();
-      returnedAt = clock.monotonic();
+      passBeganAt = null;
       await sleep(delay);
     }
   }
@@ -74,7 +76,6 @@ export function createLoop(options: LoopOptions): Loop {
   return {
     name,
     start: () => {
-      returnedAt = clock.monotonic();
       running ??= run();
     },
     stop: async () => {
@@ -86,6 +87,6 @@ export function createLoop(options: LoopOptions): Loop {
       woken = true;
       if (failures === 0) endSleep?.();
     },
-    lastReturnedAt: () => returnedAt,
+    inPassMs: () => (passBeganAt === null ? 0 : clock.monotonic() - passBeganAt),
   };
 }

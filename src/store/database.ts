@@ -3,7 +3,7 @@ import { QueryTimeout, isRepeatable } from './errors.ts';
 import type { Executor } from './executor.ts';
 
 /**
- * The only way to the database. Every piece of work has a time limit on this side, waiting for a connection included:
+ * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a connection:
  * when it runs out the connection is dropped with whatever runs on it, and the work fails with QueryTimeout; what it
  * did is then unknown. Deadlocks and serialization failures repeat the whole work.
  */

@@ -13,12 +13,17 @@ export class TryAgain extends Error {
   override readonly name = 'TryAgain';
 }
 
+/** The work cannot be done at this moment, through no fault of whoever asked; later it can. */
+export class NotNow extends Error {
+  override readonly name = 'NotNow';
+}
+
 /** The database is out of reach, refuses work, or did not answer in time: nothing the caller sent was wrong. */
 export function isUnavailable(error: unknown): boolean {
-  if (error instanceof QueryTimeout) return true;
+  if (error instanceof QueryTimeout || error instanceof NotNow) return true;
   const code = codeOf(error);
   if (code === undefined) return false;
-  return CONNECTION_CODES.has(code) || /^(08|53|57P|58)/.test(code) || code === '25006' || code === '28P01';
+  return CONNECTION_CODES.has(code) || /^(08|28|53|57|58)/.test(code) || code === '25006' || code === '3D000';
 }
 
 /** Deadlock, serialization failure, or data that moved: the whole transaction can be repeated. */

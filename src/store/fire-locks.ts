@@ -67,7 +67,8 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
       SELECT uid, locked_by FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
         AND (locked_by IS NULL
-          OR locked_by = ${instanceId} AND uid <> ALL(${uuids(walking)})
+          OR locked_by = ${instanceId} AND (uid <> ALL(${uuids(walking)})
+            OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
           OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
           OR NOT EXISTS (SELECT FROM instances i WHERE i.id = locked_by AND i.died_at IS NULL))
       ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
@@ -84,7 +85,8 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     )
     SELECT clock.now, locked.*,
       CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM held)::int ELSE 0 END AS contended,
-      (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)) AS next_due_at
+      (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)
+        AND next_fire_at < 'infinity') AS next_due_at
     FROM clock LEFT JOIN locked ON true`,
   );
   const [first] = rows;

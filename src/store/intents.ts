@@ -30,11 +30,10 @@ export interface Advance {
 export interface Recorded {
   /** Schedules whose guard held; the others' locks were lost and nothing of them was written. */
   advanced: number;
-  /** Runs inserted by this very statement, claimed by the caller. */
-  claimed: ReadonlySet<string>;
+  /** Ids of the runs that this very statement inserted; those asked for as claimed are. */
+  inserted: ReadonlySet<string>;
+  /** When they were claimed. */
   claimedAt: Instant;
-  /** Runs inserted by this very statement. */
-  inserted: number;
 }
 
 /**
@@ -82,9 +81,9 @@ export async function recordIntentsIfLocked(
         AS i(id, schedule_uid, scheduled_for, trigger, due_at, coalesced, coalesced_from, claimed)
       JOIN advanced s ON s.uid = i.schedule_uid CROSS JOIN clock
       ON CONFLICT DO NOTHING
-      RETURNING id, claimed_by IS NOT NULL AS claimed
+      RETURNING id
     )
-    SELECT clock.now, (SELECT count(*) FROM advanced)::int AS advanced, recorded.id, recorded.claimed
+    SELECT clock.now, (SELECT count(*) FROM advanced)::int AS advanced, recorded.id
     FROM clock LEFT JOIN recorded ON true`,
   );
   const [first] = rows;
@@ -92,7 +91,6 @@ export async function recordIntentsIfLocked(
   return {
     advanced: first.advanced,
     claimedAt: toInstant(first.now),
-    claimed: new Set(rows.flatMap((row) => (row.claimed && row.id !== null ? [row.id] : []))),
-    inserted: rows.filter((row) => row.id !== null).length,
+    inserted: new Set(rows.flatMap((row) => row.id ?? [])),
   };
 }

@@ -62,8 +62,16 @@ export async function recordDueBeforeEdit(
       updatedAt: now,
     })),
   );
-  if (rows.length > 0) await tx.insert(runs).values(rows).onConflictDoNothing();
+  // A statement holds 65,534 parameters.
+  for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
+    await tx
+      .insert(runs)
+      .values(rows.slice(from, from + ROWS_PER_INSERT))
+      .onConflictDoNothing();
+  }
 }
+
+const ROWS_PER_INSERT = 1000;
 
 export interface DueFires {
   schedule: Pick<ScheduleWrite, 'id' | 'version' | 'definition' | 'lane'>;
@@ -79,18 +87,19 @@ export async function deleteScheduleAndAbandon(
   last: ScheduleWrite,
   now: Instant,
 ): Promise<number> {
-  const abandon = (whose: SQL) =>
-    tx
-      .update(runs)
-      .set({ status: 'abandoned', reason: 'deleted', finishedAt: now, updatedAt: now })
-      .where(sql`${runs.scheduleUid} = ${last.uid} AND status = 'pending' AND ${whose}`)
-      .returning({ id: runs.id });
-  // Said twice, since each half has its index.
-  const unclaimed = await abandon(sql`claimed_by IS NULL`);
-  const claimed = await abandon(sql`claimed_by IS NOT NULL`);
+  const whose = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ${last.uid} AND status = 'pending'`;
+  const at = sql`${isoInstant(now)}::timestamptz`;
+  // Each half has its index; one snapshot for both, since a run goes from one half to the other at any time.
+  const abandoned = await rowsOf(
+    tx,
+    sql`WITH open AS MATERIALIZED (${whose} AND claimed_by IS NULL UNION ALL ${whose} AND claimed_by IS NOT NULL)
+    UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = ${at}, updated_at = ${at} FROM open
+    WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id AND CASE WHEN r.status = 'pending' THEN true END
+    RETURNING r.id`,
+  );
   await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
   await tx.delete(schedules).where(eq(schedules.uid, last.uid));
-  return unclaimed.length + claimed.length;
+  return abandoned.length;
 }
 
 /** Uids of every schedule that was ever known under the id, deleted ones included. */

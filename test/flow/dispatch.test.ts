@@ -94,6 +94,30 @@ describe('dispatch', () => {
     expect((await runs()).filter((run) => run.claimed_by === null)).toHaveLength(2);
   });
 
+  it('leaves the fires of a kind that this version cannot send unclaimed when it records them', async () => {
+    const receiver = await receiverThat();
+    await instance.put('later-version', { cron: '* * * * * *', url: receiver.url });
+    await store.rows(sql`UPDATE schedules SET lane = 'carrierPigeon loft-7'`);
+    await instance.start();
+    const [run] = await until(async () => {
+      const all = await runs();
+      return all.length > 0 ? all : null;
+    });
+    expect(run).toMatchObject({ status: 'pending', claimed_by: null, attempts: 0 });
+  });
+
+  it('sends runs with more payload than is kept at hand', async () => {
+    const receiver = await receiverThat();
+    const wide = await createInstance(store, { concurrency: 600, concurrencyPerLane: 600 });
+    const ids = Array.from({ length: 700 }, (_, index) => `large-${index}`);
+    await wide.putMany(ids, { url: receiver.url, payload: JSON.stringify('x'.repeat(60_000)) });
+    for (const id of ids) await unclaimedRuns(id, 1);
+    await wide.start();
+    const all = await ended(700);
+    await wide.stop();
+    expect(all.every((run) => run.status === 'succeeded' && run.failures === 0)).toBe(true);
+  });
+
   it('keeps a hanging target within its share, while others go on', async () => {
     const hanging = await receiverThat(() => undefined);
     const quick = await receiverThat();

@@ -62,6 +62,14 @@ describe('the fire-lock', () => {
     expect(again.takenOver).toBe(0);
   });
 
+  it('of a walk of mine is renewed long before its TTL, so that the walk can go on', async () => {
+    const [{ uid } = { uid: '' }] = (await lock(instance.id)).locked;
+    await store.rows(sql`UPDATE schedules SET locked_at = locked_at - interval '41 s'`);
+    const renewed = await lock(instance.id, [uid]);
+    expect(renewed.locked).toHaveLength(1);
+    expect(renewed.takenOver).toBe(0);
+  });
+
   it('answers when the next schedule is due, and takes nothing before', async () => {
     await store.rows(sql`UPDATE schedules SET next_fire_at = clock_timestamp() + interval '1 hour'`);
     const { locked, now, nextDueAt } = await lock(instance.id);
@@ -92,7 +100,12 @@ describe('recording an intent', () => {
       nextOccurrenceAt: nextOccurrenceAt + 3_600_000,
       lastFireAt: nextOccurrenceAt,
     };
-    return () => store.database.run((db) => recordIntentsIfLocked(db, instance.id, [advance], [intent]));
+    return async () => {
+      const recorded = await store.database.run((db) =>
+        recordIntentsIfLocked(db, instance.id, [advance], [intent]),
+      );
+      return { advanced: recorded.advanced, inserted: recorded.inserted.size };
+    };
   }
   const runs = () => store.rows(sql`SELECT * FROM runs`);
 

@@ -131,6 +131,16 @@ describe('a schedule that is due', () => {
     expect(span?.planned).toBeGreaterThan(86_400 - 120);
   });
 
+  it('wakes the tick by itself, however long the tick would sleep', async () => {
+    const sleepy = await createInstance(store, { tickIntervalMs: 60_000 });
+    await instance.put('lone', { cron: '* * * * * *', url: receiver.url });
+    await sleepy.start();
+    await receiver.arrived(4);
+    await sleepy.stop();
+    const times = (await runs()).map((run) => Date.parse(run.scheduled_for) / 1000);
+    expect(times).toEqual(times.map((_, index) => (times[0] ?? 0) + index));
+  });
+
   it('with two thousand others is planned in batches, and each is sent once at the first attempt', async () => {
     const ids = Array.from({ length: 2000 }, (_, index) => `herd-${index}`);
     await instance.putMany(ids, { url: receiver.url });
@@ -184,6 +194,35 @@ describe('a schedule that cannot be planned', () => {
     expect(row?.['next_occurrence_at']).toBe(before?.at);
     expect(instance.events.filter((event) => event.type === 'scheduleSetAside')).toHaveLength(1);
     expect(receiver.arrivals.every((arrival) => arrival.body.scheduleId === 'good')).toBe(true);
+  });
+
+  it.each([
+    ['no next occurrence', sql`NULL`],
+    ['one that is infinitely far', sql`'-infinity'`],
+    ['one before any calendar', sql`'4000-01-01 BC'`],
+  ])('because it has %s is set aside too, and delays nobody', async (_, at) => {
+    await instance.put('good', { cron: '* * * * * *', url: receiver.url });
+    await instance.put('bad', { cron: '* * * * * *', url: receiver.url });
+    await store.rows(
+      sql`UPDATE schedules SET next_occurrence_at = ${at}, next_fire_at = clock_timestamp() WHERE id = 'bad'`,
+    );
+    await instance.start();
+    await receiver.arrived(2);
+    expect(receiver.arrivals.every((arrival) => arrival.body.scheduleId === 'good')).toBe(true);
+    const [row] = await store.rows<{ error: string }>(sql`SELECT error FROM schedules WHERE id = 'bad'`);
+    expect(row?.error).toContain('no moment to plan from');
+  });
+
+  it('because it is due at infinity only does not keep the tick from sleeping', async () => {
+    await instance.put('never', { cron: '* * * * * *', url: receiver.url });
+    await store.rows(sql`UPDATE schedules SET next_fire_at = 'infinity'`);
+    await instance.start();
+    const ticks = () => instance.events.filter((event) => event.type === 'tickFinished').length;
+    await until(() => (ticks() >= 3 ? true : null));
+    const before = ticks();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    // One each 100 ms; without an end to the sleep there would be hundreds.
+    expect(ticks() - before).toBeLessThan(20);
   });
 
   it('fires again, what it missed included, once it is mended', async () => {

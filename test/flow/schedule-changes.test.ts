@@ -1,0 +1,126 @@
+import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { deleteSchedule } from '../../src/flow/schedule-changes.ts';
+import { isUnavailable } from '../../src/store/errors.ts';
+import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { until } from '../support/until.ts';
+
+const url = 'http://127.0.0.1:9/';
+let store: Store;
+let instance: TestInstance;
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await store.drop();
+});
+
+const runs = () =>
+  store.rows<{ status: string; reason: string | null }>(sql`SELECT * FROM runs ORDER BY scheduled_for`);
+const remove = (id: string) =>
+  deleteSchedule(
+    { database: store.database, targets: createTargetRegistry([]), events: createEventBus() },
+    id,
+    () => undefined,
+  );
+const rewind = (seconds: number) =>
+  store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('second', clock_timestamp()) - make_interval(secs => ${seconds}),
+    next_fire_at = date_trunc('second', clock_timestamp()) - make_interval(secs => ${seconds})`);
+
+describe('an edit', () => {
+  it('of very many schedules first records all that was due under their old definitions', async () => {
+    const ids = Array.from({ length: 200 }, (_, index) => `s${index}`);
+    await instance.putMany(ids, { url, cron: '* * * * * *' });
+    await rewind(40);
+    await instance.putMany(ids, { url, cron: '0 0 1 1 *' });
+    const [count] = await store.rows<{ schedules: number; fires: number }>(
+      sql`SELECT count(DISTINCT schedule_uid)::int AS schedules, count(*)::int AS fires FROM runs`,
+    );
+    expect(count?.schedules).toBe(200);
+    expect(count?.fires).toBeGreaterThanOrEqual(200 * 41);
+  });
+
+  it('that pauses records what was due before, and nothing after', async () => {
+    await instance.put('a', { url, cron: '* * * * * *' });
+    await rewind(3);
+    const paused = await instance.put('a', { url, cron: '* * * * * *', enabled: false });
+    expect(paused).toMatchObject({ status: 'paused', nextFireAt: null, version: 2 });
+    expect((await runs()).length).toBeGreaterThanOrEqual(4);
+    const recorded = (await runs()).length;
+    const resumed = await instance.put('a', { url, cron: '* * * * * *' });
+    expect(resumed.nextFireAt).toBeGreaterThan(Date.now() - 1000);
+    expect(await runs()).toHaveLength(recorded);
+  });
+
+  it('that does not move fire times leaves the next one alone', async () => {
+    const before = await instance.put('a', { url });
+    const after = await instance.put('a', { url, labels: { team: 'billing' } });
+    expect(after).toMatchObject({ version: 2, nextFireAt: before.nextFireAt });
+    expect(await instance.put('a', { url, labels: { team: 'billing' } })).toMatchObject({ version: 2 });
+  });
+
+  it('of a schedule that is far behind is refused for now, and changes nothing', async () => {
+    await instance.put('a', { url, cron: '* * * * * *' });
+    await rewind(30 * 86_400);
+    const edit = instance.put('a', { url, cron: '0 0 1 1 *' });
+    await expect(edit).rejects.toThrow('caught up');
+    expect(await edit.catch(isUnavailable)).toBe(true);
+    expect(await store.rows(sql`SELECT version FROM schedules`)).toEqual([{ version: 1 }]);
+    expect(await runs()).toEqual([]);
+  });
+});
+
+describe('a delete', () => {
+  it('abandons what is open, also what was due a moment ago, and keeps the versions', async () => {
+    await instance.put('a', { url, cron: '* * * * * *' });
+    await rewind(1);
+    expect(await remove('a')).toBe(true);
+    expect(await remove('a')).toBe(false);
+    const left = await runs();
+    expect(left.length).toBeGreaterThanOrEqual(2);
+    expect(left.every((run) => run.status === 'abandoned' && run.reason === 'deleted')).toBe(true);
+    const versions = await store.rows<{ change: string }>(
+      sql`SELECT change FROM schedule_versions ORDER BY version`,
+    );
+    expect(versions.map((row) => row.change)).toEqual(['created', 'deleted']);
+  });
+
+  it('abandons a run that goes from claimed to unclaimed under its hands', async () => {
+    await instance.put('a', { url, cron: '* * * * * *' });
+    await rewind(1);
+    await instance.put('a', { url, cron: '0 0 1 1 *' });
+    await store.rows(sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = clock_timestamp(), attempts = 1
+      WHERE scheduled_for = (SELECT max(scheduled_for) FROM runs)`);
+    const other = postgres(store.url, { max: 1 });
+    const deleting = await other.begin(async (tx) => {
+      await tx`UPDATE runs SET claimed_by = NULL, claimed_at = NULL WHERE claimed_by IS NOT NULL`;
+      await tx`SELECT FROM runs WHERE claimed_by IS NULL FOR UPDATE`;
+      const pending = remove('a');
+      await until(async () => {
+        const [row] = await store.rows<{ waiting: number }>(
+          sql`SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted`,
+        );
+        return row && row.waiting > 0 ? true : null;
+      });
+      return { pending };
+    });
+    await deleting.pending;
+    await other.end();
+    expect((await runs()).every((run) => run.status === 'abandoned')).toBe(true);
+  });
+
+  it('makes room for another schedule of the same id', async () => {
+    const first = await instance.put('a', { url });
+    await remove('a');
+    const second = await instance.put('a', { url });
+    expect(second.version).toBe(1);
+    expect(second.uid).not.toBe(first.uid);
+  });
+});
