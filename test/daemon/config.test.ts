@@ -92,7 +92,7 @@ describe('with a bad configuration the process ends with code 1 before it touche
       FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '4',
     });
     expect(output).toMatch(
-      /FIRELOCK_INSTANCE_TTL_SECONDS is 5; expected: at least FIRELOCK_HEARTBEAT_INTERVAL_SECONDS/,
+      /FIRELOCK_INSTANCE_TTL_SECONDS is 5; expected: at least 2 × FIRELOCK_HEARTBEAT_INTERVAL_SECONDS/,
     );
   });
 
