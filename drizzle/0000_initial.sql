@@ -27,7 +27,7 @@ CREATE TABLE "run_keys" (
 	"key" text NOT NULL,
 	"body_hash" "bytea" NOT NULL,
 	"run_id" uuid NOT NULL,
-	CONSTRAINT "run_keys_scope_key_pk" PRIMARY KEY("scope","key")
+	CONSTRAINT "run_keys_key_scope_pk" PRIMARY KEY("key","scope")
 );
 --> statement-breakpoint
 CREATE TABLE "runs" (

@@ -82,7 +82,10 @@ export function createDaemon(options: DaemonOptions): Daemon {
   });
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
-  const state: State = { migrated: false, stopping: false };
+  const state: State = { migrated: false, stopping: false, strandedRuns: 0 };
+  events.subscribe((event) => {
+    if (event.type === 'gaugesSampled') state.strandedRuns = event.strandedRuns;
+  });
   const working = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, gauges];
   const migrations = createLoop({
     name: 'migrations',
@@ -168,11 +171,13 @@ export function createDaemon(options: DaemonOptions): Daemon {
 interface State {
   migrated: boolean;
   stopping: boolean;
+  /** As of the last sample. */
+  strandedRuns: number;
 }
 
 function readiness(state: State, heartbeat: Heartbeat, loops: readonly Loop[]): Readiness {
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS);
-  return readinessOf({
+  const checks = {
     migrations: state.migrated
       ? 'ok'
       : 'the database has not been reached, or its schema is not up to date yet',
@@ -180,7 +185,12 @@ function readiness(state: State, heartbeat: Heartbeat, loops: readonly Loop[]): 
     loops:
       stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.map((loop) => loop.name).join(', ')}`,
     shutdown: state.stopping ? 'stopping' : 'ok',
-  });
+  };
+  const { strandedRuns } = state;
+  return readinessOf(
+    checks,
+    strandedRuns > 0 ? [`${strandedRuns} runs are claimed by an instance that is gone`] : [],
+  );
 }
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

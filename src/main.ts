@@ -93,6 +93,8 @@ function stopSignal(logger: Logger, clock: Clock): Promise<void> {
     let first: { signal: string; at: number } | undefined;
     for (const [signal, number] of [
       ['SIGTERM', 15],
+      // The terminal was closed: most trials end like this.
+      ['SIGHUP', 1],
       ['SIGINT', 2],
     ] as const) {
       process.on(signal, () => {

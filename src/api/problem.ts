@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { isDataRefused, isRepeatable, isUnavailable } from '../store/errors.ts';
+import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../store/errors.ts';
 
 /** One thing that is wrong with a request. */
 export interface Fault {
@@ -66,6 +66,7 @@ export function unavailable(detail: string, cause?: unknown): Problem {
 /** What to answer for anything thrown while a request was served. What nobody foresaw is 500, and tells nothing. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  if (error instanceof NotNow) return unavailable(error.message, error);
   if (isUnavailable(error)) return unavailable('the database is out of reach', error);
   if (isRepeatable(error)) return unavailable('the database is too busy with the same rows', error);
   if (isDataRefused(error)) {
@@ -85,6 +86,7 @@ function clientErrorStatus(error: unknown): number | null {
 
 function detailOf(status: number, error: Error): string {
   if (status === 413) return 'the body is too large';
-  if (status === 415) return 'the body must be application/json';
+  if (status === 415)
+    return 'the body must be application/json (or, with PATCH, application/merge-patch+json)';
   return error.message;
 }

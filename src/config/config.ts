@@ -86,7 +86,7 @@ function foreignVariables(given: Record<string, string | undefined>): string[] {
     .map((name) =>
       NOT_SUPPORTED_YET.includes(name)
         ? `${name} is not supported by this version; unset it`
-        : `${name} is not a variable of firelock; known: ${known.join(', ')}`,
+        : `${name} is not a variable of firelock; known: ${Object.keys(VARIABLES).join(', ')}`,
     );
 }
 

@@ -27,7 +27,7 @@ export type FirelockEvent =
   | { type: 'settlementRefused'; runId: string; error: string }
   | { type: 'runsReturned'; count: number }
   | { type: 'migrationsApplied'; count: number }
-  | { type: 'gaugesSampled' }
+  | { type: 'gaugesSampled'; strandedRuns: number }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   | { type: 'runsAbandoned'; reason: 'deleted'; count: number };

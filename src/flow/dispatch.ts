@@ -17,6 +17,7 @@ import { versionKey } from '../store/handoffs.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { HandoffDefinitions } from './handoff-definitions.ts';
+import { createLanePace } from './lane-pace.ts';
 import { createLanes } from './lanes.ts';
 import type { Settler } from './settle.ts';
 
@@ -58,18 +59,20 @@ export interface Dispatcher extends Service {
   abort(): void;
 }
 
-/**
- * Claims per slot: while one batch is on the wire the next are at hand, so that no slot waits for a round trip to the
- * database. More of it makes a herd faster (docs/performance.md), and strands more runs when the process is killed.
- */
-const CLAIMED_AHEAD = 8;
+/** Claims per slot of the whole; how many of them a lane may have is its pace's matter. */
+const CLAIMS_PER_SLOT = 8;
 
 const HAND_BACK_RETRY_MS = 200;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
   const { database, clock, events, definitions, settler } = deps;
-  const claims = createSlots(deps.concurrency * CLAIMED_AHEAD, deps.concurrencyPerLane * CLAIMED_AHEAD);
-  const lanes = createLanes(createSlots(deps.concurrency, deps.concurrencyPerLane), send);
+  const { concurrency, concurrencyPerLane } = deps;
+  const pace = createLanePace(clock, concurrencyPerLane);
+  const claims = createSlots(concurrency * CLAIMS_PER_SLOT, (lane) => concurrencyPerLane + pace.ahead(lane));
+  const lanes = createLanes(
+    createSlots(concurrency, () => concurrencyPerLane),
+    send,
+  );
   const aborting = new AbortController();
   setMaxListeners(0, aborting.signal);
   const onIdle: (() => void)[] = [];
@@ -95,7 +98,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
         instanceId: deps.instanceId,
         limit: claims.free(),
         freeByLane,
-        freePerLane: claims.perLane,
+        freePerLane: concurrencyPerLane,
         targetTypes: deps.targets.types,
       }),
     );
@@ -137,7 +140,11 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   }
 
   async function send({ run, handoff }: { run: ClaimedRun; handoff: Handoff }): Promise<void> {
-    settle(run, await deps.attempt(run, handoff, aborting.signal));
+    const beganAt = clock.monotonic();
+    pace.began(run.lane);
+    const outcome = await deps.attempt(run, handoff, aborting.signal);
+    pace.ended(run.lane, clock.monotonic() - beganAt);
+    settle(run, outcome);
   }
 
   function settle(run: ClaimedRun, outcome: AttemptSettlement): void {

@@ -24,8 +24,9 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     name: 'gauges',
     clock,
     body: async () => {
-      metrics.sampled(await database.run((db) => sampleGauges(db, instanceTtlSeconds, overdueSeconds)));
-      events.emit({ type: 'gaugesSampled' });
+      const gauges = await database.run((db) => sampleGauges(db, instanceTtlSeconds, overdueSeconds));
+      metrics.sampled(gauges);
+      events.emit({ type: 'gaugesSampled', strandedRuns: gauges.strandedRuns });
       return SAMPLE_EVERY_MS;
     },
     onFailure: (loop, error, retryInMs) => events.emit({ type: 'loopFailed', loop, error, retryInMs }),

@@ -10,10 +10,17 @@ type Lines = { [T in FirelockEvent['type']]?: (logger: Logger, event: EventOf<T>
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
   const failing = new Set<string>();
+  let stranded = 0;
   const lines = LINES as Partial<Record<string, (logger: Logger, event: FirelockEvent) => void>>;
   events.subscribe((event) => {
     if (event.type === 'loopFailed') loopFailed(logger, failing, event);
     else if (failing.size > 0) loopWorks(logger, failing, event);
+    if (event.type === 'gaugesSampled' && event.strandedRuns !== stranded) {
+      stranded = event.strandedRuns;
+      const told =
+        'runs claimed by an instance that is gone stay pending: this version does not recover them';
+      if (stranded > 0) logger.warn({ runs: stranded }, told);
+    }
     lines[event.type]?.(logger, event);
   });
 }

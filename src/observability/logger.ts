@@ -1,14 +1,27 @@
 import { type Logger, pino } from 'pino';
 import { build as prettyStream } from 'pino-pretty';
+import { reasonOf } from '../runtime/reason.ts';
 
 export type { Logger };
 
-/** JSON lines; on a terminal the same, readable. */
+/** JSON lines, each with the process it is of; on a terminal the same, readable. */
 export function createLogger(level: string, output: NodeJS.WriteStream): Logger {
-  const options = { level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` };
+  const options = {
+    level,
+    base: { pid: process.pid },
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    serializers: { err: toldError },
+  };
   if (!output.isTTY) return pino(options, output);
-  return pino(
-    options,
-    prettyStream({ translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname', destination: 1 }),
-  );
+  return pino(options, prettyStream({ translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid', destination: 1 }));
+}
+
+/**
+ * What went wrong and where, but not with what: the message and the stack of a failed query begin with its statement and
+ * its parameters, and these are payloads and header values.
+ */
+function toldError(error: unknown): object {
+  if (!(error instanceof Error)) return { reason: String(error) };
+  const stack = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return { type: error.name, reason: reasonOf(error), stack: stack.join('\n') };
 }

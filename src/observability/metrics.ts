@@ -217,7 +217,12 @@ function gaugesOfDatabase(registry: Registry): (gauges: Gauges) => void {
   });
   const oldestPending = new Gauge({
     name: 'firelock_oldest_pending_seconds',
-    help: 'How long the oldest run that is due has waited for an instance to claim it.',
+    help: 'How long the oldest pending run has been due, claimed or not.',
+    registers,
+  });
+  const stranded = new Gauge({
+    name: 'firelock_runs_stranded',
+    help: 'Pending runs claimed by an instance that is gone.',
     registers,
   });
   const overdue = new Gauge({
@@ -234,6 +239,7 @@ function gaugesOfDatabase(registry: Registry): (gauges: Gauges) => void {
     for (const [status, count] of Object.entries(gauges.schedules)) schedules.set({ status }, count);
     for (const [status, count] of Object.entries(gauges.openRuns)) openRuns.set({ status }, count);
     oldestPending.set(gauges.oldestPendingSeconds);
+    stranded.set(gauges.strandedRuns);
     overdue.set(gauges.schedulesOverdue);
     alive.set(gauges.instancesAlive);
   };

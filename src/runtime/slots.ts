@@ -7,13 +7,12 @@ export interface Slots {
   release(lane: string): void;
   /** Free slots over all lanes. */
   free(): number;
-  /** Free slots of each lane that holds any; a lane not named here has `perLane`, within `free()`. */
+  /** Free slots of each lane that holds any, below zero where its share has shrunk; other lanes have their whole share. */
   freeByLane(): Map<string, number>;
-  readonly perLane: number;
   taken(): number;
 }
 
-export function createSlots(total: number, perLane: number): Slots {
+export function createSlots(total: number, shareOf: (lane: string) => number): Slots {
   const byLane = new Map<string, number>();
   let taken = 0;
 
@@ -23,10 +22,9 @@ export function createSlots(total: number, perLane: number): Slots {
   }
 
   return {
-    perLane,
     take: (lane) => {
       const held = byLane.get(lane) ?? 0;
-      if (taken >= total || held >= perLane) return false;
+      if (taken >= total || held >= shareOf(lane)) return false;
       hold(lane);
       return true;
     },
@@ -38,7 +36,7 @@ export function createSlots(total: number, perLane: number): Slots {
       taken -= 1;
     },
     free: () => total - taken,
-    freeByLane: () => new Map([...byLane].map(([lane, held]) => [lane, perLane - held])),
+    freeByLane: () => new Map([...byLane].map(([lane, held]) => [lane, shareOf(lane) - held])),
     taken: () => taken,
   };
 }

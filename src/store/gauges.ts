@@ -8,8 +8,10 @@ import { rowsOf } from './rows.ts';
 export interface Gauges {
   schedules: Record<ScheduleStatus, number>;
   openRuns: Partial<Record<RunStatus, number>>;
-  /** Age of the oldest run that is due and in nobody's hands; 0 where there is none. */
+  /** How long the oldest pending run has been due, claimed or not; 0 where there is none. */
   oldestPendingSeconds: number;
+  /** Pending runs whose claimant is no living instance. */
+  strandedRuns: number;
   /** Due for longer than the grace and still not planned. */
   schedulesOverdue: number;
   instancesAlive: number;
@@ -27,6 +29,7 @@ export async function sampleGauges(
     error: number;
     pending: number;
     oldest_pending: number | null;
+    stranded: number;
     overdue: number;
     alive: number;
   }>(
@@ -41,8 +44,12 @@ export async function sampleGauges(
     SELECT by_status.*,
       (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NULL)::int
         + (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)::int AS pending,
-      (SELECT extract(epoch FROM clock_timestamp() - min(due_at)) FROM runs
-        WHERE status = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp())::float8 AS oldest_pending,
+      extract(epoch FROM clock_timestamp() - least(
+        (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NULL),
+        (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)))::float8 AS oldest_pending,
+      (SELECT count(*) FROM runs r WHERE status = 'pending' AND claimed_by IS NOT NULL AND NOT EXISTS (
+        SELECT FROM instances i WHERE i.id = r.claimed_by AND died_at IS NULL
+          AND heartbeat_at > clock_timestamp() - make_interval(secs => ${ttlSeconds})))::int AS stranded,
       (SELECT count(*) FROM schedules
         WHERE enabled AND next_fire_at < (SELECT clock_timestamp() - make_interval(secs => ${overdueSeconds})))::int AS overdue,
       (SELECT count(*) FROM instances
@@ -54,6 +61,7 @@ export async function sampleGauges(
     schedules: { active: row.active, paused: row.paused, ended: row.ended, error: row.error },
     openRuns: { pending: row.pending },
     oldestPendingSeconds: Math.max(0, row.oldest_pending ?? 0),
+    strandedRuns: row.stranded,
     schedulesOverdue: row.overdue,
     instancesAlive: row.alive,
   };

@@ -5,13 +5,15 @@ import type { Instant } from '../core/instant.ts';
 import { type Run, type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
 import { priorityOfRank } from '../core/schedule.ts';
 import type { Executor } from './executor.ts';
-import { attempts, runs, scheduleVersions } from './schema.ts';
+import { attempts, runKeys, runs, scheduleVersions } from './schema.ts';
 
 export interface RunFilter {
   /** Only runs of these schedules, by uid; none named: of all. */
   scheduleUids?: readonly string[] | undefined;
   statuses?: readonly RunStatus[] | undefined;
   triggers?: readonly RunTrigger[] | undefined;
+  /** Only these. */
+  ids?: readonly string[] | undefined;
   /** Inclusive, of scheduledFor. */
   from?: Instant | undefined;
   /** Exclusive. */
@@ -25,6 +27,12 @@ export async function findRun(db: Executor, id: string): Promise<Run | null> {
   // The id carries scheduledFor, the first column of the key.
   const [row] = await select(db).where(and(eq(runs.scheduledFor, scheduledForOf(id)), eq(runs.id, id)));
   return row ? toRun(row) : null;
+}
+
+/** Ids of the runs that a client's key stands for: one for each schedule it was used with. */
+export async function runIdsOfKey(db: Executor, key: string): Promise<string[]> {
+  const rows = await db.select({ runId: runKeys.runId }).from(runKeys).where(eq(runKeys.key, key));
+  return rows.map((row) => row.runId);
 }
 
 /** Newest first: (scheduledFor, id) descending. */
@@ -100,11 +108,12 @@ function select(db: Executor) {
 }
 
 function conditions(filter: RunFilter): SQL | undefined {
-  const { scheduleUids, statuses, triggers, from, to, before } = filter;
+  const { scheduleUids, statuses, triggers, ids, from, to, before } = filter;
   return and(
     scheduleUids && inArray(runs.scheduleUid, [...scheduleUids]),
     statuses && inArray(runs.status, [...statuses]),
     triggers && inArray(runs.trigger, [...triggers]),
+    ids && and(inArray(runs.scheduledFor, ids.map(scheduledForOf)), inArray(runs.id, [...ids])),
     from === undefined ? undefined : gte(runs.scheduledFor, from),
     to === undefined ? undefined : lt(runs.scheduledFor, to),
     before &&

@@ -1,5 +1,6 @@
 import { type SQL, and, asc, eq, gt, ilike, inArray, or, sql } from 'drizzle-orm';
 import type { Schedule, ScheduleStatus } from '../core/schedule.ts';
+import { TryAgain } from './errors.ts';
 import type { Executor } from './executor.ts';
 import { scheduleVersions, schedules } from './schema.ts';
 
@@ -35,7 +36,7 @@ export async function listSchedules(db: Executor, filter: ScheduleFilter): Promi
  * lock is taken.
  */
 export async function lockSchedules(tx: Executor, ids: readonly string[]): Promise<Map<string, Schedule>> {
-  await tx
+  const locked = await tx
     .select({ uid: schedules.uid })
     .from(schedules)
     .where(inArray(schedules.id, [...ids]))
@@ -43,6 +44,11 @@ export async function lockSchedules(tx: Executor, ids: readonly string[]): Promi
     .for('update');
   // A second statement: the first one's snapshot is older than its locks.
   const rows = await select(tx).where(inArray(schedules.id, [...ids]));
+  const uids = new Set(locked.map((row) => row.uid));
+  if (rows.some((row) => !uids.has(row.schedule.uid))) {
+    // Deleted and created again while its lock was waited for: what is there now nobody has locked.
+    throw new TryAgain('a schedule was created while its id was looked at');
+  }
   return new Map(rows.map((row) => [row.schedule.id, toSchedule(row)]));
 }
 

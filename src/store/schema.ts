@@ -147,7 +147,8 @@ export const runKeys = pgTable(
     bodyHash: bytes('body_hash').notNull(),
     runId: uuid('run_id').notNull(),
   },
-  (t) => [primaryKey({ columns: [t.scope, t.key] })],
+  // The key first: it is also looked up by itself.
+  (t) => [primaryKey({ columns: [t.key, t.scope] })],
 );
 
 /** The attempt log, but for plain first-attempt successes: these can be told from their run. */

@@ -62,7 +62,7 @@ describe('a loop', () => {
 
 describe('slots', () => {
   it('are bounded in all and by lane', () => {
-    const slots = createSlots(5, 3);
+    const slots = createSlots(5, () => 3);
     expect(['a', 'a', 'a', 'a', 'b', 'b', 'b'].map((lane) => slots.take(lane))).toEqual([
       true,
       true,

@@ -1,8 +1,8 @@
 import type { Api } from '../deps.ts';
 
 /**
- * One line per request: debug, since a dashboard asks every second; warn where the server failed it. That it is not ready
- * is an answer, asked for every few seconds, and no failure.
+ * One line per request: debug, since a dashboard asks every second; warn where the server failed it. That the database is
+ * away is told by the loops, once.
  */
 export function logRequests(server: Api): void {
   server.addHook('onResponse', async (request, reply) => {
@@ -12,7 +12,7 @@ export function logRequests(server: Api): void {
       status: reply.statusCode,
       durationMs: Math.round(reply.elapsedTime),
     };
-    if (reply.statusCode >= 500 && request.url !== '/readyz') request.log.warn(line, 'request failed');
+    if (reply.statusCode >= 500 && reply.statusCode !== 503) request.log.warn(line, 'request failed');
     else request.log.debug(line, 'request');
     return Promise.resolve();
   });

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { EARLIEST, LATEST } from '../../core/instant.ts';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, scheduledForOf } from '../../core/run.ts';
-import { findRun, listRuns, recordedAttempts } from '../../store/runs.ts';
+import { findRun, listRuns, recordedAttempts, runIdsOfKey } from '../../store/runs.ts';
 import { uidsOf } from '../../store/schedule-writes.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
@@ -10,7 +10,14 @@ import { TAGS } from '../plugins/openapi.ts';
 import { type Fault, Problem, noSuchSchedule } from '../problem.ts';
 import { answerRun, answerRunWithLog } from '../run-answer.ts';
 import { json, problems } from '../schemas/answers.ts';
-import { queryInstant, runIdParams, scheduleIdParams, scheduleIdText, wordList } from '../schemas/common.ts';
+import {
+  queryInstant,
+  runIdParams,
+  scheduleIdParams,
+  scheduleIdText,
+  text,
+  wordList,
+} from '../schemas/common.ts';
 import { run, runWithLog } from '../schemas/run.ts';
 
 const filterQuery = {
@@ -22,7 +29,11 @@ const filterQuery = {
   cursor: runCursor.optional(),
 };
 const ofScheduleQuery = z.strictObject(filterQuery);
-const runsQuery = z.strictObject({ scheduleId: scheduleIdText.optional(), ...filterQuery });
+const runsQuery = z.strictObject({
+  scheduleId: scheduleIdText.optional(),
+  key: text(256).optional(),
+  ...filterQuery,
+});
 
 const tags = [TAGS.runs];
 
@@ -45,11 +56,12 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of runs', pageSchema(run)), ...problems(400) },
       },
     },
-    async ({ query: { scheduleId, ...query } }) => {
+    async ({ query: { scheduleId, key, ...query } }) => {
       const rows = await database.run(async (db) => {
-        if (scheduleId === undefined) return listRuns(db, filterOf(query));
-        const scheduleUids = await uidsOf(db, [scheduleId]);
-        return scheduleUids.length === 0 ? [] : listRuns(db, { ...filterOf(query), scheduleUids });
+        const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, [scheduleId]);
+        const ids = key === undefined ? undefined : await runIdsOfKey(db, key);
+        if (scheduleUids?.length === 0 || ids?.length === 0) return [];
+        return listRuns(db, { ...filterOf(query), scheduleUids, ids });
       });
       return pageOfRuns(rows, query.limit);
     },

@@ -34,7 +34,7 @@ const FIELD = /^[\dA-Za-z*,/\-#+]+$/;
 /** Stands before croner, which accepts more than the grammar; throws CronError with a hint where there is one. */
 export function checkGrammar(expression: string): void {
   if (expression.length > LONGEST_EXPRESSION) {
-    throw new CronError(`longer than ${LONGEST_EXPRESSION} characters`);
+    throw new CronError(`is longer than ${LONGEST_EXPRESSION} characters`);
   }
   if (NICKNAMES.test(expression)) return;
   if (expression.startsWith('@')) {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { chmod, cp, lstat, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { hash, randomUUID } from 'node:crypto';
+import { chmod, cp, lstat, readFile, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { arch, platform } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -64,14 +64,10 @@ async function isReachable(account: Account, installation: string): Promise<bool
   return true;
 }
 
-/** The time of the build tells copies of different versions apart; a copy appears complete, by a rename, or not at all. */
+/** The content tells copies of different builds apart; a copy appears complete, by a rename, or not at all. */
 async function copyToPublicRoot(installation: string, account: Account): Promise<string> {
-  const { size, mtimeMs } = await stat(join(installation, 'bin', 'postgres'));
-  const root = await makePublicRoot();
-  const copy = join(
-    root,
-    `${basename(dirname(installation))}-${size.toString(36)}-${Math.trunc(mtimeMs).toString(36)}`,
-  );
+  const build = hash('sha256', await readFile(join(installation, 'bin', 'postgres'))).slice(0, 16);
+  const copy = join(await makePublicRoot(), `${basename(dirname(installation))}-${build}`);
   if ((await unlessMissing(stat(copy))) !== undefined) return copy;
   const draft = `${copy}.draft-${randomUUID()}`;
   try {

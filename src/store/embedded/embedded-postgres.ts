@@ -72,7 +72,7 @@ async function joinServer(
     const running = await settledServer(deps);
     const server = running ?? (await startServer(deps, await choosePort(home)));
     onEvent(running === undefined ? 'PostgreSQL started' : 'joined the PostgreSQL that runs already', {
-      pid: server.identity.pid,
+      serverPid: server.identity.pid,
       port: server.port,
     });
     return { server, note };

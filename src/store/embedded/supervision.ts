@@ -78,7 +78,7 @@ async function restart(deps: SupervisionDeps, port: number): Promise<RunningServ
   }
   if (!(await isFree(port))) throw new Error(`port ${port} is taken by another process`);
   const server = await startServer(deps, port);
-  deps.onEvent('PostgreSQL had died and was started again', { pid: server.identity.pid, port });
+  deps.onEvent('PostgreSQL had died and was started again', { serverPid: server.identity.pid, port });
   return server;
 }
 
