@@ -1,11 +1,11 @@
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import { build as prettyStream } from 'pino-pretty';
 import { reasonOf } from '../runtime/reason.ts';
 
 export type { Logger };
 
 /** JSON lines, each with the process it is of; on a terminal the same, readable. */
-export function createLogger(level: string, output: NodeJS.WriteStream): Logger {
+export function createLogger(level: string, output: DestinationStream & { isTTY?: boolean }): Logger {
   const options = {
     level,
     base: { pid: process.pid },

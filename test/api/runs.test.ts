@@ -107,6 +107,22 @@ describe('fire', () => {
     expect((await fire('keyed-2', { payload: { n: 1 } }, key)).status).toBe(202);
   });
 
+  test('its key finds it again, among those of every schedule', async () => {
+    await put('keyed-a');
+    await put('keyed-b');
+    const key = { 'idempotency-key': 'same-in-both' };
+    const fired = [await fire('keyed-a', undefined, key), await fire('keyed-b', undefined, key)];
+    const all = await api.call('GET', '/api/v1/runs?key=same-in-both');
+    expect(
+      items(all)
+        .map((run) => run['id'])
+        .sort(),
+    ).toEqual(fired.map((answer) => answer.body['id']).sort());
+    const one = await api.call('GET', '/api/v1/runs?key=same-in-both&scheduleId=keyed-b');
+    expect(items(one).map((run) => run['id'])).toEqual([fired[1]?.body['id']]);
+    expect(items(await api.call('GET', '/api/v1/runs?key=never-used'))).toEqual([]);
+  });
+
   test.each(['', 'x'.repeat(256), 'a\tb', 'caf\u00e9'])('refuses the key %j', async (key) => {
     await put('bad-key');
     const answer = await fire('bad-key', undefined, { 'idempotency-key': key });

@@ -168,6 +168,21 @@ describe('dispatch', () => {
     expect(new Set(receiver.arrivals.map((arrival) => arrival.body.runId)).size).toBe(500);
   });
 
+  it('leaves the backlog of a slow target to whichever instance has a slot', async () => {
+    const slow = await receiverThat((_, response) => void setTimeout(() => response.end(), 700));
+    await instance.put('slow', { url: slow.url });
+    await unclaimedRuns('slow', 32);
+    const second = await createInstance(store, { concurrency: 8, concurrencyPerLane: 4 });
+    await Promise.all([instance.start(), second.start()]);
+    await ended(32);
+    const [shares] = await store.rows<{ least: number }>(
+      sql`SELECT min(n)::int AS least FROM (SELECT count(*) AS n FROM runs GROUP BY claimed_by) s`,
+    );
+    await second.stop();
+    expect(shares?.least).toBeGreaterThanOrEqual(8);
+    expect(slow.arrivals).toHaveLength(32);
+  });
+
   it('hands back what it claimed and did not send, when it stops', async () => {
     const hanging = await receiverThat(() => undefined);
     await instance.put('hanging', { url: hanging.url, timeoutSeconds: 30 });

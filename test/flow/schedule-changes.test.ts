@@ -116,6 +116,23 @@ describe('a delete', () => {
     expect((await runs()).every((run) => run.status === 'abandoned')).toBe(true);
   });
 
+  it('and a re-creation at the same time each come wholly before or wholly after the other', async () => {
+    const rounds = Array.from({ length: 60 }, (_, index) => index);
+    await Promise.all(
+      rounds.map((index) =>
+        index % 2 === 0
+          ? remove('a')
+          : instance.put('a', { url, description: `round ${index}` }).then(() => true),
+      ),
+    );
+    const [row] = await store.rows<{ versions: number; gaps: number }>(
+      sql`SELECT count(*)::int AS versions, count(*) FILTER (WHERE version <> place)::int AS gaps FROM (
+        SELECT version, row_number() OVER (PARTITION BY schedule_uid ORDER BY version) AS place FROM schedule_versions) v`,
+    );
+    expect(row?.versions).toBeGreaterThan(0);
+    expect(row?.gaps).toBe(0);
+  });
+
   it('makes room for another schedule of the same id', async () => {
     const first = await instance.put('a', { url });
     await remove('a');
