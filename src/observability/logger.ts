@@ -13,7 +13,10 @@ export function createLogger(level: string, output: DestinationStream & { isTTY?
     serializers: { err: toldError },
   };
   if (!output.isTTY) return pino(options, output);
-  return pino(options, prettyStream({ translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid', destination: 1 }));
+  return pino(
+    options,
+    prettyStream({ translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid', singleLine: true, destination: 1 }),
+  );
 }
 
 /**
