@@ -1,3 +1,8 @@
+/**
+ * Guarantees: a slow target's backlog is left to whoever has a slot; a quick one's is at hand before it is needed.
+ * Transaction: none; this is memory.
+ * If the process dies here: nothing of it is missed, the pace is learned anew.
+ */
 import type { Clock } from '../runtime/clock.ts';
 
 /**

@@ -1,3 +1,8 @@
+/**
+ * Guarantees: no more under way than the whole and each lane may have; lanes take turns at what comes free.
+ * Transaction: none; this is memory.
+ * If the process dies here: what waited is still claimed by it, and pending.
+ */
 import type { Handoff } from '../core/schedule.ts';
 import type { Slots } from '../runtime/slots.ts';
 import type { ClaimedRun } from '../store/claims.ts';
