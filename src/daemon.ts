@@ -98,7 +98,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
       for (const service of working) await service.start();
       return Infinity;
     },
-    onFailure: (loop, error, retryInMs) => events.emit({ type: 'loopFailed', loop, error, retryInMs }),
+    events,
   });
   const hints = listen(databaseUrl, SCHEDULES_CHANGED, () => pipeline.tick.wake());
   const server = createServer({

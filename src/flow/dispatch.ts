@@ -3,7 +3,6 @@
  * Transaction: claiming is one statement; sending has none.
  * If the process dies here: its claims are found as those of an instance that is no more.
  */
-import { setMaxListeners } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import type { Handoff } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -74,7 +73,6 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     send,
   );
   const aborting = new AbortController();
-  setMaxListeners(0, aborting.signal);
   const onIdle: (() => void)[] = [];
   /** Claimed, but of a version whose definition is not at hand yet. */
   let undefinedYet: ClaimedRun[] = [];
@@ -86,7 +84,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     name: 'dispatch',
     clock,
     body: dispatch,
-    onFailure: (name, error, retryInMs) => events.emit({ type: 'loopFailed', loop: name, error, retryInMs }),
+    events,
   });
 
   async function dispatch(): Promise<number> {
@@ -140,10 +138,9 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   }
 
   async function send({ run, handoff }: { run: ClaimedRun; handoff: Handoff }): Promise<void> {
-    const beganAt = clock.monotonic();
     pace.began(run.lane);
     const outcome = await deps.attempt(run, handoff, aborting.signal);
-    pace.ended(run.lane, clock.monotonic() - beganAt);
+    pace.ended(run.lane, outcome.finishedAt - outcome.startedAt);
     settle(run, outcome);
   }
 
@@ -160,11 +157,6 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     claims.release(lane);
     if (backlog) loop.wake();
     if (claims.taken() === 0) for (const resolve of onIdle.splice(0)) resolve();
-  }
-
-  /** A lane begins with its kind of target; what this version does not know is left to whoever does. */
-  function canSend(lane: string): boolean {
-    return deps.targets.types.includes(lane.split(' ', 1)[0] ?? '');
   }
 
   async function handBack(): Promise<void> {
@@ -204,7 +196,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       await loop.stop();
       await handBack();
     },
-    reserve: (lane) => accepting && canSend(lane) && claims.take(lane),
+    reserve: (lane) => accepting && deps.targets.canSend(lane) && claims.take(lane),
     unreserve: (reserved) => {
       for (const lane of reserved) release(lane);
     },

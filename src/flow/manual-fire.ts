@@ -8,7 +8,7 @@ import type { Run } from '../core/run.ts';
 import type { Database } from '../store/database.ts';
 import { recordManualFireUnlessKeyTaken } from '../store/manual-fires.ts';
 import { findRun } from '../store/runs.ts';
-import { databaseNow } from '../store/schedule-writes.ts';
+import { databaseNow } from '../store/database-now.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 

@@ -3,13 +3,11 @@
  * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`).
  * If the process dies here: either nothing was written, or the runs are there to be found, some of them claimed by the dead.
  */
-import { plannedRunId } from '../core/run.ts';
-import type { PlannedFire } from '../core/time/catch-up.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { ClaimedRun } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
 import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
-import { type Advance, type Intent, recordIntentsIfLocked } from '../store/intents.ts';
+import { type Advance, type Intent, intentOf, recordIntentsIfLocked } from '../store/intents.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 
@@ -35,7 +33,7 @@ async function recordPlanned(deps: RecordIntentDeps, planned: readonly PlannedSc
   const fires = sorted.flatMap(({ schedule, plan }) =>
     plan.fires.map((fire) => ({
       schedule,
-      intent: intentOf(schedule, fire, dispatcher.reserve(schedule.lane)),
+      intent: { ...intentOf(schedule.uid, fire), claimed: dispatcher.reserve(schedule.lane) },
     })),
   );
   const reserved = fires.filter(({ intent }) => intent.claimed);
@@ -93,12 +91,6 @@ function advanceOf({ schedule, plan }: PlannedSchedule): Advance {
     nextOccurrenceAt: plan.nextOccurrenceAt,
     lastFireAt: plan.fires.at(-1)?.scheduledFor ?? null,
   };
-}
-
-function intentOf(schedule: LockedSchedule, fire: PlannedFire, claimed: boolean): Intent {
-  const { scheduledFor } = fire;
-  const id = plannedRunId(schedule.uid, scheduledFor);
-  return { ...fire, id, scheduleUid: schedule.uid, dueAt: scheduledFor, claimed };
 }
 
 function claimedRun(schedule: LockedSchedule, intent: Intent, claimedAt: number): ClaimedRun {

@@ -7,22 +7,16 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../core/instant.ts';
-import { plannedRunId } from '../core/run.ts';
 import type { Definition, Schedule } from '../core/schedule.ts';
-import { type Plan, type PlannedFire, walkDue } from '../core/time/catch-up.ts';
+import { type Plan, walkDue } from '../core/time/catch-up.ts';
 import { cronTimes } from '../core/time/cron.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Database } from '../store/database.ts';
+import { databaseNow } from '../store/database-now.ts';
 import { NotNow, TryAgain, isUniqueViolation } from '../store/errors.ts';
 import type { Executor } from '../store/executor.ts';
-import {
-  type DueFires,
-  type ScheduleWrite,
-  databaseNow,
-  deleteScheduleAndAbandon,
-  recordDueBeforeEdit,
-  writeSchedules,
-} from '../store/schedule-writes.ts';
+import { intentOf, recordDueBeforeEdit } from '../store/intents.ts';
+import { type ScheduleWrite, deleteScheduleAndAbandon, writeSchedules } from '../store/schedule-writes.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
@@ -59,7 +53,7 @@ export async function changeSchedules(
     // Read after the locks were had: nothing that was due at a lock's release is missed.
     const now = await databaseNow(tx);
     const decided = changes.map((change) => decide(deps, change, current.get(change.id) ?? null, now));
-    await recordWhatWasDue(deps, tx, decided, now);
+    await recordWhatWasDue(tx, decided, now);
     const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
     await writeOrTryAgain(tx, writes, now);
     return decided.map((one) => told(one, now));
@@ -83,7 +77,7 @@ export async function deleteSchedule(
     check(schedule);
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps, schedule), version: schedule.version + 1 };
-    await recordWhatWasDue(deps, tx, [{ schedule, write }], now);
+    await recordWhatWasDue(tx, [{ schedule, write }], now);
     return { version: write.version, abandoned: await deleteScheduleAndAbandon(tx, write, now) };
   });
   if (!deleted) return false;
@@ -127,22 +121,14 @@ function decide(
 }
 
 /** Plans each changed schedule under its old definition; where fire times stay, the plan moves the cursor on as well. */
-async function recordWhatWasDue(
-  deps: ScheduleChangeDeps,
-  tx: Executor,
-  decided: readonly Decided[],
-  now: Instant,
-): Promise<void> {
-  const due: DueFires[] = [];
+async function recordWhatWasDue(tx: Executor, decided: readonly Decided[], now: Instant): Promise<void> {
+  const due: ReturnType<typeof intentOf>[] = [];
   for (const { schedule, write } of decided) {
     if (!schedule || !write || schedule.nextOccurrenceAt === null || schedule.nextOccurrenceAt > now)
       continue;
     const plan = await planWholly(schedule, schedule.nextOccurrenceAt, now);
     if (!plan) continue;
-    due.push({
-      schedule: { ...schedule, lane: laneOf(deps, schedule.definition) },
-      intents: plan.fires.map((fire) => intentOf(schedule.uid, fire)),
-    });
+    for (const fire of plan.fires) due.push(intentOf(schedule.uid, fire));
     write.lastFireAt = plan.fires.at(-1)?.scheduledFor ?? write.lastFireAt;
     if (sameTimes(schedule.definition, write.definition)) write.nextOccurrenceAt = plan.nextOccurrenceAt;
   }
@@ -172,10 +158,6 @@ async function planWholly(schedule: Schedule, from: Instant, now: Instant): Prom
   throw new NotNow(
     `schedule ${schedule.id} has missed more than can be planned at once; it is being caught up with`,
   );
-}
-
-function intentOf(scheduleUid: string, fire: PlannedFire): DueFires['intents'][number] {
-  return { ...fire, scheduleUid, id: plannedRunId(scheduleUid, fire.scheduledFor), dueAt: fire.scheduledFor };
 }
 
 async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {

@@ -47,7 +47,7 @@ export function createSettler(deps: SettleDeps): Settler {
     name: 'settle',
     clock,
     body: flush,
-    onFailure: (name, error, retryInMs) => events.emit({ type: 'loopFailed', loop: name, error, retryInMs }),
+    events,
   });
 
   async function flush(): Promise<number> {

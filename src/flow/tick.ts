@@ -49,6 +49,6 @@ export function createTick(deps: TickDeps): Loop {
     name: 'tick',
     clock,
     body: tick,
-    onFailure: (loop, error, retryInMs) => events.emit({ type: 'loopFailed', loop, error, retryInMs }),
+    events,
   });
 }

@@ -29,6 +29,6 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
       events.emit({ type: 'gaugesSampled', strandedRuns: gauges.strandedRuns });
       return SAMPLE_EVERY_MS;
     },
-    onFailure: (loop, error, retryInMs) => events.emit({ type: 'loopFailed', loop, error, retryInMs }),
+    events,
   });
 }

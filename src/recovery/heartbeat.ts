@@ -42,7 +42,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
     name: 'heartbeat',
     clock,
     body: beat,
-    onFailure: (name, error, retryInMs) => events.emit({ type: 'loopFailed', loop: name, error, retryInMs }),
+    events,
   });
 
   return {

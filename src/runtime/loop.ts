@@ -1,12 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
+import type { EventBus } from './event-bus.ts';
 import type { Service } from './service.ts';
 
 export interface LoopOptions {
   name: string;
   /** One pass; answers how long to sleep, in ms. Throwing is a failed pass: the loop backs off and goes on. */
   body: () => Promise<number>;
-  onFailure: (loop: string, error: unknown, retryInMs: number) => void;
+  /** Hears of failed passes (`loopFailed`). */
+  events: EventBus;
   clock: Clock;
 }
 
@@ -23,7 +25,7 @@ const LONGEST_BACKOFF_MS = 2000;
 const LONGEST_SLEEP_MS = 2 ** 31 - 1;
 
 export function createLoop(options: LoopOptions): Loop {
-  const { name, body, onFailure, clock } = options;
+  const { name, body, events, clock } = options;
   let stopping = false;
   let woken = false;
   let endSleep: (() => void) | undefined;
@@ -51,7 +53,7 @@ export function createLoop(options: LoopOptions): Loop {
       const retryIn =
         Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
       failures = Math.min(failures + 1, 10);
-      onFailure(name, error, Math.round(retryIn));
+      events.emit({ type: 'loopFailed', loop: name, error, retryInMs: Math.round(retryIn) });
       return retryIn;
     }
   }

@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm';
-import type { Instant } from '../core/instant.ts';
-import type { RunTrigger } from '../core/run.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../core/instant.ts';
+import { type RunTrigger, plannedRunId } from '../core/run.ts';
+import type { PlannedFire } from '../core/time/catch-up.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
@@ -16,6 +17,12 @@ export interface Intent {
   coalescedFrom: Instant | null;
   /** The recording instance has a free slot for it and sends it itself: no second round trip. */
   claimed: boolean;
+}
+
+/** What records a planned fire, but for who claims it. */
+export function intentOf(scheduleUid: string, fire: PlannedFire): Omit<Intent, 'claimed'> {
+  const { scheduledFor } = fire;
+  return { ...fire, scheduleUid, id: plannedRunId(scheduleUid, scheduledFor), dueAt: scheduledFor };
 }
 
 /** Where a schedule stands after its plan; the guard is what the fire-lock statement answered. */
@@ -69,19 +76,7 @@ export async function recordIntentsIfLocked(
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = a.locked_at AND s.version = a.version END
       RETURNING s.uid, s.id, s.version, s.lane, s.priority
     ), recorded AS (
-      INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
-        due_at, attempts, coalesced, coalesced_from, claimed_by, claimed_at, created_at, updated_at)
-      SELECT i.id, i.scheduled_for, s.uid, s.version, s.id, i.trigger, 'pending', s.lane, s.priority,
-        i.due_at, i.claimed::int, i.coalesced, i.coalesced_from,
-        CASE WHEN i.claimed THEN ${instanceId}::uuid END, CASE WHEN i.claimed THEN clock.now END, clock.now, clock.now
-      FROM unnest(${uuids(intents.map((intent) => intent.id))}, ${uuids(intents.map((intent) => intent.scheduleUid))},
-        ${instants(intents.map((intent) => intent.scheduledFor))}, ${texts(intents.map((intent) => intent.trigger))},
-        ${instants(intents.map((intent) => intent.dueAt))}, ${ints(intents.map((intent) => intent.coalesced))},
-        ${instants(intents.map((intent) => intent.coalescedFrom))}, ${booleans(intents.map((intent) => intent.claimed))})
-        AS i(id, schedule_uid, scheduled_for, trigger, due_at, coalesced, coalesced_from, claimed)
-      JOIN advanced s ON s.uid = i.schedule_uid CROSS JOIN clock
-      ON CONFLICT DO NOTHING
-      RETURNING id
+      ${insertRuns(intents, sql`advanced`, instanceId)}
     )
     SELECT clock.now, (SELECT count(*) FROM advanced)::int AS advanced, recorded.id
     FROM clock LEFT JOIN recorded ON true`,
@@ -93,4 +88,37 @@ export async function recordIntentsIfLocked(
     claimedAt: toInstant(first.now),
     inserted: new Set(rows.flatMap((row) => row.id ?? [])),
   };
+}
+
+/**
+ * Records what was due before an edit, unclaimed, under the definition the schedules' rows still have. The caller holds the
+ * row locks.
+ */
+export async function recordDueBeforeEdit(
+  tx: Executor,
+  intents: readonly Omit<Intent, 'claimed'>[],
+  now: Instant,
+): Promise<void> {
+  if (intents.length === 0) return;
+  const unclaimed = intents.map((intent) => ({ ...intent, claimed: false }));
+  await tx.execute(
+    sql`WITH clock AS (SELECT ${isoInstant(now)}::timestamptz AS now) ${insertRuns(unclaimed, sql`schedules`, null)}`,
+  );
+}
+
+/** What all runs of a schedule have in common comes from its row, in `schedules` or what was returned of it. */
+function insertRuns(intents: readonly Intent[], rows: SQL, instanceId: string | null): SQL {
+  return sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
+      priority, due_at, attempts, coalesced, coalesced_from, claimed_by, claimed_at, created_at, updated_at)
+    SELECT i.id, i.scheduled_for, s.uid, s.version, s.id, i.trigger, 'pending', s.lane, s.priority,
+      i.due_at, i.claimed::int, i.coalesced, i.coalesced_from,
+      CASE WHEN i.claimed THEN ${instanceId}::uuid END, CASE WHEN i.claimed THEN clock.now END, clock.now, clock.now
+    FROM unnest(${uuids(intents.map((intent) => intent.id))}, ${uuids(intents.map((intent) => intent.scheduleUid))},
+      ${instants(intents.map((intent) => intent.scheduledFor))}, ${texts(intents.map((intent) => intent.trigger))},
+      ${instants(intents.map((intent) => intent.dueAt))}, ${ints(intents.map((intent) => intent.coalesced))},
+      ${instants(intents.map((intent) => intent.coalescedFrom))}, ${booleans(intents.map((intent) => intent.claimed))})
+      AS i(id, schedule_uid, scheduled_for, trigger, due_at, coalesced, coalesced_from, claimed)
+    JOIN ${rows} s ON s.uid = i.schedule_uid CROSS JOIN clock
+    ON CONFLICT DO NOTHING
+    RETURNING id`;
 }

@@ -1,11 +1,10 @@
-import { type SQL, eq, inArray, sql } from 'drizzle-orm';
+import { type SQL, eq, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Definition, PRIORITY_RANK } from '../core/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import type { Intent } from './intents.ts';
-import { runs, scheduleVersions, schedules } from './schema.ts';
-import { type InstantText, rowsOf, toInstant } from './rows.ts';
+import { scheduleVersions, schedules } from './schema.ts';
+import { rowsOf } from './rows.ts';
 
 /** A schedule as it is to stand after this write. */
 export interface ScheduleWrite {
@@ -22,12 +21,6 @@ export interface ScheduleWrite {
 /** The name of the NOTIFY that tells instances to look at schedules again: a hint, never needed. */
 export const SCHEDULES_CHANGED = 'firelock_schedules';
 
-export async function databaseNow(db: Executor): Promise<Instant> {
-  const [row] = await rowsOf<{ now: InstantText }>(db, sql`SELECT clock_timestamp() AS now`);
-  if (!row) throw new Error('the database told no time');
-  return toInstant(row.now);
-}
-
 /**
  * Writes schedules, new or under the caller's row locks, each with its version; every write clears the fire-lock.
  * A new id that somebody else took meanwhile fails on the unique index (23505).
@@ -41,41 +34,6 @@ export async function writeSchedules(
   await tx.execute(upsertSchedules(writes, now));
   await tx.execute(insertVersions(writes, now));
   await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
-}
-
-/** Records what was due before an edit, unclaimed. The caller holds the schedules' row locks. */
-export async function recordDueBeforeEdit(
-  tx: Executor,
-  due: readonly DueFires[],
-  now: Instant,
-): Promise<void> {
-  const rows = due.flatMap(({ schedule, intents }) =>
-    intents.map((intent) => ({
-      ...intent,
-      scheduleVersion: schedule.version,
-      scheduleId: schedule.id,
-      status: 'pending' as const,
-      lane: schedule.lane,
-      priority: PRIORITY_RANK[schedule.definition.priority],
-      attempts: 0,
-      createdAt: now,
-      updatedAt: now,
-    })),
-  );
-  // A statement holds 65,534 parameters.
-  for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
-    await tx
-      .insert(runs)
-      .values(rows.slice(from, from + ROWS_PER_INSERT))
-      .onConflictDoNothing();
-  }
-}
-
-const ROWS_PER_INSERT = 1000;
-
-export interface DueFires {
-  schedule: Pick<ScheduleWrite, 'id' | 'version' | 'definition' | 'lane'>;
-  intents: readonly Omit<Intent, 'claimed'>[];
 }
 
 /**
@@ -100,15 +58,6 @@ export async function deleteScheduleAndAbandon(
   await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
   await tx.delete(schedules).where(eq(schedules.uid, last.uid));
   return abandoned.length;
-}
-
-/** Uids of every schedule that was ever known under the id, deleted ones included. */
-export async function uidsOf(db: Executor, ids: readonly string[]): Promise<string[]> {
-  const rows = await db
-    .selectDistinct({ uid: scheduleVersions.scheduleUid })
-    .from(scheduleVersions)
-    .where(inArray(scheduleVersions.scheduleId, [...ids]));
-  return rows.map((row) => row.uid);
 }
 
 /** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */

@@ -52,6 +52,15 @@ export async function lockSchedules(tx: Executor, ids: readonly string[]): Promi
   return new Map(rows.map((row) => [row.schedule.id, toSchedule(row)]));
 }
 
+/** Uids of every schedule that was ever known under the id, deleted ones included. */
+export async function uidsOf(db: Executor, id: string): Promise<string[]> {
+  const rows = await db
+    .selectDistinct({ uid: scheduleVersions.scheduleUid })
+    .from(scheduleVersions)
+    .where(eq(scheduleVersions.scheduleId, id));
+  return rows.map((row) => row.uid);
+}
+
 function select(db: Executor) {
   return db
     .select({

@@ -7,6 +7,8 @@ export interface TargetRegistry {
   kindOf(target: Target): TargetKind | undefined;
   /** `type`, a space, and what the kind shares its cap by: `http https://api.example.com`. */
   laneOf(target: Target): string;
+  /** Whether this version knows the kind that a lane begins with; what it does not is left to whoever does. */
+  canSend(lane: string): boolean;
   /** Closes every kind: waits for what is under way. */
   close(): Promise<void>;
 }
@@ -17,6 +19,7 @@ export function createTargetRegistry(kinds: readonly TargetKind[]): TargetRegist
     types: [...byType.keys()],
     kindOf: (target) => byType.get(target.type),
     laneOf: (target) => `${target.type} ${byType.get(target.type)?.laneOf(target) ?? ''}`,
+    canSend: (lane) => byType.has(lane.split(' ', 1)[0] ?? ''),
     close: async () => {
       await Promise.all(kinds.map((kind) => kind.close()));
     },

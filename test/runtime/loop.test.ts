@@ -1,16 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { createLoop } from '../../src/runtime/loop.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createSlots } from '../../src/runtime/slots.ts';
 import { until } from '../support/until.ts';
 
 function loopOf(body: () => Promise<number>) {
   const failures: { error: unknown; retryInMs: number }[] = [];
+  const events = createEventBus();
+  events.subscribe((event) => {
+    if (event.type === 'loopFailed') failures.push(event);
+  });
   const loop = createLoop({
     name: 'test',
     body,
     clock: systemClock,
-    onFailure: (_, error, retryInMs) => void failures.push({ error, retryInMs }),
+    events,
   });
   return { loop, failures };
 }

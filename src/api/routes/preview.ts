@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { CronError, cronTimes } from '../../core/time/cron.ts';
 import { localTime } from '../../core/time/zone.ts';
-import { databaseNow } from '../../store/schedule-writes.ts';
+import { databaseNow } from '../../store/database-now.ts';
 import { findSchedule } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../plugins/openapi.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { EARLIEST, LATEST } from '../../core/instant.ts';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, scheduledForOf } from '../../core/run.ts';
 import { findRun, listRuns, recordedAttempts, runIdsOfKey } from '../../store/runs.ts';
-import { uidsOf } from '../../store/schedule-writes.ts';
+import { uidsOf } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
 import { TAGS } from '../plugins/openapi.ts';
@@ -58,7 +58,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
     },
     async ({ query: { scheduleId, key, ...query } }) => {
       const rows = await database.run(async (db) => {
-        const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, [scheduleId]);
+        const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId);
         const ids = key === undefined ? undefined : await runIdsOfKey(db, key);
         if (scheduleUids?.length === 0 || ids?.length === 0) return [];
         return listRuns(db, { ...filterOf(query), scheduleUids, ids });
@@ -84,7 +84,7 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
     },
     async ({ params: { id }, query }) => {
       const rows = await database.run(async (db) => {
-        const scheduleUids = await uidsOf(db, [id]);
+        const scheduleUids = await uidsOf(db, id);
         if (scheduleUids.length === 0) throw noSuchSchedule(id);
         return listRuns(db, { ...filterOf(query), scheduleUids });
       });
