@@ -15,6 +15,7 @@ import { addRunRoutes } from './routes/runs.ts';
 import { addScheduleBatchRoute } from './routes/schedule-batch.ts';
 import { addScheduleRoutes } from './routes/schedules.ts';
 import { addSignsOfLife } from './routes/signs-of-life.ts';
+import { addStatsRoutes } from './routes/stats.ts';
 import { validateRequest } from './validation.ts';
 
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
@@ -71,5 +72,6 @@ function addApi(api: Api, deps: ApiDeps): void {
   addFireRoute(api, deps);
   addPreviewRoutes(api, deps);
   addRunRoutes(api, deps);
+  addStatsRoutes(api, deps);
   addInstanceRoutes(api, deps);
 }

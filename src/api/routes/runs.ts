@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { EARLIEST, LATEST } from '../../core/instant.ts';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, scheduledForOf } from '../../core/run.ts';
@@ -6,25 +5,18 @@ import { findRun, listRuns, recordedAttempts, runIdsOfKey } from '../../store/ru
 import { uidsOf } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
+import { emptyPeriod, periodQuery } from '../period.ts';
 import { TAGS } from '../plugins/openapi.ts';
-import { type Fault, Problem, noSuchSchedule } from '../problem.ts';
+import { Problem, noSuchSchedule } from '../problem.ts';
 import { answerRun, answerRunWithLog } from '../run-answer.ts';
 import { json, problems } from '../schemas/answers.ts';
-import {
-  queryInstant,
-  runIdParams,
-  scheduleIdParams,
-  scheduleIdText,
-  text,
-  wordList,
-} from '../schemas/common.ts';
+import { runIdParams, scheduleIdParams, scheduleIdText, text, wordList } from '../schemas/common.ts';
 import { run, runWithLog } from '../schemas/run.ts';
 
 const filterQuery = {
   status: wordList(RUN_STATUSES).optional(),
   trigger: wordList(RUN_TRIGGERS).optional(),
-  from: queryInstant.optional(),
-  to: queryInstant.optional(),
+  ...periodQuery,
   limit: limitQuery,
   cursor: runCursor.optional(),
 };
@@ -124,11 +116,4 @@ function filterOf({ status, trigger, from, to, limit, cursor }: z.output<typeof 
 
 function pageOfRuns(rows: readonly Run[], limit: number) {
   return pageOf(rows, limit, answerRun, ({ scheduledFor, id }) => ({ scheduledFor, id }));
-}
-
-function emptyPeriod({ query }: FastifyRequest): Fault[] {
-  const { from, to } = query as Record<string, unknown>;
-  const [first, end] = [queryInstant.safeParse(from), queryInstant.safeParse(to)];
-  if (!first.success || !end.success || first.data < end.data) return [];
-  return [{ path: 'to', message: 'must be later than from' }];
 }
