@@ -10,6 +10,10 @@ export interface ExchangeOptions {
   pool: OriginPool;
   clock: Clock;
   timeoutSeconds: number;
+  /** Over a connection that no other request goes over. */
+  freshConnection: boolean;
+  /** Asked just before the first byte; false: nothing is sent. */
+  mayStart(): boolean;
   onEnd(exchange: Exchange, outcome: Outcome): void;
 }
 
@@ -34,6 +38,10 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, LONGEST_TIMER_MS), this);
   }
 
+  get wantsFresh(): boolean {
+    return this.#options.freshConnection;
+  }
+
   begin(): void {
     this.#options.pool.lend(this);
   }
@@ -55,9 +63,15 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     this.#abandon({ kind: 'network', message }, true);
   }
 
-  onRequestStart(): void {
-    this.#written = true;
-    this.#connection?.requestBegins();
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#written) {
+      this.#refuse(controller, 'the connection was lost after the request was written');
+    } else if (!this.#options.mayStart()) {
+      this.#refuse(controller, 'may no longer be sent, and nothing was');
+    } else {
+      this.#written = true;
+      this.#connection?.requestBegins();
+    }
   }
 
   onResponseStart(
@@ -105,6 +119,16 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     } else {
       this.#end(notSent({ kind: 'network', message: describe(error) }));
     }
+  }
+
+  /** Ends before undici writes: it looks whether the request was aborted once `onRequestStart` returns. */
+  #refuse(controller: Dispatcher.DispatchController, message: string): void {
+    const connection = this.#connection;
+    this.#connection = null;
+    const error: AttemptError = { kind: 'network', message };
+    this.#end(this.#written ? unknown(error, false) : notSent(error, true));
+    controller.abort(new Error(message));
+    connection?.destroy(new Error(message));
   }
 
   #abandon(error: AttemptError, senderStopped: boolean): void {

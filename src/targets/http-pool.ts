@@ -4,6 +4,8 @@ import type { HttpRequest } from './http-request.ts';
 
 /** Whoever waits for a connection. */
 export interface Borrower {
+  /** Takes no connection that another request was sent over, and leaves none behind. */
+  readonly wantsFresh: boolean;
   start(connection: Connection): void;
 }
 
@@ -31,7 +33,7 @@ export class OriginPool {
   }
 
   lend(borrower: Borrower): void {
-    const connection = this.#idle.pop() ?? this.#openAnother();
+    const connection = borrower.wantsFresh ? this.#openFresh() : (this.#idle.pop() ?? this.#openKept());
     if (connection === undefined) this.#waiting.add(borrower);
     else borrower.start(connection);
   }
@@ -41,30 +43,59 @@ export class OriginPool {
     this.#waiting.delete(borrower);
   }
 
-  /** A connection whose answer was read whole goes to the next in line. */
+  /** A connection whose answer was read whole goes to the next in line, or makes room for it. */
   takeBack(connection: Connection): void {
-    const next = this.#nextWaiting();
-    if (next === undefined) this.#idle.push(connection);
-    else next.start(connection);
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#idle.push(connection);
+    } else if (next.wantsFresh) {
+      connection.destroy(new Error('the kept connection makes room'));
+    } else {
+      this.#waiting.delete(next);
+      next.start(connection);
+    }
   }
 
   /** A connection is gone. */
   remove(): void {
     this.#open--;
-    const next = this.#nextWaiting();
-    if (next !== undefined) this.lend(next);
-    else if (this.#open === 0) this.#options.onEmpty();
+    const [next] = this.#waiting;
+    if (next !== undefined) {
+      this.#waiting.delete(next);
+      this.lend(next);
+    } else if (this.#open === 0) {
+      this.#options.onEmpty();
+    }
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#idle.splice(0).map((connection) => connection.close()));
   }
 
-  #openAnother(): Connection | undefined {
-    if (this.#open >= this.#options.connections) return undefined;
+  #openKept(): Connection | undefined {
+    return this.#open < this.#options.connections ? this.#openAnother(false) : undefined;
+  }
+
+  /** Where there is no room, the kept connection that has been idle longest makes some. */
+  #openFresh(): Connection | undefined {
+    if (this.#open < this.#options.connections) return this.#openAnother(true);
+    const oldest = this.#idle.shift();
+    if (oldest === undefined) return undefined;
+    // Counted before the other goes, so that the pool is never empty in between.
+    const connection = this.#openAnother(true);
+    oldest.destroy(new Error('the kept connection makes room'));
+    return connection;
+  }
+
+  #openAnother(once: boolean): Connection {
     this.#open++;
-    return new Connection(this.#origin, this.#options.dial, this, (connection) => {
-      this.#dropIfIdle(connection);
+    return new Connection(this.#origin, {
+      dial: this.#options.dial,
+      pool: this,
+      once,
+      onDisconnect: (connection) => {
+        this.#dropIfIdle(connection);
+      },
     });
   }
 
@@ -75,22 +106,26 @@ export class OriginPool {
     this.#idle.splice(index, 1);
     connection.destroy(new Error('the kept connection was closed'));
   }
+}
 
-  #nextWaiting(): Borrower | undefined {
-    const next = this.#waiting.values().next().value;
-    if (next !== undefined) this.#waiting.delete(next);
-    return next;
-  }
+interface ConnectionOptions {
+  dial: Dial;
+  pool: OriginPool;
+  /** For one request: dialled once, closed after the answer, so that there is no way to send anything twice. */
+  once: boolean;
+  onDisconnect: (connection: Connection) => void;
 }
 
 /** One connection, one request at a time. */
 export class Connection {
+  readonly #once: boolean;
   readonly #client: Client;
   readonly #pool: OriginPool;
   #socket: ResettableSocket | null = null;
   #proven = false;
 
-  constructor(origin: string, dial: Dial, pool: OriginPool, onDisconnect: (connection: Connection) => void) {
+  constructor(origin: string, { dial, pool, once, onDisconnect }: ConnectionOptions) {
+    this.#once = once;
     this.#pool = pool;
     this.#client = new Client(origin, {
       pipelining: 1,
@@ -98,7 +133,10 @@ export class Connection {
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: (options, callback) => {
-        this.#socket = dial(options, callback);
+        // Undici dials again to send what its connection was closed on.
+        const spent = once && this.#socket !== null;
+        if (spent) callback(new Error('the connection was closed before anything was sent'), null);
+        else this.#socket = dial(options, callback);
       },
     });
     this.#client.on('disconnect', () => onDisconnect(this));
@@ -111,7 +149,8 @@ export class Connection {
 
   send(request: HttpRequest, handler: Dispatcher.DispatchHandler): void {
     const { path, method, headers, body } = request;
-    this.#client.dispatch({ path, method, headers, body }, handler);
+    // `reset` tells the server not to keep the connection either; false would keep it after HEAD, which undici does not.
+    this.#client.dispatch({ path, method, headers, body, ...(this.#once && { reset: true }) }, handler);
   }
 
   /** The first byte of a request is about to be written: from here on the connection only dies by reset. */
@@ -123,7 +162,8 @@ export class Connection {
   giveBack(): void {
     this.#proven = true;
     if (this.#socket !== null) this.#socket.resetOnDestroy = false;
-    this.#pool.takeBack(this);
+    if (this.#once) this.destroy(new Error('the connection was for one request'));
+    else this.#pool.takeBack(this);
   }
 
   destroy(error: Error): void {

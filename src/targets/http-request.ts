@@ -1,6 +1,6 @@
 import { headerFault, isReservedHeader } from '../core/header-rules.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { HttpMethod, HttpTarget } from '../core/schedule.ts';
+import type { HttpLookup, HttpMethod, HttpTarget } from '../core/schedule.ts';
 import { hasTemplate, renderTemplate } from '../core/template.ts';
 import type { Attempt } from './target.ts';
 
@@ -14,7 +14,7 @@ export interface HttpRequest {
   body: string | null;
 }
 
-/** What can be worked out once per target. */
+/** What can be worked out once per target, or per lookup. */
 export interface PreparedTarget {
   /** Null where the URL has to be rendered first. */
   address: Address | null;
@@ -31,19 +31,12 @@ interface Address {
 
 /** @throws TypeError where the URL or a header is none that HTTP can send. */
 export function prepareTarget(target: HttpTarget): PreparedTarget {
-  const carriesBody = target.method !== 'GET' && target.method !== 'HEAD';
-  const headers = Object.entries(target.headers)
-    .map(([name, value]) => [name.toLowerCase(), value] as const)
-    .filter(([name]) => !isReservedHeader(name));
-  for (const [name, value] of headers) {
-    const fault = headerFault(name, value);
-    if (fault !== null) throw new TypeError(`${JSON.stringify(name)} ${fault}`);
-  }
-  if (carriesBody && !headers.some(([name]) => name === 'content-type')) {
-    headers.push(['content-type', 'application/json']);
-  }
-  const address = hasTemplate(target.url) ? null : parseAddress(target.url);
-  return { address, url: target.url, method: target.method, headers, carriesBody };
+  return prepare(target, target.method !== 'GET' && target.method !== 'HEAD');
+}
+
+/** A question rather than a handoff: without a body. @throws TypeError as above. */
+export function prepareLookup(lookup: HttpLookup): PreparedTarget {
+  return prepare(lookup, false);
 }
 
 /** @throws TypeError or URIError where the rendered URL is none. */
@@ -67,6 +60,21 @@ export function parseAddress(text: string): Address {
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new TypeError('not an http or https URL');
   return { origin: url.origin, path: url.pathname + url.search };
+}
+
+function prepare(target: HttpLookup, carriesBody: boolean): PreparedTarget {
+  const headers = Object.entries(target.headers)
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => !isReservedHeader(name));
+  for (const [name, value] of headers) {
+    const fault = headerFault(name, value);
+    if (fault !== null) throw new TypeError(`${JSON.stringify(name)} ${fault}`);
+  }
+  if (carriesBody && !headers.some(([name]) => name === 'content-type')) {
+    headers.push(['content-type', 'application/json']);
+  }
+  const address = hasTemplate(target.url) ? null : parseAddress(target.url);
+  return { address, url: target.url, method: target.method, headers, carriesBody };
 }
 
 function buildHeaders(

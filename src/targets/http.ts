@@ -1,17 +1,19 @@
 import type { Outcome } from '../core/outcome.ts';
-import type { HttpTarget } from '../core/schedule.ts';
+import type { HttpLookup, HttpTarget } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createDial } from './http-connect.ts';
 import { Exchange, notSent } from './http-exchange.ts';
+import { lookupAnswerOf, unclear } from './http-lookup.ts';
 import { OriginPool } from './http-pool.ts';
 import {
   type HttpRequest,
   type PreparedTarget,
   buildRequest,
   parseAddress,
+  prepareLookup,
   prepareTarget,
 } from './http-request.ts';
-import type { Attempt, TargetKind } from './target.ts';
+import type { Attempt, LookupAnswer, TargetKind } from './target.ts';
 
 export interface HttpTargetDeps {
   clock: Clock;
@@ -25,13 +27,18 @@ export function createHttpTarget(deps: HttpTargetDeps): TargetKind {
   return new HttpTargetKind(deps);
 }
 
+interface SendOptions {
+  freshConnection: boolean;
+  signal: AbortSignal;
+}
+
 class HttpTargetKind implements TargetKind {
   readonly type = 'http';
   readonly #deps: HttpTargetDeps;
   readonly #userAgent: string;
   readonly #dial = createDial();
   readonly #pools = new Map<string, OriginPool>();
-  readonly #prepared = new WeakMap<HttpTarget, PreparedTarget>();
+  readonly #prepared = new WeakMap<HttpTarget | HttpLookup, PreparedTarget>();
   /** One listener per signal rather than per attempt: thousands of attempts share the signal of the daemon's stop. */
   readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
   #underWay = 0;
@@ -53,18 +60,18 @@ class HttpTargetKind implements TargetKind {
   }
 
   deliver(target: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
-    if (this.#closing || signal.aborted) {
-      return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }, true));
-    }
-    let request: HttpRequest;
-    try {
-      const sender = { now: this.#deps.clock.now(), userAgent: this.#userAgent };
-      request = buildRequest(this.#prepare(target), attempt, sender);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      return Promise.resolve(notSent({ kind: 'network', message: `the request cannot be built: ${reason}` }));
-    }
-    return this.#exchange(request, attempt.timeoutSeconds, this.#followers(signal));
+    const freshConnection = attempt.delivery === 'atMostOnce';
+    return this.#send(() => this.#prepare(target), attempt, { freshConnection, signal });
+  }
+
+  hasLookup(target: HttpTarget): boolean {
+    return target.lookup !== null;
+  }
+
+  async lookup({ lookup }: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer> {
+    if (lookup === null) return unclear({ kind: 'network', message: 'the target has none' });
+    const prepared = () => this.#prepareLookup(lookup);
+    return lookupAnswerOf(await this.#send(prepared, attempt, { freshConnection: false, signal }));
   }
 
   async close(): Promise<void> {
@@ -77,13 +84,36 @@ class HttpTargetKind implements TargetKind {
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
 
-  #exchange(request: HttpRequest, timeoutSeconds: number, followers: Set<Exchange>): Promise<Outcome> {
+  /** Never throws, also where the URL or a header is none. */
+  #send(prepared: () => PreparedTarget, attempt: Attempt, options: SendOptions): Promise<Outcome> {
+    if (this.#closing || options.signal.aborted) {
+      return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }, true));
+    }
+    let request: HttpRequest;
+    try {
+      const sender = { now: this.#deps.clock.now(), userAgent: this.#userAgent };
+      request = buildRequest(prepared(), attempt, sender);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return Promise.resolve(notSent({ kind: 'network', message: `the request cannot be built: ${reason}` }));
+    }
+    return this.#exchange(request, attempt, options);
+  }
+
+  #exchange(
+    request: HttpRequest,
+    { timeoutSeconds, mayStart }: Attempt,
+    { freshConnection, signal }: SendOptions,
+  ): Promise<Outcome> {
+    const followers = this.#followers(signal);
     return new Promise((resolve) => {
       const exchange = new Exchange({
         request,
         pool: this.#poolOf(request.origin),
         clock: this.#deps.clock,
         timeoutSeconds,
+        freshConnection,
+        mayStart,
         onEnd: (ended, outcome) => {
           followers.delete(ended);
           resolve(outcome);
@@ -110,11 +140,18 @@ class HttpTargetKind implements TargetKind {
   }
 
   #prepare(target: HttpTarget): PreparedTarget {
-    let prepared = this.#prepared.get(target);
-    if (prepared === undefined) {
-      prepared = prepareTarget(target);
-      this.#prepared.set(target, prepared);
-    }
+    return this.#remember(target, () => prepareTarget(target));
+  }
+
+  #prepareLookup(lookup: HttpLookup): PreparedTarget {
+    return this.#remember(lookup, () => prepareLookup(lookup));
+  }
+
+  #remember(key: HttpTarget | HttpLookup, prepare: () => PreparedTarget): PreparedTarget {
+    const known = this.#prepared.get(key);
+    if (known !== undefined) return known;
+    const prepared = prepare();
+    this.#prepared.set(key, prepared);
     return prepared;
   }
 

@@ -80,7 +80,7 @@ export function httpTarget(connectionsPerOrigin = 4): TargetKind {
 }
 
 export function targetAt(url: string, rest: Partial<HttpTarget> = {}): HttpTarget {
-  return { type: 'http', url, method: 'POST', headers: {}, ...rest };
+  return { type: 'http', url, method: 'POST', headers: {}, lookup: null, ...rest };
 }
 
 export function attemptOf(rest: Partial<Attempt> = {}): Attempt {
@@ -93,7 +93,9 @@ export function attemptOf(rest: Partial<Attempt> = {}): Attempt {
     attempt: 1,
     payload: null,
     timeoutSeconds: 20,
+    delivery: 'atLeastOnce',
     recovery: null,
+    mayStart: () => true,
     ...rest,
   };
 }

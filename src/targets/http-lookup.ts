@@ -1,0 +1,24 @@
+import type { AttemptError, Outcome } from '../core/outcome.ts';
+import type { LookupAnswer } from './target.ts';
+
+/** What the exchange of a lookup says of the attempt it was about. Only a whole 404 says that it did not arrive. */
+export function lookupAnswerOf(outcome: Outcome): LookupAnswer {
+  switch (outcome.kind) {
+    case 'accepted': {
+      const { statusCode, body, executionId } = outcome;
+      return { kind: 'arrived', statusCode, body, executionId };
+    }
+    case 'rejected': {
+      const { statusCode } = outcome;
+      if (statusCode === 404) return { kind: 'notArrived' };
+      return unclear({ kind: 'http', message: `the target answered ${statusCode}`, statusCode });
+    }
+    case 'transient':
+    case 'unknown':
+      return unclear(outcome.error);
+  }
+}
+
+export function unclear(error: AttemptError): LookupAnswer {
+  return { kind: 'unclear', error: { ...error, message: `lookup: ${error.message}` } };
+}
