@@ -33,7 +33,6 @@ async function render(): Promise<string> {
     wakeDispatch: () => undefined,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },
-    instanceTtlSeconds: 10,
     version: manifest.version,
     logger: pino({ level: 'silent' }),
   };

@@ -6,25 +6,26 @@ import { createGaugeSampler } from './observability/gauge-sampler.ts';
 import { logEvents } from './observability/log-lines.ts';
 import type { Logger } from './observability/logger.ts';
 import { createMetrics } from './observability/metrics.ts';
-import { type Heartbeat, createHeartbeat } from './recovery/heartbeat.ts';
-import { systemClock } from './runtime/clock.ts';
+import { createHeartbeat } from './recovery/heartbeat.ts';
+import { createRecovery } from './recovery/recovery.ts';
+import { type Clock, systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
-import { createEventBus } from './runtime/event-bus.ts';
+import { type EventBus, createEventBus } from './runtime/event-bus.ts';
+import { type Lease, createLease } from './runtime/lease.ts';
 import { type Loop, createLoop } from './runtime/loop.ts';
 import { type Readiness, readinessOf } from './runtime/readiness.ts';
 import { listen } from './store/connection.ts';
-import { openDatabase } from './store/database.ts';
+import { type Database, openDatabase } from './store/database.ts';
 import { markInstanceLeft } from './store/instances.ts';
 import { migrate } from './store/migrate.ts';
 import { SCHEDULES_CHANGED } from './store/schedule-writes.ts';
 import { createHttpTarget } from './targets/http.ts';
 import { createTargetRegistry } from './targets/registry.ts';
+import type { TargetKind } from './targets/target.ts';
 
 export interface DaemonOptions {
   config: Config;
   databaseUrl: string;
-  /** Fresh at each process start, never a host name: two processes must not take each other's locks for their own. */
-  instanceId: string;
   version: string;
   logger: Logger;
 }
@@ -36,6 +37,14 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
+/** What the daemon is built of; a test build puts its own between. */
+export interface Parts {
+  clock: Clock;
+  events: EventBus;
+  openDatabase: (url: string, size: number) => Database;
+  httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind;
+}
+
 /** What must have come back from a pass within this time for the instance to call itself ready. */
 const LOOP_LIMIT_MS = 30_000;
 /** For the outcomes of aborted attempts to be written. */
@@ -43,50 +52,57 @@ const ABORTED_LIMIT_MS = 5_000;
 const LEAVING_LIMIT_MS = 3_000;
 
 /** Builds everything, and knows in which order it starts and stops. */
-export function createDaemon(options: DaemonOptions): Daemon {
-  const { config, databaseUrl, instanceId, version, logger } = options;
-  const clock = systemClock;
+export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {}): Daemon {
+  const { config, databaseUrl, version, logger } = options;
+  const { clock, events, openDatabase, httpTarget }: Parts = { ...standardParts(), ...parts };
   const databaseClock = createDatabaseClock(clock);
-  const events = createEventBus();
+  const lease = createLease(clock, config.instanceTtlSeconds);
   logEvents(events, logger);
   // Apart, so that no number of slow questions to the API keeps a heartbeat or a fire waiting for a connection.
   const connectionsOfApi = Math.ceil(config.databasePool / 3);
   const database = openDatabase(databaseUrl, config.databasePool - connectionsOfApi);
   const databaseOfApi = openDatabase(databaseUrl, connectionsOfApi);
+  // One more, so that nothing that is slow can make this instance look dead.
+  const databaseOfHeartbeat = openDatabase(databaseUrl, 1);
   const targets = createTargetRegistry([
-    createHttpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost }),
+    httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost }),
   ]);
-  const common = { database, clock, databaseClock, events };
+  const common = { database, clock, databaseClock, events, lease };
   const zoneData = process.versions['tz'] ?? 'unknown';
 
-  const heartbeat = createHeartbeat({
-    ...common,
-    instance: { id: instanceId, host: hostname(), version, zoneData },
-    intervalSeconds: config.heartbeatIntervalSeconds,
-    ttlSeconds: config.instanceTtlSeconds,
-  });
   const pipeline = createPipeline({
     ...common,
     ...config,
     targets,
-    instanceId,
     concurrency: config.dispatchConcurrency,
     concurrencyPerLane: config.dispatchPerHost,
+  });
+  const recovery = createRecovery({
+    ...common,
+    ...config,
+    intervalSeconds: config.recoveryIntervalSeconds,
+    holds: (runId, attempt) => pipeline.dispatcher.holds(runId, attempt),
+    wakeDispatch: () => pipeline.dispatcher.wake(),
+  });
+  const heartbeat = createHeartbeat({
+    ...common,
+    database: databaseOfHeartbeat,
+    instance: { host: hostname(), version, zoneData, ttlSeconds: config.instanceTtlSeconds },
+    intervalSeconds: config.heartbeatIntervalSeconds,
+    flush: () => pipeline.settler.flush(),
+    wakeRecovery: () => recovery.wake(),
   });
   const metrics = createMetrics({
     events,
     version,
     zoneData,
     inFlight: () => pipeline.dispatcher.inFlight(),
-    leaseValid: () => heartbeat.leaseValid(),
+    leaseValid: () => lease.holds(),
   });
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
-  const state: State = { migrated: false, stopping: false, strandedRuns: 0 };
-  events.subscribe((event) => {
-    if (event.type === 'gaugesSampled') state.strandedRuns = event.strandedRuns;
-  });
-  const working = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, gauges];
+  const state: State = { migrated: false, stopping: false };
+  const working = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, recovery, gauges];
   const migrations = createLoop({
     name: 'migrations',
     clock,
@@ -108,9 +124,8 @@ export function createDaemon(options: DaemonOptions): Daemon {
     metrics,
     version,
     logger,
-    instanceTtlSeconds: config.instanceTtlSeconds,
     wakeDispatch: () => pipeline.dispatcher.wake(),
-    readiness: () => readiness(state, heartbeat, [heartbeat, pipeline.tick]),
+    readiness: () => readiness(state, lease, [heartbeat, pipeline.tick, recovery]),
   });
 
   const attempt = attemptLogged(logger);
@@ -139,6 +154,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   async function drain(): Promise<void> {
     await attempt('stop migrations', () => migrations.stop());
     await attempt('stop ticking', () => pipeline.tick.stop());
+    await attempt('stop recovering', () => recovery.stop());
     await attempt('hand back unsent runs', () => pipeline.dispatcher.stop());
     if (state.migrated) await attempt('release fire-locks', () => pipeline.releaseFireLocks());
     await pipeline.dispatcher.drained();
@@ -149,12 +165,17 @@ export function createDaemon(options: DaemonOptions): Daemon {
     await attempt('stop settling', () => pipeline.settler.stop());
     await attempt('stop heartbeats', () => heartbeat.stop());
     await attempt('stop sampling', () => gauges.stop());
-    if (state.migrated) await attempt('leave', () => database.run((db) => markInstanceLeft(db, instanceId)));
-    events.emit({ type: 'instanceLeft', instanceId, unfinished: pipeline.dispatcher.claimed() });
+    if (state.migrated)
+      await attempt('leave', () => database.run((db) => markInstanceLeft(db, lease.instanceId)));
+    events.emit({
+      type: 'instanceLeft',
+      instanceId: lease.instanceId,
+      unfinished: pipeline.dispatcher.claimed(),
+    });
     await attempt('stop listening', async () => (await server).close());
     await attempt('close targets', () => targets.close());
     await attempt('close the database', () =>
-      Promise.all([hints.stop(), databaseOfApi.close(), database.close()]),
+      Promise.all([hints.stop(), databaseOfApi.close(), databaseOfHeartbeat.close(), database.close()]),
     );
   }
 
@@ -171,26 +192,24 @@ export function createDaemon(options: DaemonOptions): Daemon {
 interface State {
   migrated: boolean;
   stopping: boolean;
-  /** As of the last sample. */
-  strandedRuns: number;
 }
 
-function readiness(state: State, heartbeat: Heartbeat, loops: readonly Loop[]): Readiness {
+function standardParts(): Parts {
+  return { clock: systemClock, events: createEventBus(), openDatabase, httpTarget: createHttpTarget };
+}
+
+function readiness(state: State, lease: Lease, loops: readonly Loop[]): Readiness {
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS);
   const checks = {
     migrations: state.migrated
       ? 'ok'
       : 'the database has not been reached, or its schema is not up to date yet',
-    database: heartbeat.leaseValid() ? 'ok' : 'no heartbeat was answered lately',
+    lease: lease.holds() ? 'ok' : 'no heartbeat was answered lately: the database is out of reach or slow',
     loops:
       stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.map((loop) => loop.name).join(', ')}`,
     shutdown: state.stopping ? 'stopping' : 'ok',
   };
-  const { strandedRuns } = state;
-  return readinessOf(
-    checks,
-    strandedRuns > 0 ? [`${strandedRuns} runs are claimed by an instance that is gone`] : [],
-  );
+  return readinessOf(checks);
 }
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

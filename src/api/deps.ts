@@ -15,7 +15,6 @@ export interface ApiDeps {
   wakeDispatch: () => void;
   readiness: () => Readiness;
   metrics: { contentType: string; text: () => Promise<string> };
-  instanceTtlSeconds: number;
   version: string;
   logger: FastifyBaseLogger;
 }

@@ -16,6 +16,10 @@ export interface Config {
   lockTtlSeconds: number;
   heartbeatIntervalSeconds: number;
   instanceTtlSeconds: number;
+  recoveryIntervalSeconds: number;
+  lostAfterSeconds: number;
+  maxRecoveries: number;
+  maxRecoveryAgeSeconds: number;
   dispatchConcurrency: number;
   dispatchPerHost: number;
   databasePool: number;
@@ -53,6 +57,10 @@ function named(values: Values): Omit<Config, 'withoutEffect'> {
     lockTtlSeconds: values.FIRELOCK_LOCK_TTL_SECONDS,
     heartbeatIntervalSeconds: values.FIRELOCK_HEARTBEAT_INTERVAL_SECONDS,
     instanceTtlSeconds: values.FIRELOCK_INSTANCE_TTL_SECONDS,
+    recoveryIntervalSeconds: values.FIRELOCK_RECOVERY_INTERVAL_SECONDS,
+    lostAfterSeconds: values.FIRELOCK_LOST_AFTER_SECONDS,
+    maxRecoveries: values.FIRELOCK_MAX_RECOVERIES,
+    maxRecoveryAgeSeconds: values.FIRELOCK_MAX_RECOVERY_AGE_SECONDS,
     dispatchConcurrency: values.FIRELOCK_DISPATCH_CONCURRENCY,
     dispatchPerHost: values.FIRELOCK_DISPATCH_PER_HOST,
     databasePool: values.FIRELOCK_DATABASE_POOL,

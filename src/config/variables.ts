@@ -63,6 +63,10 @@ export const VARIABLES = {
   FIRELOCK_LOCK_TTL_SECONDS: wholeNumber(5, 3600, 'seconds', 120),
   FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: wholeNumber(1, 60, 'seconds', 2),
   FIRELOCK_INSTANCE_TTL_SECONDS: wholeNumber(3, 600, 'seconds', 10),
+  FIRELOCK_RECOVERY_INTERVAL_SECONDS: wholeNumber(1, 3600, 'seconds', 5),
+  FIRELOCK_LOST_AFTER_SECONDS: wholeNumber(1, 86_400, 'seconds', 300),
+  FIRELOCK_MAX_RECOVERIES: wholeNumber(0, 1000, 'recoveries of a run', 3),
+  FIRELOCK_MAX_RECOVERY_AGE_SECONDS: wholeNumber(1, 31_622_400, 'seconds', 86_400),
   FIRELOCK_DISPATCH_CONCURRENCY: wholeNumber(1, 10_000, 'handoffs at once', 256),
   FIRELOCK_DISPATCH_PER_HOST: wholeNumber(1, 10_000, 'handoffs at once to one target host', 64),
   FIRELOCK_DATABASE_POOL: wholeNumber(2, 200, 'connections', 10),
@@ -78,10 +82,6 @@ export const VARIABLES = {
 
 /** Tune what later versions bring; checked, and said at start to have no effect yet. */
 export const WITHOUT_EFFECT_YET = {
-  FIRELOCK_RECOVERY_INTERVAL_SECONDS: wholeNumber(1, 3600, 'seconds', 5),
-  FIRELOCK_LOST_AFTER_SECONDS: wholeNumber(1, 86_400, 'seconds', 300),
-  FIRELOCK_MAX_RECOVERIES: wholeNumber(0, 1000, 'recoveries', 3),
-  FIRELOCK_MAX_RECOVERY_AGE_SECONDS: wholeNumber(1, 31_622_400, 'seconds', 86_400),
   FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
 } satisfies Record<string, Variable<unknown>>;
 

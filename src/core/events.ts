@@ -7,6 +7,15 @@ export type FirelockEvent =
   | { type: 'instanceRegistered'; instanceId: string; host: string; zoneData: string }
   | { type: 'instanceLeft'; instanceId: string; unfinished: number }
   | { type: 'heartbeat'; roundTripMs: number }
+  /** The others had declared this instance dead: it goes on under another id. */
+  | { type: 'instanceReplaced'; instanceId: string; previousId: string }
+  /** The database does not know of a heartbeat that it had confirmed: it lost commits. `lostMs` null: it lost the instance itself. */
+  | { type: 'databaseWentBack'; lostMs: number | null }
+  | { type: 'instancesDeclaredDead'; instanceIds: readonly string[] }
+  | { type: 'claimsDropped'; count: number }
+  | { type: 'handoffsNotStarted'; count: number; error: unknown }
+  | { type: 'runsTakenOver'; found: LostBecause; runs: readonly RunTakenOver[] }
+  | { type: 'recoveryFinished'; durationMs: number }
   | { type: 'tickFinished'; durationMs: number; locked: number }
   | { type: 'fireLocks'; outcome: 'acquired' | 'contended' | 'expired' | 'fenced'; count: number }
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
@@ -32,6 +41,18 @@ export type FirelockEvent =
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   | { type: 'runsAbandoned'; reason: 'deleted'; count: number };
 
+/** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */
+export type LostBecause = 'orphaned' | 'forgotten' | 'expired';
+
+export interface RunTakenOver {
+  runId: string;
+  scheduleId: string;
+  /** Whose claim it was. */
+  instanceId: string;
+  /** `again`: driven on; `unknown`: ended so; else why it was abandoned. */
+  verdict: 'again' | 'unknown' | 'deleted' | 'disabled' | 'recoveries' | 'age';
+}
+
 export interface WrittenSchedule {
   scheduleId: string;
   change: 'created' | 'updated' | 'deleted';
@@ -44,4 +65,6 @@ export interface RunSettled {
   /** From the first claim to the end; null while the run goes on. */
   durationMs: number | null;
   retryAt: Instant | null;
+  /** It had been found lost, and is handed off with this. */
+  recovered: boolean;
 }

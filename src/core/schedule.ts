@@ -19,8 +19,20 @@ export interface RetryPolicy {
 export const DEFAULT_RETRY: RetryPolicy = { maxAttempts: 5, minBackoffSeconds: 10, maxBackoffSeconds: 3600 };
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
+/** What follows an attempt of unknown outcome: another one under the same run id, or none, ever. */
+export const DELIVERIES = ['atLeastOnce', 'atMostOnce'] as const;
+export type Delivery = (typeof DELIVERIES)[number];
+
 export interface HttpTarget {
   type: 'http';
+  url: string;
+  method: HttpMethod;
+  headers: Record<string, string>;
+  /** Asked whether an attempt of unknown outcome arrived, before it is repeated or given up. */
+  lookup: HttpLookup | null;
+}
+
+export interface HttpLookup {
   url: string;
   method: HttpMethod;
   headers: Record<string, string>;
@@ -39,6 +51,7 @@ export interface Handoff {
   payload: string | null;
   retry: RetryPolicy;
   timeoutSeconds: number;
+  delivery: Delivery;
 }
 
 /** A schedule as its owner wrote it, defaults filled in. Every write of it that changes something is a new version. */

@@ -1,11 +1,11 @@
 import type { Instant } from './instant.ts';
-import type { AttemptError, Outcome, Transient, Unknown } from './outcome.ts';
-import type { RetryPolicy } from './schedule.ts';
+import type { AttemptError, Outcome, Rejected, Transient, Unknown } from './outcome.ts';
+import type { Delivery, RetryPolicy } from './schedule.ts';
 import { backoffMs } from './time/backoff.ts';
 
 /** Where an attempt's outcome takes its run. */
 export interface Settlement {
-  status: 'succeeded' | 'failed' | 'pending';
+  status: 'succeeded' | 'failed' | 'pending' | 'unknown';
   failures: number;
   /** When the next attempt is due; null where there is none. */
   retryAt: Instant | null;
@@ -13,67 +13,125 @@ export interface Settlement {
   statusCode: number | null;
   body: string | null;
   error: AttemptError | null;
+  doubt: Doubt | null;
+}
+
+/** An attempt may have arrived, and the target is to be asked before anything else is done about it. */
+export interface Doubt {
+  /** Nothing of the attempt can still arrive from then on: only then may "it is not here" be believed. */
+  until: Instant;
+  /** How often it was asked in vain. */
+  lookups: number;
+}
+
+/** What the rule needs to know of the run and of the attempt that ended. */
+export interface Attempted {
+  failures: number;
+  retry: RetryPolicy;
+  delivery: Delivery;
+  /** The target can be asked what became of an attempt. */
+  hasLookup: boolean;
+  startedAt: Instant;
+  timeoutSeconds: number;
+  /** What stood in doubt when the run was claimed. */
+  doubt: Doubt | null;
 }
 
 /**
- * The rule of at-least-once delivery: a 2xx ends the run, a permanent answer fails it, all else is tried again until
- * `maxAttempts` failures. An attempt that ended because its sender stopped is no failure and is due at once.
+ * A 2xx ends the run, a permanent answer fails it. At least once: all else is tried again until `maxAttempts` failures.
+ * At most once: only what provably was not taken is tried again. An attempt that ended because its sender stopped, unsent, is no failure
+ * and is due at once. `random` in [0, 1).
  */
 export function settlementOf(
   outcome: Outcome,
-  run: { failures: number; retry: RetryPolicy },
+  attempted: Attempted,
   now: Instant,
   random: number,
 ): Settlement {
+  const { failures } = attempted;
   switch (outcome.kind) {
-    case 'accepted':
-      return {
-        ...ended('succeeded', run.failures, outcome, null),
-        executionId: outcome.executionId,
-      };
+    case 'accepted': {
+      const { executionId, statusCode, body } = outcome;
+      return { ...ended('succeeded', failures, null), executionId, statusCode, body };
+    }
     case 'rejected':
-      return ended('failed', run.failures, outcome, httpError(outcome.statusCode));
+      return failed(attempted, outcome);
     case 'transient':
+      return notTaken(outcome, attempted, now, random);
     case 'unknown':
-      return outcome.senderStopped
-        ? { ...ended('pending', run.failures, {}, outcome.error), retryAt: now }
-        : tryAgain(run, now, random, outcome);
+      return inDoubt(outcome, attempted, now, random);
   }
 }
 
-interface Answer {
-  statusCode?: number | null;
-  body?: string | null;
+function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
+  const { failures, delivery, doubt } = attempted;
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), retryAt: now, doubt };
+  const { statusCode, body, error } = outcome;
+  if (delivery === 'atMostOnce' && statusCode !== null && !NOT_TAKEN.has(statusCode)) {
+    if (!GATEWAY.has(statusCode)) return failed(attempted, { statusCode, body: body ?? '' });
+    const unknown = inDoubt({ kind: 'unknown', error, senderStopped: false }, attempted, now, random);
+    return { ...unknown, statusCode, body };
+  }
+  return { ...triedAgain(attempted, outcome, now, random), statusCode, body };
 }
 
-function tryAgain(
-  run: { failures: number; retry: RetryPolicy },
+/** Says that it did not take the request. */
+const NOT_TAKEN = new Set([425, 429, 503]);
+/** A gateway's word that it has none from whoever it passed the request on to. */
+const GATEWAY = new Set([408, 502, 504]);
+
+function inDoubt(outcome: Unknown, attempted: Attempted, now: Instant, random: number): Settlement {
+  const { failures, delivery, hasLookup, startedAt, timeoutSeconds } = attempted;
+  if (delivery === 'atMostOnce') {
+    if (!hasLookup) return ended('unknown', failures, outcome.error);
+    // The sender has reset its socket: what was under way then has arrived by the attempt's own time limit or never will.
+    const until = Math.max(now, startedAt + timeoutSeconds * 1000);
+    return {
+      ...ended('pending', failures, outcome.error),
+      retryAt: until,
+      doubt: { until, lookups: 0 },
+    };
+  }
+  const doubt = hasLookup ? { until: now, lookups: 0 } : null;
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), retryAt: now, doubt };
+  const again = triedAgain(attempted, outcome, now, random);
+  if (again.status === 'pending') return { ...again, doubt };
+  if (!hasLookup) return again;
+  // The last attempt counts as a failure only if the target does not know of it.
+  return { ...again, status: 'pending', retryAt: now, doubt };
+}
+
+function triedAgain(
+  { failures, retry }: Attempted,
+  outcome: Transient | Unknown,
   now: Instant,
   random: number,
-  outcome: Transient | Unknown,
 ): Settlement {
-  const answer = outcome.kind === 'transient' ? outcome : {};
+  const count = failures + 1;
+  if (count >= retry.maxAttempts) return ended('failed', count, outcome.error);
   const retryAfterSeconds = outcome.kind === 'transient' ? outcome.retryAfterSeconds : null;
-  const failures = run.failures + 1;
-  const settled = ended('failed', failures, answer, outcome.error);
-  if (failures >= run.retry.maxAttempts) return settled;
-  return {
-    ...settled,
-    status: 'pending',
-    retryAt: now + backoffMs(run.retry, failures, retryAfterSeconds, random),
-  };
+  const retryAt = now + backoffMs(retry, count, retryAfterSeconds, random);
+  return { ...ended('pending', count, outcome.error), retryAt };
 }
 
-function ended(
+function failed({ failures }: Attempted, { statusCode, body }: Omit<Rejected, 'kind'>): Settlement {
+  const error = { kind: 'http', message: `the target answered ${statusCode}`, statusCode } as const;
+  return { ...ended('failed', failures, error), statusCode, body };
+}
+
+export function ended(
   status: Settlement['status'],
   failures: number,
-  answer: Answer,
   error: AttemptError | null,
 ): Settlement {
-  const { statusCode = null, body = null } = answer;
-  return { status, failures, retryAt: null, executionId: null, statusCode, body, error };
-}
-
-function httpError(statusCode: number): AttemptError {
-  return { kind: 'http', message: `the target answered ${statusCode}`, statusCode };
+  return {
+    status,
+    failures,
+    retryAt: null,
+    executionId: null,
+    statusCode: null,
+    body: null,
+    error,
+    doubt: null,
+  };
 }

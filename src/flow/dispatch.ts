@@ -1,5 +1,5 @@
 /**
- * Guarantees: a claimed run is sent once per claim, within the shares of its lane; a slow lane delays only itself.
+ * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds; a slow lane delays only itself.
  * Transaction: claiming is one statement; sending has none.
  * If the process dies here: its claims are found as those of an instance that is no more.
  */
@@ -7,10 +7,11 @@ import { setTimeout } from 'node:timers/promises';
 import type { Handoff } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/lease.ts';
 import { createLoop } from '../runtime/loop.ts';
 import type { Service } from '../runtime/service.ts';
 import { createSlots } from '../runtime/slots.ts';
-import { type ClaimedRun, claimPendingRuns, returnClaimsIfMine } from '../store/claims.ts';
+import { type ClaimedRun, claimOf, claimPendingRuns, returnClaimsIfMine } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
 import { versionKey } from '../store/handoffs.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
@@ -27,7 +28,7 @@ export interface DispatchDeps {
   targets: TargetRegistry;
   definitions: HandoffDefinitions;
   settler: Settler;
-  instanceId: string;
+  lease: Lease;
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
@@ -50,6 +51,8 @@ export interface Dispatcher extends Service {
   inFlight(): number;
   /** Claims held: under way, waiting for a slot, or not settled yet. */
   claimed(): number;
+  /** Whether this process knows of the claim that the run has for that attempt. */
+  holds(runId: string, attempt: number): boolean;
   /** Stops claiming and hands back what was not sent; what is under way goes on. */
   stop(): Promise<void>;
   /** Resolves when nothing is under way and all outcomes are written. */
@@ -64,16 +67,19 @@ const CLAIMS_PER_SLOT = 8;
 const HAND_BACK_RETRY_MS = 200;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
-  const { database, clock, events, definitions, settler } = deps;
+  const { database, clock, events, definitions, settler, lease } = deps;
   const { concurrency, concurrencyPerLane } = deps;
   const pace = createLanePace(clock, concurrencyPerLane);
   const claims = createSlots(concurrency * CLAIMS_PER_SLOT, (lane) => concurrencyPerLane + pace.ahead(lane));
-  const lanes = createLanes(
-    createSlots(concurrency, () => concurrencyPerLane),
+  const lanes = createLanes({
+    slots: createSlots(concurrency, () => concurrencyPerLane),
     send,
-  );
+    mayStart: () => deps.lease.holds(),
+  });
   const aborting = new AbortController();
   const onIdle: (() => void)[] = [];
+  /** Every claim, until its outcome is written. */
+  const held = new Map<string, ClaimedRun>();
   /** Claimed, but of a version whose definition is not at hand yet. */
   let undefinedYet: ClaimedRun[] = [];
   /** There may be more to claim than there was room for: every slot that comes free asks again. */
@@ -87,17 +93,25 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     events,
   });
 
+  lease.onChange(() => {
+    dropForeign();
+    lanes.resume();
+    loop.wake();
+  });
+
   async function dispatch(): Promise<number> {
     await define();
     const freeByLane = claims.freeByLane();
-    if (claims.free() <= 0) return deps.pollIntervalMs;
+    if (claims.free() <= 0 || !lease.holds()) return deps.pollIntervalMs;
+    const { instanceId } = lease;
     const claimed = await database.run((db) =>
       claimPendingRuns(db, {
-        instanceId: deps.instanceId,
+        instanceId,
         limit: claims.free(),
         freeByLane,
         freePerLane: concurrencyPerLane,
         targetTypes: deps.targets.types,
+        excluded: [...held.values()].filter(isForeign).map((run) => run.id),
       }),
     );
     backlog = claimed.length > 0 || [...freeByLane.values()].some((free) => free <= 0);
@@ -128,12 +142,31 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     }
   }
 
+  /** Claimed under an id that the others have declared dead. */
+  function isForeign(run: ClaimedRun): boolean {
+    return run.instanceId !== lease.instanceId;
+  }
+
+  /** What was not sent of a claim that is lost is somebody else's now; what is under way goes on, and is settled if it can be. */
+  function dropForeign(): void {
+    const lost = [
+      ...lanes.takeOut(({ run }) => isForeign(run)).map(({ run }) => run),
+      ...undefinedYet.filter(isForeign),
+    ];
+    undefinedYet = undefinedYet.filter((run) => !isForeign(run));
+    for (const run of lost) release(run);
+    if (lost.length > 0) events.emit({ type: 'claimsDropped', count: lost.length });
+  }
+
   function accept(runs: readonly ClaimedRun[]): void {
+    for (const run of runs) held.set(run.id, run);
     for (const run of runs) {
       const handoff = accepting ? definitions.known(run) : undefined;
       if (handoff) lanes.add({ run, handoff });
       else undefinedYet.push(run);
     }
+    // Claimed while the instance was declared dead.
+    if (runs.some(isForeign)) dropForeign();
     if (undefinedYet.length > 0) loop.wake();
   }
 
@@ -149,28 +182,27 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       outcome,
       scheduleId: run.scheduleId,
       firstClaimedAt: run.latenessMs === null ? run.claimedAt : run.scheduledFor + run.latenessMs,
-      onSettled: () => release(run.lane),
+      onSettled: () => release(run),
     });
   }
 
-  function release(lane: string): void {
+  function release(run: ClaimedRun): void {
+    held.delete(run.id);
+    freeSlot(run.lane);
+  }
+
+  function freeSlot(lane: string): void {
     claims.release(lane);
     if (backlog) loop.wake();
     if (claims.taken() === 0) for (const resolve of onIdle.splice(0)) resolve();
   }
 
   async function handBack(): Promise<void> {
-    const unsent = [...lanes.clear().map(({ run }) => run), ...undefinedYet];
+    const unsent = [...lanes.takeOut(() => true).map(({ run }) => run), ...undefinedYet];
     undefinedYet = [];
     if (unsent.length === 0) return;
-    const claimed = unsent.map((run) => ({
-      runId: run.id,
-      scheduledFor: run.scheduledFor,
-      instanceId: deps.instanceId,
-      attempt: run.attempt,
-    }));
-    const count = await untilAborted(() => database.run((db) => returnClaimsIfMine(db, claimed)));
-    for (const run of unsent) release(run.lane);
+    const count = await untilAborted(() => database.run((db) => returnClaimsIfMine(db, unsent.map(claimOf))));
+    for (const run of unsent) release(run);
     events.emit({ type: 'runsReturned', count });
   }
 
@@ -196,9 +228,9 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       await loop.stop();
       await handBack();
     },
-    reserve: (lane) => accepting && deps.targets.canSend(lane) && claims.take(lane),
+    reserve: (lane) => accepting && lease.holds() && deps.targets.canSend(lane) && claims.take(lane),
     unreserve: (reserved) => {
-      for (const lane of reserved) release(lane);
+      for (const lane of reserved) freeSlot(lane);
     },
     accept,
     wake: () => {
@@ -207,6 +239,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     },
     inFlight: () => lanes.inFlight(),
     claimed: () => claims.taken(),
+    holds: (runId, attempt) => held.get(runId)?.attempt === attempt,
     drained: () =>
       claims.taken() === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve)),
     abort: () => aborting.abort(),

@@ -6,6 +6,7 @@
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/lease.ts';
 import type { Database } from '../store/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/fire-locks.ts';
 
@@ -14,7 +15,7 @@ export interface FireLockDeps {
   clock: Clock;
   databaseClock: DatabaseClock;
   events: EventBus;
-  instanceId: string;
+  lease: Lease;
   lockTtlSeconds: number;
 }
 
@@ -22,7 +23,8 @@ export interface FireLockDeps {
 export const FIRE_LOCK_BATCH = 500;
 
 export async function takeFireLocks(deps: FireLockDeps, walking: readonly string[]): Promise<DueSchedules> {
-  const { database, clock, databaseClock, events, instanceId, lockTtlSeconds } = deps;
+  const { database, clock, databaseClock, events, lockTtlSeconds } = deps;
+  const { instanceId } = deps.lease;
   const sentAt = clock.monotonic();
   const due = await database.run((db) =>
     lockDueSchedules(db, { instanceId, limit: FIRE_LOCK_BATCH, lockTtlSeconds, walking }),

@@ -1,27 +1,35 @@
 /**
- * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens.
- * Transaction: none; the intent is durable already, the outcome is settled after.
+ * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; a run in doubt is asked about before it is sent again.
+ * Transaction: none of its own; the intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
  */
+import type { AttemptOutcome } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { isPlanned, plannedRunName } from '../core/run.ts';
 import type { Handoff } from '../core/schedule.ts';
-import { settlementOf } from '../core/settlement.ts';
+import { type Attempted, type Settlement, settlementOf } from '../core/settlement.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import type { ClaimedRun } from '../store/claims.ts';
+import type { Lease } from '../runtime/lease.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import { type ClaimedRun, claimOf } from '../store/claims.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
-import type { Attempt } from '../targets/target.ts';
+import type { Attempt, TargetKind } from '../targets/target.ts';
+import { resolveDoubt } from './lookup.ts';
+import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
 
 export interface HandoffDeps {
-  instanceId: string;
+  lease: Lease;
   clock: Clock;
   databaseClock: DatabaseClock;
   events: EventBus;
   targets: TargetRegistry;
+  starter: HandoffStarter;
+  /** How often a target is asked about an attempt in doubt. */
+  maxRecoveries: number;
 }
 
 /** Makes the attempt that the claim is for; never throws. */
@@ -31,80 +39,136 @@ export async function attemptHandoff(
   handoff: Handoff,
   signal: AbortSignal,
 ): Promise<AttemptSettlement> {
-  const { clock, databaseClock, events } = deps;
+  const { databaseClock, targets, maxRecoveries } = deps;
+  const kind = targets.kindOf(handoff.target);
+  const startedAt = databaseClock.now();
+  const attempted = attemptedOf(run, handoff, kind, startedAt);
+  const settledBy = (outcome: Outcome) => settlementFor(databaseClock, run, attempted, outcome, null);
+  if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
+
+  const attempt = attemptOf(deps.lease, run, handoff);
+  if (attempted.doubt) {
+    const asked = { ...attempted, doubt: attempted.doubt };
+    const lookup = () => kind.lookup(handoff.target, attempt, signal);
+    const resolved = await resolveDoubt(lookup, asked, { databaseClock, maxRecoveries, signal });
+    if (resolved.kind === 'settled') return made(databaseClock, run, startedAt, resolved, null);
+    if (resolved.kind === 'ended') return settledBy(resolved.outcome);
+  }
+  if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
+    return settledBy(unsent('not begun: the claim could not be confirmed', true));
+  }
+  return send(deps, kind, { run, handoff, attempt }, signal);
+}
+
+/** What becomes of a run whose definition is not there. */
+export function withoutDefinition(
+  databaseClock: DatabaseClock,
+  run: ClaimedRun,
+  handoff: Omit<Handoff, 'target'>,
+): AttemptSettlement {
+  const attempted = attemptedOf(run, handoff, undefined, databaseClock.now());
+  const message = `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there`;
+  return settlementFor(databaseClock, run, attempted, unsent(message), null);
+}
+
+async function send(
+  { clock, databaseClock, events }: HandoffDeps,
+  kind: TargetKind,
+  { run, handoff, attempt }: { run: ClaimedRun; handoff: Handoff; attempt: Attempt },
+  signal: AbortSignal,
+): Promise<AttemptSettlement> {
   const startedAt = databaseClock.now();
   const began = clock.monotonic();
   // Not `attempt === 1`: a claim that was handed back unsent has used up its number.
   const latenessMs = run.latenessMs === null ? startedAt - run.dueAt : null;
   if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
-  const outcome = await deliver(deps.targets, run, handoff, signal);
+  const outcome = await deliver(kind, handoff, attempt, signal);
   const durationMs = clock.monotonic() - began;
-  events.emit({
-    type: 'attemptEnded',
-    target: handoff.target.type,
-    runId: run.id,
-    attempt: run.attempt,
-    outcome: outcome.kind,
-    durationMs,
-  });
-  const times = { startedAt, finishedAt: startedAt + Math.round(durationMs) };
-  return settlementFor(deps, run, handoff, outcome, { ...times, latenessMs });
-}
-
-/** What becomes of a run whose definition is not there or cannot be sent by this version. */
-export function undeliverable(message: string): Outcome {
-  return {
-    kind: 'transient',
-    error: { kind: 'network', message },
-    statusCode: null,
-    body: null,
-    retryAfterSeconds: null,
-    senderStopped: false,
-  };
-}
-
-export function settlementFor(
-  deps: Pick<HandoffDeps, 'instanceId'>,
-  run: ClaimedRun,
-  { retry }: Pick<Handoff, 'retry'>,
-  outcome: Outcome,
-  told: { startedAt: Instant; finishedAt: Instant; latenessMs: number | null },
-): AttemptSettlement {
-  return {
-    ...told,
-    runId: run.id,
-    scheduledFor: run.scheduledFor,
-    instanceId: deps.instanceId,
-    attempt: run.attempt,
-    outcome: outcome.kind,
-    settlement: settlementOf(outcome, { failures: run.failures, retry }, told.finishedAt, Math.random()),
-    recovery: run.recoveries > 0,
-  };
+  const told = { target: kind.type, runId: run.id, attempt: run.attempt, outcome: outcome.kind };
+  events.emit({ type: 'attemptEnded', ...told, durationMs });
+  return settlementFor(databaseClock, run, attemptedOf(run, handoff, kind, startedAt), outcome, latenessMs);
 }
 
 async function deliver(
-  targets: TargetRegistry,
-  run: ClaimedRun,
-  { target, payload, timeoutSeconds }: Handoff,
+  kind: TargetKind,
+  { target }: Handoff,
+  attempt: Attempt,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const kind = targets.kindOf(target);
-  if (!kind) return undeliverable(`this version cannot send to a target of type ${target.type}`);
-  const attempt: Attempt = {
-    runId: run.id,
+  try {
+    return await kind.deliver(target, attempt, signal);
+  } catch (error) {
+    // A kind that breaks its promise not to throw must not break the others' runs; what it sent before, nobody knows.
+    return { kind: 'unknown', error: { kind: 'network', message: reasonOf(error) }, senderStopped: false };
+  }
+}
+
+/** Provably not sent; `senderStopped`: through no fault of the target. */
+function unsent(message: string, senderStopped = false): Outcome {
+  const error = { kind: 'network', message } as const;
+  return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
+}
+
+function attemptOf(lease: Lease, run: ClaimedRun, handoff: Handoff): Attempt {
+  const { id: runId, instanceId, recoveredAt, recoveries } = run;
+  return {
+    runId,
     runName: isPlanned(run.trigger) ? plannedRunName(run.scheduleId, run.scheduledFor) : null,
     scheduleId: run.scheduleId,
     scheduledFor: run.scheduledFor,
     trigger: run.trigger,
     attempt: run.attempt,
-    payload: run.ownPayload ?? payload,
-    timeoutSeconds,
-    recovery: null,
+    payload: run.ownPayload ?? handoff.payload,
+    timeoutSeconds: handoff.timeoutSeconds,
+    delivery: handoff.delivery,
+    recovery: recoveries > 0 && recoveredAt !== null ? { recoveries, recoveredAt } : null,
+    mayStart: () => lease.instanceId === instanceId && lease.holds(),
   };
-  try {
-    return await kind.deliver(target, attempt, signal);
-  } catch (error) {
-    // A kind that breaks its promise not to throw must not break the others' runs.
-    return undeliverable(error instanceof Error ? error.message : String(error));
-  }
+}
+
+function attemptedOf(
+  run: ClaimedRun,
+  {
+    target,
+    retry,
+    delivery,
+    timeoutSeconds,
+  }: Pick<Handoff, 'retry' | 'delivery' | 'timeoutSeconds'> & Partial<Handoff>,
+  kind: TargetKind | undefined,
+  startedAt: Instant,
+): Attempted {
+  const { failures, inDoubtUntil, lookups } = run;
+  const hasLookup = (target && kind?.hasLookup(target)) ?? false;
+  const doubt = hasLookup && inDoubtUntil !== null ? { until: inDoubtUntil, lookups } : null;
+  return { failures, retry, delivery, timeoutSeconds, startedAt, hasLookup, doubt };
+}
+
+function settlementFor(
+  databaseClock: DatabaseClock,
+  run: ClaimedRun,
+  attempted: Attempted,
+  outcome: Outcome,
+  latenessMs: number | null,
+): AttemptSettlement {
+  const settlement = settlementOf(outcome, attempted, databaseClock.now(), Math.random());
+  return made(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement }, latenessMs);
+}
+
+function made(
+  databaseClock: DatabaseClock,
+  run: ClaimedRun,
+  startedAt: Instant,
+  { outcome, settlement }: { outcome: AttemptOutcome; settlement: Settlement },
+  latenessMs: number | null,
+): AttemptSettlement {
+  return {
+    ...claimOf(run),
+    outcome,
+    settlement,
+    startedAt,
+    // The database's clock may have been found to be a little earlier than thought.
+    finishedAt: Math.max(startedAt, databaseClock.now()),
+    latenessMs,
+    recovery: run.recoveries > 0,
+  };
 }

@@ -1,5 +1,5 @@
 /**
- * Guarantees: no more under way than the whole and each lane may have; lanes take turns at what comes free.
+ * Guarantees: no more under way than the whole and each lane may have; lanes take turns at what comes free; nothing starts while the lease does not hold.
  * Transaction: none; this is memory.
  * If the process dies here: what waited is still claimed by it, and pending.
  */
@@ -22,18 +22,27 @@ export interface Lanes {
   inFlight(): number;
   /** Nothing more is started. */
   pause(): void;
-  /** Takes out what was not started. */
-  clear(): Ready[];
+  /** `mayStart` may have changed its mind. */
+  resume(): void;
+  /** Takes out what was not started, of those that the filter picks. */
+  takeOut(filter: (ready: Ready) => boolean): Ready[];
 }
 
-export function createLanes(slots: Slots, send: (ready: Ready) => Promise<void>): Lanes {
+export interface LaneDeps {
+  slots: Slots;
+  send: (ready: Ready) => Promise<void>;
+  /** Asked before each start; false: it stays where it is. */
+  mayStart: () => boolean;
+}
+
+export function createLanes({ slots, send, mayStart }: LaneDeps): Lanes {
   const queues = new Map<string, Ready[]>();
   let paused = false;
 
   function startFrom(lane: string): boolean {
     const queue = queues.get(lane);
     const next = queue?.[0];
-    if (paused || !queue || !next || !slots.take(lane)) return false;
+    if (paused || !queue || !next || !mayStart() || !slots.take(lane)) return false;
     queue.shift();
     // Behind the others: lanes take turns at what comes free of the whole.
     queues.delete(lane);
@@ -69,10 +78,18 @@ export function createLanes(slots: Slots, send: (ready: Ready) => Promise<void>)
     pause: () => {
       paused = true;
     },
-    clear: () => {
-      const unsent = [...queues.values()].flat();
-      queues.clear();
-      return unsent;
+    resume: () => {
+      for (const lane of [...queues.keys()]) while (startFrom(lane));
+    },
+    takeOut: (filter) => {
+      const taken: Ready[] = [];
+      for (const [lane, queue] of queues) {
+        const left = queue.filter((ready) => !filter(ready));
+        taken.push(...queue.filter(filter));
+        if (left.length === 0) queues.delete(lane);
+        else queues.set(lane, left);
+      }
+      return taken;
     },
   };
 }

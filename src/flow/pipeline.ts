@@ -8,21 +8,23 @@
  * and moves the cursors on, in one commit; 5 claims and sends within the lanes' shares; 6 is the target's answer as a
  * value; 7 writes it down. Each file says what it guarantees and what is true if the process dies in it.
  */
-import { DEFAULT_RETRY } from '../core/schedule.ts';
+import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/lease.ts';
 import type { Loop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
 import { releaseFireLocksIfMine } from '../store/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Dispatcher, createDispatcher } from './dispatch.ts';
 import { takeFireLocks } from './fire-lock.ts';
-import { attemptHandoff, settlementFor, undeliverable } from './handoff.ts';
+import { attemptHandoff, withoutDefinition } from './handoff.ts';
 import { createHandoffDefinitions } from './handoff-definitions.ts';
 import { createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle.ts';
+import { createHandoffStarter } from './start-handoff.ts';
 import { createTick } from './tick.ts';
 
 export interface PipelineDeps {
@@ -31,12 +33,14 @@ export interface PipelineDeps {
   databaseClock: DatabaseClock;
   events: EventBus;
   targets: TargetRegistry;
-  instanceId: string;
+  lease: Lease;
   tickIntervalMs: number;
   lockTtlSeconds: number;
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
+  /** How often a target is asked about an attempt in doubt. */
+  maxRecoveries: number;
 }
 
 export interface Pipeline {
@@ -48,22 +52,16 @@ export interface Pipeline {
 }
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
-  const { database, clock, databaseClock, instanceId } = deps;
+  const { database, clock, databaseClock, lease } = deps;
   const settler = createSettler(deps);
+  const handoffDeps = { ...deps, starter: createHandoffStarter(deps) };
   const dispatcher = createDispatcher({
     ...deps,
     settler,
     definitions: createHandoffDefinitions(database),
     pollIntervalMs: deps.tickIntervalMs,
-    attempt: (run, handoff, signal) => attemptHandoff(deps, run, handoff, signal),
-    withoutDefinition: (run) => {
-      const now = databaseClock.now();
-      const outcome = undeliverable(
-        `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there`,
-      );
-      const times = { startedAt: now, finishedAt: now, latenessMs: null };
-      return settlementFor(deps, run, { retry: DEFAULT_RETRY }, outcome, times);
-    },
+    attempt: (run, handoff, signal) => attemptHandoff(handoffDeps, run, handoff, signal),
+    withoutDefinition: (run) => withoutDefinition(databaseClock, run, NO_DEFINITION),
   });
   const tick = createTick({
     ...deps,
@@ -75,6 +73,14 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     tick,
     dispatcher,
     settler,
-    releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, instanceId)),
+    releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };
 }
+
+/** A version that is not there says nothing of how to try again. At most once: nothing was sent, so it may be. */
+const NO_DEFINITION = {
+  retry: DEFAULT_RETRY,
+  timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
+  delivery: 'atLeastOnce',
+  payload: null,
+} as const;

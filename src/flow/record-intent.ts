@@ -4,6 +4,7 @@
  * If the process dies here: either nothing was written, or the runs are there to be found, some of them claimed by the dead.
  */
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/lease.ts';
 import type { ClaimedRun } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
 import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
@@ -14,7 +15,7 @@ import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 export interface RecordIntentDeps {
   database: Database;
   events: EventBus;
-  instanceId: string;
+  lease: Lease;
   dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept' | 'wake'>;
 }
 
@@ -28,7 +29,9 @@ export async function recordIntents(
 }
 
 async function recordPlanned(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
-  const { database, events, instanceId, dispatcher } = deps;
+  const { database, events, dispatcher } = deps;
+  // What it reserves and records is this id's; another one meanwhile, and the guard of the statement sees to it.
+  const { instanceId } = deps.lease;
   const sorted = [...planned].sort((a, b) => (a.schedule.uid < b.schedule.uid ? -1 : 1));
   const fires = sorted.flatMap(({ schedule, plan }) =>
     plan.fires.map((fire) => ({
@@ -52,7 +55,9 @@ async function recordPlanned(deps: RecordIntentDeps, planned: readonly PlannedSc
     const mine = inserted.filter(({ intent }) => intent.claimed);
     const notMine = reserved.filter(({ intent }) => !recorded.inserted.has(intent.id));
     dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
-    dispatcher.accept(mine.map(({ schedule, intent }) => claimedRun(schedule, intent, recorded.claimedAt)));
+    dispatcher.accept(
+      mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+    );
     if (inserted.length > mine.length) dispatcher.wake();
     const coalesced = inserted.reduce((sum, { intent }) => sum + intent.coalesced, 0);
     events.emit({ type: 'intentsRecorded', fires: inserted.length, claimed: mine.length, coalesced });
@@ -77,7 +82,7 @@ async function setAside(
     const { uid, version, lockedAt } = schedule;
     return { uid, version, lockedAt, error: message, failures, retryAt: now + wait, scheduleId: schedule.id };
   });
-  await deps.database.run((db) => setAsideIfLocked(db, deps.instanceId, rows));
+  await deps.database.run((db) => setAsideIfLocked(db, deps.lease.instanceId, rows));
   for (const { scheduleId, error, failures, retryAt } of rows) {
     deps.events.emit({ type: 'scheduleSetAside', scheduleId, error, failures, retryAt });
   }
@@ -93,9 +98,15 @@ function advanceOf({ schedule, plan }: PlannedSchedule): Advance {
   };
 }
 
-function claimedRun(schedule: LockedSchedule, intent: Intent, claimedAt: number): ClaimedRun {
+function claimedRun(
+  schedule: LockedSchedule,
+  intent: Intent,
+  instanceId: string,
+  claimedAt: number,
+): ClaimedRun {
   return {
     id: intent.id,
+    instanceId,
     scheduledFor: intent.scheduledFor,
     scheduleUid: schedule.uid,
     scheduleVersion: schedule.version,
@@ -109,5 +120,8 @@ function claimedRun(schedule: LockedSchedule, intent: Intent, claimedAt: number)
     ownPayload: null,
     claimedAt,
     latenessMs: null,
+    recoveredAt: null,
+    inDoubtUntil: null,
+    lookups: 0,
   };
 }

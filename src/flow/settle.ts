@@ -12,7 +12,12 @@ import { reasonOf } from '../runtime/reason.ts';
 import type { Service } from '../runtime/service.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
-import { type AttemptSettlement, settleRunsIfClaimed } from '../store/settlements.ts';
+import {
+  type AttemptSettlement,
+  type Settled,
+  settleAgainIfClaimed,
+  settleRunsIfClaimed,
+} from '../store/settlements.ts';
 
 export interface SettleDeps {
   database: Database;
@@ -31,6 +36,8 @@ export interface EndedAttempt {
 
 export interface Settler extends Service {
   add(ended: EndedAttempt): void;
+  /** Resolves when nothing waits any more, or could not be written once again. */
+  flush(): Promise<void>;
 }
 
 const LARGEST_BATCH = 500;
@@ -46,13 +53,20 @@ export function createSettler(deps: SettleDeps): Settler {
   const loop = createLoop({
     name: 'settle',
     clock,
-    body: flush,
+    body: pass,
     events,
   });
+  const onFlushed: (() => void)[] = [];
 
-  async function flush(): Promise<number> {
-    if (waiting.size > 0) await settle([...waiting.values().take(LARGEST_BATCH)].sort(byRun));
-    return waiting.size > 0 ? 0 : IDLE_MS;
+  async function pass(): Promise<number> {
+    let failed = true;
+    try {
+      if (waiting.size > 0) await settle([...waiting.values().take(LARGEST_BATCH)].sort(byRun));
+      failed = false;
+      return waiting.size > 0 ? 0 : IDLE_MS;
+    } finally {
+      if (failed || waiting.size === 0) for (const resolve of onFlushed.splice(0)) resolve();
+    }
   }
 
   async function settle(batch: readonly EndedAttempt[]): Promise<void> {
@@ -69,9 +83,12 @@ export function createSettler(deps: SettleDeps): Settler {
     asWritten: (ended: EndedAttempt) => AttemptSettlement,
   ): Promise<void> {
     try {
-      const ids = await database.run((db) => settleRunsIfClaimed(db, batch.map(asWritten), repeated));
+      const rows = batch.map(asWritten);
+      const settled: Settled = repeated
+        ? await database.transaction((tx) => settleAgainIfClaimed(tx, rows))
+        : await database.run((db) => settleRunsIfClaimed(db, rows));
       repeated = false;
-      for (const ended of batch) tell(ended, ids.has(ended.outcome.runId));
+      for (const ended of batch) tell(ended, settled.get(ended.outcome.runId));
     } catch (error) {
       repeated = true;
       throw error;
@@ -94,11 +111,11 @@ export function createSettler(deps: SettleDeps): Settler {
     } catch (again) {
       if (!isDataRefused(again)) throw again;
       // Nothing is left to leave out: the claim stays in the row, to be found there, and the others go on.
-      tell(only, false);
+      tell(only, undefined);
     }
   }
 
-  function tell(ended: EndedAttempt, written: boolean): void {
+  function tell(ended: EndedAttempt, written: { wasLost: boolean } | undefined): void {
     const { runId, attempt, settlement, finishedAt } = ended.outcome;
     waiting.delete(ended);
     ended.onSettled();
@@ -108,7 +125,8 @@ export function createSettler(deps: SettleDeps): Settler {
     }
     const { status, error, retryAt } = settlement;
     const durationMs = status === 'pending' ? null : finishedAt - ended.firstClaimedAt;
-    const told = { status, error: error?.message ?? null, durationMs, retryAt };
+    const recovered = written.wasLost && ended.outcome.outcome === 'accepted';
+    const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered };
     events.emit({ type: 'runSettled', runId, scheduleId: ended.scheduleId, attempt, settlement: told });
   }
 
@@ -120,6 +138,15 @@ export function createSettler(deps: SettleDeps): Settler {
       waiting.add(ended);
       loop.wake();
     },
+    flush: () =>
+      new Promise((resolve) => {
+        if (waiting.size === 0) {
+          resolve();
+          return;
+        }
+        onFlushed.push(resolve);
+        loop.retry();
+      }),
   };
 }
 

@@ -10,7 +10,6 @@ export interface GaugeSamplerDeps {
   clock: Clock;
   events: EventBus;
   metrics: Metrics;
-  instanceTtlSeconds: number;
   tickIntervalMs: number;
 }
 
@@ -18,13 +17,13 @@ const SAMPLE_EVERY_MS = 10_000;
 
 /** Looks at the database now and then, so that a scrape never has to. */
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
-  const { database, clock, events, metrics, instanceTtlSeconds, tickIntervalMs } = deps;
+  const { database, clock, events, metrics, tickIntervalMs } = deps;
   const overdueSeconds = (3 * tickIntervalMs) / 1000;
   return createLoop({
     name: 'gauges',
     clock,
     body: async () => {
-      const gauges = await database.run((db) => sampleGauges(db, instanceTtlSeconds, overdueSeconds));
+      const gauges = await database.run((db) => sampleGauges(db, overdueSeconds));
       metrics.sampled(gauges);
       events.emit({ type: 'gaugesSampled', strandedRuns: gauges.strandedRuns });
       return SAMPLE_EVERY_MS;

@@ -10,17 +10,10 @@ type Lines = { [T in FirelockEvent['type']]?: (logger: Logger, event: EventOf<T>
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
   const failing = new Set<string>();
-  let stranded = 0;
   const lines = LINES as Partial<Record<string, (logger: Logger, event: FirelockEvent) => void>>;
   events.subscribe((event) => {
     if (event.type === 'loopFailed') loopFailed(logger, failing, event);
     else if (failing.size > 0) loopWorks(logger, failing, event);
-    if (event.type === 'gaugesSampled' && event.strandedRuns !== stranded) {
-      stranded = event.strandedRuns;
-      const told =
-        'runs claimed by an instance that is gone stay pending: this version does not recover them';
-      if (stranded > 0) logger.warn({ runs: stranded }, told);
-    }
     lines[event.type]?.(logger, event);
   });
 }
@@ -45,6 +38,7 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   runSettled: 'settle',
   migrationsApplied: 'migrations',
   gaugesSampled: 'gauges',
+  recoveryFinished: 'recovery',
 };
 
 function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent): void {
@@ -56,6 +50,38 @@ function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent
 const LINES: Lines = {
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
+  instanceReplaced: (logger, { instanceId, previousId }) =>
+    logger.warn(
+      { instanceId, previousId },
+      'the others had declared this instance dead (it was frozen, or cut off from the database); it goes on under a new id',
+    ),
+  instancesDeclaredDead: (logger, { instanceIds }) =>
+    logger.warn({ instanceIds }, 'silent instances declared dead; their runs are taken over'),
+  databaseWentBack: (logger, { lostMs }) =>
+    logger.error(
+      { lostMs },
+      'the database has lost commits that it had confirmed (a failover, or a restored backup): fires of the lost time are planned again under their old ids',
+    ),
+  claimsDropped: (logger, { count }) =>
+    logger.warn({ count }, 'unsent claims dropped: they are the others’ now'),
+  handoffsNotStarted: (logger, { count, error }) =>
+    logger.warn(
+      { count, reason: reasonOf(error) },
+      'handoffs not begun: it could not be written that they begin',
+    ),
+  runsTakenOver: (logger, { found, runs }) => {
+    const again = runs.filter((run) => run.verdict === 'again');
+    if (again.length > 0) {
+      const instances = [...new Set(again.map((run) => run.instanceId))];
+      logger.warn({ found, count: again.length, instances }, 'lost runs found; they are driven on');
+    }
+    for (const { runId, scheduleId, instanceId, verdict } of runs) {
+      const run = { runId, scheduleId, found, instanceId };
+      if (verdict === 'unknown')
+        logger.error(run, 'a run was lost while it was handed off; it stays unknown');
+      else if (verdict !== 'again') logger.error({ ...run, reason: verdict }, 'a lost run was abandoned');
+    }
+  },
   instanceLeft: (logger, { instanceId, unfinished }) => logger.info({ instanceId, unfinished }, 'left'),
   migrationsApplied: (logger, { count }) =>
     logger.info({ count }, count > 0 ? 'migrations applied' : 'the schema is up to date'),
@@ -89,7 +115,12 @@ const LINES: Lines = {
   },
   runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt } }) => {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run failed');
-    else if (status !== 'pending') logger.debug({ runId, scheduleId, attempt }, `run ${status}`);
+    else if (status === 'unknown') {
+      logger.warn(
+        { runId, scheduleId, attempt, error },
+        'the outcome of a run stays unknown; it is not repeated',
+      );
+    } else if (status !== 'pending') logger.debug({ runId, scheduleId, attempt }, `run ${status}`);
     else {
       const at = retryAt === null ? null : isoInstant(retryAt);
       logger.info(

@@ -57,20 +57,28 @@ function runHandlers(registry: Registry): Handlers {
       help: 'Runs that failed for good.',
       registers,
     }),
+    unknown: new Counter({
+      name: 'firelock_runs_unknown_total',
+      help: 'Runs to be handed off at most once whose outcome stays unknown.',
+      registers,
+    }),
   };
   const abandoned = new Counter({
     name: 'firelock_runs_abandoned_total',
-    help: 'Runs given up, such as those open when their schedule was deleted.',
+    help: 'Runs given up: their schedule was deleted, or recovery gave up.',
+    registers,
+  });
+  const lost = new Counter({
+    name: 'firelock_runs_lost_total',
+    help: 'Times a run was found with a claim that nobody acts on.',
+    registers,
+  });
+  const recovered = new Counter({
+    name: 'firelock_runs_recovered_total',
+    help: 'Lost runs handed off after all.',
     registers,
   });
   // What this version has no way to count yet stands at 0, so that dashboards and alerts can be made for it.
-  new Counter({ name: 'firelock_runs_unknown_total', help: 'Runs whose outcome stays unknown.', registers });
-  new Counter({
-    name: 'firelock_runs_lost_total',
-    help: 'Runs found with a claimant that is gone.',
-    registers,
-  });
-  new Counter({ name: 'firelock_runs_recovered_total', help: 'Lost runs handed off after all.', registers });
   const skipped = new Counter({
     name: 'firelock_runs_skipped_total',
     help: 'Fires that were not sent, by policy.',
@@ -124,8 +132,9 @@ function runHandlers(registry: Registry): Handlers {
       handoffs.inc({ target, outcome });
       handoffSeconds.observe({ target }, durationMs / 1000);
     },
-    runSettled: ({ settlement: { status, durationMs } }) => {
-      if (status === 'succeeded' || status === 'failed') ended[status].inc();
+    runSettled: ({ settlement: { status, durationMs, recovered: wasLost } }) => {
+      if (status === 'succeeded' || status === 'failed' || status === 'unknown') ended[status].inc();
+      if (wasLost) recovered.inc();
       if (durationMs !== null) runSeconds.observe(Math.max(0, durationMs) / 1000);
     },
     intentsRecorded: (event) => {
@@ -134,6 +143,12 @@ function runHandlers(registry: Registry): Handlers {
     },
     settlementFenced: () => fenced.inc(),
     runsAbandoned: ({ count }) => abandoned.inc(count),
+    runsTakenOver: ({ runs }) => {
+      const count = (verdict: string) => runs.filter((run) => run.verdict === verdict).length;
+      lost.inc(runs.length);
+      ended.unknown.inc(count('unknown'));
+      abandoned.inc(runs.length - count('unknown') - count('again'));
+    },
   };
 }
 
@@ -163,11 +178,36 @@ function loopHandlers(registry: Registry): Handlers {
     help: 'Times a schedule could not be planned.',
     registers,
   });
+  const recoverySeconds = new Histogram({
+    name: 'firelock_recovery_duration_seconds',
+    help: 'One pass of the recovery loop.',
+    buckets: SECONDS,
+    registers,
+  });
+  const deaths = new Counter({
+    name: 'firelock_instances_declared_dead_total',
+    help: 'Silent instances that this one declared dead.',
+    registers,
+  });
+  const replaced = new Counter({
+    name: 'firelock_instance_replaced_total',
+    help: 'Times this process was declared dead by the others and went on under another id.',
+    registers,
+  });
+  const wentBack = new Counter({
+    name: 'firelock_database_went_back_total',
+    help: 'Times the database had lost commits that it had confirmed: a failover or a restored backup.',
+    registers,
+  });
   return {
     tickFinished: ({ durationMs }) => tickSeconds.observe(durationMs / 1000),
     fireLocks: ({ outcome, count }) => fireLocks.inc({ outcome }, count),
     loopFailed: ({ loop }) => failures.inc({ loop }),
     scheduleSetAside: () => setAside.inc(),
+    recoveryFinished: ({ durationMs }) => recoverySeconds.observe(durationMs / 1000),
+    instancesDeclaredDead: ({ instanceIds }) => deaths.inc(instanceIds.length),
+    instanceReplaced: () => replaced.inc(),
+    databaseWentBack: () => wentBack.inc(),
   };
 }
 
@@ -222,7 +262,7 @@ function gaugesOfDatabase(registry: Registry): (gauges: Gauges) => void {
   });
   const stranded = new Gauge({
     name: 'firelock_runs_stranded',
-    help: 'Pending runs claimed by an instance that is gone.',
+    help: 'Pending runs claimed by an instance that is silent or gone, not taken over yet.',
     registers,
   });
   const overdue = new Gauge({

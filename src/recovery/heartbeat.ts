@@ -1,59 +1,103 @@
+/**
+ * Guarantees: this instance is listed as living before it locks or claims anything; a silent peer is declared dead by the database's clock, and
+ * only while nothing but the peer can be the reason of its silence.
+ * Transaction: one statement a beat, one more for a death.
+ * If the process dies here: its beats stop, and the others declare it dead.
+ */
+import { type Quiet, afterBeat, mayDeclareDead } from '../core/time/quiet.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/lease.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
-import { type Instance, beatIfAlive, registerInstance } from '../store/instances.ts';
+import {
+  type HeartbeatAnswer,
+  type Instance,
+  beatIfListed,
+  declareDeadIfSilent,
+  registerInstance,
+} from '../store/instances.ts';
 
 export interface HeartbeatDeps {
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;
   events: EventBus;
-  instance: Instance;
+  lease: Lease;
+  /** All that the others are told of this instance but its id. */
+  instance: Omit<Instance, 'id'>;
   intervalSeconds: number;
-  ttlSeconds: number;
+  /** Writes what ended meanwhile; called before the first beat after an outage, so that it is written under claims that hold. */
+  flush: () => Promise<void>;
+  /** Claims or fire-locks may have come free. */
+  wakeRecovery: () => void;
 }
 
-export interface Heartbeat extends Loop {
-  /** The others may count on this instance: its last answered heartbeat was sent less than the TTL − 2 s ago. */
-  leaseValid(): boolean;
-}
-
-/** How much earlier than the others this instance stops counting on its own lease. */
-const MARGIN_SECONDS = 2;
-
-/** Registers the instance, then says every few seconds that it lives. */
-export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
-  const { database, clock, databaseClock, events, instance, intervalSeconds, ttlSeconds } = deps;
-  let lastSentAt = -Infinity;
+export function createHeartbeat(deps: HeartbeatDeps): Loop {
+  const { database, clock, databaseClock, events, lease, instance, intervalSeconds } = deps;
+  const { ttlSeconds } = instance;
+  let quiet: Quiet | null = null;
+  /** The last beat of the present id that the database confirmed. */
+  let confirmedAt: number | null = null;
+  let failing = false;
 
   async function beat(): Promise<number> {
-    const sentAt = clock.monotonic();
-    const at = await database.run((db) => beatIfAlive(db, instance.id));
-    if (at === null) throw new Error(`instance ${instance.id} is not listed as living any more`);
-    databaseClock.sample(at, sentAt);
-    lastSentAt = sentAt;
-    events.emit({ type: 'heartbeat', roundTripMs: clock.monotonic() - sentAt });
+    if (failing) await deps.flush();
+    failing = true;
+    const { instanceId } = lease;
+    const sent = lease.moment();
+    const answer = await database.run((db) => beatIfListed(db, instanceId));
+    const answeredAt = clock.monotonic();
+    databaseClock.sample(answer.now, sent.monotonic);
+    tellOfLostCommits(answer);
+    quiet = afterBeat(quiet, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);
+    if (!answer.listed) return await replace();
+    confirmedAt = answer.now;
+    lease.renew(sent);
+    events.emit({ type: 'heartbeat', roundTripMs: answeredAt - sent.monotonic });
+    if (answer.overdue.length > 0 && mayDeclareDead(quiet, ttlSeconds)) await declareDead(answer.overdue);
+    failing = false;
     return intervalSeconds * 1000;
   }
 
-  const loop = createLoop({
-    name: 'heartbeat',
-    clock,
-    body: beat,
-    events,
-  });
+  /** An instance that was declared dead comes back as another one: what it claimed is not its own any more. */
+  async function replace(): Promise<number> {
+    const previousId = lease.instanceId;
+    lease.replace();
+    confirmedAt = null;
+    events.emit({ type: 'instanceReplaced', instanceId: lease.instanceId, previousId });
+    await register();
+    failing = false;
+    return 0;
+  }
 
+  async function register(): Promise<void> {
+    const { host, zoneData } = instance;
+    const instanceId = lease.instanceId;
+    await database.run((db) => registerInstance(db, { ...instance, id: instanceId }));
+    events.emit({ type: 'instanceRegistered', instanceId, host, zoneData });
+  }
+
+  async function declareDead(silent: readonly string[]): Promise<void> {
+    const instanceIds = await database.run((db) => declareDeadIfSilent(db, lease.instanceId, silent));
+    if (instanceIds.length === 0) return;
+    events.emit({ type: 'instancesDeclaredDead', instanceIds });
+    deps.wakeRecovery();
+  }
+
+  function tellOfLostCommits({ previous }: HeartbeatAnswer): void {
+    if (confirmedAt === null || (previous !== null && previous >= confirmedAt)) return;
+    events.emit({ type: 'databaseWentBack', lostMs: previous === null ? null : confirmedAt - previous });
+  }
+
+  const loop = createLoop({ name: 'heartbeat', clock, body: beat, events });
   return {
     ...loop,
     start: async () => {
       // Before anything else works: the locks and claims of an instance that is not listed are anybody's.
-      await database.run((db) => registerInstance(db, instance));
-      const { id: instanceId, host, zoneData } = instance;
-      events.emit({ type: 'instanceRegistered', instanceId, host, zoneData });
+      await register();
       await loop.start();
     },
-    leaseValid: () => clock.monotonic() - lastSentAt < (ttlSeconds - MARGIN_SECONDS) * 1000,
   };
 }

@@ -15,12 +15,14 @@ export interface LoopOptions {
 export interface Loop extends Service {
   /** Ends the current sleep; during a pass, makes the next sleep zero. Never runs two passes at once. */
   wake(): void;
+  /** Ends a wait after a failed pass as well: there is reason to believe that it works now. */
+  retry(): void;
   /** For how many ms the pass under way has not come back; 0 while asleep. A loop that never returns is a dead one. */
   inPassMs(): number;
 }
 
 const FIRST_BACKOFF_MS = 100;
-const LONGEST_BACKOFF_MS = 2000;
+const LONGEST_BACKOFF_MS = 1000;
 /** A longer timer would fire at once: setTimeout holds 31 bits. */
 const LONGEST_SLEEP_MS = 2 ** 31 - 1;
 
@@ -88,6 +90,10 @@ export function createLoop(options: LoopOptions): Loop {
     wake: () => {
       woken = true;
       if (failures === 0) endSleep?.();
+    },
+    retry: () => {
+      woken = true;
+      endSleep?.();
     },
     inPassMs: () => (passBeganAt === null ? 0 : clock.monotonic() - passBeganAt),
   };

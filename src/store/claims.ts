@@ -3,11 +3,13 @@ import type { Instant } from '../core/instant.ts';
 import type { RunTrigger } from '../core/run.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { type InstantText, rowsOf, toInstant } from './rows.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A run this instance may hand off: what an attempt needs beside the definition of its version. */
 export interface ClaimedRun {
   id: string;
+  /** Under which id it was claimed: this process may have got another one since. */
+  instanceId: string;
   scheduledFor: Instant;
   scheduleUid: string;
   scheduleVersion: number;
@@ -23,6 +25,12 @@ export interface ClaimedRun {
   claimedAt: Instant;
   /** Of the first attempt; null before it. */
   latenessMs: number | null;
+  /** When recovery last took it over. */
+  recoveredAt: Instant | null;
+  /** An earlier attempt may have arrived and the target can be asked; from this moment on its "no" may be believed. */
+  inDoubtUntil: Instant | null;
+  /** How often it was asked about that attempt in vain. */
+  lookups: number;
 }
 
 export interface ClaimRequest {
@@ -33,6 +41,8 @@ export interface ClaimRequest {
   freePerLane: number;
   /** Kinds of target this version can send to; runs of others are left to whoever can. */
   targetTypes: readonly string[];
+  /** Runs of which this process has an attempt under way, from a claim that it lost: never sent twice at once. */
+  excluded: readonly string[];
 }
 
 interface Row {
@@ -51,6 +61,9 @@ interface Row {
   claimed_at: InstantText;
   /** bigint: a string on the wire. */
   lateness_ms: string | null;
+  recovered_at: InstantText | null;
+  in_doubt_until: InstantText | null;
+  lookups: number;
 }
 
 /**
@@ -58,9 +71,10 @@ interface Row {
  * statement. Steps from lane to lane through the index, so that the backlog of a lane without slots is not read at all.
  * What is chosen is locked by then, so the update asks for its key and nothing else: asked again for pending and
  * unclaimed, which statistics call rare, the planner joins it with the whole backlog, row by row.
+ * An instance that was declared dead claims nothing.
  */
 export async function claimPendingRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
-  const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
+  const { instanceId, limit, freeByLane, freePerLane, targetTypes, excluded } = request;
   const rows = await rowsOf<Row>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
@@ -76,11 +90,12 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
       FROM lanes LEFT JOIN unnest(${texts([...freeByLane.keys()])}, ${ints([...freeByLane.values()])})
         AS held(lane, free) ON held.lane = lanes.lane
       WHERE split_part(lanes.lane, ' ', 1) = ANY(${texts(targetTypes)}) AND coalesce(held.free, ${freePerLane}) > 0
+        AND EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL)
     ), candidates AS MATERIALIZED (
       SELECT r.scheduled_for, r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
         SELECT scheduled_for, id, lane, priority, due_at FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND lane = free.lane AND priority = free.priority
-          AND due_at <= (SELECT now FROM clock)
+          AND due_at <= (SELECT now FROM clock) AND id <> ALL(${uuids(excluded)})
         ORDER BY due_at LIMIT least(free.free, ${limit}) FOR UPDATE SKIP LOCKED) AS r
     ), chosen AS (
       SELECT scheduled_for, id FROM (
@@ -88,13 +103,14 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
       WHERE place <= free ORDER BY priority, due_at LIMIT ${limit}
     )
     UPDATE runs r SET claimed_by = ${instanceId}, claimed_at = clock.now, attempts = r.attempts + 1,
-      updated_at = clock.now
+      handoff_started_at = NULL, updated_at = clock.now
     FROM chosen, clock
     WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
     RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.due_at,
-      r.attempts, r.failures, r.recoveries, r.own_payload, r.claimed_at, r.lateness_ms`,
+      r.attempts, r.failures, r.recoveries, r.own_payload, r.claimed_at, r.lateness_ms, r.recovered_at,
+      r.in_doubt_until, r.lookups`,
   );
-  return rows.map(claimedRun);
+  return rows.map((row) => claimedRun(row, instanceId));
 }
 
 export interface Claim {
@@ -102,6 +118,15 @@ export interface Claim {
   scheduledFor: Instant;
   instanceId: string;
   attempt: number;
+}
+
+export function claimOf(run: ClaimedRun): Claim {
+  return {
+    runId: run.id,
+    scheduledFor: run.scheduledFor,
+    instanceId: run.instanceId,
+    attempt: run.attempt,
+  };
 }
 
 /** Hands unsent claims back, where they are still the caller's: anybody may take them at once. */
@@ -119,9 +144,10 @@ export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[])
   return rows.length;
 }
 
-function claimedRun(row: Row): ClaimedRun {
+function claimedRun(row: Row, instanceId: string): ClaimedRun {
   return {
     id: row.id,
+    instanceId,
     scheduledFor: toInstant(row.scheduled_for),
     scheduleUid: row.schedule_uid,
     scheduleVersion: row.schedule_version,
@@ -135,5 +161,8 @@ function claimedRun(row: Row): ClaimedRun {
     ownPayload: row.own_payload,
     claimedAt: toInstant(row.claimed_at),
     latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
+    recoveredAt: toInstantOrNull(row.recovered_at),
+    inDoubtUntil: toInstantOrNull(row.in_doubt_until),
+    lookups: row.lookups,
   };
 }

@@ -15,7 +15,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-const STATEMENT_LIMIT_MS = 5_000;
+export const STATEMENT_LIMIT_MS = 5_000;
 const TRANSACTION_LIMIT_MS = 15_000;
 const REPETITIONS = 5;
 

@@ -55,7 +55,8 @@ interface Row {
 
 /**
  * Takes the fire-lock of due schedules, oldest first, in one statement: where it is free, mine by a failed round, held
- * by an instance that is not alive, or expired. Rows that another statement works on right now are passed over.
+ * by an instance that is not alive, or expired. Rows that another statement works on right now are passed over. An
+ * instance that was declared dead locks nothing.
  */
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
   const { instanceId, limit, lockTtlSeconds, walking } = request;
@@ -63,7 +64,9 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
   const rows = await rowsOf<Row>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    due AS MATERIALIZED (
+    me AS MATERIALIZED (
+      SELECT EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AS listed
+    ), due AS MATERIALIZED (
       SELECT uid, locked_by FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
         AND (locked_by IS NULL
@@ -71,6 +74,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
             OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
           OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
           OR NOT EXISTS (SELECT FROM instances i WHERE i.id = locked_by AND i.died_at IS NULL))
+        AND (SELECT listed FROM me)
       ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)

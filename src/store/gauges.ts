@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { RunStatus } from '../core/run.ts';
 import type { ScheduleStatus } from '../core/schedule.ts';
 import type { Executor } from './executor.ts';
+import { lives } from './instances.ts';
 import { rowsOf } from './rows.ts';
 
 /** What the database looks like from outside, sampled now and then; a scrape never asks for it. */
@@ -17,11 +18,7 @@ export interface Gauges {
   instancesAlive: number;
 }
 
-export async function sampleGauges(
-  db: Executor,
-  ttlSeconds: number,
-  overdueSeconds: number,
-): Promise<Gauges> {
+export async function sampleGauges(db: Executor, overdueSeconds: number): Promise<Gauges> {
   const [row] = await rowsOf<{
     active: number;
     paused: number;
@@ -34,7 +31,8 @@ export async function sampleGauges(
     alive: number;
   }>(
     db,
-    sql`WITH by_status AS (
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    by_status AS (
       SELECT count(*) FILTER (WHERE enabled AND error IS NULL AND next_fire_at IS NOT NULL)::int AS active,
         count(*) FILTER (WHERE NOT enabled)::int AS paused,
         count(*) FILTER (WHERE enabled AND error IS NULL AND next_fire_at IS NULL)::int AS ended,
@@ -44,17 +42,15 @@ export async function sampleGauges(
     SELECT by_status.*,
       (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NULL)::int
         + (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)::int AS pending,
-      extract(epoch FROM clock_timestamp() - least(
+      extract(epoch FROM clock.now - least(
         (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NULL),
         (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)))::float8 AS oldest_pending,
       (SELECT count(*) FROM runs r WHERE status = 'pending' AND claimed_by IS NOT NULL AND NOT EXISTS (
-        SELECT FROM instances i WHERE i.id = r.claimed_by AND died_at IS NULL
-          AND heartbeat_at > clock_timestamp() - make_interval(secs => ${ttlSeconds})))::int AS stranded,
+        SELECT FROM instances i WHERE i.id = r.claimed_by AND ${lives}))::int AS stranded,
       (SELECT count(*) FROM schedules
         WHERE enabled AND next_fire_at < (SELECT clock_timestamp() - make_interval(secs => ${overdueSeconds})))::int AS overdue,
-      (SELECT count(*) FROM instances
-        WHERE died_at IS NULL AND heartbeat_at > clock_timestamp() - make_interval(secs => ${ttlSeconds}))::int AS alive
-    FROM by_status`,
+      (SELECT count(*) FROM instances i WHERE ${lives})::int AS alive
+    FROM by_status, clock`,
   );
   if (!row) throw new Error('the gauges statement answered no row');
   return {

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { Handoff } from '../core/schedule.ts';
 import { ints, uuids } from './arrays.ts';
+import { type StoredDefinition, readDefinition } from './definitions.ts';
 import type { Executor } from './executor.ts';
 import { rowsOf } from './rows.ts';
-import type { StoredDefinition } from './schema.ts';
 
 export interface VersionKey {
   scheduleUid: string;
@@ -24,15 +24,13 @@ export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): P
       AS k(uid, version) ON v.schedule_uid = k.uid AND v.version = k.version`,
   );
   return new Map(
-    rows.map(({ schedule_uid, version, definition, payload }) => [
-      versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
-      {
-        target: definition.target,
-        retry: definition.retry,
-        timeoutSeconds: definition.timeoutSeconds,
-        payload,
-      },
-    ]),
+    rows.map(({ schedule_uid, version, definition, payload }) => {
+      const { target, retry, timeoutSeconds, delivery, ...rest } = readDefinition(definition, payload);
+      return [
+        versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
+        { target, retry, timeoutSeconds, delivery, payload: rest.payload },
+      ];
+    }),
   );
 }
 

@@ -1,5 +1,6 @@
 import { type SQL, and, asc, eq, gt, ilike, inArray, or, sql } from 'drizzle-orm';
 import type { Schedule, ScheduleStatus } from '../core/schedule.ts';
+import { readDefinition } from './definitions.ts';
 import { TryAgain } from './errors.ts';
 import type { Executor } from './executor.ts';
 import { scheduleVersions, schedules } from './schema.ts';
@@ -100,7 +101,7 @@ function toSchedule(row: Row): Schedule {
     uid,
     id,
     version,
-    definition: { ...row.definition, payload: row.payload },
+    definition: readDefinition(row.definition, row.payload),
     status: row.status,
     error,
     nextFireAt: row.status === 'active' ? nextFireAt : null,

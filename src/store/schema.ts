@@ -16,11 +16,8 @@ import {
 import type { AttemptOutcome } from '../core/attempt-log.ts';
 import type { RunStatus, RunTrigger } from '../core/run.ts';
 import type { AttemptError } from '../core/outcome.ts';
-import type { Definition } from '../core/schedule.ts';
 import { instant } from './columns.ts';
-
-/** What a version's definition column holds: all but the payload, which is kept as the client's own text. */
-export type StoredDefinition = Omit<Definition, 'payload'>;
+import type { StoredDefinition } from './definitions.ts';
 
 /** Ids sort by code point on every database, whatever its collation. */
 const identifier = customType<{ data: string; driverData: string }>({ dataType: () => 'text COLLATE "C"' });
@@ -105,6 +102,18 @@ export const runs = pgTable(
     coalescedFrom: instant('coalesced_from'),
     claimedBy: uuid('claimed_by'),
     claimedAt: instant('claimed_at'),
+    /** First found with a claimant that is gone; kept for ever. */
+    lostAt: instant('lost_at'),
+    /** Last taken over by recovery. */
+    recoveredAt: instant('recovered_at'),
+    /**
+     * An earlier attempt may have arrived, and the target can be asked: from this moment on nothing of that attempt can
+     * still arrive, so that "not here" may be believed. Null: no doubt, or nobody to ask.
+     */
+    inDoubtUntil: instant('in_doubt_until'),
+    /** How often the target was asked about that attempt without an answer that settles it. */
+    lookups: smallint().notNull().default(0),
+    /** An attempt is under way (atMostOnce: durable before its first byte), or was the last one. Null between attempts. */
     handoffStartedAt: instant('handoff_started_at'),
     handedOffAt: instant('handed_off_at'),
     finishedAt: instant('finished_at'),
@@ -177,6 +186,8 @@ export const instances = pgTable('instances', {
   zoneData: text('zone_data').notNull(),
   startedAt: instant('started_at').notNull(),
   heartbeatAt: instant('heartbeat_at').notNull(),
+  /** Silent for longer than this, it may be declared dead: its own word, as its own lease runs by it. */
+  ttlSeconds: integer('ttl_seconds').notNull().default(10),
   /** When it left, or was declared dead. */
   diedAt: instant('died_at'),
 });

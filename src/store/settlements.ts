@@ -18,21 +18,48 @@ export interface AttemptSettlement extends Claim {
   recovery: boolean;
 }
 
+/** Of the runs that a batch settled, by id: whether it had once been found lost. */
+export type Settled = ReadonlyMap<string, { wasLost: boolean }>;
+
 /**
- * Writes outcomes, one statement for the batch; answers the ids of the runs it settled. The guard is the claim the
+ * Writes outcomes, one statement for the batch; answers the runs it settled. The guard is the claim the
  * attempt was made under; only a 2xx settles whatever is still pending, whoever claims it now: it is the truth.
- * A plain first-attempt success leaves no row in the log, as its run tells all of it. Callers sort by (scheduledFor, id).
+ * A plain first-attempt success leaves no row in the log, as its run tells all of it; what recovery wrote there of an
+ * attempt it knew nothing of gives way to what is known now. Callers sort by (scheduledFor, id).
  * The guard is a CASE so that the planner cannot take it for a filter: statistics call pending runs rare, and it would
  * begin with all of them instead of with the batch's keys.
- * `repeated`: an earlier statement with some of these may have been committed unseen; what it settled counts as settled.
  */
 export async function settleRunsIfClaimed(
   db: Executor,
   settled: readonly AttemptSettlement[],
+): Promise<Settled> {
+  return settle(db, settled, false);
+}
+
+/**
+ * The same for a batch whose earlier statement may have been committed unseen: what that settled counts as settled. It may
+ * be under way still, so its rows are locked first; a statement's own wait for them would end with its old snapshot.
+ */
+export async function settleAgainIfClaimed(
+  tx: Executor,
+  settled: readonly AttemptSettlement[],
+): Promise<Settled> {
+  await tx.execute(
+    sql`SELECT FROM unnest(${instants(settled.map((row) => row.scheduledFor))},
+      ${uuids(settled.map((row) => row.runId))}) AS i(scheduled_for, id)
+    JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
+    ORDER BY r.scheduled_for, r.id FOR UPDATE OF r`,
+  );
+  return settle(tx, settled, true);
+}
+
+async function settle(
+  db: Executor,
+  settled: readonly AttemptSettlement[],
   repeated: boolean,
-): Promise<ReadonlySet<string>> {
+): Promise<Settled> {
   const instantsOf = settled.map((row) => row.scheduledFor);
-  const rows = await rowsOf<{ id: string }>(
+  const rows = await rowsOf<{ id: string; was_lost: boolean }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     input AS MATERIALIZED (
@@ -40,30 +67,34 @@ export async function settleRunsIfClaimed(
         ${uuids(settled.map((row) => row.instanceId))}, ${ints(settled.map((row) => row.attempt))},
         ${texts(settled.map((row) => row.settlement.status))}, ${ints(settled.map((row) => row.settlement.failures))},
         ${instants(settled.map((row) => row.settlement.retryAt))},
+        ${instants(settled.map((row) => row.settlement.doubt?.until ?? null))},
+        ${ints(settled.map((row) => row.settlement.doubt?.lookups ?? 0))},
         ${texts(settled.map((row) => row.settlement.executionId))},
         ${ints(settled.map((row) => row.settlement.statusCode))}, ${texts(settled.map((row) => row.settlement.body))},
         ${texts(settled.map((row) => (row.settlement.error ? JSON.stringify(row.settlement.error) : null)))},
         ${texts(settled.map((row) => row.outcome))}, ${instants(settled.map((row) => row.startedAt))},
         ${instants(settled.map((row) => row.finishedAt))}, ${bigints(settled.map((row) => row.latenessMs))},
         ${booleans(settled.map((row) => row.recovery))})
-        AS i(id, scheduled_for, claimed_by, attempt, status, failures, retry_at, execution_id, status_code, body, error,
-          outcome, started_at, finished_at, lateness_ms, recovery)
+        AS i(id, scheduled_for, claimed_by, attempt, status, failures, retry_at, in_doubt_until, lookups, execution_id,
+          status_code, body, error, outcome, started_at, finished_at, lateness_ms, recovery)
     ), settled AS (
       UPDATE runs r SET status = i.status, failures = i.failures, due_at = coalesce(i.retry_at, r.due_at),
         claimed_by = CASE WHEN i.status = 'pending' THEN NULL ELSE i.claimed_by END,
         claimed_at = CASE WHEN i.status = 'pending' THEN NULL ELSE r.claimed_at END,
-        handoff_started_at = i.started_at,
+        handoff_started_at = CASE WHEN i.status = 'pending' THEN NULL ELSE i.started_at END,
         handed_off_at = CASE WHEN i.outcome = 'accepted' THEN i.finished_at END,
         finished_at = CASE WHEN i.status <> 'pending' THEN i.finished_at END,
+        in_doubt_until = i.in_doubt_until, lookups = i.lookups,
         lateness_ms = coalesce(r.lateness_ms, i.lateness_ms), execution_id = i.execution_id,
         result_status_code = i.status_code, result_body = i.body, error = i.error::jsonb, updated_at = clock.now
       FROM input i, clock
       WHERE r.scheduled_for = i.scheduled_for AND r.id = i.id
         AND CASE WHEN r.status = 'pending'
           THEN i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt END
-      RETURNING r.id, i.attempt
+      RETURNING r.id, i.attempt, r.attempts, r.lost_at
     ), before AS (
-      SELECT r.id, i.attempt FROM input i JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
+      SELECT r.id, i.attempt, r.attempts, r.lost_at FROM input i
+      JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
       WHERE ${repeated} AND r.status <> 'pending' AND r.status = i.status
         AND r.claimed_by = i.claimed_by AND r.attempts = i.attempt
     ), done AS (
@@ -75,10 +106,12 @@ export async function settleRunsIfClaimed(
         CASE WHEN i.outcome = 'accepted' AND done.id IS NULL THEN 'acceptedLate' ELSE i.outcome END,
         i.status_code, i.error::jsonb, i.recovery
       FROM input i LEFT JOIN done ON done.id = i.id AND done.attempt = i.attempt
-      WHERE i.outcome <> 'accepted' OR i.attempt > 1 OR done.id IS NULL
-      ON CONFLICT DO NOTHING
+      WHERE i.outcome <> 'accepted' OR i.attempt > 1 OR done.id IS NULL OR done.attempts > 1
+      ON CONFLICT (scheduled_for, run_id, attempt) DO UPDATE SET finished_at = excluded.finished_at,
+        outcome = excluded.outcome, status_code = excluded.status_code, error = excluded.error
+        WHERE attempts.outcome = 'unknown' AND excluded.outcome <> 'unknown'
     )
-    SELECT id FROM done`,
+    SELECT id, lost_at IS NOT NULL AS was_lost FROM done`,
   );
-  return new Set(rows.map((row) => row.id));
+  return new Map(rows.map((row) => [row.id, { wasLost: row.was_lost }]));
 }

@@ -1,7 +1,7 @@
 import type { Instant } from '../core/instant.ts';
-import type { Outcome } from '../core/outcome.ts';
+import type { AttemptError, Outcome } from '../core/outcome.ts';
 import type { RunTrigger } from '../core/run.ts';
-import type { Target } from '../core/schedule.ts';
+import type { Delivery, Target } from '../core/schedule.ts';
 
 /** One attempt of one run, as a target sees it. */
 export interface Attempt {
@@ -14,8 +14,22 @@ export interface Attempt {
   /** The client's JSON text, or null. */
   payload: string | null;
   timeoutSeconds: number;
+  /** At most once: over a connection that nothing was sent on before, and never sent twice by the kind itself. */
+  delivery: Delivery;
   recovery: { recoveries: number; recoveredAt: Instant } | null;
+  /**
+   * Asked at the last moment before the first byte is written, as often as needed; false: the lease has run out meanwhile.
+   * Then nothing is sent, and the outcome is `transient` with `senderStopped`.
+   */
+  mayStart: () => boolean;
 }
+
+/** Whether an earlier attempt of unknown outcome arrived. */
+export type LookupAnswer =
+  | { kind: 'arrived'; statusCode: number; body: string; executionId: string | null }
+  | { kind: 'notArrived' }
+  /** Nobody knows still. */
+  | { kind: 'unclear'; error: AttemptError };
 
 /**
  * A kind of target. `deliver` answers with what became of the attempt and never throws; it ends at the latest
@@ -27,6 +41,10 @@ export interface TargetKind<T extends Target = Target> {
   /** Runs of one lane share a cap, so that a slow target delays only itself. */
   laneOf(target: T): string;
   deliver(target: T, attempt: Attempt, signal: AbortSignal): Promise<Outcome>;
+  /** Whether `lookup` can be asked for this target. */
+  hasLookup(target: T): boolean;
+  /** Asks what became of the run's earlier attempt; never throws, and ends as `deliver` does. */
+  lookup(target: T, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer>;
   /** Waits for what is under way and closes kept connections. */
   close(): Promise<void>;
 }

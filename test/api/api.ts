@@ -63,7 +63,6 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     wakeDispatch: () => void (woken += 1),
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
-    instanceTtlSeconds: 10,
     version: '0.0.0-test',
     logger,
   });

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { attemptLogOf } from '../../src/core/attempt-log.ts';
+import { type NoArrival, afterLookup } from '../../src/core/doubt.ts';
 import { type Run, plannedRunId, plannedRunName, randomRunId, scheduledForOf } from '../../src/core/run.ts';
-import { settlementOf } from '../../src/core/settlement.ts';
+import { type Attempted, settlementOf } from '../../src/core/settlement.ts';
 import type { Outcome } from '../../src/core/outcome.ts';
+import { DELIVERIES, type Delivery } from '../../src/core/schedule.ts';
 
 const UID = '3f1b7c52-8a0e-4d7b-9c55-0e8a4f1d2b3c';
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -39,8 +41,17 @@ describe('the id of a run', () => {
 });
 
 describe('the settlement of an outcome', () => {
-  const run = { failures: 1, retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 } };
-  const settle = (outcome: Outcome, failures = 1) => settlementOf(outcome, { ...run, failures }, noon, 0.5);
+  const run: Attempted = {
+    failures: 1,
+    retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
+    delivery: 'atLeastOnce',
+    hasLookup: false,
+    startedAt: noon - 1000,
+    timeoutSeconds: 30,
+    doubt: null,
+  };
+  const settle = (outcome: Outcome, failures = 1, given: Partial<Attempted> = {}) =>
+    settlementOf(outcome, { ...run, ...given, failures }, noon, 0.5);
   const error = { kind: 'timeout' as const, message: 'm' };
   const transient = {
     kind: 'transient' as const,
@@ -83,6 +94,93 @@ describe('the settlement of an outcome', () => {
     ]) {
       expect(settle(stopped, 2)).toMatchObject({ status: 'pending', failures: 2, retryAt: noon });
     }
+  });
+
+  describe('at most once', () => {
+    const once = (outcome: Outcome, given: Partial<Attempted> = {}, failures = 0) =>
+      settle(outcome, failures, { delivery: 'atMostOnce', ...given });
+    const answered = (statusCode: number): Outcome => ({ ...transient, statusCode });
+    const unknown: Outcome = { kind: 'unknown', error, senderStopped: false };
+
+    it('is tried again where the target did not take it, and where it provably was not sent', () => {
+      for (const outcome of [
+        answered(425),
+        answered(429),
+        answered(503),
+        { ...transient, statusCode: null },
+      ]) {
+        expect(once(outcome)).toMatchObject({ status: 'pending', failures: 1, retryAt: noon + 10_000 });
+      }
+      expect(once(answered(503), {}, 2)).toMatchObject({ status: 'failed', failures: 3 });
+    });
+    it('stays unknown where a gateway cannot know, or no answer came, whoever stopped', () => {
+      for (const outcome of [answered(408), answered(502), answered(504), unknown]) {
+        expect(once(outcome)).toMatchObject({ status: 'unknown', retryAt: null });
+      }
+      expect(once({ kind: 'unknown', error, senderStopped: true })).toMatchObject({ status: 'unknown' });
+    });
+    it('fails on any other 5xx, whose receiver has had it', () => {
+      for (const statusCode of [500, 501, 505, 507]) {
+        expect(once(answered(statusCode))).toMatchObject({ status: 'failed', statusCode });
+      }
+    });
+    it('asks a target that can be asked, once nothing of the attempt can still arrive', () => {
+      expect(once(unknown, { hasLookup: true })).toMatchObject({
+        status: 'pending',
+        retryAt: noon + 29_000,
+        doubt: { until: noon + 29_000, lookups: 0 },
+      });
+    });
+  });
+
+  it('of an unknown outcome asks a target that can be asked before it is tried again or given up', () => {
+    const unknown: Outcome = { kind: 'unknown', error, senderStopped: false };
+    expect(settle(unknown, 0, { hasLookup: true })).toMatchObject({
+      status: 'pending',
+      failures: 1,
+      retryAt: noon + 10_000,
+      doubt: { lookups: 0 },
+    });
+    expect(settle(unknown, 2, { hasLookup: true })).toMatchObject({
+      status: 'pending',
+      failures: 3,
+      retryAt: noon,
+      doubt: { lookups: 0 },
+    });
+  });
+});
+
+describe('a target that was asked about an attempt in doubt', () => {
+  const run = {
+    failures: 1,
+    retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
+    hasLookup: true,
+    startedAt: noon,
+    timeoutSeconds: 30,
+  };
+  const unclear = { kind: 'unclear' as const, error: { kind: 'timeout' as const, message: 'm' } };
+  const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1) =>
+    afterLookup(answer, { ...run, failures, delivery, doubt: { until: noon, lookups } }, 3, noon, 0.5);
+
+  it('and has nothing of it gets another attempt, if one is left', () => {
+    for (const delivery of DELIVERIES) {
+      expect(ask({ kind: 'notArrived' }, delivery)).toBe('send');
+      expect(ask({ kind: 'notArrived' }, delivery, 0, 3)).toMatchObject({ status: 'failed', failures: 3 });
+    }
+  });
+  it('and does not say is asked again, at most as often as allowed', () => {
+    for (const delivery of DELIVERIES) {
+      expect(ask(unclear, delivery, 1)).toMatchObject({
+        status: 'pending',
+        failures: 1,
+        retryAt: noon + 20_000,
+        doubt: { lookups: 2 },
+      });
+    }
+  });
+  it('and never says is sent to again at least once, and left alone at most once', () => {
+    expect(ask(unclear, 'atLeastOnce', 2)).toBe('send');
+    expect(ask(unclear, 'atMostOnce', 2)).toMatchObject({ status: 'unknown', doubt: null });
   });
 });
 

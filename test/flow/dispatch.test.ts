@@ -3,7 +3,11 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { claimPendingRuns } from '../../src/store/claims.ts';
-import { settleRunsIfClaimed } from '../../src/store/settlements.ts';
+import {
+  type AttemptSettlement,
+  settleAgainIfClaimed,
+  settleRunsIfClaimed,
+} from '../../src/store/settlements.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -74,6 +78,7 @@ describe('dispatch', () => {
         freeByLane: new Map(),
         freePerLane: 100,
         targetTypes: ['http'],
+        excluded: [],
       }),
     );
     expect(claimed.map((run) => run.scheduleId).sort()).toEqual(['high', 'high', 'high', 'normal', 'normal']);
@@ -311,6 +316,7 @@ describe('settling', () => {
     statusCode: 400,
     body: 'x',
     error: null,
+    doubt: null,
   };
 
   async function claimedRun() {
@@ -324,6 +330,7 @@ describe('settling', () => {
         freeByLane: new Map(),
         freePerLane: 1,
         targetTypes: ['http'],
+        excluded: [],
       }),
     );
     if (!run) throw new Error('nothing was claimed');
@@ -336,8 +343,12 @@ describe('settling', () => {
       ...times,
     };
   }
-  const settle = (outcome: Parameters<typeof settleRunsIfClaimed>[1][number], repeated = false) =>
-    store.database.run((db) => settleRunsIfClaimed(db, [outcome], repeated));
+  const settle = async (outcome: AttemptSettlement, repeated = false) => {
+    const settled = await (repeated
+      ? store.database.transaction((tx) => settleAgainIfClaimed(tx, [outcome]))
+      : store.database.run((db) => settleRunsIfClaimed(db, [outcome])));
+    return [...settled.keys()];
+  };
 
   it('is refused once somebody else holds the claim, or this attempt is not the last', async () => {
     const claim = await claimedRun();
@@ -345,7 +356,7 @@ describe('settling', () => {
     const older = { ...claim, attempt: claim.attempt - 1, settlement, outcome: 'rejected' as const };
     expect([...(await settle(stranger)), ...(await settle(older))]).toEqual([]);
     expect(await runs()).toMatchObject([{ status: 'pending' }]);
-    expect(await settle({ ...claim, settlement, outcome: 'rejected' })).toEqual(new Set([claim.runId]));
+    expect(await settle({ ...claim, settlement, outcome: 'rejected' })).toEqual([claim.runId]);
     expect(await runs()).toMatchObject([{ status: 'failed' }]);
   });
 
@@ -358,7 +369,7 @@ describe('settling', () => {
       settlement: accepted,
       outcome: 'accepted' as const,
     };
-    expect(await settle(stranger)).toEqual(new Set([claim.runId]));
+    expect(await settle(stranger)).toEqual([claim.runId]);
     expect(await runs()).toMatchObject([{ status: 'succeeded' }]);
   });
 
@@ -376,8 +387,8 @@ describe('settling', () => {
     const claim = await claimedRun();
     const accepted = { ...settlement, status: 'succeeded' as const, statusCode: 200 };
     const outcome = { ...claim, settlement: accepted, outcome: 'accepted' as const };
-    expect(await settle(outcome)).toEqual(new Set([claim.runId]));
-    expect(await settle(outcome, true)).toEqual(new Set([claim.runId]));
+    expect(await settle(outcome)).toEqual([claim.runId]);
+    expect(await settle(outcome, true)).toEqual([claim.runId]);
     expect(await store.rows(sql`SELECT * FROM attempts`)).toEqual([]);
   });
 });

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { SQL } from 'drizzle-orm';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import {
@@ -12,6 +11,7 @@ import { changeSchedules } from '../../src/flow/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { type Lease, createLease } from '../../src/runtime/lease.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { registerInstance } from '../../src/store/instances.ts';
 import { migrate } from '../../src/store/migrate.ts';
@@ -46,6 +46,7 @@ export async function createStore(): Promise<Store> {
 /** One instance's stages 1 to 7 on a store, with its events; without heartbeat and API. */
 export interface TestInstance {
   id: string;
+  lease: Lease;
   pipeline: Pipeline;
   events: FirelockEvent[];
   start(): Promise<void>;
@@ -63,7 +64,6 @@ export interface InstanceOptions {
 }
 
 export async function createInstance(store: Store, options: InstanceOptions = {}): Promise<TestInstance> {
-  const id = randomUUID();
   const { database } = store;
   const bus = createEventBus();
   const events: FirelockEvent[] = [];
@@ -72,21 +72,29 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: concurrencyPerLane }),
   ]);
+  // Longer than any test: nobody beats here.
+  const lease = createLease(systemClock, 3600);
+  const { instanceId: id } = lease;
+  lease.renew(lease.moment());
   const pipeline = createPipeline({
     database,
+    lease,
+    maxRecoveries: 3,
     targets,
     events: bus,
     clock: systemClock,
     databaseClock: createDatabaseClock(systemClock),
-    instanceId: id,
     tickIntervalMs,
     lockTtlSeconds,
     concurrency,
     concurrencyPerLane,
   });
-  await database.run((db) => registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test' }));
+  await database.run((db) =>
+    registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds: 3600 }),
+  );
   return {
     id,
+    lease,
     pipeline,
     events,
     start: async () => {
@@ -130,7 +138,8 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     payload: null,
     retry: DEFAULT_RETRY,
     timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
-    target: { type: 'http', url, method: 'POST', headers: {} },
+    delivery: 'atLeastOnce',
+    target: { type: 'http', url, method: 'POST', headers: {}, lookup: null },
     ...given,
   };
 }

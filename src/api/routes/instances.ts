@@ -23,7 +23,7 @@ const instances = z.object({
   ),
 });
 
-export function addInstanceRoutes(api: Api, { database, instanceTtlSeconds }: ApiDeps): void {
+export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/instances',
     {
@@ -35,7 +35,7 @@ export function addInstanceRoutes(api: Api, { database, instanceTtlSeconds }: Ap
       },
     },
     async (): Promise<z.output<typeof instances>> => {
-      const listed = await database.run((db) => listInstances(db, instanceTtlSeconds));
+      const listed = await database.run((db) => listInstances(db));
       return {
         items: listed.map(({ id, host, version, zoneData, startedAt, heartbeatAt, alive, inFlight }) => ({
           id,

@@ -54,7 +54,7 @@ export function walkDue(times: CronTimes, firstDue: Instant, now: Instant): Walk
   };
 }
 
-function following(times: CronTimes, from: Instant): Instant | null {
+export function following(times: CronTimes, from: Instant): Instant | null {
   const next = times.next(from);
   // Whatever the calendar answers, planning only steps forward: otherwise one bad zone rule would spin for ever.
   if (next !== null && next <= from)

@@ -1,0 +1,5 @@
+ALTER TABLE "instances" ADD COLUMN "ttl_seconds" integer DEFAULT 10 NOT NULL;--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "lost_at" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "recovered_at" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "in_doubt_until" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "lookups" smallint DEFAULT 0 NOT NULL;

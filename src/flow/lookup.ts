@@ -1,0 +1,59 @@
+/**
+ * Guarantees: an attempt that may have arrived is asked about before it is repeated or given up.
+ * Transaction: none; the answer is settled as an outcome is.
+ * If the process dies here: the run is still pending and in doubt; whoever claims it next asks again.
+ */
+import type { AttemptOutcome } from '../core/attempt-log.ts';
+import { afterLookup } from '../core/doubt.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { Attempted, Doubt, Settlement } from '../core/settlement.ts';
+import type { DatabaseClock } from '../runtime/database-clock.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import type { LookupAnswer } from '../targets/target.ts';
+
+export interface LookupDeps {
+  databaseClock: DatabaseClock;
+  maxRecoveries: number;
+  signal: AbortSignal;
+}
+
+export type Resolved =
+  /** It did not arrive, or at least once does not mind: another attempt. */
+  | { kind: 'send' }
+  /** It arrived, or was not asked about: an outcome like any other. */
+  | { kind: 'ended'; outcome: Outcome }
+  | { kind: 'settled'; outcome: AttemptOutcome; settlement: Settlement };
+
+export async function resolveDoubt(
+  lookup: () => Promise<LookupAnswer>,
+  attempted: Attempted & { doubt: Doubt },
+  { databaseClock, maxRecoveries, signal }: LookupDeps,
+): Promise<Resolved> {
+  const answer = await ask(lookup);
+  if (answer.kind === 'arrived') return { kind: 'ended', outcome: { ...answer, kind: 'accepted' } };
+  if (answer.kind === 'unclear' && signal.aborted) return { kind: 'ended', outcome: stopped() };
+  const settlement = afterLookup(answer, attempted, maxRecoveries, databaseClock.now(), Math.random());
+  if (settlement === 'send') return { kind: 'send' };
+  return { kind: 'settled', outcome: answer.kind === 'unclear' ? 'unknown' : 'rejected', settlement };
+}
+
+async function ask(lookup: () => Promise<LookupAnswer>): Promise<LookupAnswer> {
+  try {
+    return await lookup();
+  } catch (error) {
+    return { kind: 'unclear', error: { kind: 'network', message: reasonOf(error) } };
+  }
+}
+
+/** The daemon stops: whoever comes next asks anew, and this one does not count. */
+function stopped(): Outcome {
+  const error = { kind: 'network', message: 'the daemon stopped while it asked the target' } as const;
+  return {
+    kind: 'transient',
+    error,
+    statusCode: null,
+    body: null,
+    retryAfterSeconds: null,
+    senderStopped: true,
+  };
+}

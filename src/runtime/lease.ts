@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import { type Moment, leaseHolds } from '../core/time/lease.ts';
+import type { Clock } from './clock.ts';
+
+/**
+ * Who this process is to the others, and whether they may count on it. Its id is fresh at each process start, never a host
+ * name, and a new one takes its place once the others have declared it dead.
+ */
+export interface Lease {
+  /** The id under which it locks and claims now. */
+  readonly instanceId: string;
+  /** False: nothing may be sent until a heartbeat is answered again. */
+  holds(): boolean;
+  /** To be taken before a heartbeat is sent. */
+  moment(): Moment;
+  /** A heartbeat sent at that moment was answered: the instance is listed as living. */
+  renew(sent: Moment): void;
+  /** The instance was declared dead: what it claimed under its old id is not its own any more. */
+  replace(): void;
+  /** Called after each renewal and replacement. */
+  onChange(listener: () => void): void;
+}
+
+export function createLease(clock: Clock, ttlSeconds: number): Lease {
+  const listeners: (() => void)[] = [];
+  let instanceId: string = randomUUID();
+  let heartbeatSent: Moment | null = null;
+
+  const moment = (): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() });
+  const tell = (): void => {
+    for (const listener of listeners) listener();
+  };
+
+  return {
+    get instanceId() {
+      return instanceId;
+    },
+    holds: () => leaseHolds(heartbeatSent, moment(), ttlSeconds),
+    moment,
+    renew: (sent) => {
+      heartbeatSent = sent;
+      tell();
+    },
+    replace: () => {
+      instanceId = randomUUID();
+      heartbeatSent = null;
+      tell();
+    },
+    onChange: (listener) => void listeners.push(listener),
+  };
+}
