@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 /** The process: Node's version, configuration, signals, exit code. Everything else is imported once the version is known to do. */
-import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Config } from './config/config.ts';
 import type { Daemon } from './daemon.ts';
@@ -16,13 +15,28 @@ const { version, engines } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ) as Package;
 
+const USAGE = `usage:
+  firelock                     start the daemon; its configuration is in the environment (.env.example has all of it)
+  firelock resume --from-now   after a restored backup or a failover that lost data, with every instance stopped: begin
+                               at this moment, and record what was due before as skipped (docs/restoring.md)
+  firelock --help              this
+`;
+
+const [command = '', ...more] = process.argv.slice(2);
 if (isTooOld(process.versions.node, engines.node)) {
   fail(`firelock needs Node ${engines.node}; this is ${process.versions.node} (npm start brings its own)`);
+} else if (command === '') {
+  void main(run);
+} else if (command === 'resume' && more.join(' ') === '--from-now') {
+  void main(resume);
+} else if (command === '--help' && more.length === 0) {
+  process.stdout.write(USAGE);
 } else {
-  void main();
+  process.stderr.write(USAGE);
+  process.exitCode = 2;
 }
 
-async function main(): Promise<void> {
+async function main(run: (config: Config, logger: Logger) => Promise<void>): Promise<void> {
   const { readConfig } = await import('./config/config.ts');
   const read = readConfig(process.env);
   if ('faults' in read) {
@@ -63,7 +77,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
   const { createDaemon } = await import('./daemon.ts');
   let daemon: Daemon | undefined;
   try {
-    daemon = createDaemon({ config, databaseUrl, instanceId: randomUUID(), version, logger });
+    daemon = createDaemon({ config, databaseUrl, version, logger });
     const { url } = await daemon.start();
     logger.info(`firelock ${version} listens on ${url} (API ${url}/api/v1, its documentation ${url}/docs)`);
     await stopping;
@@ -73,6 +87,27 @@ async function run(config: Config, logger: Logger): Promise<void> {
   }
   logger.flush();
   process.exit(0);
+}
+
+/** Answers on standard output, and in the exit code; the log has only what fails. */
+async function resume(config: Config, logger: Logger): Promise<void> {
+  if (logger.isLevelEnabled('warn')) logger.level = 'error';
+  const { systemClock } = await import('./runtime/clock.ts');
+  const interrupted = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) process.once(signal, () => interrupted.abort());
+  const local =
+    config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
+  try {
+    const { resume } = await import('./resume.ts');
+    process.exitCode = await resume({
+      ...config,
+      databaseUrl: local?.url ?? config.databaseUrl ?? '',
+      signal: interrupted.signal,
+      print: (line) => void process.stdout.write(`${line}\n`),
+    });
+  } finally {
+    await local?.stop();
+  }
 }
 
 async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {

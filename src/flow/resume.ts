@@ -1,0 +1,145 @@
+/**
+ * Guarantees: what was due when it began is fired by nobody: it stands as skipped, one record a schedule; at-most-once runs that may have been sent are not sent again.
+ * Transaction: one a batch of schedules, guarded by version and cursor; before them one for the pending runs.
+ * If the process dies here: what was committed is done, the rest is as it was; run again, it goes on.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import type { Instant } from '../core/instant.ts';
+import { GRACE_MS } from '../core/time/catch-up.ts';
+import { cronTimes } from '../core/time/cron.ts';
+import { type DueCount, countDue } from '../core/time/due-count.ts';
+import type { Database } from '../store/database.ts';
+import { databaseNow } from '../store/database-now.ts';
+import type { Executor } from '../store/executor.ts';
+import {
+  type DueSchedule,
+  type LivingInstance,
+  type PendingAfterResume,
+  type RestingSchedules,
+  type Skip,
+  countRestingSchedules,
+  doubtPendingRuns,
+  listDueSchedules,
+  livingInstances,
+  skipDueIfUnmoved,
+} from '../store/resume.ts';
+
+export interface ResumeDeps {
+  database: Database;
+  /** For as long after it was sent a request of an instance that is gone may still arrive, beside its own time limit. */
+  lockTtlSeconds: number;
+  /** Ends it between two batches, or in the middle of a long count. */
+  signal: AbortSignal;
+}
+
+export interface Resumed {
+  /** The database's clock when it began: what is due after that is fired. */
+  now: Instant;
+  /** Schedules moved on, each with one skipped run. */
+  moved: number;
+  /** Occurrences that these runs stand for. */
+  skipped: number;
+  /** Edited or planned by somebody else meanwhile, and left to them. */
+  fenced: number;
+  unplannable: { scheduleId: string; error: unknown }[];
+  runs: PendingAfterResume;
+  resting: RestingSchedules;
+}
+
+/** Whoever lives may be planning what is to be skipped. */
+export class InstancesLive extends Error {
+  override readonly name = 'InstancesLive';
+  readonly instances: readonly LivingInstance[];
+
+  constructor(instances: readonly LivingInstance[]) {
+    super('instances live on this database');
+    this.instances = instances;
+  }
+}
+
+const BATCH = 500;
+/** Nobody waits for these rows: no instance lives. */
+const BATCH_LIMIT_MS = 60_000;
+const RUNS_LIMIT_MS = 10 * 60_000;
+const FIRST_UID = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Begins anew from this moment. Counts before it locks: a week of missed seconds takes half a minute, and locks nothing.
+ * @throws InstancesLive, also in the middle, where one has started since
+ */
+export async function resumeFromNow({ database, lockTtlSeconds, signal }: ResumeDeps): Promise<Resumed> {
+  const alone = <T>(work: (tx: Executor) => Promise<T>, limitMs: number): Promise<T> =>
+    database.transaction(async (tx) => {
+      const instances = await livingInstances(tx);
+      if (instances.length > 0) throw new InstancesLive(instances);
+      return work(tx);
+    }, limitMs);
+
+  const now = await alone(databaseNow, BATCH_LIMIT_MS);
+  const runs = await alone((tx) => doubtPendingRuns(tx, { reason: IN_DOUBT, lockTtlSeconds }), RUNS_LIMIT_MS);
+  const count = counter(now, signal);
+  const done = { moved: 0, skipped: 0, fenced: 0, unplannable: [] as Resumed['unplannable'] };
+  for (let after = FIRST_UID; ;) {
+    signal.throwIfAborted();
+    const page = await database.run(
+      (db) => listDueSchedules(db, now, { after, limit: BATCH }),
+      BATCH_LIMIT_MS,
+    );
+    const last = page.at(-1);
+    if (!last) break;
+    after = last.uid;
+    const skips: Skip[] = [];
+    for (const schedule of page) {
+      try {
+        skips.push(skipOf(schedule, await count(schedule), now));
+      } catch (error) {
+        signal.throwIfAborted();
+        done.unplannable.push({ scheduleId: schedule.id, error });
+      }
+    }
+    const moved = await alone((tx) => skipDueIfUnmoved(tx, skips), BATCH_LIMIT_MS);
+    const written = skips.filter(({ schedule }) => moved.has(schedule.uid));
+    done.moved += written.length;
+    done.skipped += written.reduce((sum, { coalesced }) => sum + coalesced + 1, 0);
+    done.fenced += skips.length - written.length;
+  }
+  return { now, ...done, runs, resting: await database.run(countRestingSchedules, BATCH_LIMIT_MS) };
+}
+
+const IN_DOUBT =
+  'recorded before firelock was resumed from a restored database: whether it was sent since then is not known';
+
+const SLICE_STEPS = 500;
+
+/** Schedules of one expression mostly stand at the same moment: what was counted for one is the answer for all. */
+function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => Promise<DueCount> {
+  const counted = new LRUCache<string, DueCount>({ max: 10_000 });
+  return async ({ cron, timezone, nextOccurrenceAt }) => {
+    if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to count from');
+    const key = `${nextOccurrenceAt} ${timezone ?? 'UTC'} ${cron}`;
+    const known = counted.get(key);
+    if (known) return known;
+    const counting = countDue(cronTimes(cron, timezone), nextOccurrenceAt, now);
+    for (;;) {
+      let steps = 0;
+      const due = counting.step(() => (steps += 1) < SLICE_STEPS);
+      if (due) {
+        counted.set(key, due);
+        return due;
+      }
+      await setImmediate();
+      signal.throwIfAborted();
+    }
+  };
+}
+
+function skipOf(schedule: DueSchedule, { newest, count, next }: DueCount, now: Instant): Skip {
+  return {
+    schedule,
+    scheduledFor: newest,
+    trigger: now - newest > GRACE_MS ? 'catchUp' : 'schedule',
+    coalesced: count - 1,
+    nextOccurrenceAt: next,
+  };
+}

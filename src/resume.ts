@@ -1,0 +1,61 @@
+import { InstancesLive, type Resumed, resumeFromNow } from './flow/resume.ts';
+import { isoInstant } from './core/instant.ts';
+import { reasonOf } from './runtime/reason.ts';
+import type { LivingInstance } from './store/resume.ts';
+import { openDatabase } from './store/database.ts';
+import { migrate } from './store/migrate.ts';
+
+export interface ResumeOptions {
+  databaseUrl: string;
+  migrationDatabaseUrl: string | undefined;
+  lockTtlSeconds: number;
+  signal: AbortSignal;
+  print: (line: string) => void;
+}
+
+/** The command `firelock resume --from-now`; answers the exit code. */
+export async function resume(options: ResumeOptions): Promise<number> {
+  const { databaseUrl, migrationDatabaseUrl, print, ...rest } = options;
+  await migrate(migrationDatabaseUrl ?? databaseUrl);
+  const database = openDatabase(databaseUrl, 1);
+  try {
+    for (const line of told(await resumeFromNow({ database, ...rest }))) print(line);
+    return 0;
+  } catch (error) {
+    if (error instanceof InstancesLive) {
+      for (const line of refusal(error.instances)) print(line);
+      return 1;
+    }
+    if (!options.signal.aborted) throw error;
+    print('interrupted: what was done so far stays done; run it again for the rest');
+    return 1;
+  } finally {
+    await database.close();
+  }
+}
+
+function told({ now, moved, skipped, fenced, unplannable, runs, resting }: Resumed): string[] {
+  return [
+    `resumed from ${isoInstant(now)}: what is due after that is fired`,
+    `schedules moved on: ${moved}`,
+    `occurrences skipped: ${skipped}, each schedule's as one run (status skipped, reason missed)`,
+    `schedules left alone: ${resting.paused} paused, ${resting.ended} ended, ${resting.inError} in error`,
+    ...(fenced === 0
+      ? []
+      : [`schedules left to somebody who changed them meanwhile: ${fenced}; run it again`]),
+    ...unplannable.map(({ scheduleId, error }) => `schedule ${scheduleId} left alone: ${reasonOf(error)}`),
+    `pending at-most-once runs that may have been sent, now unknown: ${runs.ended}`,
+    `pending runs whose target is asked before anything is sent: ${runs.asked}`,
+    `pending runs that go on under their ids: ${runs.left}`,
+  ];
+}
+
+function refusal(instances: readonly LivingInstance[]): string[] {
+  return [
+    'nothing more is done while an instance lives, since it may be planning what is to be skipped; stop these first:',
+    ...instances.map(
+      ({ id, host, livesForSeconds }) =>
+        `  ${id} on ${host} (if it is gone already, it counts as living for ${livesForSeconds} s more)`,
+    ),
+  ];
+}
