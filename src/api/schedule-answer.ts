@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { Schedule } from '../core/schedule.ts';
+import type { HttpLookup, Schedule } from '../core/schedule.ts';
 import { rawJsonOrNull } from './raw-json.ts';
 import { UNSUPPORTED, type schedule } from './schemas/schedule.ts';
 import { MASK } from './schemas/target.ts';
@@ -28,8 +28,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 /** What a client can edit, but for the payload; header values masked. Also what a merge patch is applied to. */
 export function answerDefinition(definition: Schedule['definition']) {
   const { description, cron, timezone, enabled, target, retry } = definition;
-  const { timeoutSeconds, priority, labels } = definition;
-  const { type, url, method, headers } = target;
+  const { timeoutSeconds, delivery, priority, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
   return {
     description,
@@ -37,17 +36,21 @@ export function answerDefinition(definition: Schedule['definition']) {
     timezone,
     enabled,
     target: {
-      type,
-      url,
-      method,
-      headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])),
+      type: target.type,
+      ...masked(target),
+      lookup: target.lookup === null ? null : masked(target.lookup),
     },
     retry: { maxAttempts, minBackoffSeconds, maxBackoffSeconds },
     timeoutSeconds,
+    delivery,
     priority,
     labels,
     ...UNSUPPORTED,
   };
+}
+
+function masked({ url, method, headers }: HttpLookup): HttpLookup {
+  return { url, method, headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])) };
 }
 
 export function isoOrNull(at: Instant | null): string | null {

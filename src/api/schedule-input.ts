@@ -1,5 +1,5 @@
 import { EARLIEST } from '../core/instant.ts';
-import type { Definition, HttpTarget, Schedule } from '../core/schedule.ts';
+import type { Definition, HttpLookup, HttpTarget, Schedule } from '../core/schedule.ts';
 import { cronTimes } from '../core/time/cron.ts';
 import { LONGEST_PAYLOAD_BYTES, isObject, pointer } from './json-body.ts';
 import { mergeJsonText, mergePatch } from './merge-patch.ts';
@@ -21,9 +21,9 @@ export function resolveInput(
   payload: string | undefined,
   current: Schedule | null,
 ): Resolved {
-  const { headers, faults } = unmask(input.target, current?.definition.target ?? null);
-  const { description, cron, timezone, enabled, retry, timeoutSeconds, priority, labels } = input;
-  const { type, url, method } = input.target;
+  const faults: Fault[] = [];
+  const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
+  const { description, cron, timezone, enabled, retry, timeoutSeconds, delivery, priority, labels } = input;
   return {
     faults,
     definition: {
@@ -31,10 +31,11 @@ export function resolveInput(
       cron,
       timezone,
       enabled,
-      target: { type, url, method, headers },
+      target,
       payload: payload === undefined || payload === 'null' ? null : payload,
       retry,
       timeoutSeconds,
+      delivery,
       priority,
       labels,
     },
@@ -72,29 +73,41 @@ export function neverFires(
 
 export const NEVER_FIRES = 'never fires';
 
-function unmask(
-  target: ScheduleInput['target'],
+function unmaskTarget(
+  { type, lookup, ...target }: ScheduleInput['target'],
   stored: HttpTarget | null,
-): { headers: Record<string, string>; faults: Fault[] } {
-  const faults: Fault[] = [];
+  faults: Fault[],
+): HttpTarget {
+  return {
+    type,
+    ...unmask(target, stored, '/target/headers', faults),
+    lookup: lookup && unmask(lookup, stored?.lookup ?? null, '/target/lookup/headers', faults),
+  };
+}
+
+function unmask(
+  { url, method, headers }: HttpLookup,
+  stored: HttpLookup | null,
+  path: string,
+  faults: Fault[],
+): HttpLookup {
   const known = new Map(
     Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );
-  const sameOrigin = stored !== null && originOf(stored.url) === originOf(target.url);
-  const headers = Object.entries(target.headers).map(([name, value]) => {
+  const sameOrigin = stored !== null && originOf(stored.url) === originOf(url);
+  const unmasked = Object.entries(headers).map(([name, value]) => {
     if (value !== MASK) return [name, value] as const;
     const kept = known.get(name.toLowerCase());
     if (kept === undefined || !sameOrigin) {
-      const path = `/target/headers${pointer([name])}`;
       const message =
         kept === undefined
           ? `is "${MASK}", and there is no stored value to keep`
           : "must be given again, since the URL's origin changes";
-      faults.push({ path, message });
+      faults.push({ path: path + pointer([name]), message });
     }
     return [name, kept ?? value] as const;
   });
-  return { headers: Object.fromEntries(headers), faults };
+  return { url, method, headers: Object.fromEntries(unmasked) };
 }
 
 /** Templates stand in path and query only, so the origin can be told without filling them in. */
@@ -102,21 +115,33 @@ function originOf(url: string): string | null {
   return URL.canParse(url) ? new URL(url).origin : null;
 }
 
-/** A header that the patch names in another letter case is the same header. */
 function patchable(current: Schedule, patch: unknown) {
   const shown = answerDefinition(current.definition);
-  const named = new Set(Object.keys(patchedHeaders(patch)).map((name) => name.toLowerCase()));
-  const exact = new Set(Object.keys(patchedHeaders(patch)));
-  const headers = Object.entries(shown.target.headers).filter(
-    ([name]) => exact.has(name) || !named.has(name.toLowerCase()),
-  );
-  return { ...shown, target: { ...shown.target, headers: Object.fromEntries(headers) } };
+  const target = memberOf(patch, 'target');
+  const { lookup } = shown.target;
+  return {
+    ...shown,
+    target: {
+      ...withoutRenamedHeaders(shown.target, target),
+      lookup: lookup && withoutRenamedHeaders(lookup, memberOf(target, 'lookup')),
+    },
+  };
 }
 
-function patchedHeaders(patch: unknown): Record<string, unknown> {
-  const target = isObject(patch) ? patch['target'] : undefined;
-  const headers = isObject(target) ? target['headers'] : undefined;
-  return isObject(headers) ? headers : {};
+/** A header that the patch names in another letter case is the same header. */
+function withoutRenamedHeaders<T extends HttpLookup>(shown: T, patch: unknown): T {
+  const patched = Object.keys(memberOf(patch, 'headers'));
+  const exact = new Set(patched);
+  const named = new Set(patched.map((name) => name.toLowerCase()));
+  const kept = Object.entries(shown.headers).filter(
+    ([name]) => exact.has(name) || !named.has(name.toLowerCase()),
+  );
+  return { ...shown, headers: Object.fromEntries(kept) };
+}
+
+function memberOf(value: unknown, name: string): Record<string, unknown> {
+  const member = isObject(value) ? value[name] : undefined;
+  return isObject(member) ? member : {};
 }
 
 function withoutPayload(patch: unknown): unknown {

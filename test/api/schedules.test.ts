@@ -25,7 +25,7 @@ describe('PUT', () => {
       pauseReason: null,
       startAt: null,
       endAt: null,
-      target: { ...TARGET, method: 'POST', headers: {} },
+      target: { ...TARGET, method: 'POST', headers: {}, lookup: null },
       payload: null,
       catchUp: 'latest',
       catchUpLimit: 100,
@@ -239,7 +239,6 @@ describe('what this version does not bring', () => {
     ['jitterSeconds', 5],
     ['completion', 'callback'],
     ['completionTimeoutSeconds', 60],
-    ['delivery', 'atMostOnce'],
   ];
   test.each(unsupported)('%s is refused by name', async (field, value) => {
     await api.call('PUT', '/api/v1/schedules/plain', SCHEDULE);
@@ -258,7 +257,6 @@ describe('what this version does not bring', () => {
 
   test.each([
     ['secret', 'whsec_x'],
-    ['lookup', { url: 'https://example.com' }],
     ['cancel', { url: 'https://example.com' }],
   ])('target.%s is refused by name', async (field, value) => {
     const answer = await api.call('PUT', '/api/v1/schedules/t', {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Server, createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { attemptOf, httpTarget, never, receiveTcp, targetAt } from './receivers.ts';
@@ -15,10 +15,13 @@ let url: string;
 const sockets: TLSSocket[] = [];
 const deaths: string[] = [];
 let requests = 0;
+/** Of each request, in turn. */
+const carriers: Socket[] = [];
 
 beforeAll(async () => {
   server = createServer({ cert, key }, (request, response) => {
     requests++;
+    carriers.push(request.socket);
     request.resume();
     if (request.url !== '/silent') response.end('{"executionId":"e-1"}');
   });
@@ -75,4 +78,18 @@ test('over TLS a run is handed off on a kept connection, and given up by a reset
   expect(outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
   await closed;
   expect(deaths).toContain('ECONNRESET');
+});
+
+test('over TLS what may no longer start writes nothing, and at most once has a connection to itself', async () => {
+  tls.setDefaultCACertificates([cert]);
+  const kind = httpTarget(1);
+  const requestsBefore = requests;
+  const refused = await kind.deliver(targetAt(url), attemptOf({ mayStart: () => false }), never);
+  expect(refused).toMatchObject({ kind: 'transient', senderStopped: true });
+  for (let i = 0; i < 2; i++) {
+    const outcome = await kind.deliver(targetAt(url), attemptOf({ delivery: 'atMostOnce' }), never);
+    expect(outcome).toMatchObject({ kind: 'accepted' });
+  }
+  expect(requests - requestsBefore).toBe(2);
+  expect(new Set(carriers.slice(requestsBefore)).size).toBe(2);
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS } from '../../core/schedule.ts';
+import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, DELIVERIES } from '../../core/schedule.ts';
 import { CronError, LONGEST_EXPRESSION, cronTimes } from '../../core/time/cron.ts';
 import { isZone } from '../../core/time/zone.ts';
 import { answeredInstant, scheduleIdText, text } from './common.ts';
@@ -63,6 +63,11 @@ const fields = {
   timeoutSeconds: z.number().min(1).max(3600).meta({
     description: 'One attempt, from name resolution to the last byte of the answer.',
   }),
+  delivery: z.enum(DELIVERIES).meta({
+    description:
+      'After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ' +
+      'ends as `unknown` and never sends again, unless the `lookup` of the target settles it.',
+  }),
   priority: z.enum(['high', 'normal', 'low']),
 };
 
@@ -81,7 +86,6 @@ export const UNSUPPORTED = {
   jitterSeconds: 0,
   completion: 'response',
   completionTimeoutSeconds: 3600,
-  delivery: 'atLeastOnce',
 } as const;
 
 const unsupportedFields = {
@@ -98,7 +102,6 @@ const unsupportedFields = {
   jitterSeconds: unsupported(UNSUPPORTED.jitterSeconds),
   completion: unsupported(UNSUPPORTED.completion),
   completionTimeoutSeconds: unsupported(UNSUPPORTED.completionTimeoutSeconds),
-  delivery: unsupported(UNSUPPORTED.delivery),
 };
 
 /** Accepted and ignored, so that what GET answered can be edited and sent back. */
@@ -124,6 +127,7 @@ const definitionInput = {
   payload: fields.payload.optional(),
   retry: retryInput.prefault({}),
   timeoutSeconds: fields.timeoutSeconds.default(DEFAULT_TIMEOUT_SECONDS),
+  delivery: fields.delivery.default('atLeastOnce'),
   priority: fields.priority.default('normal'),
   labels: labels.default({}),
   ...unsupportedFields,
@@ -153,6 +157,7 @@ export const schedulePatch = z
     payload: fields.payload.optional(),
     retry: z.strictObject(nullish(retryFields)).nullish(),
     timeoutSeconds: fields.timeoutSeconds.nullish(),
+    delivery: fields.delivery.nullish(),
     priority: fields.priority.nullish(),
     labels: z.record(labelName, text(255).nullable()).nullish(),
     ...nullish(unsupportedFields),
@@ -184,7 +189,7 @@ export const schedule = z
     timeoutSeconds: fields.timeoutSeconds,
     completion: z.literal('response'),
     completionTimeoutSeconds: z.literal(3600),
-    delivery: z.literal('atLeastOnce'),
+    delivery: fields.delivery,
     priority: fields.priority,
     labels: z.record(z.string(), z.string()),
     status: z.enum(['active', 'paused', 'ended', 'error']),

@@ -50,22 +50,52 @@ const headers = z
     example: { Authorization: 'Bearer …' },
   });
 
-const later = { secret: unsupported(null), lookup: unsupported(null), cancel: unsupported(null) };
+const later = { secret: unsupported(null), cancel: unsupported(null) };
+
+const lookupInput = z
+  .strictObject({ url, method: method.default('GET'), headers: headers.default({}) })
+  .meta({
+    id: 'Lookup',
+    description:
+      'Asked, without a body, whether a run arrived, before an attempt of unknown outcome is repeated or given up: ' +
+      '2xx = it did, 404 = it did not, anything else = still unknown.',
+  });
 
 export const targetInput = z
-  .strictObject({ type, url, method: method.default('POST'), headers: headers.default({}), ...later })
+  .strictObject({
+    type,
+    url,
+    method: method.default('POST'),
+    headers: headers.default({}),
+    lookup: lookupInput.nullable().default(null),
+    ...later,
+  })
   .meta({ id: 'Target', description: 'What a run is handed to.' });
 
-export const targetPatch = z.strictObject({
-  type: type.optional(),
+const patched = {
   url: url.optional(),
   method: method.nullish(),
   headers: z.record(z.string(), z.string().nullable()).nullish(),
+};
+
+export const targetPatch = z.strictObject({
+  type: type.optional(),
+  ...patched,
+  lookup: z.strictObject(patched).nullish(),
   ...later,
 });
 
+const answered = { url: z.string(), method, headers: z.record(z.string(), z.string()) };
+
 export const answeredTarget = z
-  .object({ type: z.literal('http'), url: z.string(), method, headers: z.record(z.string(), z.string()) })
+  .object({
+    type: z.literal('http'),
+    ...answered,
+    lookup: z
+      .object(answered)
+      .meta({ id: 'AnsweredLookup', description: `A lookup; each header value is "${MASK}".` })
+      .nullable(),
+  })
   .meta({ id: 'AnsweredTarget', description: `A target; each header value is "${MASK}".` });
 
 const SAMPLE = { runId: 'x', runName: 'x', scheduleId: 'x', scheduledFor: 0, attempt: 1 };
