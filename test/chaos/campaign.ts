@@ -1,0 +1,265 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Verdict, check } from './checker.ts';
+import { type FaultCluster, startFaultCluster } from './cluster.ts';
+import { dumpDatabase } from './dump.ts';
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
+import { type FaultName, healAll } from './faults.ts';
+import type { Disturbance, History, InstanceCheck } from './history.ts';
+import { type Instance, createInstance } from './instance.ts';
+import { CANARY, type Features, type Load, createLoad } from './load.ts';
+import { runNemesis } from './nemesis.ts';
+import { createRandom } from './random.ts';
+import { FAULTLESS, type Rates, type Receiver, startReceiver } from './receiver.ts';
+
+export interface CampaignOptions {
+  seed: number;
+  /** Of faults; the start, the healing and the drain come on top. */
+  seconds: number;
+  schedules: number;
+  instances: number;
+  /** Mean time between two faults. */
+  faultEveryMs: number;
+  editEveryMs: number;
+  weights: Partial<Record<FaultName, number>>;
+  rates: Rates;
+  /** Whose src/ is run. */
+  root: string;
+  /** How long to wait for the last open run. */
+  drainSeconds: number;
+  /** The program of each instance, where it is not the daemon's own, and what its environment has in addition. */
+  program?: string;
+  variables?: Record<string, string>;
+  /** Changes the schema behind the daemon's back, once the migrations are through. */
+  sql?: string;
+  say: (line: string) => void;
+}
+
+export interface CampaignResult {
+  history: History;
+  verdict: Verdict;
+  features: Features;
+  /** Ids that each instance registered under, oldest first. */
+  identities: Map<string, string[]>;
+  /** Logs of receiver and instances; removed where nothing was found. */
+  directory: string;
+}
+
+/** Times of the daemons: a twentieth of the usual ones, as far as the configuration goes down. */
+const TTL_SECONDS = 4;
+const LOCK_TTL_SECONDS = 5;
+const MAX_RECOVERIES = 20;
+const VARIABLES = {
+  LOG_LEVEL: 'info',
+  FIRELOCK_TICK_INTERVAL_MS: '200',
+  FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1',
+  FIRELOCK_INSTANCE_TTL_SECONDS: String(TTL_SECONDS),
+  FIRELOCK_LOCK_TTL_SECONDS: String(LOCK_TTL_SECONDS),
+  FIRELOCK_RECOVERY_INTERVAL_SECONDS: '1',
+  FIRELOCK_MAX_RECOVERIES: String(MAX_RECOVERIES),
+  FIRELOCK_SHUTDOWN_SECONDS: '5',
+};
+const SETTINGS = {
+  canaryId: CANARY,
+  ttlSeconds: TTL_SECONDS,
+  lockTtlSeconds: LOCK_TTL_SECONDS,
+  maxRecoveries: MAX_RECOVERIES,
+  maxRecoveryAgeSeconds: 86_400,
+  graceSeconds: 60,
+};
+const WARM_UP_MS = 3_000;
+const READY_LIMIT_MS = 30_000;
+const CANARY_LIMIT_MS = 20_000;
+
+/** Everything that a campaign consists of, running. */
+interface Stage {
+  options: CampaignOptions;
+  cluster: FaultCluster;
+  receiver: Receiver;
+  proxies: FaultProxy[];
+  instances: Instance[];
+  load: Load;
+}
+
+/** One campaign from an empty directory to a verdict; nothing of it is left running. */
+export async function runCampaign(options: CampaignOptions): Promise<CampaignResult> {
+  const directory = await mkdtemp(join(tmpdir(), 'firelock-chaos-'));
+  const closing: (() => Promise<unknown>)[] = [];
+  try {
+    const stage = await setUp(options, directory, closing);
+    const features = await begin(stage);
+    const disturbances: Disturbance[] = [];
+    await disturb(stage, disturbances);
+    const { healedAt, checks } = await heal(stage);
+    await quiet(stage);
+    const stats = await statsOf(stage);
+    const dump = await dumpDatabase(stage.cluster.url);
+    for (const instance of stage.instances) instance.signal('SIGTERM');
+    await Promise.all(stage.instances.map((instance) => instance.gone()));
+    const { arrivals, lookups } = await stage.receiver.end();
+    const { edits } = stage.load;
+    const observed = { edits, arrivals, lookups, disturbances, dump, stats };
+    const history = { settings: SETTINGS, healedAt, ...observed, instances: checks };
+    const verdict = check(history);
+    const identities = await identitiesOf(stage.instances, directory);
+    if (verdict.ok) await rm(directory, { recursive: true, force: true });
+    return { history, verdict, features, identities, directory };
+  } finally {
+    for (const close of closing.reverse()) await close().catch(() => undefined);
+  }
+}
+
+async function setUp(
+  options: CampaignOptions,
+  directory: string,
+  closing: (() => Promise<unknown>)[],
+): Promise<Stage> {
+  const cluster = await startFaultCluster();
+  closing.push(() => cluster.remove());
+  const receiver = await startReceiver({
+    seed: options.seed,
+    rates: options.rates,
+    stallMs: 5_000,
+    logFile: join(directory, 'receiver.ndjson'),
+    canaryId: CANARY,
+  });
+  closing.push(() => receiver.end());
+  const proxies: FaultProxy[] = [];
+  const instances: Instance[] = [];
+  for (let number = 1; number <= options.instances; number += 1) {
+    const proxy = await startFaultProxy(cluster.url);
+    closing.push(() => proxy.close());
+    proxies.push(proxy);
+    const { root, program } = options;
+    const instance = await createInstance({
+      number,
+      root,
+      ...(program === undefined ? {} : { program }),
+      proxy,
+      receiverPort: receiver.port,
+      directory,
+      variables: { ...VARIABLES, ...options.variables },
+    });
+    instances.push(instance);
+    closing.push(async () => {
+      instance.signal('SIGKILL');
+      await instance.gone();
+    });
+  }
+  const random = createRandom(options.seed, 'load');
+  const { schedules, editEveryMs } = options;
+  const load = createLoad({ schedules, editEveryMs, receiverPort: receiver.port, random, instances });
+  return { options, cluster, receiver, proxies, instances, load };
+}
+
+async function begin({ options, cluster, instances, load }: Stage): Promise<Features> {
+  for (const instance of instances) instance.start();
+  const ready = await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
+  if (ready.includes(false)) throw new Error('the instances did not become ready');
+  if (options.sql !== undefined && (await cluster.admin(options.sql)) === undefined) {
+    throw new Error(`refused: ${options.sql}`);
+  }
+  const features = await load.features();
+  await load.create(features);
+  options.say(`${options.schedules} schedules at ${instances.length} instances; ${JSON.stringify(features)}`);
+  await sleep(WARM_UP_MS);
+  return features;
+}
+
+async function disturb(stage: Stage, disturbances: Disturbance[]): Promise<void> {
+  const { options, cluster, instances, load } = stage;
+  const editing = options.editEveryMs === Infinity ? undefined : load.startEditing();
+  await runNemesis(
+    {
+      cluster,
+      instances,
+      random: createRandom(options.seed, 'nemesis'),
+      ttlMs: TTL_SECONDS * 1000,
+      weights: options.weights,
+      everyMs: options.faultEveryMs,
+      until: Date.now() + options.seconds * 1000,
+      say: options.say,
+    },
+    disturbances,
+  );
+  await editing?.stop();
+}
+
+/** Afterwards every instance should work; whether it does is part of what is checked. */
+async function heal({ options, cluster, receiver, instances }: Stage): Promise<{
+  healedAt: number;
+  checks: InstanceCheck[];
+}> {
+  const random = createRandom(options.seed, 'heal');
+  await healAll({ cluster, instances, random, ttlMs: TTL_SECONDS * 1000 });
+  receiver.setRates(FAULTLESS);
+  const ready = await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
+  const healedAt = Date.now();
+  options.say('healed');
+  const before = await Promise.all(instances.map(ticksOf));
+  const limit = healedAt + CANARY_LIMIT_MS;
+  while (Date.now() < limit && (await receiver.status()).lastCanaryAt <= healedAt) await sleep(200);
+  await sleep(1_000);
+  const after = await Promise.all(instances.map(ticksOf));
+  const checks = instances.map(({ name }, index) => ({
+    name,
+    ready: ready[index] ?? false,
+    ticking: (after[index] ?? 0) > (before[index] ?? 0),
+  }));
+  return { healedAt, checks };
+}
+
+/** Pauses every schedule and waits until nothing is open and the dead are declared; what then still is, is stuck. */
+async function quiet({ options, cluster, load }: Stage): Promise<void> {
+  const one = async (statement: string) => Number((await cluster.admin(statement))?.[0]?.['count']);
+  for (;;) {
+    const enabled = await cluster.admin('SELECT id FROM schedules WHERE enabled');
+    if (enabled?.length === 0) break;
+    if (enabled) await load.pauseAll(enabled.map(({ id }) => String(id)));
+  }
+  const limit = Date.now() + options.drainSeconds * 1000;
+  const silent = `SELECT count(*) FROM instances WHERE died_at IS NULL
+    AND heartbeat_at < clock_timestamp() - interval '${TTL_SECONDS} s'`;
+  while (Date.now() < limit) {
+    const open = await one(`SELECT count(*) FROM runs WHERE status = 'pending'`);
+    if (open === 0 && (await one(silent)) === 0) break;
+    await sleep(500);
+  }
+  options.say('drained');
+}
+
+async function ticksOf({ url }: Instance): Promise<number> {
+  const answer = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(3_000) }).catch(() => null);
+  const text = (await answer?.text()) ?? '';
+  return Number(/^firelock_tick_duration_seconds_count\S* (\d+)/m.exec(text)?.[1] ?? NaN);
+}
+
+async function statsOf({ instances }: Stage): Promise<Record<string, unknown> | null> {
+  const [first] = instances;
+  const answer = await fetch(`${first?.url ?? ''}/api/v1/stats`, {
+    signal: AbortSignal.timeout(10_000),
+  }).catch(() => null);
+  if (answer?.status !== 200) {
+    await answer?.text();
+    return null;
+  }
+  return (await answer.json()) as Record<string, unknown>;
+}
+
+async function identitiesOf(
+  instances: readonly Instance[],
+  directory: string,
+): Promise<Map<string, string[]>> {
+  const identities = new Map<string, string[]>();
+  for (const { name } of instances) {
+    const log = await readFile(join(directory, `instance-${name}.log`), 'utf8').catch(() => '');
+    const found = log.matchAll(/"instanceId":"([\da-f-]{36})"[^\n]*registered as/g);
+    identities.set(
+      name,
+      [...found].map(([, id]) => id ?? ''),
+    );
+  }
+  return identities;
+}

@@ -1,0 +1,185 @@
+import type { Arrival, Disturbance, History, Lookup, RunRow } from './history.ts';
+import { nameOf } from './check-plan.ts';
+import { type Timeline, grouped, spanOf } from './timeline.ts';
+import { type Report, isoText } from './violations.ts';
+
+/** What a delivery says of how it came about. */
+export interface Repeats {
+  explained: number;
+  unexplained: number;
+}
+
+interface Context {
+  history: History;
+  timelines: Map<string, Timeline>;
+  lookups: Map<string, Lookup[]>;
+  report: Report;
+}
+
+/** Each arrival belongs to a run and says what that run says; each repeat has a cause; what succeeded was acknowledged. */
+export function checkDeliveries(history: History, timelines: Map<string, Timeline>, report: Report): Repeats {
+  const repeats: Repeats = { explained: 0, unexplained: 0 };
+  const lookups = grouped(history.lookups, ({ runId }) => runId);
+  const context = { history, timelines, lookups, report };
+  const runs = new Map(history.dump.runs.map((run) => [run.id, run]));
+  const arrivals = grouped(history.arrivals, ({ runId }) => runId);
+  for (const [runId, delivered] of arrivals) {
+    const run = runs.get(runId);
+    if (!run) {
+      for (const arrival of delivered) report.add('phantom', `${textOf(arrival)} is of no run`);
+      continue;
+    }
+    for (const arrival of delivered) checkArrival(context, run, arrival);
+    checkRepeats(context, run, delivered, repeats);
+  }
+  for (const run of runs.values()) checkEnd(context, run, arrivals.get(run.id) ?? []);
+  return repeats;
+}
+
+/** Its own clock, the receiver's and the database's are one; what is left is when each of them looks at it. */
+const EARLY_MS = 50;
+/** The longest time-out, the longest wait for a slot before a claim is looked at again, and some room. */
+const STILL_UNDER_WAY_MS = 5_000;
+
+function checkArrival({ history, timelines, report }: Context, run: RunRow, arrival: Arrival): void {
+  const timeline = timelines.get(run.scheduleUid);
+  const marker = spanOf(timeline, run)?.marker;
+  if (arrival.fault !== null) report.add('wrongBody', `${textOf(arrival)}: ${arrival.fault}`);
+  else if (arrival.scheduleId !== run.scheduleId || arrival.scheduledFor !== run.scheduledFor) {
+    report.add('wrongBody', `${textOf(arrival)} belongs to ${nameOf(run)}`);
+  } else if (marker !== undefined && arrival.marker !== marker) {
+    report.add(
+      'wrongBody',
+      `${textOf(arrival)} has the payload of another version than ${run.scheduleVersion}`,
+    );
+  }
+  if (arrival.at < run.scheduledFor - EARLY_MS) report.add('early', textOf(arrival));
+  if (arrival.at < run.createdAt - EARLY_MS) {
+    report.add('phantom', `${textOf(arrival)} came before its run was recorded at ${isoText(run.createdAt)}`);
+  }
+  if (arrival.attempt > run.attempts) {
+    report.add('conservation', `${textOf(arrival)}: the run counts ${run.attempts} attempts`);
+  }
+  const deletedAt = timeline?.deletedAt ?? null;
+  if (deletedAt !== null && arrival.at > deletedAt + STILL_UNDER_WAY_MS) {
+    const frozen = disturbed(history, arrival.sender, deletedAt, arrival.at, FREEZES);
+    if (!frozen) report.add('phantom', `${textOf(arrival)}: deleted at ${isoText(deletedAt)}`);
+  }
+}
+
+function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeats: Repeats): void {
+  const { history, timelines, lookups, report } = context;
+  const definition = spanOf(timelines.get(run.scheduleUid), run)?.definition;
+  const attempts = new Set<number>();
+  for (const [index, arrival] of arrivals.entries()) {
+    if (attempts.has(arrival.attempt)) report.add('sameAttemptTwice', textOf(arrival));
+    attempts.add(arrival.attempt);
+    const before = arrivals[index - 1];
+    if (!before) continue;
+    const told = `${textOf(before)}, then ${textOf(arrival)}`;
+    if (definition?.delivery === 'atMostOnce') {
+      if (!wasRefused(before, arrival, lookups.get(run.id) ?? [])) report.add('atMostOnceRepeat', told);
+    } else if (isExplained(history, before, arrival)) repeats.explained += 1;
+    else {
+      repeats.unexplained += 1;
+      report.add('unexplainedRepeat', told);
+    }
+  }
+}
+
+/** The receiver said itself that it did not take it: by its answer, or when it was asked. */
+function wasRefused(before: Arrival, arrival: Arrival, lookups: readonly Lookup[]): boolean {
+  if (before.answer === 'unavailable' && before.delivered) return true;
+  if (before.answer !== 'unavailable' && before.answer !== 'error') return false;
+  return lookups.some(({ at, statusCode }) => statusCode === 404 && at >= before.at && at <= arrival.at);
+}
+
+/** Settling an acknowledged delivery takes far less, where nothing is in the way. */
+const SETTLED_WITHIN_MS = 3_000;
+
+function isExplained(history: History, before: Arrival, arrival: Arrival): boolean {
+  if (!isAcknowledged(before)) return true;
+  return (
+    disturbed(history, before.sender, before.at - 1_000, before.at + SETTLED_WITHIN_MS) ||
+    // Whoever was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
+    disturbed(history, arrival.sender, arrival.at - SETTLED_WITHIN_MS, arrival.at, FREEZES)
+  );
+}
+
+function isAcknowledged({ answer, delivered }: Arrival): boolean {
+  return delivered && (answer === 'ok' || answer === 'slow');
+}
+
+const FREEZES = new Set(['pause', 'shortPause', 'block']);
+/** Time-outs of statements and the pauses between tries go on for a while after the way is free again. */
+const TAIL_MS = 8_000;
+const NO_TAIL = new Set(['kill', 'killAll', 'terminate']);
+
+function disturbed(
+  { disturbances }: History,
+  sender: string,
+  from: number,
+  to: number,
+  kinds?: ReadonlySet<string>,
+): boolean {
+  const [name] = sender.split('.');
+  return disturbances.some((disturbance: Disturbance) => {
+    if (disturbance.instance !== '*' && disturbance.instance !== name) return false;
+    if (kinds && !kinds.has(disturbance.kind)) return false;
+    const end = disturbance.to + (NO_TAIL.has(disturbance.kind) ? 0 : TAIL_MS);
+    return disturbance.from <= to && end >= from;
+  });
+}
+
+function checkEnd(context: Context, run: RunRow, arrivals: readonly Arrival[]): void {
+  const { history, timelines, lookups, report } = context;
+  const acknowledged = arrivals.filter(isAcknowledged);
+  if (run.status === 'succeeded') {
+    const found = (lookups.get(run.id) ?? []).some(({ statusCode }) => statusCode === 200);
+    if (acknowledged.length === 0 && !found) report.add('falseAccept', nameOf(run));
+    return;
+  }
+  if (run.status === 'pending') return;
+  const wronged = acknowledged.find(
+    ({ sender, at }) => !disturbed(history, sender, at - 1_000, at + SETTLED_WITHIN_MS),
+  );
+  if (wronged && run.reason !== 'deleted') {
+    report.add('missedAccept', `${textOf(wronged)}: the run is ${run.status}`);
+  }
+  const fault = faultOfEnd(history, timelines.get(run.scheduleUid), run, arrivals);
+  if (fault !== null) report.add('wrongEnd', `${nameOf(run)} is ${run.status} ${run.reason ?? ''}: ${fault}`);
+}
+
+/** Why this terminal status is not one that it could have; null where it could. */
+function faultOfEnd(
+  { settings, dump }: History,
+  timeline: Timeline | undefined,
+  run: RunRow,
+  arrivals: readonly Arrival[],
+): string | null {
+  const definition = spanOf(timeline, run)?.definition;
+  const isAtMostOnce = definition?.delivery === 'atMostOnce';
+  switch (run.status) {
+    case 'failed':
+      if (run.failures >= (definition?.maxAttempts ?? 0)) return null;
+      if (isAtMostOnce && arrivals.some(({ answer }) => answer === 'error')) return null;
+      return `${run.failures} failures`;
+    case 'unknown':
+      return isAtMostOnce ? null : 'it is to be delivered at least once';
+    case 'abandoned':
+      if (run.reason === 'deleted' && timeline?.deletedAt != null) return null;
+      if (run.reason === 'disabled' && timeline?.spans.some((span) => !span.definition.enabled)) return null;
+      if (run.reason === 'recoveries' && run.recoveries >= settings.maxRecoveries) return null;
+      if (run.reason === 'age' && dump.at - run.scheduledFor > settings.maxRecoveryAgeSeconds * 1000)
+        return null;
+      return 'nothing of the kind happened';
+    default:
+      return 'nothing here leads to that';
+  }
+}
+
+function textOf(arrival: Arrival): string {
+  const { scheduleId, scheduledFor, attempt, at, sender, answer, delivered, runId } = arrival;
+  const answered = `${answer}${delivered ? '' : ' (not received)'}`;
+  return `${scheduleId}@${isoText(scheduledFor)} (${runId}) attempt ${attempt} from ${sender} at ${isoText(at)}, answered ${answered}`;
+}

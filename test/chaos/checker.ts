@@ -1,0 +1,28 @@
+/**
+ * Says from a campaign's history which promises were broken. Everything it expects it computes by itself, from what the
+ * clients asked for and what the receiver saw: nothing here imports the daemon's code.
+ */
+import { type Repeats, checkDeliveries } from './check-deliveries.ts';
+import { checkRest } from './check-end.ts';
+import { checkPlan } from './check-plan.ts';
+import type { History } from './history.ts';
+import { timelinesOf } from './timeline.ts';
+import { type Report, createReport } from './violations.ts';
+
+export interface Verdict {
+  ok: boolean;
+  violations: Report['found'];
+  expectedFires: number;
+  repeats: Repeats;
+}
+
+export function check(history: History): Verdict {
+  const report = createReport();
+  const timelines = timelinesOf(history, report);
+  checkPlan(history, timelines, report);
+  const repeats = checkDeliveries(history, timelines, report);
+  checkRest(history, report);
+  const expectedFires = [...timelines.values()].reduce((sum, { expected }) => sum + expected.size, 0);
+  const ok = Object.values(report.found).every(({ count }) => count === 0);
+  return { ok, violations: report.found, expectedFires, repeats };
+}

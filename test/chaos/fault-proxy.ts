@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { type AddressInfo, Socket, connect, createServer } from 'node:net';
+
+/**
+ * What the way to the database does:
+ * `open` lets everything through · `refuse` cuts what there is and takes nothing new · `hang` holds every byte back, both
+ * ways, and delivers it when opened again, however late · `mute` lets questions through and holds answers back ·
+ * `lose` lets questions through and resets the connection instead of answering: committed, and nobody knows.
+ */
+export type ProxyMode = 'open' | 'refuse' | 'hang' | 'mute' | 'lose';
+
+/** One instance's way to the database. */
+export interface FaultProxy {
+  readonly url: string;
+  set(mode: ProxyMode): void;
+  /** Added to every piece, both ways. */
+  delay(ms: number): void;
+  /** Resets every connection there is; new ones work. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+interface Way {
+  client: Socket;
+  server: Socket;
+  /** Loses pieces after they were read; set by `lose`. */
+  losing: boolean;
+}
+
+/** Long enough for the server to have done what it was asked. */
+const LOSE_AFTER_MS = 30;
+
+export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> {
+  const target = new URL(databaseUrl);
+  const ways = new Set<Way>();
+  const state = { mode: 'open' as ProxyMode, delayMs: 0 };
+  const server = createServer((client) => {
+    if (state.mode === 'refuse') {
+      client.on('error', () => undefined);
+      client.resetAndDestroy();
+      return;
+    }
+    const way = { client, server: connect(Number(target.port), target.hostname), losing: false };
+    ways.add(way);
+    forward(way, state, () => ways.delete(way));
+    apply(way, state.mode);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(databaseUrl);
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    set: (mode) => {
+      state.mode = mode;
+      for (const way of ways) apply(way, mode);
+    },
+    delay: (ms) => {
+      state.delayMs = ms;
+    },
+    cut: () => {
+      for (const way of ways) reset(way);
+    },
+    close: async () => {
+      for (const way of ways) reset(way);
+      const closed = once(server, 'close');
+      server.close();
+      await closed;
+    },
+  };
+}
+
+function apply(way: Way, mode: ProxyMode): void {
+  if (mode === 'refuse') {
+    reset(way);
+    return;
+  }
+  way.losing = mode === 'lose';
+  if (mode === 'hang') way.client.pause();
+  else way.client.resume();
+  if (mode === 'hang' || mode === 'mute') way.server.pause();
+  else way.server.resume();
+}
+
+function forward(way: Way, state: { delayMs: number }, onGone: () => void): void {
+  const { client, server } = way;
+  const toServer = inOrder(server, state);
+  const toClient = inOrder(client, state);
+  client.on('data', (chunk: Buffer) => {
+    toServer(chunk);
+    if (way.losing) setTimeout(() => way.losing && reset(way), LOSE_AFTER_MS);
+  });
+  server.on('data', (chunk: Buffer) => {
+    if (!way.losing) toClient(chunk);
+  });
+  for (const [socket, other] of [
+    [client, server],
+    [server, client],
+  ] as const) {
+    socket.on('error', () => other.destroy());
+    // What was read before the end is passed on first: a statement outlives whoever asked for it.
+    socket.on('end', () => other.end());
+    socket.on('close', () => {
+      setTimeout(() => other.destroy(), state.delayMs);
+      onGone();
+    });
+  }
+}
+
+/** Pieces keep their order also where the delay changes between them. */
+function inOrder(to: Socket, state: { delayMs: number }): (chunk: Buffer) => void {
+  let lastAt = 0;
+  return (chunk) => {
+    const now = performance.now();
+    lastAt = Math.max(lastAt, now + state.delayMs);
+    if (lastAt <= now) to.write(chunk);
+    else setTimeout(() => to.write(chunk), lastAt - now);
+  };
+}
+
+function reset({ client, server }: Way): void {
+  client.resetAndDestroy();
+  server.destroy();
+}

@@ -1,0 +1,155 @@
+/** What a campaign leaves behind, and all that the checker is given. Times are ms of this machine's clock, which is also the database's. */
+export interface History {
+  settings: Settings;
+  /** When everything was healed for good, and when the last schedule was paused. */
+  healedAt: number;
+  edits: Edit[];
+  arrivals: Arrival[];
+  lookups: Lookup[];
+  disturbances: Disturbance[];
+  dump: Dump;
+  /** Of each instance, asked after the last heal. */
+  instances: InstanceCheck[];
+  /** The body of GET /stats, null where this version has none. */
+  stats: Record<string, unknown> | null;
+}
+
+export interface Settings {
+  canaryId: string;
+  ttlSeconds: number;
+  lockTtlSeconds: number;
+  maxRecoveries: number;
+  maxRecoveryAgeSeconds: number;
+  graceSeconds: number;
+}
+
+export type Delivery = 'atLeastOnce' | 'atMostOnce';
+
+/** As the load writes it; `marker` is in the payload and names the edit. */
+export interface Definition {
+  cron: string;
+  enabled: boolean;
+  delivery: Delivery;
+  lookup: boolean;
+  maxAttempts: number;
+  timeoutSeconds: number;
+}
+
+/** One write through the API. Edits of one schedule follow each other. */
+export interface Edit {
+  scheduleId: string;
+  kind: 'put' | 'delete';
+  /** Null for a delete. */
+  marker: string | null;
+  definition: Definition | null;
+  sentAt: number;
+  endedAt: number;
+  /** `refused`: answered that it was not done, or never connected; `unknown`: anything may have happened. */
+  outcome: 'acked' | 'refused' | 'unknown';
+}
+
+export const ANSWERS = ['ok', 'slow', 'unavailable', 'error', 'lost', 'stalled', 'dripped'] as const;
+/** ok and slow: 200 · unavailable: 503 · error: 500 · lost: read, then reset · stalled, dripped: no end within the timeout. */
+export type Answer = (typeof ANSWERS)[number];
+
+export interface Arrival {
+  at: number;
+  /** `1.3`: the third process of instance 1. */
+  sender: string;
+  runId: string;
+  scheduleId: string;
+  scheduledFor: number;
+  attempt: number;
+  marker: string;
+  /** What of the request does not fit together; null: nothing. */
+  fault: string | null;
+  answer: Answer;
+  /** The whole answer went out to a connection that was still open. */
+  delivered: boolean;
+}
+
+export interface Lookup {
+  at: number;
+  sender: string;
+  runId: string;
+  statusCode: number;
+  delivered: boolean;
+}
+
+/** Something was done to an instance (`1`), or to all of them (`*`), that excuses what would be a fault otherwise. */
+export interface Disturbance {
+  kind: string;
+  instance: string;
+  from: number;
+  to: number;
+}
+
+export interface InstanceCheck {
+  name: string;
+  ready: boolean;
+  ticking: boolean;
+}
+
+export interface Dump {
+  /** The database's clock at the dump. */
+  at: number;
+  runs: RunRow[];
+  attempts: AttemptRow[];
+  versions: VersionRow[];
+  schedules: ScheduleRow[];
+  instances: InstanceRow[];
+}
+
+export interface RunRow {
+  id: string;
+  scheduleUid: string;
+  scheduleId: string;
+  scheduleVersion: number;
+  scheduledFor: number;
+  trigger: string;
+  status: string;
+  reason: string | null;
+  attempts: number;
+  failures: number;
+  recoveries: number;
+  coalesced: number;
+  coalescedFrom: number | null;
+  claimedBy: string | null;
+  createdAt: number;
+  handedOffAt: number | null;
+  finishedAt: number | null;
+  lostAt: number | null;
+  recoveredAt: number | null;
+}
+
+export interface AttemptRow {
+  runId: string;
+  attempt: number;
+  instanceId: string;
+  outcome: string;
+}
+
+export interface VersionRow {
+  scheduleUid: string;
+  scheduleId: string;
+  version: number;
+  change: string;
+  at: number;
+  marker: string;
+}
+
+export interface ScheduleRow {
+  uid: string;
+  id: string;
+  enabled: boolean;
+  nextFireAt: number | null;
+  lockedBy: string | null;
+  lockedAt: number | null;
+}
+
+export interface InstanceRow {
+  id: string;
+  startedAt: number;
+  heartbeatAt: number;
+  diedAt: number | null;
+}

@@ -1,0 +1,26 @@
+/**
+ * Loaded into each daemon of a campaign before its own code (`node --import`). It gives the process a loopback address
+ * of its own to send from, so that the receiver knows who sent what, and a signal that blocks the event loop.
+ */
+import { Socket } from 'node:net';
+
+const {
+  CHAOS_SOURCE_ADDRESS: localAddress,
+  CHAOS_RECEIVER_PORT: port,
+  CHAOS_BLOCK_MS: blockMs,
+} = process.env;
+
+type Connect = (this: Socket, ...args: unknown[]) => Socket;
+// eslint-disable-next-line @typescript-eslint/unbound-method -- called with its `this` below
+const connect = Socket.prototype.connect as unknown as Connect;
+
+Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
+  const [to, host] = args;
+  if (to === Number(port)) return connect.call(this, { port: to, host, localAddress });
+  return connect.apply(this, args);
+} as typeof Socket.prototype.connect;
+
+process.on('SIGUSR2', () => {
+  const end = performance.now() + Number(blockMs);
+  while (performance.now() < end) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+});

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  DATABASE_FAULTS,
+  type FaultDeps,
+  type FaultName,
+  INSTANCE_FAULTS,
+  healAll,
+  killAll,
+} from './faults.ts';
+import type { Disturbance } from './history.ts';
+import { CLOCKS_CAN_BE_WRONG, type Instance } from './instance.ts';
+
+export interface NemesisOptions extends FaultDeps {
+  /** How often each is drawn, against the others. */
+  weights: Partial<Record<FaultName, number>>;
+  /** Between the beginnings of two faults, in the middle. */
+  everyMs: number;
+  until: number;
+  say: (line: string) => void;
+}
+
+/** All of them, at the rates of a long campaign. */
+export const FULL_WEIGHTS: Record<FaultName, number> = {
+  kill: 10,
+  killAll: 1,
+  terminate: 3,
+  pause: 4,
+  shortPause: 3,
+  block: 2,
+  cut: 3,
+  refuse: 2,
+  hang: 3,
+  mute: 3,
+  loseAnswers: 5,
+  delay: 1,
+  wrongClock: 3,
+  restart: 3,
+  outage: 1,
+  terminateBackends: 3,
+  readOnly: 1,
+};
+
+/**
+ * Draws faults until its time is up, then heals everything. Faults of different instances and of the database overlap;
+ * one instance, and the database, have one at a time.
+ */
+export async function runNemesis(options: NemesisOptions, log: Disturbance[]): Promise<void> {
+  const { random, instances } = options;
+  const underWay = new Set<Promise<void>>();
+  let databaseIsBusy = false;
+
+  async function unleash(name: FaultName): Promise<void> {
+    if (name in DATABASE_FAULTS) {
+      if (databaseIsBusy) return;
+      databaseIsBusy = true;
+      const fault = DATABASE_FAULTS[name as keyof typeof DATABASE_FAULTS];
+      await recorded(options, log, name, '*', () => fault(options));
+      databaseIsBusy = false;
+      return;
+    }
+    const chosen = name === 'killAll' ? instances : [random.pick(instances)];
+    if (chosen.some(({ busy }) => busy !== null)) return;
+    for (const instance of chosen) instance.busy = name;
+    const [only] = chosen;
+    if (name === 'killAll') await recorded(options, log, name, '*', () => killAll(options));
+    else if (only) await recorded(options, log, name, only.name, () => faultOf(name)(options, only));
+    for (const instance of chosen) instance.busy = null;
+  }
+
+  while (Date.now() < options.until) {
+    const name = draw(options);
+    const one: Promise<void> = unleash(name).finally(() => underWay.delete(one));
+    underWay.add(one);
+    await sleep(options.everyMs * random.between(0.3, 1.7));
+  }
+  await Promise.all(underWay);
+  await healAll(options);
+}
+
+function draw({ weights, random }: NemesisOptions): FaultName {
+  const possible = (Object.entries(weights) as [FaultName, number][]).filter(
+    ([name]) => name !== 'wrongClock' || CLOCKS_CAN_BE_WRONG,
+  );
+  let drawn = random.next() * possible.reduce((sum, [, weight]) => sum + weight, 0);
+  for (const [name, weight] of possible) {
+    drawn -= weight;
+    if (drawn < 0) return name;
+  }
+  throw new Error('no fault has a weight');
+}
+
+function faultOf(name: FaultName): (deps: FaultDeps, instance: Instance) => Promise<void> {
+  return INSTANCE_FAULTS[name as keyof typeof INSTANCE_FAULTS];
+}
+
+async function recorded(
+  { say }: NemesisOptions,
+  log: Disturbance[],
+  kind: string,
+  instance: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  const disturbance: Disturbance = { kind, instance, from: Date.now(), to: Infinity };
+  log.push(disturbance);
+  say(`${kind} ${instance}`);
+  await work();
+  disturbance.to = Date.now();
+}

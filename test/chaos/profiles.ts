@@ -1,0 +1,41 @@
+import type { CampaignOptions } from './campaign.ts';
+import { FULL_WEIGHTS } from './nemesis.ts';
+
+export type Profile = Omit<CampaignOptions, 'seed' | 'root' | 'say'>;
+
+const PROFILES: Record<string, Profile> = {
+  /** Every fault there is, at more than a hundred fires a second. */
+  full: {
+    seconds: 600,
+    schedules: 180,
+    instances: 3,
+    faultEveryMs: 4_000,
+    editEveryMs: 300,
+    weights: FULL_WEIGHTS,
+    rates: {
+      answers: { slow: 0.03, unavailable: 0.03, error: 0.02, lost: 0.03, stalled: 0.01, dripped: 0.01 },
+      lookupFails: 0.1,
+    },
+    drainSeconds: 90,
+  },
+  /** What fits into the tests: fewer schedules, faults close together, none that takes long. */
+  short: {
+    seconds: 40,
+    schedules: 60,
+    instances: 3,
+    faultEveryMs: 2_500,
+    editEveryMs: 500,
+    weights: { ...FULL_WEIGHTS, outage: 0, wrongClock: 2, killAll: 2 },
+    rates: {
+      answers: { slow: 0.03, unavailable: 0.03, error: 0.02, lost: 0.04, stalled: 0.01, dripped: 0.01 },
+      lookupFails: 0.1,
+    },
+    drainSeconds: 40,
+  },
+};
+
+export function profileOf(name: string): Profile {
+  const profile = PROFILES[name];
+  if (!profile) throw new Error(`there is no profile ${name}; there are ${Object.keys(PROFILES).join(', ')}`);
+  return profile;
+}

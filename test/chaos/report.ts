@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process';
+import { hostname } from 'node:os';
+import { promisify } from 'node:util';
+import type { CampaignOptions, CampaignResult } from './campaign.ts';
+import { VIOLATIONS, type Violation } from './violations.ts';
+
+/** What a campaign says of itself: printed, and written as JSON. */
+export interface Summary {
+  seed: number;
+  commit: string;
+  machine: string;
+  seconds: number;
+  schedules: number;
+  features: string;
+  faults: Record<string, number>;
+  edits: { acked: number; refused: number; unknown: number };
+  fires: number;
+  firesPerSecond: number;
+  arrivals: number;
+  runs: Record<string, number>;
+  lookups: number;
+  repeats: { explained: number; unexplained: number };
+  latenessMs: { p50: number; p99: number; max: number };
+  lost: { found: number; recovered: number };
+  /** From the kill to its being declared dead, and to the first lost run taken over after that; in s. */
+  takeover: { kills: number; declared: Spread; takenOver: Spread };
+  violations: Record<string, number>;
+  examples: Record<string, string[]>;
+  ok: boolean;
+  logs: string | null;
+}
+
+interface Spread {
+  count: number;
+  p50: number | null;
+  max: number | null;
+}
+
+export async function summarize(options: CampaignOptions, result: CampaignResult): Promise<Summary> {
+  const { history, verdict, features } = result;
+  const { dump, edits, arrivals, disturbances } = history;
+  const began = Math.min(...arrivals.map(({ at }) => at));
+  const ended = Math.max(...arrivals.map(({ at }) => at));
+  const counts = verdict.violations;
+  const names = Object.keys(VIOLATIONS) as Violation[];
+  return {
+    seed: options.seed,
+    commit: await commitOf(options.root),
+    machine: hostname(),
+    seconds: options.seconds,
+    schedules: options.schedules,
+    features: features.atMostOnce
+      ? `at most once${features.lookup ? ' and lookups' : ''}`
+      : 'at least once only',
+    faults: tally(disturbances.map(({ kind }) => kind)),
+    edits: { acked: 0, refused: 0, unknown: 0, ...tally(edits.map(({ outcome }) => outcome)) },
+    fires: verdict.expectedFires,
+    firesPerSecond: round((verdict.expectedFires * 1000) / (ended - began)),
+    arrivals: arrivals.length,
+    runs: tally(dump.runs.map(({ status, reason }) => (reason === null ? status : `${status} (${reason})`))),
+    lookups: history.lookups.length,
+    repeats: verdict.repeats,
+    latenessMs: lateness(result),
+    lost: {
+      found: dump.runs.filter(({ lostAt }) => lostAt !== null).length,
+      recovered: dump.runs.filter(({ lostAt, handedOffAt }) => lostAt !== null && handedOffAt !== null)
+        .length,
+    },
+    takeover: takeover(result),
+    violations: Object.fromEntries(names.map((name) => [name, counts[name].count])),
+    examples: Object.fromEntries(
+      names.filter((name) => counts[name].count > 0).map((name) => [name, counts[name].examples]),
+    ),
+    ok: verdict.ok,
+    logs: verdict.ok ? null : result.directory,
+  };
+}
+
+/** One page, for a person. */
+export function page(summary: Summary): string {
+  const { takeover: took, repeats, latenessMs } = summary;
+  const list = (counts: Record<string, number>) =>
+    Object.entries(counts)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', ');
+  const lines = [
+    `seed ${summary.seed}, commit ${summary.commit}, ${summary.seconds} s of faults, ${summary.schedules} schedules, ${summary.features}`,
+    `faults      ${list(summary.faults)}`,
+    `edits       ${list(summary.edits)}`,
+    `fires       ${summary.fires} due (${summary.firesPerSecond}/s), ${summary.arrivals} arrivals, ${summary.lookups} lookups`,
+    `runs        ${list(summary.runs)}`,
+    `repeats     ${repeats.explained} explained, ${repeats.unexplained} not`,
+    `lateness    p50 ${latenessMs.p50} ms, p99 ${latenessMs.p99} ms, max ${latenessMs.max} ms (first arrivals, faults included)`,
+    `lost runs   ${summary.lost.found} found, ${summary.lost.recovered} recovered`,
+    `take-over   declared dead ${spread(took.declared)}; first run taken over ${spread(took.takenOver)}`,
+    '',
+    ...Object.entries(summary.violations).map(
+      ([name, count]) => `${count === 0 ? 'ok  ' : 'FAIL'} ${name} ${count}${explanation(name, count)}`,
+    ),
+    ...Object.entries(summary.examples).flatMap(([name, examples]) =>
+      examples.map((example) => `     ${name}: ${example}`),
+    ),
+    '',
+    summary.ok ? 'PASS' : `FAIL; logs in ${summary.logs ?? ''}`,
+  ];
+  return lines.join('\n');
+}
+
+function explanation(name: string, count: number): string {
+  return count === 0 ? '' : `  (${VIOLATIONS[name as Violation]})`;
+}
+
+function spread({ count, p50, max }: Spread): string {
+  return count === 0 ? '–' : `p50 ${p50 ?? 0} s, max ${max ?? 0} s of ${count}`;
+}
+
+function lateness({ history }: CampaignResult): Summary['latenessMs'] {
+  const seen = new Set<string>();
+  const late = history.arrivals
+    .filter(({ runId }) => !seen.has(runId) && seen.add(runId))
+    .map(({ at, scheduledFor }) => at - scheduledFor);
+  const [p50 = 0, p99 = 0, max = 0] = quantiles(late, [0.5, 0.99, 1]);
+  return { p50, p99, max };
+}
+
+function takeover({ history, identities }: CampaignResult): Summary['takeover'] {
+  const kills = history.disturbances.flatMap((disturbance) =>
+    disturbance.kind === 'kill'
+      ? [disturbance]
+      : disturbance.kind === 'killAll'
+        ? [...identities.keys()].map((instance) => ({ ...disturbance, instance }))
+        : [],
+  );
+  const declared: number[] = [];
+  const takenOver: number[] = [];
+  for (const { instance, from } of kills) {
+    const own = history.dump.instances.filter(({ id }) => identities.get(instance)?.includes(id));
+    const [last] = own.filter(({ startedAt }) => startedAt <= from).sort((a, b) => b.startedAt - a.startedAt);
+    if (last?.diedAt == null || last.diedAt < from) continue;
+    const diedAt = last.diedAt;
+    declared.push((diedAt - from) / 1000);
+    const [first] = quantiles(
+      history.dump.runs.flatMap(({ lostAt }) =>
+        lostAt !== null && lostAt >= diedAt && lostAt < diedAt + 30_000 ? [lostAt] : [],
+      ),
+      [0],
+    );
+    if (first !== undefined) takenOver.push((first - from) / 1000);
+  }
+  return { kills: kills.length, declared: spreadOf(declared), takenOver: spreadOf(takenOver) };
+}
+
+function spreadOf(values: number[]): Spread {
+  const [p50, max] = quantiles(values, [0.5, 1]);
+  return {
+    count: values.length,
+    p50: p50 === undefined ? null : round(p50),
+    max: max === undefined ? null : round(max),
+  };
+}
+
+function quantiles(values: number[], shares: number[]): number[] {
+  const sorted = [...values].sort((a, b) => a - b);
+  return shares.flatMap(
+    (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? [],
+  );
+}
+
+function tally(items: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const item of items) counts[item] = (counts[item] ?? 0) + 1;
+  return counts;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+async function commitOf(root: string): Promise<string> {
+  const git = async (...given: string[]) =>
+    (await promisify(execFile)('git', ['-C', root, ...given])).stdout.trim();
+  try {
+    const changed = await git('status', '--porcelain', '--', 'src', 'drizzle');
+    return `${await git('rev-parse', '--short', 'HEAD')}${changed === '' ? '' : ' and changes'}`;
+  } catch {
+    return 'unknown';
+  }
+}

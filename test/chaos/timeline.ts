@@ -1,0 +1,123 @@
+import type { Definition, Edit, History, RunRow, VersionRow } from './history.ts';
+import { occurrences } from './oracle.ts';
+import { type Report, isoText } from './violations.ts';
+
+/** A schedule of one uid under one definition: fires in (from, to] are its. */
+export interface Span {
+  version: number;
+  marker: string;
+  definition: Definition;
+  from: number;
+  to: number;
+}
+
+export interface Timeline {
+  spans: Span[];
+  /** Every moment it should have fired, with the version that was in force. */
+  expected: Map<number, Span>;
+  deletedAt: number | null;
+}
+
+/** Small differences between the moments that this machine's processes and the database read off the same clock. */
+const SAME_MOMENT_MS = 50;
+
+/**
+ * What each schedule should have done, from what its client was told. The rows of versions only say at which moment a
+ * known edit took effect, and which of the unacknowledged ones did; what it said is taken from the client's own log.
+ */
+export function timelinesOf(history: History, report: Report): Map<string, Timeline> {
+  const byMarker = new Map(
+    history.edits.flatMap((edit) => (edit.marker === null ? [] : [[edit.marker, edit]])),
+  );
+  const timelines = new Map<string, Timeline>();
+  for (const [uid, rows] of grouped(history.dump.versions, (row) => row.scheduleUid)) {
+    const sorted = [...rows].sort((a, b) => a.version - b.version);
+    timelines.set(uid, timelineOf(sorted, byMarker, history.dump.at, report));
+  }
+  checkAcknowledged(history, report);
+  return timelines;
+}
+
+/** The span whose definition planned a run at this moment, if any. */
+export function spanOf(
+  timeline: Timeline | undefined,
+  run: Pick<RunRow, 'scheduleVersion'>,
+): Span | undefined {
+  return timeline?.spans.find(({ version }) => version === run.scheduleVersion);
+}
+
+export function grouped<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}
+
+function timelineOf(
+  rows: readonly VersionRow[],
+  byMarker: ReadonlyMap<string, Edit>,
+  end: number,
+  report: Report,
+): Timeline {
+  const timeline: Timeline = { spans: [], expected: new Map(), deletedAt: null };
+  for (const [index, row] of rows.entries()) {
+    if (row.change === 'deleted') {
+      timeline.deletedAt = row.at;
+      continue;
+    }
+    const edit = byMarker.get(row.marker);
+    if (!edit?.definition || !mayHaveMade(edit, row)) {
+      report.add(
+        'edits',
+        `version ${row.version} of ${row.scheduleId} at ${isoText(row.at)} is nobody's edit`,
+      );
+      continue;
+    }
+    const to = rows[index + 1]?.at ?? end;
+    const span = { version: row.version, marker: row.marker, definition: edit.definition, from: row.at, to };
+    timeline.spans.push(span);
+    if (!edit.definition.enabled) continue;
+    for (const at of occurrences(edit.definition.cron, span.from, span.to)) timeline.expected.set(at, span);
+  }
+  return timeline;
+}
+
+function mayHaveMade(edit: Edit, row: VersionRow): boolean {
+  return edit.scheduleId === row.scheduleId && edit.outcome !== 'refused' && isWithin(edit, row.at);
+}
+
+/** An acknowledged edit happened between its question and its answer; any other at any time after its question. */
+function isWithin(edit: Edit, at: number): boolean {
+  const latest = edit.outcome === 'acked' ? edit.endedAt + SAME_MOMENT_MS : Infinity;
+  return at >= edit.sentAt - SAME_MOMENT_MS && at <= latest;
+}
+
+function checkAcknowledged({ edits, dump }: History, report: Report): void {
+  const made = new Set(
+    dump.versions.filter(({ change }) => change !== 'deleted').map(({ marker }) => marker),
+  );
+  const deletions = dump.versions.filter(({ change }) => change === 'deleted');
+  const deletes = edits.filter(({ kind, outcome }) => kind === 'delete' && outcome !== 'refused');
+  for (const edit of edits) {
+    if (edit.outcome !== 'acked') continue;
+    const there =
+      edit.kind === 'put'
+        ? made.has(edit.marker ?? '')
+        : deletions.some(({ scheduleId, at }) => scheduleId === edit.scheduleId && isWithin(edit, at));
+    if (!there) {
+      report.add(
+        'edits',
+        `the ${edit.kind} of ${edit.scheduleId} acknowledged at ${isoText(edit.endedAt)} is gone`,
+      );
+    }
+  }
+  for (const { scheduleId, at } of deletions) {
+    if (!deletes.some((edit) => edit.scheduleId === scheduleId && isWithin(edit, at))) {
+      report.add('edits', `${scheduleId} was deleted at ${isoText(at)} by nobody`);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/** Kinds of broken promises; each must be 0 after any campaign. */
+export const VIOLATIONS = {
+  lost: 'due, and neither fired, nor folded into a catch-up, nor ended in a status that says why',
+  phantom: 'fired though it should not: unknown, not due, paused, deleted, or under another definition',
+  early: 'fired before its time',
+  plannedTwice: 'two runs for one occurrence',
+  unexplainedRepeat: 'delivered again although it was acknowledged and nothing happened to its sender',
+  sameAttemptTwice: 'one attempt that arrived twice',
+  atMostOnceRepeat: 'a schedule that wants at most one delivery got two',
+  falseAccept: 'succeeded, and the receiver never said so',
+  missedAccept: 'acknowledged to an undisturbed sender, and not succeeded',
+  wrongBody: 'a request that says something else than the schedule',
+  wrongEnd: 'ended in a status that nothing justifies',
+  stuck: 'not finished, or held, long after everything was healed',
+  conservation: 'rows that do not add up',
+  edits: 'an acknowledged edit that is gone, or a change that nobody asked for',
+  liveness: 'an instance that does not work after the last heal',
+} as const;
+export type Violation = keyof typeof VIOLATIONS;
+
+/** Collects violations, with the first few of each kind in words. */
+export interface Report {
+  add(violation: Violation, example: string): void;
+  readonly found: Record<Violation, { count: number; examples: string[] }>;
+}
+
+const MOST_EXAMPLES = 5;
+
+export function createReport(): Report {
+  const found = Object.fromEntries(
+    Object.keys(VIOLATIONS).map((violation) => [violation, { count: 0, examples: [] }]),
+  ) as unknown as Report['found'];
+  return {
+    found,
+    add: (violation, example) => {
+      const entry = found[violation];
+      entry.count += 1;
+      if (entry.examples.length < MOST_EXAMPLES) entry.examples.push(example);
+    },
+  };
+}
+
+export function isoText(at: number | null): string {
+  return at === null || !Number.isFinite(at) ? String(at) : new Date(at).toISOString();
+}
