@@ -167,7 +167,7 @@ function faultOfEnd(
     case 'unknown':
       return isAtMostOnce ? null : 'it is to be delivered at least once';
     case 'abandoned':
-      if (run.reason === 'deleted' && timeline?.deletedAt != null) return null;
+      if (run.reason === 'deleted' && typeof timeline?.deletedAt === 'number') return null;
       if (run.reason === 'disabled' && timeline?.spans.some((span) => !span.definition.enabled)) return null;
       if (run.reason === 'recoveries' && run.recoveries >= settings.maxRecoveries) return null;
       if (run.reason === 'age' && dump.at - run.scheduledFor > settings.maxRecoveryAgeSeconds * 1000)

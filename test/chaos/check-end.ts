@@ -18,7 +18,7 @@ export function checkRest(history: History, report: Report): void {
 function checkStuck({ dump, settings }: History, report: Report): void {
   for (const run of dump.runs) {
     if (run.status !== 'pending') continue;
-    const holder = run.claimedBy === null ? 'nobody' : run.claimedBy;
+    const holder = run.claimedBy ?? 'nobody';
     report.add('stuck', `${nameOf(run)} is pending, attempt ${run.attempts}, claimed by ${holder}`);
   }
   for (const { id, enabled, nextFireAt, lockedBy, lockedAt } of dump.schedules) {

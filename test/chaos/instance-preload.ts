@@ -12,13 +12,13 @@ const {
 
 type Connect = (this: Socket, ...args: unknown[]) => Socket;
 // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its `this` below
-const connect = Socket.prototype.connect as unknown as Connect;
+const connect = Socket.prototype.connect as Connect;
 
 Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
   const [to, host] = args;
   if (to === Number(port)) return connect.call(this, { port: to, host, localAddress });
   return connect.apply(this, args);
-} as typeof Socket.prototype.connect;
+};
 
 process.on('SIGUSR2', () => {
   const end = performance.now() + Number(blockMs);

@@ -88,7 +88,7 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
     child = started;
   }
 
-  const running = () => child !== undefined && child.exitCode === null && child.signalCode === null;
+  const running = () => child?.exitCode === null && child.signalCode === null;
   const ready = async () => {
     const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
     await answer?.text();

@@ -136,8 +136,8 @@ function takeover({ history, identities }: CampaignResult): Summary['takeover'] 
   for (const { instance, from } of kills) {
     const own = history.dump.instances.filter(({ id }) => identities.get(instance)?.includes(id));
     const [last] = own.filter(({ startedAt }) => startedAt <= from).sort((a, b) => b.startedAt - a.startedAt);
-    if (last?.diedAt == null || last.diedAt < from) continue;
-    const diedAt = last.diedAt;
+    const diedAt = last?.diedAt ?? -Infinity;
+    if (diedAt < from) continue;
     declared.push((diedAt - from) / 1000);
     const [first] = quantiles(
       history.dump.runs.flatMap(({ lostAt }) =>
