@@ -7,7 +7,7 @@ import type { AttemptOutcome } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { isPlanned, plannedRunName } from '../core/run.ts';
-import type { Handoff } from '../core/schedule.ts';
+import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, type Handoff } from '../core/schedule.ts';
 import { type Attempted, type Settlement, settlementOf } from '../core/settlement.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
@@ -39,6 +39,37 @@ export async function attemptHandoff(
   handoff: Handoff,
   signal: AbortSignal,
 ): Promise<AttemptSettlement> {
+  const startedAt = deps.databaseClock.now();
+  try {
+    return await attemptOnce(deps, run, handoff, signal);
+  } catch (error) {
+    // A fault of ours, or a definition that nobody could have sent, must not end the process: it would end the next one too.
+    const { delivery } = handoff;
+    const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, startedAt);
+    return settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error), null);
+  }
+}
+
+/** What becomes of a run whose definition is not there. */
+export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun): AttemptSettlement {
+  const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
+  const message = `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there, or cannot be read`;
+  return settlementFor(databaseClock, run, attempted, unsent(message), null);
+}
+
+/** What is not there says nothing of how to try again. */
+const NO_DEFINITION = {
+  retry: DEFAULT_RETRY,
+  timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
+  delivery: 'atLeastOnce',
+} as const;
+
+async function attemptOnce(
+  deps: HandoffDeps,
+  run: ClaimedRun,
+  handoff: Handoff,
+  signal: AbortSignal,
+): Promise<AttemptSettlement> {
   const { databaseClock, targets, maxRecoveries } = deps;
   const kind = targets.kindOf(handoff.target);
   const startedAt = databaseClock.now();
@@ -58,17 +89,6 @@ export async function attemptHandoff(
     return settledBy(unsent('not begun: the claim could not be confirmed', true));
   }
   return send(deps, kind, { run, handoff, attempt }, signal);
-}
-
-/** What becomes of a run whose definition is not there. */
-export function withoutDefinition(
-  databaseClock: DatabaseClock,
-  run: ClaimedRun,
-  handoff: Omit<Handoff, 'target'>,
-): AttemptSettlement {
-  const attempted = attemptedOf(run, handoff, undefined, databaseClock.now());
-  const message = `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there`;
-  return settlementFor(databaseClock, run, attempted, unsent(message), null);
 }
 
 async function send(
@@ -98,9 +118,13 @@ async function deliver(
   try {
     return await kind.deliver(target, attempt, signal);
   } catch (error) {
-    // A kind that breaks its promise not to throw must not break the others' runs; what it sent before, nobody knows.
-    return { kind: 'unknown', error: { kind: 'network', message: reasonOf(error) }, senderStopped: false };
+    return mayHaveArrived(error);
   }
+}
+
+/** Something threw that promised not to; what it sent before, nobody knows. */
+function mayHaveArrived(error: unknown): Outcome {
+  return { kind: 'unknown', error: { kind: 'network', message: reasonOf(error) }, senderStopped: false };
 }
 
 /** Provably not sent; `senderStopped`: through no fault of the target. */

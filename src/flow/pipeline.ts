@@ -8,7 +8,6 @@
  * and moves the cursors on, in one commit; 5 claims and sends within the lanes' shares; 6 is the target's answer as a
  * value; 7 writes it down. Each file says what it guarantees and what is true if the process dies in it.
  */
-import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -61,7 +60,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     definitions: createHandoffDefinitions(database),
     pollIntervalMs: deps.tickIntervalMs,
     attempt: (run, handoff, signal) => attemptHandoff(handoffDeps, run, handoff, signal),
-    withoutDefinition: (run) => withoutDefinition(databaseClock, run, NO_DEFINITION),
+    withoutDefinition: (run) => withoutDefinition(databaseClock, run),
   });
   const tick = createTick({
     ...deps,
@@ -76,11 +75,3 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };
 }
-
-/** A version that is not there says nothing of how to try again. At most once: nothing was sent, so it may be. */
-const NO_DEFINITION = {
-  retry: DEFAULT_RETRY,
-  timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
-  delivery: 'atLeastOnce',
-  payload: null,
-} as const;

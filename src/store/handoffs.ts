@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Handoff } from '../core/schedule.ts';
 import { ints, uuids } from './arrays.ts';
-import { type StoredDefinition, readDefinition } from './definitions.ts';
+import { type StoredDefinition, canBeHandedOff, readDefinition } from './definitions.ts';
 import type { Executor } from './executor.ts';
 import { rowsOf } from './rows.ts';
 
@@ -10,7 +10,10 @@ export interface VersionKey {
   scheduleVersion: number;
 }
 
-/** What the named versions say about handing off, keyed by versionKey(). Versions never change, so callers may keep them. */
+/**
+ * What the named versions say about handing off, keyed by versionKey(). Versions never change, so callers may keep them.
+ * One that cannot be read is left out, as one that is not there.
+ */
 export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
   const rows = await rowsOf<{
     schedule_uid: string;
@@ -24,13 +27,15 @@ export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): P
       AS k(uid, version) ON v.schedule_uid = k.uid AND v.version = k.version`,
   );
   return new Map(
-    rows.map(({ schedule_uid, version, definition, payload }) => {
-      const { target, retry, timeoutSeconds, delivery, ...rest } = readDefinition(definition, payload);
-      return [
-        versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
-        { target, retry, timeoutSeconds, delivery, payload: rest.payload },
-      ];
-    }),
+    rows
+      .filter((row) => canBeHandedOff(row.definition))
+      .map(({ schedule_uid, version, definition, payload }) => {
+        const { target, retry, timeoutSeconds, delivery, ...rest } = readDefinition(definition, payload);
+        return [
+          versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
+          { target, retry, timeoutSeconds, delivery, payload: rest.payload },
+        ];
+      }),
   );
 }
 

@@ -126,7 +126,7 @@ export async function takeOverIfStillClaimed(
 /** All that is judged comes from the locked rows: read again beside them, it would be as old as the statement's snapshot. */
 function lockedAsFound(claims: readonly LostClaim[]): SQL {
   return sql`SELECT r.scheduled_for, r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.claimed_by,
-      r.claimed_at, r.attempts, r.recoveries, r.handoff_started_at, r.in_doubt_until,
+      r.claimed_at, r.attempts, r.recoveries, r.handoff_started_at, r.in_doubt_until AS was_in_doubt_until,
       greatest(r.created_at, r.due_at) AS due_since
     FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(claims.map((claim) => claim.scheduledFor))},
       ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))},
@@ -144,7 +144,7 @@ function judged(policy: RecoveryPolicy): SQL {
   return sql`SELECT lost.*, d.at_most_once, d.error,
       CASE WHEN d.at_most_once AND d.may_have_arrived AND (NOT d.has_lookup OR d.given_up IS NOT NULL) THEN 'unknown'
         ELSE coalesce(d.given_up, 'again') END AS verdict,
-      CASE WHEN d.has_lookup THEN coalesce(d.believed_from, lost.in_doubt_until,
+      CASE WHEN d.has_lookup THEN coalesce(d.believed_from, lost.was_in_doubt_until,
         CASE WHEN NOT d.at_most_once THEN clock.now END) END AS in_doubt_until,
       d.believed_from
     FROM clock, lost
@@ -152,7 +152,7 @@ function judged(policy: RecoveryPolicy): SQL {
     LEFT JOIN schedule_versions v ON v.schedule_uid = lost.schedule_uid AND v.version = lost.schedule_version,
     LATERAL (SELECT coalesce(v.definition->>'delivery' = 'atMostOnce', false) AS at_most_once,
       coalesce(jsonb_typeof(v.definition->'target'->'lookup') = 'object', false) AS has_lookup) AS o,
-    LATERAL (SELECT o.*, lost.handoff_started_at IS NOT NULL OR lost.in_doubt_until IS NOT NULL AS may_have_arrived,
+    LATERAL (SELECT o.*, lost.handoff_started_at IS NOT NULL OR lost.was_in_doubt_until IS NOT NULL AS may_have_arrived,
       CASE WHEN o.at_most_once AND o.has_lookup THEN lost.handoff_started_at
         + make_interval(secs => ${timeoutSeconds(sql`v.definition`)} + ${lockTtlSeconds}) END AS believed_from,
       CASE WHEN s.uid IS NULL THEN 'deleted'

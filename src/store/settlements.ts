@@ -106,7 +106,7 @@ async function settle(
         CASE WHEN i.outcome = 'accepted' AND done.id IS NULL THEN 'acceptedLate' ELSE i.outcome END,
         i.status_code, i.error::jsonb, i.recovery
       FROM input i LEFT JOIN done ON done.id = i.id AND done.attempt = i.attempt
-      WHERE i.outcome <> 'accepted' OR i.attempt > 1 OR done.id IS NULL OR done.attempts > 1
+      WHERE i.outcome <> 'accepted' OR i.attempt > 1 OR done.id IS NULL OR done.attempts > 1 OR done.lost_at IS NOT NULL
       ON CONFLICT (scheduled_for, run_id, attempt) DO UPDATE SET finished_at = excluded.finished_at,
         outcome = excluded.outcome, status_code = excluded.status_code, error = excluded.error
         WHERE attempts.outcome = 'unknown' AND excluded.outcome <> 'unknown'
