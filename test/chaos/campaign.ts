@@ -6,24 +6,20 @@ import { type Verdict, check } from './checker.ts';
 import { type FaultCluster, startFaultCluster } from './cluster.ts';
 import { dumpDatabase } from './dump.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
-import { type FaultName, healAll } from './faults.ts';
+import { type FaultDeps, healAll } from './faults.ts';
 import type { Disturbance, History, InstanceCheck } from './history.ts';
 import { type Instance, createInstance } from './instance.ts';
 import { CANARY, type Features, type Load, createLoad } from './load.ts';
-import { runNemesis } from './nemesis.ts';
 import { createRandom } from './random.ts';
 import { FAULTLESS, type Rates, type Receiver, startReceiver } from './receiver.ts';
 
 export interface CampaignOptions {
   seed: number;
-  /** Of faults; the start, the healing and the drain come on top. */
-  seconds: number;
   schedules: number;
   instances: number;
-  /** Mean time between two faults. */
-  faultEveryMs: number;
   editEveryMs: number;
-  weights: Partial<Record<FaultName, number>>;
+  /** What is done to it meanwhile, and how long that takes. */
+  disturb: Disturb;
   rates: Rates;
   /** Whose src/ is run. */
   root: string;
@@ -46,6 +42,9 @@ export interface CampaignResult {
   /** Logs of receiver and instances; removed where nothing was found. */
   directory: string;
 }
+
+/** Logs what it does, and puts all of it right before it resolves. */
+export type Disturb = (deps: FaultDeps, log: Disturbance[]) => Promise<void>;
 
 /** Times of the daemons: a twentieth of the usual ones, as far as the configuration goes down. */
 const TTL_SECONDS = 4;
@@ -168,32 +167,21 @@ async function begin({ options, cluster, instances, load }: Stage): Promise<Feat
   return features;
 }
 
-async function disturb(stage: Stage, disturbances: Disturbance[]): Promise<void> {
-  const { options, cluster, instances, load } = stage;
+async function disturb({ options, load, ...stage }: Stage, disturbances: Disturbance[]): Promise<void> {
   const editing = options.editEveryMs === Infinity ? undefined : load.startEditing();
-  await runNemesis(
-    {
-      cluster,
-      instances,
-      random: createRandom(options.seed, 'nemesis'),
-      ttlMs: TTL_SECONDS * 1000,
-      weights: options.weights,
-      everyMs: options.faultEveryMs,
-      until: Date.now() + options.seconds * 1000,
-      say: options.say,
-    },
-    disturbances,
-  );
+  await options.disturb(faultDepsOf({ options, load, ...stage }), disturbances);
   await editing?.stop();
 }
 
+function faultDepsOf({ options, cluster, instances }: Stage): FaultDeps {
+  const random = createRandom(options.seed, 'nemesis');
+  return { cluster, instances, random, ttlMs: TTL_SECONDS * 1000, say: options.say };
+}
+
 /** Afterwards every instance should work; whether it does is part of what is checked. */
-async function heal({ options, cluster, receiver, instances }: Stage): Promise<{
-  healedAt: number;
-  checks: InstanceCheck[];
-}> {
-  const random = createRandom(options.seed, 'heal');
-  await healAll({ cluster, instances, random, ttlMs: TTL_SECONDS * 1000 });
+async function heal(stage: Stage): Promise<{ healedAt: number; checks: InstanceCheck[] }> {
+  const { options, receiver, instances } = stage;
+  await healAll(faultDepsOf(stage));
   receiver.setRates(FAULTLESS);
   const ready = await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
   const healedAt = Date.now();

@@ -9,8 +9,7 @@ export interface FaultDeps {
   instances: readonly Instance[];
   random: Random;
   ttlMs: number;
-  /** An extra for each start of a process, failpoints for example. */
-  variables?: Record<string, string>;
+  say: (line: string) => void;
 }
 
 /** One thing that goes wrong, from its beginning until it is put right; resolves then. */

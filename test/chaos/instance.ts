@@ -34,6 +34,7 @@ export interface Instance {
   skew(seconds: number): void;
   start(variables?: Record<string, string>): void;
   running(): boolean;
+  pid(): number;
   signal(name: NodeJS.Signals): void;
   /** Resolves when the present process is gone. */
   gone(): Promise<void>;
@@ -105,6 +106,7 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
     },
     start,
     running,
+    pid: () => child?.pid ?? 0,
     signal: (name) => void child?.kill(name),
     gone: async () => {
       if (child && running()) await once(child, 'exit');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.ts';
 import { runMutants } from './mutant-run.ts';
+import { randomly } from './nemesis.ts';
 import { profileOf } from './profiles.ts';
 import { page, summarize } from './report.ts';
 
@@ -37,7 +38,10 @@ if (values.mutants || values.only !== undefined) {
   const options = {
     ...profile,
     seed,
-    seconds: values.minutes === undefined ? profile.seconds : 60 * numberOf('minutes', values.minutes),
+    disturb: randomly({
+      ...profile.nemesis,
+      ...(values.minutes === undefined ? {} : { seconds: 60 * numberOf('minutes', values.minutes) }),
+    }),
     schedules: values.schedules === undefined ? profile.schedules : numberOf('schedules', values.schedules),
     instances: values.instances === undefined ? profile.instances : numberOf('instances', values.instances),
     root: values.root,

@@ -7,16 +7,17 @@ import {
   healAll,
   killAll,
 } from './faults.ts';
+import type { Disturb } from './campaign.ts';
 import type { Disturbance } from './history.ts';
 import { CLOCKS_CAN_BE_WRONG, type Instance } from './instance.ts';
+import type { Random } from './random.ts';
 
-export interface NemesisOptions extends FaultDeps {
+export interface NemesisOptions {
   /** How often each is drawn, against the others. */
   weights: Partial<Record<FaultName, number>>;
   /** Between the beginnings of two faults, in the middle. */
   everyMs: number;
-  until: number;
-  say: (line: string) => void;
+  seconds: number;
 }
 
 /** All of them, at the rates of a long campaign. */
@@ -44,8 +45,27 @@ export const FULL_WEIGHTS: Record<FaultName, number> = {
  * Draws faults until its time is up, then heals everything. Faults of different instances and of the database overlap;
  * one instance, and the database, have one at a time.
  */
-export async function runNemesis(options: NemesisOptions, log: Disturbance[]): Promise<void> {
-  const { random, instances } = options;
+export function randomly(options: NemesisOptions): Disturb {
+  return (deps, log) => runNemesis(options, deps, log);
+}
+
+/** Does one thing and logs when it began and ended. */
+export async function recorded(
+  { say }: FaultDeps,
+  log: Disturbance[],
+  { kind, instance }: Pick<Disturbance, 'kind' | 'instance'>,
+  work: () => Promise<void>,
+): Promise<void> {
+  const disturbance: Disturbance = { kind, instance, from: Date.now(), to: Infinity };
+  log.push(disturbance);
+  say(`${kind} ${instance}`);
+  await work();
+  disturbance.to = Date.now();
+}
+
+async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturbance[]): Promise<void> {
+  const { random, instances } = deps;
+  const until = Date.now() + options.seconds * 1000;
   const underWay = new Set<Promise<void>>();
   let databaseIsBusy = false;
 
@@ -54,7 +74,7 @@ export async function runNemesis(options: NemesisOptions, log: Disturbance[]): P
       if (databaseIsBusy) return;
       databaseIsBusy = true;
       const fault = DATABASE_FAULTS[name as keyof typeof DATABASE_FAULTS];
-      await recorded(options, log, name, '*', () => fault(options));
+      await recorded(deps, log, { kind: name, instance: '*' }, () => fault(deps));
       databaseIsBusy = false;
       return;
     }
@@ -62,22 +82,23 @@ export async function runNemesis(options: NemesisOptions, log: Disturbance[]): P
     if (chosen.some(({ busy }) => busy !== null)) return;
     for (const instance of chosen) instance.busy = name;
     const [only] = chosen;
-    if (name === 'killAll') await recorded(options, log, name, '*', () => killAll(options));
-    else if (only) await recorded(options, log, name, only.name, () => faultOf(name)(options, only));
+    if (name === 'killAll') await recorded(deps, log, { kind: name, instance: '*' }, () => killAll(deps));
+    else if (only)
+      await recorded(deps, log, { kind: name, instance: only.name }, () => faultOf(name)(deps, only));
     for (const instance of chosen) instance.busy = null;
   }
 
-  while (Date.now() < options.until) {
-    const name = draw(options);
+  while (Date.now() < until) {
+    const name = draw(options, random);
     const one: Promise<void> = unleash(name).finally(() => underWay.delete(one));
     underWay.add(one);
     await sleep(options.everyMs * random.between(0.3, 1.7));
   }
   await Promise.all(underWay);
-  await healAll(options);
+  await healAll(deps);
 }
 
-function draw({ weights, random }: NemesisOptions): FaultName {
+function draw({ weights }: NemesisOptions, random: Random): FaultName {
   const possible = (Object.entries(weights) as [FaultName, number][]).filter(
     ([name]) => name !== 'wrongClock' || CLOCKS_CAN_BE_WRONG,
   );
@@ -91,18 +112,4 @@ function draw({ weights, random }: NemesisOptions): FaultName {
 
 function faultOf(name: FaultName): (deps: FaultDeps, instance: Instance) => Promise<void> {
   return INSTANCE_FAULTS[name as keyof typeof INSTANCE_FAULTS];
-}
-
-async function recorded(
-  { say }: NemesisOptions,
-  log: Disturbance[],
-  kind: string,
-  instance: string,
-  work: () => Promise<void>,
-): Promise<void> {
-  const disturbance: Disturbance = { kind, instance, from: Date.now(), to: Infinity };
-  log.push(disturbance);
-  say(`${kind} ${instance}`);
-  await work();
-  disturbance.to = Date.now();
 }

@@ -1,17 +1,18 @@
 import type { CampaignOptions } from './campaign.ts';
-import { FULL_WEIGHTS } from './nemesis.ts';
+import { FULL_WEIGHTS, type NemesisOptions } from './nemesis.ts';
 
-export type Profile = Omit<CampaignOptions, 'seed' | 'root' | 'say'>;
+/** A campaign but for its seed, its source and what it says. */
+export interface Profile extends Omit<CampaignOptions, 'seed' | 'root' | 'say' | 'disturb'> {
+  nemesis: NemesisOptions;
+}
 
 const PROFILES: Record<string, Profile> = {
   /** Every fault there is, at more than a hundred fires a second. */
   full: {
-    seconds: 600,
+    nemesis: { weights: FULL_WEIGHTS, everyMs: 4_000, seconds: 600 },
     schedules: 180,
     instances: 3,
-    faultEveryMs: 4_000,
     editEveryMs: 300,
-    weights: FULL_WEIGHTS,
     rates: {
       answers: { slow: 0.03, unavailable: 0.03, error: 0.02, lost: 0.03, stalled: 0.01, dripped: 0.01 },
       lookupFails: 0.1,
@@ -20,12 +21,14 @@ const PROFILES: Record<string, Profile> = {
   },
   /** What fits into the tests: fewer schedules, faults close together, none that takes long. */
   short: {
-    seconds: 40,
+    nemesis: {
+      weights: { ...FULL_WEIGHTS, outage: 0, wrongClock: 2, killAll: 2 },
+      everyMs: 2_500,
+      seconds: 35,
+    },
     schedules: 60,
     instances: 3,
-    faultEveryMs: 2_500,
     editEveryMs: 500,
-    weights: { ...FULL_WEIGHTS, outage: 0, wrongClock: 2, killAll: 2 },
     rates: {
       answers: { slow: 0.03, unavailable: 0.03, error: 0.02, lost: 0.04, stalled: 0.01, dripped: 0.01 },
       lookupFails: 0.1,

@@ -47,7 +47,7 @@ export async function summarize(options: CampaignOptions, result: CampaignResult
     seed: options.seed,
     commit: await commitOf(options.root),
     machine: hostname(),
-    seconds: options.seconds,
+    seconds: round((ended - began) / 1000),
     schedules: options.schedules,
     features: features.atMostOnce
       ? `at most once${features.lookup ? ' and lookups' : ''}`
@@ -84,7 +84,7 @@ export function page(summary: Summary): string {
       .map(([name, count]) => `${name} ${count}`)
       .join(', ');
   const lines = [
-    `seed ${summary.seed}, commit ${summary.commit}, ${summary.seconds} s of faults, ${summary.schedules} schedules, ${summary.features}`,
+    `seed ${summary.seed}, commit ${summary.commit}, ${summary.seconds} s, ${summary.schedules} schedules, ${summary.features}`,
     `faults      ${list(summary.faults)}`,
     `edits       ${list(summary.edits)}`,
     `fires       ${summary.fires} due (${summary.firesPerSecond}/s), ${summary.arrivals} arrivals, ${summary.lookups} lookups`,

@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { runCampaign } from './campaign.ts';
+import { FAILPOINT_PROGRAM, type Failpoint, GAPS, throughFailpoints } from './failpoints.ts';
+import { VIOLATIONS } from './violations.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
+
+test.skipIf(process.platform !== 'linux')(
+  'a process that ends or freezes in any gap of the fire protocol loses nothing and repeats nothing it must not',
+  async () => {
+    const failpoints = GAPS.flatMap((at): Failpoint[] => {
+      const count = at.endsWith('takeOver') ? 1 : 3;
+      return [
+        { at, action: 'stop', count },
+        { at, action: 'kill', count },
+      ];
+    });
+    const unreached: string[] = [];
+    const { verdict } = await runCampaign({
+      seed: 1,
+      schedules: 40,
+      instances: 5,
+      editEveryMs: Infinity,
+      disturb: throughFailpoints(failpoints, unreached),
+      rates: { answers: { unavailable: 0.05, lost: 0.05 }, lookupFails: 0.1 },
+      root: join(import.meta.dirname, '..', '..'),
+      program: FAILPOINT_PROGRAM,
+      drainSeconds: 40,
+      say: () => undefined,
+    });
+    const found = Object.fromEntries(
+      Object.entries(verdict.violations).map(([violation, { examples }]) => [violation, examples]),
+    );
+    expect(found).toEqual(Object.fromEntries(Object.keys(VIOLATIONS).map((violation) => [violation, []])));
+    expect(unreached).toEqual([]);
+    expect(verdict.expectedFires).toBeGreaterThan(500);
+  },
+);

@@ -1,0 +1,95 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Disturb } from './campaign.ts';
+import type { FaultDeps } from './faults.ts';
+import type { Disturbance } from './history.ts';
+import type { Instance } from './instance.ts';
+import { recorded } from './nemesis.ts';
+
+/** The program that knows failpoints; given to a campaign as `program`. */
+export const FAILPOINT_PROGRAM = join(import.meta.dirname, 'daemon-with-failpoints.ts');
+
+export interface Failpoint {
+  /** `WHEN:STEP`, as daemon-with-failpoints.ts says. */
+  at: string;
+  action: 'kill' | 'stop' | 'lose';
+  /** At which time of coming there; else the third. */
+  count?: number;
+}
+
+/** Between which steps of the fire protocol a process can end or freeze. */
+export const GAPS = [
+  'after:takeFireLocks', // locked, not planned
+  'before:recordPlanned', // planned, not recorded
+  'after:recordPlanned', // recorded and claimed, not sent
+  'after:dispatch', // claimed by the claiming statement, not sent
+  'before:startBatch', // about to write that an attempt begins
+  'after:startBatch', // that is written, nothing is sent
+  'after:mayStart', // looked at the lease, nothing is sent
+  'after:deliver', // acknowledged, not settled
+  'before:write', // about to settle
+  'after:write', // settled, not known here
+  'after:lookup', // asked the target, nothing follows
+  'before:takeOver', // found lost runs
+  'after:takeOver', // took them over, told nobody
+] as const;
+
+const REACHED_LIMIT_MS = 15_000;
+
+/**
+ * Goes through the failpoints, on all instances but the last at once, so that somebody is always there to take over. A
+ * failpoint that is not reached in time is told in `unreached`.
+ */
+export function throughFailpoints(failpoints: readonly Failpoint[], unreached: string[]): Disturb {
+  return async (deps, log) => {
+    const queue = [...failpoints];
+    const directory = mkdtempSync(join(tmpdir(), 'firelock-failpoints-'));
+    await Promise.all(
+      deps.instances.slice(0, -1).map(async (instance) => {
+        for (let next = queue.shift(); next; next = queue.shift()) {
+          const file = join(directory, `${instance.name}-${queue.length}`);
+          if (!(await through(deps, log, instance, next, file))) unreached.push(`${next.at}:${next.action}`);
+        }
+      }),
+    );
+    rmSync(directory, { recursive: true });
+  };
+}
+
+async function through(
+  deps: FaultDeps,
+  log: Disturbance[],
+  instance: Instance,
+  { at, action, count = 3 }: Failpoint,
+  file: string,
+): Promise<boolean> {
+  let reached = false;
+  // The process that ends here is part of it: what it leaves undone is for others.
+  await recorded(deps, log, { kind: 'failpoint', instance: instance.name }, async () => {
+    instance.signal('SIGKILL');
+    await instance.gone();
+    deps.say(`${at}:${action} on ${instance.name}`);
+    instance.start({ CHAOS_FAILPOINT: `${at}:${action}:${count}`, CHAOS_FAILPOINT_FILE: file });
+    const limit = Date.now() + REACHED_LIMIT_MS;
+    while (!existsSync(file) && Date.now() < limit) await sleep(50);
+    reached = existsSync(file);
+    if (reached && action === 'stop') {
+      while (instance.running() && !isStopped(instance.pid())) await sleep(20);
+      await sleep(1.5 * deps.ttlMs);
+      instance.signal('SIGCONT');
+    }
+    if (reached && action === 'kill') await instance.gone();
+    await sleep(500);
+  });
+  return reached;
+}
+
+function isStopped(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.startsWith('T') ?? false;
+  } catch {
+    return true;
+  }
+}
