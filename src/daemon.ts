@@ -12,8 +12,9 @@ import { type Clock, systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
 import { type EventBus, createEventBus } from './runtime/event-bus.ts';
 import { type Lease, createLease } from './runtime/lease.ts';
-import { type Loop, createLoop } from './runtime/loop.ts';
+import { type Turning, createLoop } from './runtime/loop.ts';
 import { type Readiness, readinessOf } from './runtime/readiness.ts';
+import { createWatchdog } from './runtime/watchdog.ts';
 import { listen } from './store/connection.ts';
 import { type Database, openDatabase } from './store/database.ts';
 import { markInstanceLeft } from './store/instances.ts';
@@ -28,6 +29,8 @@ export interface DaemonOptions {
   databaseUrl: string;
   version: string;
   logger: Logger;
+  /** It can do no more for itself: the process is to end, and to be started again. */
+  onStuck: (reason: string) => void;
 }
 
 export interface Daemon {
@@ -47,6 +50,8 @@ export interface Parts {
 
 /** What must have come back from a pass within this time for the instance to call itself ready. */
 const LOOP_LIMIT_MS = 30_000;
+/** After which a pass that did not come back ends the process: far more than all its statements may take together. */
+const WATCHDOG_PATIENCE_SECONDS = 120;
 /** For the outcomes of aborted attempts to be written. */
 const ABORTED_LIMIT_MS = 5_000;
 const LEAVING_LIMIT_MS = 3_000;
@@ -102,7 +107,12 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
   const state: State = { migrated: false, stopping: false };
-  const working = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, recovery, gauges];
+  const loops = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, recovery, gauges];
+  const watchdog = createWatchdog({
+    loops,
+    patience: WATCHDOG_PATIENCE_SECONDS,
+    onStuck: (loop) => options.onStuck(`the ${loop} loop has not come back from a pass`),
+  });
   const migrations = createLoop({
     name: 'migrations',
     clock,
@@ -111,7 +121,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
       events.emit({ type: 'migrationsApplied', count });
       if (state.stopping) return Infinity;
       state.migrated = true;
-      for (const service of working) await service.start();
+      for (const service of [...loops, watchdog]) await service.start();
       return Infinity;
     },
     events,
@@ -125,7 +135,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     version,
     logger,
     wakeDispatch: () => pipeline.dispatcher.wake(),
-    readiness: () => readiness(state, lease, [heartbeat, pipeline.tick, recovery]),
+    readiness: () => readiness(state, lease, loops),
   });
 
   const attempt = attemptLogged(logger);
@@ -162,6 +172,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
 
   /** The API answers to the end, and says at /readyz that it is going. A step that fails does not keep the next. */
   async function leave(): Promise<void> {
+    await attempt('stop the watchdog', () => watchdog.stop());
     await attempt('stop settling', () => pipeline.settler.stop());
     await attempt('stop heartbeats', () => heartbeat.stop());
     await attempt('stop sampling', () => gauges.stop());
@@ -198,7 +209,7 @@ function standardParts(): Parts {
   return { clock: systemClock, events: createEventBus(), openDatabase, httpTarget: createHttpTarget };
 }
 
-function readiness(state: State, lease: Lease, loops: readonly Loop[]): Readiness {
+function readiness(state: State, lease: Lease, loops: readonly Turning[]): Readiness {
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS);
   const checks = {
     migrations: state.migrated

@@ -77,7 +77,11 @@ async function run(config: Config, logger: Logger): Promise<void> {
   const { createDaemon } = await import('./daemon.ts');
   let daemon: Daemon | undefined;
   try {
-    daemon = createDaemon({ config, databaseUrl, version, logger });
+    const onStuck = (reason: string) => {
+      logger.fatal(`${reason}; the process ends, to be started again`);
+      process.exit(1);
+    };
+    daemon = createDaemon({ config, databaseUrl, version, logger, onStuck });
     const { url } = await daemon.start();
     logger.info(`firelock ${version} listens on ${url} (API ${url}/api/v1, its documentation ${url}/docs)`);
     await stopping;

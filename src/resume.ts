@@ -1,7 +1,6 @@
 import { InstancesLive, type Resumed, resumeFromNow } from './flow/resume.ts';
 import { isoInstant } from './core/instant.ts';
 import { reasonOf } from './runtime/reason.ts';
-import type { LivingInstance } from './store/resume.ts';
 import { openDatabase } from './store/database.ts';
 import { migrate } from './store/migrate.ts';
 
@@ -13,21 +12,16 @@ export interface ResumeOptions {
   print: (line: string) => void;
 }
 
-/** The command `firelock resume --from-now`; answers the exit code. */
+/** The command `firelock resume --from-now`; answers the exit code. Prints what it did, or why it did not. */
 export async function resume(options: ResumeOptions): Promise<number> {
   const { databaseUrl, migrationDatabaseUrl, print, ...rest } = options;
-  await migrate(migrationDatabaseUrl ?? databaseUrl);
   const database = openDatabase(databaseUrl, 1);
   try {
+    await migrate(migrationDatabaseUrl ?? databaseUrl);
     for (const line of told(await resumeFromNow({ database, ...rest }))) print(line);
     return 0;
   } catch (error) {
-    if (error instanceof InstancesLive) {
-      for (const line of refusal(error.instances)) print(line);
-      return 1;
-    }
-    if (!options.signal.aborted) throw error;
-    print('interrupted: what was done so far stays done; run it again for the rest');
+    for (const line of refusal(error, options.signal)) print(line);
     return 1;
   } finally {
     await database.close();
@@ -50,12 +44,16 @@ function told({ now, moved, skipped, fenced, unplannable, runs, resting }: Resum
   ];
 }
 
-function refusal(instances: readonly LivingInstance[]): string[] {
-  return [
-    'nothing more is done while an instance lives, since it may be planning what is to be skipped; stop these first:',
-    ...instances.map(
-      ({ id, host, livesForSeconds }) =>
-        `  ${id} on ${host} (if it is gone already, it counts as living for ${livesForSeconds} s more)`,
-    ),
-  ];
+function refusal(error: unknown, signal: AbortSignal): string[] {
+  if (error instanceof InstancesLive) {
+    return [
+      'nothing more is done while an instance lives, since it may be planning what is to be skipped; stop these first:',
+      ...error.instances.map(
+        ({ id, host, livesForSeconds }) =>
+          `  ${id} on ${host} (if it is gone already, it counts as living for ${livesForSeconds} s more)`,
+      ),
+    ];
+  }
+  const why = signal.aborted ? 'interrupted' : `failed: ${reasonOf(error)}`;
+  return [`${why}; what was done so far stays done, run it again for the rest`];
 }

@@ -8,8 +8,7 @@ import type { Handoff } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
-import { createLoop } from '../runtime/loop.ts';
-import type { Service } from '../runtime/service.ts';
+import { type Turning, createLoop } from '../runtime/loop.ts';
 import { createSlots } from '../runtime/slots.ts';
 import { type ClaimedRun, claimOf, claimPendingRuns, returnClaimsIfMine } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
@@ -39,7 +38,7 @@ export interface DispatchDeps {
   withoutDefinition: (run: ClaimedRun) => AttemptSettlement;
 }
 
-export interface Dispatcher extends Service {
+export interface Dispatcher extends Turning {
   /** Takes a slot for a run that is about to be recorded as claimed; false: record it unclaimed. */
   reserve(lane: string): boolean;
   unreserve(lanes: readonly string[]): void;
@@ -222,6 +221,8 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   return {
     name: 'dispatch',
     start: () => loop.start(),
+    inPassMs: () => loop.inPassMs(),
+    passes: () => loop.passes(),
     stop: async () => {
       accepting = false;
       lanes.pause();

@@ -7,9 +7,8 @@ import type { Instant } from '../core/instant.ts';
 import type { Settlement } from '../core/settlement.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { createLoop } from '../runtime/loop.ts';
+import { type Turning, createLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import type { Service } from '../runtime/service.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
 import {
@@ -34,7 +33,7 @@ export interface EndedAttempt {
   onSettled: () => void;
 }
 
-export interface Settler extends Service {
+export interface Settler extends Turning {
   add(ended: EndedAttempt): void;
   /** Resolves when nothing waits any more, or could not be written once again. */
   flush(): Promise<void>;
@@ -133,6 +132,8 @@ export function createSettler(deps: SettleDeps): Settler {
   return {
     name: 'settle',
     start: () => loop.start(),
+    inPassMs: () => loop.inPassMs(),
+    passes: () => loop.passes(),
     stop: () => loop.stop(),
     add: (ended) => {
       waiting.add(ended);

@@ -12,13 +12,19 @@ export interface LoopOptions {
   clock: Clock;
 }
 
-export interface Loop extends Service {
+/** What tells from outside whether a loop turns. */
+export interface Turning extends Service {
+  /** For how many ms the pass under way has not come back; 0 while asleep. A loop that never returns is a dead one. */
+  inPassMs(): number;
+  /** How many passes it has begun. */
+  passes(): number;
+}
+
+export interface Loop extends Turning {
   /** Ends the current sleep; during a pass, makes the next sleep zero. Never runs two passes at once. */
   wake(): void;
   /** Ends a wait after a failed pass as well: there is reason to believe that it works now. */
   retry(): void;
-  /** For how many ms the pass under way has not come back; 0 while asleep. A loop that never returns is a dead one. */
-  inPassMs(): number;
 }
 
 const FIRST_BACKOFF_MS = 100;
@@ -35,11 +41,13 @@ export function createLoop(options: LoopOptions): Loop {
   /** Monotonic; null while asleep. */
   let passBeganAt: number | null = null;
   let failures = 0;
+  let passes = 0;
 
   async function run(): Promise<void> {
     while (!stopping) {
       woken = false;
       passBeganAt = clock.monotonic();
+      passes += 1;
       const delay = await pass();
       passBeganAt = null;
       await sleep(delay);
@@ -95,6 +103,7 @@ export function createLoop(options: LoopOptions): Loop {
       woken = true;
       endSleep?.();
     },
+    passes: () => passes,
     inPassMs: () => (passBeganAt === null ? 0 : clock.monotonic() - passBeganAt),
   };
 }

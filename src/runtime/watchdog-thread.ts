@@ -1,0 +1,18 @@
+/** The thread of watchdog.ts: ends the process when the count of the main thread stands still for too many turns of its own. */
+import { writeSync } from 'node:fs';
+import { workerData } from 'node:worker_threads';
+
+const { turns, patience, turnMs } = workerData as { turns: Int32Array; patience: number; turnMs: number };
+
+let last = -1;
+let still = 0;
+setInterval(() => {
+  const count = Atomics.load(turns, 0);
+  still = count === last ? still + 1 : 0;
+  last = count;
+  if (still < patience) return;
+  const message = `firelock: nothing ran in this process for ${patience} turns of its watchdog; it is ended`;
+  // The main thread's log does not get anywhere any more.
+  writeSync(2, `${message}\n`);
+  process.kill(process.pid, 'SIGKILL');
+}, turnMs);
