@@ -106,7 +106,10 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   });
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
-  const state: State = { migrated: false, stopping: false };
+  const state: State = { migrated: false, stopping: false, strandedRuns: 0 };
+  events.subscribe((event) => {
+    if (event.type === 'gaugesSampled') state.strandedRuns = event.strandedRuns;
+  });
   const loops = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, recovery, gauges];
   const watchdog = createWatchdog({
     loops,
@@ -203,6 +206,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
 interface State {
   migrated: boolean;
   stopping: boolean;
+  /** As of the last sample. */
+  strandedRuns: number;
 }
 
 function standardParts(): Parts {
@@ -220,7 +225,9 @@ function readiness(state: State, lease: Lease, loops: readonly Turning[]): Readi
       stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.map((loop) => loop.name).join(', ')}`,
     shutdown: state.stopping ? 'stopping' : 'ok',
   };
-  return readinessOf(checks);
+  const { strandedRuns } = state;
+  const told = `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`;
+  return readinessOf(checks, strandedRuns > 0 ? [told] : []);
 }
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
-import type { Database } from '../store/database.ts';
+import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
 import {
   type LostClaim,
   type RecoveryPolicy,
@@ -17,7 +17,7 @@ import {
   findOrphans,
   takeOverIfStillClaimed,
 } from '../store/recoveries.ts';
-import { createOwnClaims } from './own-claims.ts';
+import { createClaimWatch } from './claim-watch.ts';
 
 export interface RecoveryDeps extends RecoveryPolicy {
   database: Database;
@@ -39,20 +39,31 @@ const NEXT_BATCH_MS = 1_000;
 
 export function createRecovery(deps: RecoveryDeps): Loop {
   const { database, clock, events, lease } = deps;
-  const own = createOwnClaims(clock, deps.holds);
+  const unknown = createClaimWatch(clock);
+  const overdue = createClaimWatch(clock);
 
   async function recover(): Promise<number> {
     const began = clock.monotonic();
     const { instanceId } = lease;
     const orphans = await database.run((db) => findOrphans(db, BATCH));
     await takeOver('orphaned', orphans);
-    const forgotten = own.forgotten(await database.run((db) => findClaimsOf(db, instanceId)));
+    const forgotten = forgottenOf(await database.run((db) => findClaimsOf(db, instanceId)));
     await takeOver('forgotten', forgotten.slice(0, BATCH));
-    const expired = await database.run((db) => findExpiredClaims(db, deps.lostAfterSeconds, BATCH));
-    await takeOver('expired', expired);
+    const { lostAfterSeconds } = deps;
+    const expired = await database.run((db) => findExpiredClaims(db, lostAfterSeconds, BATCH));
+    // By this process's own clock as well: a step of the database's makes every attempt under way look old.
+    await takeOver('expired', overdue.seenFor(expired, lostAfterSeconds * 1000));
     events.emit({ type: 'recoveryFinished', durationMs: clock.monotonic() - began });
-    const more = orphans.length === BATCH || forgotten.length > BATCH || expired.length === BATCH;
+    const more = orphans.length === BATCH || forgotten.length > BATCH;
     return more ? NEXT_BATCH_MS : deps.intervalSeconds * 1000;
+  }
+
+  /** For longer than a statement may take: its answer will not come any more. */
+  function forgottenOf(claims: readonly LostClaim[]): LostClaim[] {
+    return unknown.seenFor(
+      claims.filter(({ runId, attempt }) => !deps.holds(runId, attempt)),
+      STATEMENT_LIMIT_MS,
+    );
   }
 
   async function takeOver(found: LostBecause, claims: readonly LostClaim[]): Promise<void> {

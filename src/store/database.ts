@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { type Connection, connect } from './connection.ts';
 import { QueryTimeout, isRepeatable } from './errors.ts';
 import type { Executor } from './executor.ts';
@@ -36,9 +37,22 @@ export function openDatabase(url: string, size: number): Database {
 
   return {
     run: (work, limitMs = STATEMENT_LIMIT_MS) => within(work, limitMs),
-    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) => within((db) => db.transaction(work), limitMs),
+    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) =>
+      within((db) => db.transaction((tx) => guarded(tx, work)), limitMs),
     close: () => pool.close(),
   };
+}
+
+/**
+ * A process that is frozen, or cut off, in the middle of a transaction must not hold its row locks for ever. Sent together with the
+ * work's first statement, so that it costs no round trip.
+ */
+async function guarded<T>(tx: Executor, work: (tx: Executor) => Promise<T>): Promise<T> {
+  const [, result] = await Promise.all([
+    tx.execute(sql.raw(`SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS}`)),
+    work(tx),
+  ]);
+  return result;
 }
 
 interface Pool {

@@ -1,0 +1,30 @@
+/**
+ * Guarantees: a claim is called lost only after this process itself has seen it in vain for a while, by a clock that cannot step.
+ * Transaction: none; this is memory beside what the rows say.
+ * If the process dies here: whoever looks next begins to watch anew.
+ */
+import type { Clock } from '../runtime/clock.ts';
+import type { LostClaim } from '../store/recoveries.ts';
+
+export interface ClaimWatch {
+  /** Those of the claims seen in vain now that were so at every look for at least that long. */
+  seenFor(claims: readonly LostClaim[], ms: number): LostClaim[];
+}
+
+export function createClaimWatch(clock: Clock): ClaimWatch {
+  /** Since when, in monotonic ms. */
+  let since = new Map<string, number>();
+
+  return {
+    seenFor: (claims, ms) => {
+      const now = clock.monotonic();
+      since = new Map(claims.map((claim) => [keyOf(claim), since.get(keyOf(claim)) ?? now]));
+      return claims.filter((claim) => now - (since.get(keyOf(claim)) ?? now) > ms);
+    },
+  };
+}
+
+/** An attempt that began since is another claim to watch. */
+function keyOf({ runId, instanceId, attempt, handoffStartedAt }: LostClaim): string {
+  return `${runId}/${instanceId}/${attempt}/${handoffStartedAt ?? ''}`;
+}
