@@ -66,6 +66,7 @@ const checks: readonly Check[] = [
   ...reaching(['SUCCEEDED'], ['FAILED'], ['ABANDONED'], ['UNKNOWN', ONCE], ['ABANDONED', ONCE]),
   ...breaking('plan', {
     double_plan: [['NO_UNIQUE'], ['NO_UNIQUE', 'NO_LOCK_GUARD', 'BACKFILLS=0']],
+    phantom_fire: [['EDIT_LOOKS_BACK']],
     cursor_back: [['NO_LOCK_GUARD'], ['NO_LOCK_TIME']],
     lost_fire: [
       ['NO_VERSION_GUARD', 'EDIT_KEEPS_LOCK', 'CURSOR_MAY_GO_BACK', 'BACKFILLS=0'],
@@ -96,7 +97,7 @@ const checks: readonly Check[] = [
     sent_twice: [
       [ONCE, 'NO_STARTED_COMMIT'],
       [ONCE, 'START_UNGUARDED'],
-      [ONCE, 'NO_CLAIM_GUARD'],
+      [ONCE, 'NO_CLAIM_GUARD', 'ONLY_SENDS'],
       [ONCE, 'UNKNOWN_COMMIT_COUNTS'],
       [ONCE, 'AT_MOST_ONCE_RESENDS'],
       [ONCE, 'AT_MOST_ONCE_RETRIES'],

@@ -185,7 +185,9 @@ inline lose() {
   if
 #ifndef AT_MOST_ONCE_RESENDS
   :: ONCE && started ->
+#ifndef ONLY_SENDS
     assert(startedAttempt == attempts || needless_unknown);
+#endif
     finish(UNKNOWN)
   :: !(ONCE && started) && recoveries >= MAX_RECOVERIES -> finish(ABANDONED)
 #else
@@ -239,7 +241,9 @@ inline settle(byWhom, number, result, which) {
   if
   :: STILL_PENDING && (IS_THE_TRUTH(ofOutcome) || CLAIM_HOLDS(byWhom, number)) ->
     assert(status == PENDING || terminal_changes);
+#ifndef ONLY_SENDS
     assert(ofOutcome == ACCEPTED || (claimedBy != 0 && claims == ofClaim) || stale_settle);
+#endif
     if
     :: ofOutcome == ACCEPTED -> assert(accepted || not_accepted); finish(SUCCEEDED)
     :: ofOutcome == REJECTED -> finish(FAILED)
@@ -299,13 +303,14 @@ end:
       :: MAY_START(inst[i].by, inst[i].attempt) -> markStarted(inst[i].attempt); inst[i].at = READY
       :: else -> forget(i) /* fenced */
       fi }
-  /* … its commit is unknown: not sent, asked again */
+  /* … its commit is unknown: not sent. Asked again, or settled as not sent */
   :: d_step { inst[i].at == VETTED && lost < LOST && adrift == NONE ->
       lost++; adrift = START; adriftBy = inst[i].by; adriftAttempt = inst[i].attempt;
 #ifdef UNKNOWN_COMMIT_COUNTS
       inst[i].at = READY
 #endif
       }
+  :: d_step { inst[i].at == VETTED -> inst[i].at = ENDED; inst[i].outcome = TRANSIENT }
 #endif
 
   /* target. Since the check the process may have been frozen for any time. Or nothing is sent, and that is sure. */

@@ -232,7 +232,12 @@ end:
 #ifndef EDIT_DROPS_DUE
       insertDue(0, cursor, now);
 #endif
-      version = 1; editedAt = now; cursor = NEXT(1, now);
+      version = 1; editedAt = now;
+#ifdef EDIT_LOOKS_BACK
+      cursor = NEXT(1, 1);
+#else
+      cursor = NEXT(1, now);
+#endif
 #ifndef EDIT_KEEPS_LOCK
       lockedBy = 0; lockedAt = 0;
 #endif
