@@ -4,7 +4,7 @@
  * -DAT_MOST_ONCE: the other delivery. A process may stop between any two steps and go on later with what it remembers:
  * nothing here ever has to happen until nothing else can.
  */
-#include "instances.inc"
+#include "instances.h"
 
 #ifndef EXPIRIES
 #define EXPIRIES 1 /* leases that run out in a process that lives */

@@ -4,7 +4,7 @@
  * One schedule. Time is 1..END: under version 0 it is due at 1, 3 and 4, after the edit at 2 and 4; at END nothing is,
  * only locks grow old. locked_at is a reading of that coarse clock, so different locks may carry the same one.
  */
-#include "instances.inc"
+#include "instances.h"
 
 #ifndef PAUSES
 #define PAUSES 1 /* living instances declared dead */
