@@ -61,6 +61,8 @@ export interface InstanceOptions {
   concurrencyPerLane?: number;
   tickIntervalMs?: number;
   lockTtlSeconds?: number;
+  /** Of its lease, which somebody must renew; longer than any test unless given. */
+  ttlSeconds?: number;
 }
 
 export async function createInstance(store: Store, options: InstanceOptions = {}): Promise<TestInstance> {
@@ -72,8 +74,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: concurrencyPerLane }),
   ]);
-  // Longer than any test: nobody beats here.
-  const lease = createLease(systemClock, 3600);
+  const lease = createLease(systemClock, options.ttlSeconds ?? 3600);
   const { instanceId: id } = lease;
   lease.renew(lease.moment());
   const pipeline = createPipeline({

@@ -1,0 +1,344 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FirelockEvent } from '../../src/core/events.ts';
+import { createHeartbeat } from '../../src/recovery/heartbeat.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { type Lease, createLease } from '../../src/runtime/lease.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { registerInstance } from '../../src/store/instances.ts';
+import { type Store, createInstance, createStore } from '../support/pipeline.ts';
+import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+/** As short as the lease's margin allows. */
+const TTL_SECONDS = 3;
+const INTERVAL_SECONDS = 0.1;
+
+let store: Store;
+let proxy: PostgresProxy;
+/** By way of the proxy. */
+let cuttable: Database;
+let cleanUp: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  cleanUp = [];
+  store = await createStore();
+  proxy = await startPostgresProxy(store.url);
+  cuttable = openDatabase(proxy.url, 4);
+});
+
+afterEach(async () => {
+  await proxy.restore();
+  for (const step of cleanUp.splice(0).reverse()) await step();
+  await cuttable.close();
+  await proxy.close();
+  await store.drop();
+});
+
+interface Beating {
+  lease: Lease;
+  events: FirelockEvent[];
+  told<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
+  /** Resolves once that many more beats are answered. */
+  beats(count: number): Promise<void>;
+  wakings(): number;
+}
+
+/** The heartbeat of one instance, and what it tells. */
+async function startHeartbeat(
+  given: { lease?: Lease; flush?: () => Promise<void>; onEvent?: (event: FirelockEvent) => void } = {},
+): Promise<Beating> {
+  const lease = given.lease ?? createLease(systemClock, TTL_SECONDS);
+  const events: FirelockEvent[] = [];
+  const bus = createEventBus();
+  bus.subscribe((event) => {
+    events.push(event);
+    given.onEvent?.(event);
+  });
+  let wakings = 0;
+  const loop = createHeartbeat({
+    database: cuttable,
+    clock: systemClock,
+    databaseClock: createDatabaseClock(systemClock),
+    events: bus,
+    lease,
+    instance: { host: 'test', version: 'test', zoneData: 'test', ttlSeconds: TTL_SECONDS },
+    intervalSeconds: INTERVAL_SECONDS,
+    flush: given.flush ?? (() => Promise.resolve()),
+    wakeRecovery: () => (wakings += 1),
+  });
+  await loop.start();
+  cleanUp.push(async () => loop.stop());
+  const told: Beating['told'] = (type) =>
+    events.filter((event): event is Extract<FirelockEvent, { type: typeof type }> => event.type === type);
+  const beats = async (count: number): Promise<void> => {
+    const wanted = told('heartbeat').length + count;
+    await until(() => told('heartbeat').length >= wanted || null);
+  };
+  return { lease, events, told, beats, wakings: () => wakings };
+}
+
+interface InstanceRow {
+  id: string;
+  dead: boolean;
+}
+
+const instanceRow = async (id: string): Promise<InstanceRow | undefined> => {
+  const [row] = await store.rows<InstanceRow>(
+    sql`SELECT id, died_at IS NOT NULL AS dead FROM instances WHERE id = ${id}`,
+  );
+  return row;
+};
+
+/** An instance that nobody hears of: registered, and silent for an hour. */
+async function silentPeer(ttlSeconds = TTL_SECONDS): Promise<string> {
+  const id = randomUUID();
+  await store.database.run((db) =>
+    registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds }),
+  );
+  await store.rows(
+    sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE id = ${id}`,
+  );
+  return id;
+}
+
+async function outage(): Promise<void> {
+  await proxy.interrupt('refuse');
+}
+
+const failures = (beating: Beating) => beating.told('loopFailed').length;
+
+describe('an instance that was declared dead', () => {
+  it('comes back under another id, is listed, says so, and its lease holds again', async () => {
+    const heldThen: boolean[] = [];
+    const lease = createLease(systemClock, TTL_SECONDS);
+    const beating = await startHeartbeat({
+      lease,
+      onEvent: ({ type }) => {
+        if (type === 'instanceReplaced') heldThen.push(lease.holds());
+      },
+    });
+    await beating.beats(2);
+    const previousId = lease.instanceId;
+    let changes = 0;
+    lease.onChange(() => {
+      if (lease.instanceId !== previousId) changes += 1;
+    });
+    await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${previousId}`);
+
+    await until(() => beating.told('instanceReplaced').length > 0 || null);
+    await beating.beats(1);
+    const { instanceId } = lease;
+    expect(instanceId).not.toBe(previousId);
+    expect(beating.told('instanceReplaced')).toEqual([{ type: 'instanceReplaced', instanceId, previousId }]);
+    expect(heldThen).toEqual([false]);
+    await until(() => lease.holds() || null);
+    expect(changes).toBeGreaterThanOrEqual(2);
+    expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
+    expect(await instanceRow(previousId)).toEqual({ id: previousId, dead: true });
+    expect(beating.told('instanceRegistered').map((event) => event.instanceId)).toEqual([
+      previousId,
+      instanceId,
+    ]);
+    expect(beating.told('databaseWentBack')).toEqual([]);
+  });
+
+  it('and cannot register at once keeps nothing until it is listed', async () => {
+    const beating = await startHeartbeat();
+    await beating.beats(1);
+    const previousId = beating.lease.instanceId;
+    await store.rows(sql`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+      AS $$ BEGIN RAISE 'not now' USING ERRCODE = '53300'; END $$`);
+    await store.rows(
+      sql`CREATE TRIGGER refuse BEFORE INSERT ON instances FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${previousId}`);
+    await until(() => failures(beating) > 1 || null);
+    expect(beating.lease.instanceId).not.toBe(previousId);
+    expect(beating.lease.holds()).toBe(false);
+
+    await store.rows(sql`DROP TRIGGER refuse ON instances`);
+    await until(() => beating.lease.holds() || null);
+    const { instanceId } = beating.lease;
+    expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
+    // It lost nothing that it had been told was kept: that row was never confirmed.
+    expect(beating.told('databaseWentBack')).toEqual([]);
+  });
+});
+
+describe('a silent peer', () => {
+  it('is declared dead after a whole TTL of own beats, not before, and recovery is woken', async () => {
+    const silent = await silentPeer();
+    const patient = await silentPeer(7200);
+    const beating = await startHeartbeat();
+    await until(() => beating.told('instancesDeclaredDead').length > 0 || null);
+    await beating.beats(2);
+    expect(beating.told('instancesDeclaredDead')).toEqual([
+      { type: 'instancesDeclaredDead', instanceIds: [silent] },
+    ]);
+    expect(beating.wakings()).toBe(1);
+    expect(await instanceRow(patient)).toEqual({ id: patient, dead: false });
+    const [row] = await store.rows<{ seconds: number }>(
+      sql`SELECT extract(epoch FROM died_at - (SELECT started_at FROM instances WHERE id = ${beating.lease.instanceId}))::float8
+        AS seconds FROM instances WHERE id = ${silent}`,
+    );
+    expect(row?.seconds).toBeGreaterThanOrEqual(TTL_SECONDS);
+  });
+
+  it('is not declared dead for an outage that silenced everybody', async () => {
+    const [one, other] = [await startHeartbeat(), await startHeartbeat()];
+    const before = await silentPeer();
+    await until(async () => (await instanceRow(before))?.dead === true || null);
+    const ids = [one.lease.instanceId, other.lease.instanceId];
+
+    await outage();
+    // Long enough for each to be overdue in the eyes of the other.
+    await until(async () => {
+      const [row] = await store.rows<{ overdue: number }>(
+        sql`SELECT count(*)::int AS overdue FROM instances WHERE died_at IS NULL
+          AND heartbeat_at < clock_timestamp() - make_interval(secs => ttl_seconds)`,
+      );
+      return row?.overdue === 2 || null;
+    });
+    const after = await silentPeer();
+    const [restored] = await store.rows<{ at: string }>(sql`SELECT clock_timestamp()::text AS at`);
+    await proxy.restore();
+
+    await until(async () => (await instanceRow(after))?.dead === true || null);
+    for (const [index, beating] of [one, other].entries()) {
+      await beating.beats(2);
+      expect(beating.lease.instanceId).toBe(ids[index]);
+      expect(beating.told('instanceReplaced')).toEqual([]);
+      await until(() => beating.lease.holds() || null);
+    }
+    const dead = [one, other].flatMap((beating) => beating.told('instancesDeclaredDead'));
+    expect(dead.flatMap(({ instanceIds }) => instanceIds).sort()).toEqual([before, after].sort());
+    const [row] = await store.rows<{ seconds: number }>(
+      sql`SELECT extract(epoch FROM died_at - ${restored?.at ?? ''}::timestamptz)::float8 AS seconds
+        FROM instances WHERE id = ${after}`,
+    );
+    expect(row?.seconds).toBeGreaterThanOrEqual(TTL_SECONDS);
+  });
+});
+
+it('what ended during an outage is written before the first beat after it, and not at any other time', async () => {
+  /** What the database had as the instance's last beat when the flush was through. */
+  const seen: string[] = [];
+  const lease = createLease(systemClock, TTL_SECONDS);
+  const lastBeat = async (database: Database): Promise<string> => {
+    const statement = sql`SELECT heartbeat_at::text AS at FROM instances WHERE id = ${lease.instanceId}`;
+    const [row] = (await database.run((db) => db.execute(statement))) as unknown as { at: string }[];
+    return row?.at ?? '';
+  };
+  const beating = await startHeartbeat({
+    lease,
+    // Like the settler's: what cannot be written is not its caller's matter.
+    flush: () =>
+      lastBeat(cuttable).then(
+        (at) => void seen.push(at),
+        () => undefined,
+      ),
+  });
+  await beating.beats(5);
+  expect(seen).toEqual([]);
+
+  await outage();
+  const before = await lastBeat(store.database);
+  await until(() => failures(beating) > 2 || null);
+  await proxy.restore();
+  await beating.beats(5);
+  expect(seen.length).toBeGreaterThan(0);
+  expect(new Set(seen)).toEqual(new Set([before]));
+  const flushes = seen.length;
+  await beating.beats(5);
+  expect(seen).toHaveLength(flushes);
+});
+
+describe('a database that lost commits', () => {
+  it('is told of once, with how much is gone, and the instance goes on as it is', async () => {
+    const beating = await startHeartbeat();
+    await beating.beats(2);
+    const { instanceId } = beating.lease;
+    await store.rows(
+      sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '1 minute' WHERE id = ${instanceId}`,
+    );
+    await until(() => beating.told('databaseWentBack').length > 0 || null);
+    await beating.beats(3);
+    const [told, ...others] = beating.told('databaseWentBack');
+    // The row keeps milliseconds, rounded.
+    expect(Math.abs((told?.lostMs ?? NaN) - 60_000)).toBeLessThanOrEqual(1);
+    expect(others).toEqual([]);
+    expect(beating.lease.instanceId).toBe(instanceId);
+    await until(() => beating.lease.holds() || null);
+  });
+
+  it('and with them the instance itself is told of, and the instance comes back under another id', async () => {
+    const beating = await startHeartbeat();
+    await beating.beats(2);
+    const previousId = beating.lease.instanceId;
+    await store.rows(sql`DELETE FROM instances`);
+    await until(() => beating.told('instanceReplaced').length > 0 || null);
+    await beating.beats(3);
+    const { instanceId } = beating.lease;
+    expect(instanceId).not.toBe(previousId);
+    expect(beating.told('databaseWentBack')).toEqual([{ type: 'databaseWentBack', lostMs: null }]);
+    expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
+    await until(() => beating.lease.holds() || null);
+  });
+});
+
+it('without an answered beat the lease runs out, and what was claimed and what is due then wait unsent until it holds', async () => {
+  const owed: (() => void)[] = [];
+  const receiver = await startReceiver((_, response) => owed.push(() => response.end('{}')));
+  const instance = await createInstance(store, { concurrency: 1, ttlSeconds: TTL_SECONDS });
+  cleanUp.push(
+    () => receiver.close(),
+    () => instance.stop(),
+  );
+  const beating = await startHeartbeat({ lease: instance.lease });
+  await instance.start();
+  const due = () =>
+    store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('second', clock_timestamp())
+    - interval '1 second', next_fire_at = clock_timestamp(), cron = '* * * * * *' WHERE id = 'early'`);
+  const statuses = () =>
+    store.rows<{ status: string; claimed: boolean }>(
+      sql`SELECT status, claimed_by IS NOT NULL AS claimed FROM runs ORDER BY created_at, scheduled_for`,
+    );
+  await instance.putMany(['early', 'late'], { url: receiver.url });
+  await due();
+  await receiver.arrived(1);
+  await until(async () => (await statuses()).filter(({ claimed }) => claimed).length > 1 || null);
+
+  await outage();
+  await until(() => !instance.lease.holds() || null);
+  // The rest of the database is there, only the beats do not come through: everything else goes on.
+  await store.rows(sql`UPDATE schedules SET enabled = false WHERE id = 'early'`);
+  await store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('minute', clock_timestamp()),
+    next_fire_at = clock_timestamp() WHERE id = 'late'`);
+  await until(async () => (await statuses()).some(({ claimed }) => !claimed) || null);
+  const planned = (await statuses()).length;
+  for (const answer of owed.splice(0)) answer();
+  await until(async () => (await statuses()).some(({ status }) => status === 'succeeded') || null);
+  expect(receiver.arrivals).toHaveLength(1);
+  expect((await statuses()).map(({ status }) => status).sort()).toEqual([
+    ...Array.from({ length: planned - 1 }, () => 'pending'),
+    'succeeded',
+  ]);
+
+  await proxy.restore();
+  const answering = setInterval(() => {
+    for (const answer of owed.splice(0)) answer();
+  }, 10);
+  cleanUp.push(() => {
+    clearInterval(answering);
+    return Promise.resolve();
+  });
+  await until(async () => (await statuses()).every(({ status }) => status === 'succeeded') || null);
+  expect(new Set(receiver.arrivals.map(({ body }) => body.runId)).size).toBe(planned);
+  expect(receiver.arrivals).toHaveLength(planned);
+  expect(beating.told('instanceReplaced')).toEqual([]);
+});
