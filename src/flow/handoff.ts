@@ -81,7 +81,8 @@ async function attemptOnce(
   if (attempted.doubt) {
     const asked = { ...attempted, doubt: attempted.doubt };
     const lookup = () => kind.lookup(handoff.target, attempt, signal);
-    const resolved = await resolveDoubt(lookup, asked, { databaseClock, maxRecoveries, signal });
+    const isStopped = () => signal.aborted || !attempt.mayStart();
+    const resolved = await resolveDoubt(lookup, asked, { databaseClock, maxRecoveries, isStopped });
     if (resolved.kind === 'settled') return made(databaseClock, run, startedAt, resolved, null);
     if (resolved.kind === 'ended') return settledBy(resolved.outcome);
   }

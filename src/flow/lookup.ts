@@ -14,7 +14,8 @@ import type { LookupAnswer } from '../targets/target.ts';
 export interface LookupDeps {
   databaseClock: DatabaseClock;
   maxRecoveries: number;
-  signal: AbortSignal;
+  /** The daemon stops, or its lease has run out: then no answer says nothing of the target. */
+  isStopped: () => boolean;
 }
 
 export type Resolved =
@@ -27,11 +28,11 @@ export type Resolved =
 export async function resolveDoubt(
   lookup: () => Promise<LookupAnswer>,
   attempted: Attempted & { doubt: Doubt },
-  { databaseClock, maxRecoveries, signal }: LookupDeps,
+  { databaseClock, maxRecoveries, isStopped }: LookupDeps,
 ): Promise<Resolved> {
   const answer = await ask(lookup);
   if (answer.kind === 'arrived') return { kind: 'ended', outcome: { ...answer, kind: 'accepted' } };
-  if (answer.kind === 'unclear' && signal.aborted) return { kind: 'ended', outcome: stopped() };
+  if (answer.kind === 'unclear' && isStopped()) return { kind: 'ended', outcome: stopped() };
   const settlement = afterLookup(answer, attempted, maxRecoveries, databaseClock.now(), Math.random());
   if (settlement === 'send') return { kind: 'send' };
   return { kind: 'settled', outcome: answer.kind === 'unclear' ? 'unknown' : 'rejected', settlement };
@@ -45,9 +46,9 @@ async function ask(lookup: () => Promise<LookupAnswer>): Promise<LookupAnswer> {
   }
 }
 
-/** The daemon stops: whoever comes next asks anew, and this one does not count. */
+/** Whoever comes next asks anew, and this one does not count. */
 function stopped(): Outcome {
-  const error = { kind: 'network', message: 'the daemon stopped while it asked the target' } as const;
+  const error = { kind: 'network', message: 'stopped before the target had answered' } as const;
   return {
     kind: 'transient',
     error,

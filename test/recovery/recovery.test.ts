@@ -7,6 +7,7 @@ import { deleteSchedule } from '../../src/flow/schedule-changes.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { claimPendingRuns } from '../../src/store/claims.ts';
 import { declareDeadIfSilent, registerInstance } from '../../src/store/instances.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/recoveries.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
@@ -44,6 +45,7 @@ const register = (id: string, ttlSeconds = 10) =>
 
 interface RunRow {
   id: string;
+  lane: string;
   schedule_id: string;
   status: string;
   reason: string | null;
@@ -533,6 +535,36 @@ describe('a claim that has waited', () => {
     expect((await runs()).map((row) => row.status)).toEqual(['abandoned', 'abandoned']);
     await narrow.stop();
     await slow.close();
+  });
+});
+
+describe('an instance whose lease does not hold', () => {
+  it('sends nothing of what it has claimed, and goes on once a heartbeat is answered', async () => {
+    await lostRuns({}, { count: 3 });
+    await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
+    const { lane } = await run();
+    const { dispatcher } = instance.pipeline;
+    expect([dispatcher.reserve(lane), dispatcher.reserve(lane)]).toEqual([true, true]);
+    const now = instance.lease.moment();
+    instance.lease.renew({ monotonic: now.monotonic - 7_200_000, wall: now.wall - 7_200_000 });
+    await instance.start();
+    const claimed = await store.database.run((db) =>
+      claimPendingRuns(db, {
+        instanceId: instance.id,
+        limit: 2,
+        freeByLane: new Map(),
+        freePerLane: 2,
+        targetTypes: ['http'],
+        excluded: [],
+      }),
+    );
+    dispatcher.accept(claimed);
+    await until(() => (instance.events.some((event) => event.type === 'tickFinished') ? true : null));
+    expect((await runs()).filter((row) => row.claimed_by !== null)).toHaveLength(2);
+    expect(receiver.arrivals).toHaveLength(0);
+    instance.lease.renew(instance.lease.moment());
+    expect((await ended()).every((row) => row.status === 'succeeded' && row.attempts === 1)).toBe(true);
+    expect(receiver.arrivals).toHaveLength(3);
   });
 });
 
