@@ -15,6 +15,7 @@ export interface Arrival {
     scheduledFor: string;
     attempt: number;
     trigger: string;
+    recovery: { recoveries: number; recoveredAt: string } | null;
     payload: unknown;
   };
 }
