@@ -12,6 +12,7 @@ import { type Instance, createInstance } from './instance.ts';
 import { CANARY, type Features, type Load, createLoad } from './load.ts';
 import { createRandom } from './random.ts';
 import { FAULTLESS, type Rates, type Receiver, startReceiver } from './receiver.ts';
+import { type TargetProxy, startTargetProxy } from './target-proxy.ts';
 
 export interface CampaignOptions {
   seed: number;
@@ -48,7 +49,11 @@ export type Disturb = (deps: FaultDeps, log: Disturbance[]) => Promise<void>;
 
 /** Times of the daemons: a twentieth of the usual ones, as far as the configuration goes down. */
 const TTL_SECONDS = 4;
-const LOCK_TTL_SECONDS = 5;
+/**
+ * With a timeout this is how long another instance waits before it believes that an attempt at most once did not arrive.
+ * Whoever is frozen for longer, just before its first byte, defeats that; so no freeze here lasts as long.
+ */
+const LOCK_TTL_SECONDS = 12;
 const MAX_RECOVERIES = 20;
 const VARIABLES = {
   LOG_LEVEL: 'info',
@@ -77,6 +82,7 @@ interface Stage {
   options: CampaignOptions;
   cluster: FaultCluster;
   receiver: Receiver;
+  target: TargetProxy;
   proxies: FaultProxy[];
   instances: Instance[];
   load: Load;
@@ -125,6 +131,8 @@ async function setUp(
     canaryId: CANARY,
   });
   closing.push(() => receiver.end());
+  const target = await startTargetProxy(receiver.port);
+  closing.push(() => target.close());
   const proxies: FaultProxy[] = [];
   const instances: Instance[] = [];
   for (let number = 1; number <= options.instances; number += 1) {
@@ -137,7 +145,7 @@ async function setUp(
       root,
       ...(program === undefined ? {} : { program }),
       proxy,
-      receiverPort: receiver.port,
+      receiverPort: target.port,
       directory,
       variables: { ...VARIABLES, ...options.variables },
     });
@@ -149,8 +157,8 @@ async function setUp(
   }
   const random = createRandom(options.seed, 'load');
   const { schedules, editEveryMs } = options;
-  const load = createLoad({ schedules, editEveryMs, receiverPort: receiver.port, random, instances });
-  return { options, cluster, receiver, proxies, instances, load };
+  const load = createLoad({ schedules, editEveryMs, receiverPort: target.port, random, instances });
+  return { options, cluster, receiver, target, proxies, instances, load };
 }
 
 async function begin({ options, cluster, instances, load }: Stage): Promise<Features> {
@@ -173,9 +181,9 @@ async function disturb({ options, load, ...stage }: Stage, disturbances: Disturb
   await editing?.stop();
 }
 
-function faultDepsOf({ options, cluster, instances }: Stage): FaultDeps {
+function faultDepsOf({ options, cluster, target, instances }: Stage): FaultDeps {
   const random = createRandom(options.seed, 'nemesis');
-  return { cluster, instances, random, ttlMs: TTL_SECONDS * 1000, say: options.say };
+  return { cluster, target, instances, random, ttlMs: TTL_SECONDS * 1000, say: options.say };
 }
 
 /** Afterwards every instance should work; whether it does is part of what is checked. */

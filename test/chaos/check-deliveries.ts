@@ -1,4 +1,4 @@
-import type { Arrival, Disturbance, History, Lookup, RunRow } from './history.ts';
+import type { Arrival, AttemptRow, Disturbance, History, Lookup, RunRow } from './history.ts';
 import { nameOf } from './check-plan.ts';
 import { type Timeline, grouped, spanOf } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
@@ -13,6 +13,7 @@ interface Context {
   history: History;
   timelines: Map<string, Timeline>;
   lookups: Map<string, Lookup[]>;
+  attempts: Map<string, AttemptRow>;
   report: Report;
 }
 
@@ -20,7 +21,8 @@ interface Context {
 export function checkDeliveries(history: History, timelines: Map<string, Timeline>, report: Report): Repeats {
   const repeats: Repeats = { explained: 0, unexplained: 0 };
   const lookups = grouped(history.lookups, ({ runId }) => runId);
-  const context = { history, timelines, lookups, report };
+  const attempts = new Map(history.dump.attempts.map((row) => [`${row.runId}/${row.attempt}`, row]));
+  const context = { history, timelines, lookups, attempts, report };
   const runs = new Map(history.dump.runs.map((run) => [run.id, run]));
   const arrivals = grouped(history.arrivals, ({ runId }) => runId);
   for (const [runId, delivered] of arrivals) {
@@ -38,10 +40,14 @@ export function checkDeliveries(history: History, timelines: Map<string, Timelin
 
 /** Its own clock, the receiver's and the database's are one; what is left is when each of them looks at it. */
 const EARLY_MS = 50;
+/** How far apart the database's clock may be from what an instance carries on of it. */
+const LATE_MS = 1_000;
 /** The longest time-out, the longest wait for a slot before a claim is looked at again, and some room. */
 const STILL_UNDER_WAY_MS = 5_000;
 
-function checkArrival({ history, timelines, report }: Context, run: RunRow, arrival: Arrival): void {
+function checkArrival(context: Context, run: RunRow, arrival: Arrival): void {
+  const { history, timelines, report } = context;
+  checkInTime(context, arrival);
   const timeline = timelines.get(run.scheduleUid);
   const marker = spanOf(timeline, run)?.marker;
   if (arrival.fault !== null) report.add('wrongBody', `${textOf(arrival)}: ${arrival.fault}`);
@@ -65,6 +71,14 @@ function checkArrival({ history, timelines, report }: Context, run: RunRow, arri
     const frozen = disturbed(history, arrival.sender, deletedAt, arrival.at, FREEZES);
     if (!frozen) report.add('phantom', `${textOf(arrival)}: deleted at ${isoText(deletedAt)}`);
   }
+}
+
+/** Whoever gives an attempt up resets its connection: nothing of it may arrive after that. */
+function checkInTime({ history, attempts, report }: Context, arrival: Arrival): void {
+  const logged = attempts.get(`${arrival.runId}/${arrival.attempt}`);
+  if (!logged || arrival.at <= logged.finishedAt + LATE_MS) return;
+  if (disturbed(history, arrival.sender, logged.startedAt - LATE_MS, arrival.at, FREEZES)) return;
+  report.add('arrivedLate', `${textOf(arrival)}: given up at ${isoText(logged.finishedAt)}`);
 }
 
 function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeats: Repeats): void {

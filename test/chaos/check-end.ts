@@ -89,10 +89,17 @@ function checkStats({ dump, stats }: History, report: Report): void {
   }
 }
 
-function checkLiveness({ instances, arrivals, healedAt, settings }: History, report: Report): void {
+function checkLiveness(
+  { instances, disturbances, arrivals, healedAt, settings }: History,
+  report: Report,
+): void {
   for (const { name, ready, ticking } of instances) {
     if (!ready) report.add('liveness', `instance ${name} is not ready`);
     else if (!ticking) report.add('liveness', `instance ${name} does not tick`);
+  }
+  for (const { kind, instance, from } of disturbances) {
+    if (kind === 'ended')
+      report.add('liveness', `instance ${instance} ended by itself before ${isoText(from)}`);
   }
   const alive = arrivals.some(
     ({ scheduleId, scheduledFor }) => scheduleId === settings.canaryId && scheduledFor > healedAt,

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,6 +56,13 @@ export async function startFaultCluster(): Promise<FaultCluster> {
       },
     );
   };
+  const stopAtExit = () =>
+    execFileSync(binaries.pgCtl, ['stop', '--mode=immediate', `--pgdata=${home.data}`], {
+      cwd: home.cluster,
+      stdio: 'ignore',
+      ...spawnAs(account),
+    });
+  process.once('exit', stopAtExit);
   await start();
   await execute(await urlOf('postgres'), `create database ${DATABASE} template template0`);
   const url = await urlOf(DATABASE);
@@ -65,6 +72,7 @@ export async function startFaultCluster(): Promise<FaultCluster> {
     start,
     admin: (statement) => execute(url, statement).catch(() => undefined),
     remove: async () => {
+      process.removeListener('exit', stopAtExit);
       await stopServer(deps).catch(crash);
       await rm(home.directory, { recursive: true, force: true });
       await rm(directory, { recursive: true, force: true });

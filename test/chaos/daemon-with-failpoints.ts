@@ -36,6 +36,7 @@ const daemon = createDaemon(
     databaseUrl: config.databaseUrl ?? '',
     version: 'failpoints',
     logger: createLogger(config.logLevel, process.stdout),
+    onStuck: () => process.exit(1),
   },
   {
     openDatabase: (url, size) => watched(openDatabase(url, size)),

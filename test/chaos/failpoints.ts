@@ -15,11 +15,11 @@ export interface Failpoint {
   /** `WHEN:STEP`, as daemon-with-failpoints.ts says. */
   at: string;
   action: 'kill' | 'stop' | 'lose';
-  /** At which time of coming there; else the third. */
+  /** At which time of coming there; else the first. */
   count?: number;
 }
 
-/** Between which steps of the fire protocol a process can end or freeze. */
+/** Between which steps of every fire a process can end or freeze. */
 export const GAPS = [
   'after:takeFireLocks', // locked, not planned
   'before:recordPlanned', // planned, not recorded
@@ -31,30 +31,45 @@ export const GAPS = [
   'after:deliver', // acknowledged, not settled
   'before:write', // about to settle
   'after:write', // settled, not known here
-  'after:lookup', // asked the target, nothing follows
-  'before:takeOver', // found lost runs
-  'after:takeOver', // took them over, told nobody
 ] as const;
 
-const REACHED_LIMIT_MS = 15_000;
+/** Those that are only come to when others are lost, or when a target is to be asked. */
+export const RARE: readonly Failpoint[] = [
+  { at: 'before:takeOver', action: 'stop' }, // found lost runs
+  { at: 'after:takeOver', action: 'kill' }, // took them over, told nobody
+  { at: 'after:lookup', action: 'stop' }, // asked the target, nothing follows
+  { at: 'after:lookup', action: 'kill' },
+];
+
+const REACHED_LIMIT_MS = 40_000;
+/** Of the one that nothing happens to: the others come first to what is due, and so to their failpoints. */
+const WITNESS_DELAY_MS = 25;
 
 /**
- * Goes through the failpoints, on all instances but the last at once, so that somebody is always there to take over. A
- * failpoint that is not reached in time is told in `unreached`.
+ * Goes through the failpoints, on all instances but the last at once, so that somebody is always there to take over; the
+ * first two of them wait for the rare ones. A failpoint that is not reached in time is told in `unreached`.
  */
-export function throughFailpoints(failpoints: readonly Failpoint[], unreached: string[]): Disturb {
+export function throughFailpoints(
+  { often, rare }: { often: readonly Failpoint[]; rare: readonly Failpoint[] },
+  unreached: string[],
+): Disturb {
   return async (deps, log) => {
-    const queue = [...failpoints];
+    const queue = [...often];
+    const rareQueue = [...rare];
+    const witness = deps.instances.at(-1);
+    witness?.proxy.delay(WITNESS_DELAY_MS);
     const directory = mkdtempSync(join(tmpdir(), 'firelock-failpoints-'));
     await Promise.all(
-      deps.instances.slice(0, -1).map(async (instance) => {
-        for (let next = queue.shift(); next; next = queue.shift()) {
-          const file = join(directory, `${instance.name}-${queue.length}`);
+      deps.instances.slice(0, -1).map(async (instance, index) => {
+        const take = () => (index < 2 ? rareQueue.shift() : undefined) ?? queue.shift();
+        for (let next = take(); next; next = take()) {
+          const file = join(directory, `${instance.name}-${queue.length}-${rareQueue.length}`);
           if (!(await through(deps, log, instance, next, file))) unreached.push(`${next.at}:${next.action}`);
         }
       }),
     );
     rmSync(directory, { recursive: true });
+    witness?.proxy.delay(0);
   };
 }
 
@@ -62,7 +77,7 @@ async function through(
   deps: FaultDeps,
   log: Disturbance[],
   instance: Instance,
-  { at, action, count = 3 }: Failpoint,
+  { at, action, count = 1 }: Failpoint,
   file: string,
 ): Promise<boolean> {
   let reached = false;
@@ -77,7 +92,7 @@ async function through(
     reached = existsSync(file);
     if (reached && action === 'stop') {
       while (instance.running() && !isStopped(instance.pid())) await sleep(20);
-      await sleep(1.5 * deps.ttlMs);
+      await sleep(1.3 * deps.ttlMs);
       instance.signal('SIGCONT');
     }
     if (reached && action === 'kill') await instance.gone();

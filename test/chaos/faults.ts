@@ -3,9 +3,11 @@ import type { FaultCluster } from './cluster.ts';
 import type { ProxyMode } from './fault-proxy.ts';
 import { BLOCK_MS, type Instance } from './instance.ts';
 import type { Random } from './random.ts';
+import type { TargetProxy } from './target-proxy.ts';
 
 export interface FaultDeps {
   cluster: FaultCluster;
+  target: TargetProxy;
   instances: readonly Instance[];
   random: Random;
   ttlMs: number;
@@ -83,6 +85,13 @@ export const DATABASE_FAULTS = {
   },
 } satisfies Record<string, DatabaseFault>;
 
+/** What befalls the way to the receiver. */
+export const targetCut = async ({ target, random }: FaultDeps): Promise<void> => {
+  target.hold(true);
+  await sleep(random.between(1_000, 7_000));
+  target.hold(false);
+};
+
 /** What befalls all instances at once. */
 export const killAll = async ({ instances, random, ttlMs }: FaultDeps): Promise<void> => {
   for (const instance of instances) instance.signal('SIGKILL');
@@ -92,10 +101,11 @@ export const killAll = async ({ instances, random, ttlMs }: FaultDeps): Promise<
   await Promise.all(instances.map((instance) => instance.becomesReady(20_000)));
 };
 
-export type FaultName = keyof typeof INSTANCE_FAULTS | keyof typeof DATABASE_FAULTS | 'killAll';
+export type FaultName = keyof typeof INSTANCE_FAULTS | keyof typeof DATABASE_FAULTS | 'killAll' | 'targetCut';
 
 /** Whatever the faults left behind: afterwards everything runs and every way is open. */
-export async function healAll({ cluster, instances }: FaultDeps): Promise<void> {
+export async function healAll({ cluster, target, instances }: FaultDeps): Promise<void> {
+  target.hold(false);
   await writable(cluster);
   for (const instance of instances) {
     instance.proxy.set('open');

@@ -126,6 +126,8 @@ export interface AttemptRow {
   runId: string;
   attempt: number;
   instanceId: string;
+  startedAt: number;
+  finishedAt: number;
   outcome: string;
 }
 

@@ -24,6 +24,8 @@ const { values } = parseArgs({
 });
 
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : numberOf('seed', values.seed);
+// What is left running is ended on the way out.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 const began = performance.now();
 const say = (line: string): void => {
   if (!values.quiet) console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(7)} s  ${line}`);

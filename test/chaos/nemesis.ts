@@ -6,6 +6,7 @@ import {
   INSTANCE_FAULTS,
   healAll,
   killAll,
+  targetCut,
 } from './faults.ts';
 import type { Disturb } from './campaign.ts';
 import type { Disturbance } from './history.ts';
@@ -39,6 +40,7 @@ export const FULL_WEIGHTS: Record<FaultName, number> = {
   outage: 1,
   terminateBackends: 3,
   readOnly: 1,
+  targetCut: 2,
 };
 
 /**
@@ -68,6 +70,7 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
   const until = Date.now() + options.seconds * 1000;
   const underWay = new Set<Promise<void>>();
   let databaseIsBusy = false;
+  let targetIsBusy = false;
 
   async function unleash(name: FaultName): Promise<void> {
     if (name in DATABASE_FAULTS) {
@@ -76,6 +79,13 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
       const fault = DATABASE_FAULTS[name as keyof typeof DATABASE_FAULTS];
       await recorded(deps, log, { kind: name, instance: '*' }, () => fault(deps));
       databaseIsBusy = false;
+      return;
+    }
+    if (name === 'targetCut') {
+      if (targetIsBusy) return;
+      targetIsBusy = true;
+      await recorded(deps, log, { kind: name, instance: '*' }, () => targetCut(deps));
+      targetIsBusy = false;
       return;
     }
     const chosen = name === 'killAll' ? instances : [random.pick(instances)];
@@ -89,6 +99,7 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
   }
 
   while (Date.now() < until) {
+    startEnded(deps, log);
     const name = draw(options, random);
     const one: Promise<void> = unleash(name).finally(() => underWay.delete(one));
     underWay.add(one);
@@ -96,6 +107,16 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
   }
   await Promise.all(underWay);
   await healAll(deps);
+}
+
+/** What ended by itself is started again, as whoever runs it would. */
+function startEnded({ instances, say }: FaultDeps, log: Disturbance[]): void {
+  for (const instance of instances) {
+    if (instance.busy !== null || instance.running()) continue;
+    say(`ended ${instance.name}`);
+    log.push({ kind: 'ended', instance: instance.name, from: Date.now(), to: Date.now() });
+    instance.start();
+  }
 }
 
 function draw({ weights }: NemesisOptions, random: Random): FaultName {

@@ -9,6 +9,7 @@ export const VIOLATIONS = {
   atMostOnceRepeat: 'a schedule that wants at most one delivery got two',
   falseAccept: 'succeeded, and the receiver never said so',
   missedAccept: 'acknowledged to an undisturbed sender, and not succeeded',
+  arrivedLate: 'a request that arrived after its sender had given it up',
   wrongBody: 'a request that says something else than the schedule',
   wrongEnd: 'ended in a status that nothing justifies',
   stuck: 'not finished, or held, long after everything was healed',
