@@ -2,6 +2,7 @@ import { InstancesLive, type Resumed, resumeFromNow } from './flow/resume.ts';
 import { isoInstant } from './core/instant.ts';
 import { reasonOf } from './runtime/reason.ts';
 import { openDatabase } from './store/database.ts';
+import { databaseNow } from './store/database-now.ts';
 import { migrate } from './store/migrate.ts';
 
 export interface ResumeOptions {
@@ -17,6 +18,8 @@ export async function resume(options: ResumeOptions): Promise<number> {
   const { databaseUrl, migrationDatabaseUrl, print, ...rest } = options;
   const database = openDatabase(databaseUrl, 1);
   try {
+    // Migrating waits long, for whoever migrates already; a server that does not answer at all is told at once.
+    await database.run(databaseNow);
     await migrate(migrationDatabaseUrl ?? databaseUrl);
     for (const line of told(await resumeFromNow({ database, ...rest }))) print(line);
     return 0;

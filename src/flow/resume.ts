@@ -65,7 +65,7 @@ const RUNS_LIMIT_MS = 10 * 60_000;
 const FIRST_UID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Begins anew from this moment. Counts before it locks: a week of missed seconds takes half a minute, and locks nothing.
+ * Begins anew from this moment. Counts before it locks: a week of missed seconds takes many seconds to count, and locks nothing.
  * @throws InstancesLive, also in the middle, where one has started since
  */
 export async function resumeFromNow({ database, lockTtlSeconds, signal }: ResumeDeps): Promise<Resumed> {

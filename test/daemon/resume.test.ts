@@ -283,7 +283,7 @@ describe('resume --from-now', () => {
     child.kill('SIGINT');
     const answer = await end;
     expect(answer.code).toBe(1);
-    expect(answer.out).toMatch(/^interrupted: /);
+    expect(answer.out).toMatch(/^interrupted; /);
     expect((await schedule('a-year-of-seconds')).next).toEqual(newYear(thisYear - 1));
   });
 });
