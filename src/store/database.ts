@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { type Connection, connect } from './connection.ts';
-import { QueryTimeout, isRepeatable } from './errors.ts';
+import { QueryTimeout, isReadOnly, isRepeatable } from './errors.ts';
 import type { Executor } from './executor.ts';
 
 /**
  * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a connection:
  * when it runs out the connection is dropped with whatever runs on it, and the work fails with QueryTimeout; what it
- * did is then unknown. Deadlocks and serialization failures repeat the whole work.
+ * did is then unknown. Deadlocks and serialization failures repeat the whole work; so does, once and in a new session, one
+ * that may not write.
  */
 export interface Database {
   /** One statement, or several that need not be one transaction. */
@@ -29,7 +30,7 @@ export function openDatabase(url: string, size: number): Database {
       try {
         return await pool.use(work, limitMs);
       } catch (error) {
-        if (!isRepeatable(error) || repetition > REPETITIONS) throw error;
+        if (repetition > (isReadOnly(error) ? 1 : isRepeatable(error) ? REPETITIONS : 0)) throw error;
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * repetition));
       }
     }
@@ -103,10 +104,16 @@ function createPool(url: string, size: number): Pool {
     use: async (work, limitMs) => {
       const connection = await acquire(limitMs);
       const limit = deadline(limitMs);
+      let usable = true;
       try {
         return await Promise.race([work(connection.executor), limit.expired]);
+      } catch (error) {
+        // The others were made at about the same time, and would only find out one after the other.
+        if (isReadOnly(error)) for (const other of idle.splice(0)) replace(other);
+        usable = !isReadOnly(error);
+        throw error;
       } finally {
-        if (limit.clear()) giveBack(connection);
+        if (limit.clear() && usable) giveBack(connection);
         else replace(connection);
       }
     },

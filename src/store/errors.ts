@@ -23,7 +23,14 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof QueryTimeout || error instanceof NotNow) return true;
   const code = codeOf(error);
   if (code === undefined) return false;
-  return CONNECTION_CODES.has(code) || /^(08|28|53|57|58)/.test(code) || code === '25006' || code === '3D000';
+  return (
+    CONNECTION_CODES.has(code) || /^(08|28|53|57|58)/.test(code) || code === READ_ONLY || code === '3D000'
+  );
+}
+
+/** The session may not write, and will not as long as it lives, even where the database's default is another by now. */
+export function isReadOnly(error: unknown): boolean {
+  return codeOf(error) === READ_ONLY;
 }
 
 /** Deadlock, serialization failure, or data that moved: the whole transaction can be repeated. */
@@ -42,6 +49,7 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === '23505';
 }
 
+const READ_ONLY = '25006';
 const CONNECTION_CODES = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_ENDED',

@@ -1,16 +1,18 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { inject } from 'vitest';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { chooseAccount } from '../../src/store/embedded/account.ts';
+import { chooseAccount, spawnAs } from '../../src/store/embedded/account.ts';
 import { provideBinaries } from '../../src/store/embedded/binaries.ts';
-import { ensureCluster, SUPERUSER } from '../../src/store/embedded/cluster.ts';
+import { SUPERUSER, ensureCluster, serverEnvironment } from '../../src/store/embedded/cluster.ts';
 import { homeLink, openHome } from '../../src/store/embedded/home.ts';
 import { choosePort } from '../../src/store/embedded/port.ts';
-import { startServer, stopServer } from '../../src/store/embedded/server.ts';
+import { type ServerDeps, startServer, stopServer } from '../../src/store/embedded/server.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -31,16 +33,22 @@ export interface Cluster {
   readonly url: string;
   /** Makes a fresh, empty database and returns its URL. */
   readonly createDatabase: () => Promise<string>;
+  /** Every process of the server ends at once, as in a crash. What was committed is kept where the cluster was started to keep it. */
+  readonly crash: () => Promise<void>;
+  /** On the same port, after a crash. */
+  readonly restart: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
+
+const SETTINGS = ['fsync=off', 'full_page_writes=off'];
 
 /** A fresh, empty database on the server of this vitest run. */
 export function createDatabase(): Promise<TestDatabase> {
   return createDatabaseOn(inject('postgresUrl'));
 }
 
-/** For scripts outside vitest; within, all share the run's server. */
-export async function startCluster(): Promise<Cluster> {
+/** For scripts outside vitest, and tests of what happens to a server; else all share the run's. */
+export async function startCluster({ survivesCrashes = false } = {}): Promise<Cluster> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-test-')));
   // As root the server runs as someone else, who has to get in.
   await chmod(directory, 0o755);
@@ -55,17 +63,30 @@ export async function startCluster(): Promise<Cluster> {
   try {
     await ensureCluster(home, { binaries, account, sync: false });
     const port = await choosePort(home);
-    await startServer(deps, port, ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']);
+    // Written out before it is acknowledged, a commit outlives its server, if not the machine.
+    const settings = [...SETTINGS, `synchronous_commit=${survivesCrashes ? 'on' : 'off'}`];
+    const start = async () => {
+      await startServer(deps, port, settings);
+    };
+    await start();
     const url = `postgres://${SUPERUSER}:${await readFile(home.passwordFile, 'utf8')}@127.0.0.1:${port}/postgres`;
     return {
       url,
       createDatabase: async () => (await createDatabaseOn(url)).url,
+      crash: () => crashServer(deps),
+      restart: start,
       stop: () => stopServer(deps).then(remove),
     };
   } catch (error) {
     await remove();
     throw error;
   }
+}
+
+async function crashServer({ home, binaries, account }: ServerDeps): Promise<void> {
+  const options = ['stop', '--mode=immediate', '--wait', `--pgdata=${home.data}`];
+  const context = { cwd: home.cluster, env: serverEnvironment(), ...spawnAs(account) };
+  await promisify(execFile)(binaries.pgCtl, options, context);
 }
 
 async function createDatabaseOn(adminUrl: string): Promise<TestDatabase> {
