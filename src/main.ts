@@ -152,7 +152,8 @@ function explained(error: unknown, config: Config): string {
   if ('code' in error && error.code === 'EADDRINUSE') {
     return `port ${config.port} of ${config.host} is taken; set PORT to another one`;
   }
-  return error.message;
+  // The query builder's own message is the whole statement; its cause says what is wrong.
+  return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
 function hostOf(databaseUrl: string): string {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { sql } from 'drizzle-orm';
-import { readMigrationFiles } from 'drizzle-orm/migrator';
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { openDatabase } from './database.ts';
 import type { Executor } from './executor.ts';
 import { rowsOf } from './rows.ts';
@@ -17,6 +17,8 @@ const MIGRATION_LIMIT_MS = 10 * 60_000;
 export async function migrate(url: string): Promise<number> {
   const database = openDatabase(url, 1);
   try {
+    // Asked first, within the limit of any statement: a database that does not answer is soon known for one.
+    if ((await database.run(missingMigrations)).length === 0) return 0;
     return await database.transaction(applyMissing, MIGRATION_LIMIT_MS);
   } finally {
     await database.close();
@@ -28,15 +30,22 @@ async function applyMissing(tx: Executor): Promise<number> {
   await tx.execute(
     sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,
   );
-  const applied = new Set(
-    (await rowsOf<{ hash: string }>(tx, sql`SELECT hash FROM firelock_migrations`)).map((row) => row.hash),
-  );
-  const missing = readMigrationFiles({ migrationsFolder: MIGRATIONS_FOLDER }).filter(
-    ({ hash }) => !applied.has(hash),
-  );
+  const missing = await missingMigrations(tx);
   for (const migration of missing) {
     for (const statement of migration.sql) await tx.execute(sql.raw(statement));
     await tx.execute(sql`INSERT INTO firelock_migrations VALUES (${migration.hash}, clock_timestamp())`);
   }
   return missing.length;
+}
+
+async function missingMigrations(db: Executor): Promise<MigrationMeta[]> {
+  const [table] = await rowsOf<{ there: boolean }>(
+    db,
+    sql`SELECT to_regclass(quote_ident(current_schema()) || '.firelock_migrations') IS NOT NULL AS there`,
+  );
+  const rows = table?.there
+    ? await rowsOf<{ hash: string }>(db, sql`SELECT hash FROM firelock_migrations`)
+    : [];
+  const applied = new Set(rows.map((row) => row.hash));
+  return readMigrationFiles({ migrationsFolder: MIGRATIONS_FOLDER }).filter(({ hash }) => !applied.has(hash));
 }
