@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Verdict, check } from './checker.ts';
 import { type FaultCluster, startFaultCluster } from './cluster.ts';
-import { dumpDatabase } from './dump.ts';
+import { POISON_ID, dumpDatabase } from './dump.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { type FaultDeps, healAll } from './faults.ts';
 import type { Disturbance, History, InstanceCheck } from './history.ts';
@@ -73,6 +73,11 @@ const SETTINGS = {
   maxRecoveryAgeSeconds: 86_400,
   graceSeconds: 60,
 };
+/** A row that no instance can plan, due at once and by nobody's edit: it must not hold up the others. */
+const POISON = `INSERT INTO schedules (uid, id, version, enabled, cron, lane, priority, next_occurrence_at, next_fire_at,
+    created_at, updated_at)
+  SELECT gen_random_uuid(), '${POISON_ID}', 1, true, 'no cron', lane, priority, next_occurrence_at, next_fire_at,
+    created_at, updated_at FROM schedules WHERE id = '${CANARY}'`;
 const WARM_UP_MS = 3_000;
 const READY_LIMIT_MS = 30_000;
 const CANARY_LIMIT_MS = 20_000;
@@ -170,6 +175,7 @@ async function begin({ options, cluster, instances, load }: Stage): Promise<Feat
   }
   const features = await load.features();
   await load.create(features);
+  if ((await cluster.admin(POISON)) === undefined) throw new Error('the poisoned row could not be made');
   options.say(`${options.schedules} schedules at ${instances.length} instances; ${JSON.stringify(features)}`);
   await sleep(WARM_UP_MS);
   return features;
@@ -211,7 +217,7 @@ async function heal(stage: Stage): Promise<{ healedAt: number; checks: InstanceC
 async function quiet({ options, cluster, load }: Stage): Promise<void> {
   const one = async (statement: string) => Number((await cluster.admin(statement))?.[0]?.['count']);
   for (;;) {
-    const enabled = await cluster.admin('SELECT id FROM schedules WHERE enabled');
+    const enabled = await cluster.admin(`SELECT id FROM schedules WHERE enabled AND id <> '${POISON_ID}'`);
     if (enabled?.length === 0) break;
     if (enabled) await load.pauseAll(enabled.map(({ id }) => String(id)));
   }

@@ -17,6 +17,8 @@ export interface Failpoint {
   action: 'kill' | 'stop' | 'lose';
   /** At which time of coming there; else the first. */
   count?: number;
+  /** How long it stays frozen; else somewhat longer than its TTL. */
+  stopMs?: number;
 }
 
 /** Between which steps of every fire a process can end or freeze. */
@@ -77,7 +79,7 @@ async function through(
   deps: FaultDeps,
   log: Disturbance[],
   instance: Instance,
-  { at, action, count = 1 }: Failpoint,
+  { at, action, count = 1, stopMs = 1.3 * deps.ttlMs }: Failpoint,
   file: string,
 ): Promise<boolean> {
   let reached = false;
@@ -92,7 +94,7 @@ async function through(
     reached = existsSync(file);
     if (reached && action === 'stop') {
       while (instance.running() && !isStopped(instance.pid())) await sleep(20);
-      await sleep(1.3 * deps.ttlMs);
+      await sleep(stopMs);
       instance.signal('SIGCONT');
     }
     if (reached && action === 'kill') await instance.gone();

@@ -18,6 +18,7 @@ const { values } = parseArgs({
     report: { type: 'string' },
     root: { type: 'string', default: join(import.meta.dirname, '..', '..') },
     mutants: { type: 'boolean', default: false },
+    control: { type: 'boolean', default: false },
     only: { type: 'string' },
     quiet: { type: 'boolean', default: false },
   },
@@ -31,10 +32,14 @@ const say = (line: string): void => {
   if (!values.quiet) console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(7)} s  ${line}`);
 };
 
-if (values.mutants || values.only !== undefined) {
-  const results = await runMutants({ root: values.root, seed, only: values.only ?? null, say });
+if (values.mutants || values.control || values.only !== undefined) {
+  const { root, control, only = null } = values;
+  const results = await runMutants({ root, seed, only, control, say });
+  console.log(
+    `${results.filter(({ ok }) => ok).length} of ${results.length} ${control ? 'quiet' : 'caught'}`,
+  );
   await writeReport(results);
-  process.exitCode = results.every(({ caught }) => caught) ? 0 : 1;
+  process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
 } else {
   const profile = profileOf(values.profile);
   const options = {

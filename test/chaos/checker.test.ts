@@ -1,0 +1,377 @@
+import { expect, test } from 'vitest';
+import { check } from './checker.ts';
+import type { Arrival, Definition, Edit, History, RunRow } from './history.ts';
+import { occurrences } from './oracle.ts';
+import { VIOLATIONS, type Violation } from './violations.ts';
+
+const T0 = Date.UTC(2030, 0, 1);
+const at = (seconds: number): number => T0 + seconds * 1000;
+
+const DEFINITION: Definition = {
+  cron: '* * * * * *',
+  enabled: true,
+  delivery: 'atLeastOnce',
+  lookup: false,
+  maxAttempts: 3,
+  timeoutSeconds: 1,
+};
+
+/** One schedule, made at 0.5 s, paused at 3.5 s: three fires, all delivered at once. */
+function cleanHistory(delivery: Definition['delivery'] = 'atLeastOnce'): History {
+  const edit = (marker: string, seconds: number, definition: Partial<Definition>): Edit => ({
+    scheduleId: 'canary',
+    kind: 'put',
+    marker,
+    definition: { ...DEFINITION, delivery, ...definition },
+    sentAt: at(seconds) - 5,
+    endedAt: at(seconds) + 5,
+    outcome: 'acked',
+  });
+  return {
+    settings: {
+      canaryId: 'canary',
+      ttlSeconds: 4,
+      lockTtlSeconds: 5,
+      maxRecoveries: 3,
+      maxRecoveryAgeSeconds: 86_400,
+      graceSeconds: 60,
+    },
+    healedAt: at(2.5),
+    edits: [edit('m1', 0.5, {}), edit('m2', 3.5, { enabled: false })],
+    arrivals: [1, 2, 3].map((second) => arrival(second)),
+    lookups: [],
+    disturbances: [],
+    dump: {
+      at: at(60),
+      runs: [1, 2, 3].map((second) => run(second)),
+      attempts: [],
+      versions: [
+        { scheduleUid: 'u', scheduleId: 'canary', version: 1, change: 'created', at: at(0.5), marker: 'm1' },
+        { scheduleUid: 'u', scheduleId: 'canary', version: 2, change: 'updated', at: at(3.5), marker: 'm2' },
+      ],
+      schedules: [
+        { uid: 'u', id: 'canary', enabled: false, nextFireAt: null, lockedBy: null, lockedAt: null },
+      ],
+      instances: [{ id: 'i', startedAt: at(-1), heartbeatAt: at(59), diedAt: null }],
+    },
+    instances: [{ name: '1', ready: true, ticking: true }],
+    stats: null,
+  };
+}
+
+function run(second: number, given: Partial<RunRow> = {}): RunRow {
+  return {
+    id: `run-${second}`,
+    scheduleUid: 'u',
+    scheduleId: 'canary',
+    scheduleVersion: 1,
+    scheduledFor: at(second),
+    trigger: 'schedule',
+    status: 'succeeded',
+    reason: null,
+    attempts: 1,
+    failures: 0,
+    recoveries: 0,
+    coalesced: 0,
+    coalescedFrom: null,
+    claimedBy: 'i',
+    createdAt: at(second) + 10,
+    handedOffAt: at(second) + 30,
+    finishedAt: at(second) + 30,
+    lostAt: null,
+    recoveredAt: null,
+    ...given,
+  };
+}
+
+function arrival(second: number, given: Partial<Arrival> = {}): Arrival {
+  return {
+    at: at(second) + 20,
+    sender: '1.1',
+    runId: `run-${second}`,
+    scheduleId: 'canary',
+    scheduledFor: at(second),
+    attempt: 1,
+    marker: 'm1',
+    fault: null,
+    answer: 'ok',
+    delivered: true,
+    ...given,
+  };
+}
+
+function violationsOf(history: History): Violation[] {
+  return Object.entries(check(history).violations).flatMap(([violation, { count }]) =>
+    count > 0 ? [violation as Violation] : [],
+  );
+}
+
+/** The history with one thing changed in it. */
+function changed(change: (history: History) => void, delivery?: Definition['delivery']): History {
+  const history = cleanHistory(delivery);
+  change(history);
+  return history;
+}
+
+function setRun(history: History, second: number, given: Partial<RunRow>): void {
+  history.dump.runs = history.dump.runs.map((row) =>
+    row.id === `run-${second}` ? { ...row, ...given } : row,
+  );
+}
+
+test('a campaign in which all went well is found to be so', () => {
+  expect(check(cleanHistory())).toMatchObject({ ok: true, expectedFires: 3 });
+});
+
+test('the oracle finds the seconds and minutes of an expression, after the one moment and up to the other', () => {
+  const from = Date.UTC(2030, 0, 1, 23, 59, 50);
+  const seconds = (cron: string, length: number) =>
+    occurrences(cron, from, from + length * 1000).map((moment) => (moment - from) / 1000);
+  expect(seconds('* * * * * *', 3)).toEqual([1, 2, 3]);
+  expect(seconds('*/4 * * * * *', 20)).toEqual([2, 6, 10, 14, 18]);
+  expect(seconds('* * * * *', 130)).toEqual([10, 70, 130]);
+  expect(seconds('*/2 * * * *', 130)).toEqual([10, 130]);
+  expect(seconds('30 * * * * *', 130)).toEqual([40, 100]);
+  expect(() => seconds('0 0 * * MON', 1)).toThrow('cannot read');
+});
+
+const BROKEN: [Violation, string, (history: History) => void][] = [
+  ['lost', 'a due moment without a run', ({ dump }) => void dump.runs.splice(1, 1)],
+  [
+    'lost',
+    'a moment said to be folded into a run that was planned in time',
+    (history) => {
+      history.dump.runs.splice(1, 1);
+      history.arrivals.splice(1, 1);
+      setRun(history, 3, { coalesced: 1, coalescedFrom: at(2) });
+    },
+  ],
+  ['phantom', 'a run at a moment that was not due', ({ dump }) => void dump.runs.push(run(4))],
+  [
+    'phantom',
+    'a run of a version that was not in force',
+    (history) => setRun(history, 2, { scheduleVersion: 2 }),
+  ],
+  ['phantom', 'an arrival of no run', ({ arrivals }) => void arrivals.push(arrival(3, { runId: 'other' }))],
+  [
+    'phantom',
+    'an arrival before its run was recorded',
+    (history) => setRun(history, 2, { createdAt: at(2) + 500 }),
+  ],
+  [
+    'phantom',
+    'an arrival long after its schedule was deleted',
+    (history) => {
+      history.edits.push({ ...deletion(), sentAt: at(4) - 5, endedAt: at(4) + 5 });
+      history.dump.versions.push({
+        scheduleUid: 'u',
+        scheduleId: 'canary',
+        version: 3,
+        change: 'deleted',
+        at: at(4),
+        marker: 'm2',
+      });
+      history.arrivals.splice(2, 1, arrival(3, { at: at(20) }));
+    },
+  ],
+  [
+    'early',
+    'an arrival before its time',
+    ({ arrivals }) => void arrivals.splice(0, 1, arrival(1, { at: at(0.8) })),
+  ],
+  ['early', 'a run planned before its time', (history) => setRun(history, 2, { createdAt: at(1.9) })],
+  ['plannedTwice', 'two runs for one moment', ({ dump }) => void dump.runs.push(run(2, { id: 'twin' }))],
+  [
+    'unexplainedRepeat',
+    'a second delivery after an acknowledged first one',
+    (history) => {
+      setRun(history, 2, { attempts: 2 });
+      history.arrivals.push(arrival(2, { attempt: 2, at: at(5) }));
+    },
+  ],
+  [
+    'unexplainedRepeat',
+    'one that only a short cut would explain, which costs nobody its outcomes',
+    (history) => {
+      setRun(history, 2, { attempts: 2 });
+      history.arrivals.push(arrival(2, { attempt: 2, at: at(5) }));
+      history.disturbances.push({ kind: 'cut', instance: '1', from: at(2), to: at(2.5) });
+    },
+  ],
+  [
+    'sameAttemptTwice',
+    'one attempt that came twice',
+    ({ arrivals }) => void arrivals.push(arrival(2, { at: at(5) })),
+  ],
+  ['falseAccept', 'succeeded without an answer', ({ arrivals }) => void arrivals.splice(1, 1)],
+  [
+    'falseAccept',
+    'succeeded on an answer that was lost',
+    ({ arrivals }) => void arrivals.splice(1, 1, arrival(2, { answer: 'lost', delivered: false })),
+  ],
+  [
+    'missedAccept',
+    'failed though it was acknowledged',
+    (history) => setRun(history, 2, { status: 'failed', failures: 3, attempts: 3, handedOffAt: null }),
+  ],
+  [
+    'arrivedLate',
+    'an arrival after its attempt was over',
+    (history) => {
+      history.dump.attempts.push({
+        runId: 'run-2',
+        attempt: 1,
+        instanceId: 'i',
+        startedAt: at(2),
+        finishedAt: at(3),
+        outcome: 'unknown',
+      });
+      history.arrivals.splice(1, 1, arrival(2, { at: at(6) }));
+    },
+  ],
+  [
+    'wrongBody',
+    'a request that does not fit together',
+    ({ arrivals }) => void arrivals.splice(1, 1, arrival(2, { fault: 'x' })),
+  ],
+  [
+    'wrongBody',
+    'the payload of another version',
+    ({ arrivals }) => void arrivals.splice(1, 1, arrival(2, { marker: 'm2' })),
+  ],
+  [
+    'wrongEnd',
+    'unknown, though it is to be delivered at least once',
+    (history) => {
+      setRun(history, 2, { status: 'unknown', handedOffAt: null });
+      history.arrivals.splice(1, 1, arrival(2, { answer: 'lost', delivered: false }));
+    },
+  ],
+  [
+    'wrongEnd',
+    'abandoned as deleted, and it never was',
+    (history) => {
+      setRun(history, 2, { status: 'abandoned', reason: 'deleted', handedOffAt: null });
+      history.arrivals.splice(1, 1);
+    },
+  ],
+  [
+    'stuck',
+    'a run that is still open',
+    (history) => {
+      setRun(history, 2, { status: 'pending', finishedAt: null, handedOffAt: null });
+      history.arrivals.splice(1, 1);
+    },
+  ],
+  [
+    'stuck',
+    'a fire-lock that outlived its time',
+    ({ dump }) =>
+      void dump.schedules.splice(0, 1, {
+        uid: 'u',
+        id: 'canary',
+        enabled: false,
+        nextFireAt: null,
+        lockedBy: 'i',
+        lockedAt: at(1),
+      }),
+  ],
+  [
+    'stuck',
+    'a dead instance that nobody declared dead',
+    ({ dump }) => void dump.instances.push({ id: 'j', startedAt: at(0), heartbeatAt: at(1), diedAt: null }),
+  ],
+  [
+    'conservation',
+    'more attempts delivered than counted',
+    ({ arrivals }) => void arrivals.splice(1, 1, arrival(2, { attempt: 2 })),
+  ],
+  ['conservation', 'an end without its moment', (history) => setRun(history, 2, { finishedAt: null })],
+  [
+    'conservation',
+    'statistics that say something else',
+    (history) => void (history.stats = { totalRuns: 2 }),
+  ],
+  ['edits', 'an acknowledged edit that is gone', ({ edits }) => void edits.push(editAt(10, 'm9'))],
+  [
+    'edits',
+    'a version that nobody asked for',
+    ({ edits }) => void edits.splice(1, 1, { ...editAt(3.5, 'm2'), outcome: 'refused' }),
+  ],
+  [
+    'liveness',
+    'an instance that is not ready',
+    ({ instances }) => void instances.push({ name: '2', ready: false, ticking: false }),
+  ],
+  ['liveness', 'a silent canary', (history) => void (history.healedAt = at(30))],
+  [
+    'liveness',
+    'a process that ended by itself',
+    ({ disturbances }) => void disturbances.push({ kind: 'ended', instance: '1', from: at(1), to: at(1) }),
+  ],
+];
+
+test.for(BROKEN)('%s: %s', ([violation, , change]) => {
+  expect(violationsOf(changed(change))).toContain(violation);
+});
+
+test('atMostOnceRepeat: a second delivery where at most one is wanted, whatever happened to the sender', () => {
+  const history = changed((broken) => {
+    setRun(broken, 2, { attempts: 2 });
+    broken.arrivals.splice(1, 1, arrival(2, { answer: 'lost', delivered: false }));
+    broken.arrivals.push(arrival(2, { attempt: 2, at: at(5) }));
+    broken.disturbances.push({ kind: 'kill', instance: '1', from: at(2), to: at(3) });
+  }, 'atMostOnce');
+  expect(violationsOf(history)).toEqual(['atMostOnceRepeat']);
+});
+
+test('a second delivery is right, also where at most one is wanted, after an answer that it was not taken', () => {
+  const history = changed((repeated) => {
+    setRun(repeated, 2, { attempts: 2, failures: 1 });
+    repeated.arrivals.splice(1, 1, arrival(2, { answer: 'unavailable' }));
+    repeated.arrivals.push(arrival(2, { attempt: 2, at: at(5) }));
+  }, 'atMostOnce');
+  expect(violationsOf(history)).toEqual([]);
+});
+
+test.for([
+  ['its sender was killed', { kind: 'kill', instance: '1', from: at(2), to: at(3) }],
+  ['the database was down', { kind: 'outage', instance: '*', from: at(1), to: at(12) }],
+] as const)('a second delivery is explained where %s', ([, disturbance]) => {
+  const history = changed((repeated) => {
+    setRun(repeated, 2, { attempts: 2 });
+    repeated.arrivals.push(arrival(2, { attempt: 2, at: at(8), sender: '2.1' }));
+    repeated.disturbances.push(disturbance);
+  });
+  expect(check(history)).toMatchObject({ ok: true, repeats: { explained: 1, unexplained: 0 } });
+});
+
+test('what was missed for longer than the grace may be folded into the newest', () => {
+  const history = changed((late) => {
+    for (const second of [1, 2]) {
+      late.dump.runs = late.dump.runs.filter(({ id }) => id !== `run-${second}`);
+      late.arrivals = late.arrivals.filter(({ runId }) => runId !== `run-${second}`);
+    }
+    late.dump.at = at(200);
+    late.dump.instances = [];
+    const planned = { createdAt: at(100), handedOffAt: at(101), finishedAt: at(101) };
+    setRun(late, 3, { trigger: 'catchUp', coalesced: 2, coalescedFrom: at(1), ...planned });
+    late.arrivals = [arrival(3, { at: at(100.5) })];
+  });
+  expect(violationsOf(history)).toEqual([]);
+});
+
+test('every kind of violation is shown to be found', () => {
+  const shown = new Set<string>([...BROKEN.map(([violation]) => violation), 'atMostOnceRepeat']);
+  expect(Object.keys(VIOLATIONS).filter((violation) => !shown.has(violation))).toEqual([]);
+});
+
+function editAt(seconds: number, marker: string): Edit {
+  const definition = { ...DEFINITION, enabled: false };
+  const times = { sentAt: at(seconds) - 5, endedAt: at(seconds) + 5 };
+  return { scheduleId: 'canary', kind: 'put', marker, definition, ...times, outcome: 'acked' };
+}
+
+function deletion(): Edit {
+  return { ...editAt(4, ''), kind: 'delete', marker: null, definition: null };
+}

@@ -1,0 +1,358 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CampaignOptions, Disturb } from './campaign.ts';
+import { FAILPOINT_PROGRAM, type Failpoint, throughFailpoints } from './failpoints.ts';
+import { randomly, recorded } from './nemesis.ts';
+import type { Violation } from './violations.ts';
+
+/** A known way to break a promise, and the campaign that must notice. */
+export interface Mutant {
+  name: string;
+  why: string;
+  edits: { file: string; find: string; replace: string }[];
+  /** Done to the database once the migrations are through. */
+  sql?: string;
+  /** Each of them says that it was noticed, and for the right reason. */
+  caughtBy: Violation[];
+  campaign: Pick<CampaignOptions, 'disturb'> & Partial<CampaignOptions>;
+}
+
+const INTENT_GUARD = `CASE WHEN s.locked_by = \${instanceId} THEN s.locked_at = a.locked_at AND s.version = a.version END`;
+const SLOW_DATABASE_MS = 150;
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'send-before-intent',
+    why: 'a crash between the two leaves a delivery that nobody knows of',
+    edits: [
+      {
+        file: 'src/flow/record-intent.ts',
+        find: '  try {\n    const recorded = await',
+        replace: `  dispatcher.accept(
+    reserved.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, Date.now())),
+  );
+  try {\n    const recorded = await`,
+      },
+      {
+        file: 'src/flow/record-intent.ts',
+        find: `    dispatcher.accept(
+      mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+    );\n`,
+        replace: '',
+      },
+    ],
+    caughtBy: ['phantom'],
+    campaign: { disturb: slowDatabase(8_000) },
+  },
+  {
+    name: 'no-unique-key',
+    why: 'without the index, and the id that follows from it, two instances that plan the same moment make two runs',
+    edits: [
+      {
+        file: 'src/store/intents.ts',
+        find: 'id: plannedRunId(scheduleUid, scheduledFor)',
+        replace: 'id: plannedRunId(crypto.randomUUID(), scheduledFor)',
+      },
+      { file: 'src/store/intents.ts', find: INTENT_GUARD, replace: 'true' },
+      {
+        file: 'src/store/fire-locks.ts',
+        find: 'AND (locked_by IS NULL\n',
+        replace: 'AND (true OR locked_by IS NULL\n',
+      },
+    ],
+    sql: 'DROP INDEX runs_one_per_fire',
+    caughtBy: ['plannedTwice'],
+    campaign: { disturb: slowDatabase(8_000) },
+  },
+  {
+    name: 'no-fence',
+    why: 'a plan made before a freeze is written after it, over an edit that was made meanwhile',
+    edits: [{ file: 'src/store/intents.ts', find: INTENT_GUARD, replace: 'true' }],
+    caughtBy: ['phantom', 'lost'],
+    campaign: {
+      editEveryMs: 30,
+      ...through([
+        { at: 'before:recordPlanned', action: 'stop' },
+        { at: 'before:recordPlanned', action: 'stop' },
+        { at: 'before:recordPlanned', action: 'stop' },
+        { at: 'before:recordPlanned', action: 'stop' },
+      ]),
+    },
+  },
+  {
+    name: 'client-clock',
+    why: 'an instance with a wrong clock fires an hour early, or late',
+    edits: [
+      {
+        file: 'src/store/fire-locks.ts',
+        find: 'WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),\n    me AS',
+        replace:
+          'WITH clock AS MATERIALIZED (SELECT ${new Date().toISOString()}::timestamptz AS now),\n    me AS',
+      },
+    ],
+    caughtBy: ['early', 'phantom'],
+    campaign: { disturb: randomly({ weights: { wrongClock: 1 }, everyMs: 3_000, seconds: 12 }) },
+  },
+  {
+    name: 'no-socket-reset',
+    why: 'what a cut network held back arrives after the sender has given it up',
+    edits: [
+      {
+        file: 'src/targets/http-connect.ts',
+        find: 'return this.resetAndDestroy();',
+        replace: 'return super.destroy(error);',
+      },
+    ],
+    caughtBy: ['arrivedLate'],
+    campaign: { disturb: randomly({ weights: { targetCut: 1 }, everyMs: 6_000, seconds: 20 }) },
+  },
+  {
+    name: 'at-most-once-resent-by-recovery',
+    why: 'a run whose attempt had begun when its instance died is sent again',
+    edits: [
+      {
+        file: 'src/store/recoveries.ts',
+        find: 'CASE WHEN d.at_most_once AND d.may_have_arrived AND',
+        replace: 'CASE WHEN false AND',
+      },
+    ],
+    caughtBy: ['atMostOnceRepeat'],
+    campaign: through([
+      { at: 'after:deliver', action: 'kill', count: 8 },
+      { at: 'after:deliver', action: 'kill', count: 9 },
+      { at: 'before:write', action: 'kill' },
+      { at: 'before:write', action: 'kill' },
+    ]),
+  },
+  {
+    name: 'at-most-once-resent-after-a-lost-answer',
+    why: 'an attempt of unknown outcome is repeated',
+    edits: [
+      {
+        file: 'src/core/settlement.ts',
+        find: "  if (delivery === 'atMostOnce') {\n    if (!hasLookup)",
+        replace: "  if (delivery === ('never' as string)) {\n    if (!hasLookup)",
+      },
+    ],
+    caughtBy: ['atMostOnceRepeat'],
+    campaign: { disturb: quietFor(8_000), rates: { answers: { lost: 0.1 }, lookupFails: 0 } },
+  },
+  {
+    name: 'lookup-believed-too-early',
+    why: 'a target says "not here" of what a frozen instance is about to send',
+    edits: [
+      {
+        file: 'src/store/recoveries.ts',
+        find: '+ make_interval(secs => ${timeoutSeconds(sql`v.definition`)} + ${lockTtlSeconds}) END AS believed_from',
+        replace: '+ make_interval(secs => 0 * ${lockTtlSeconds}::int) END AS believed_from',
+      },
+    ],
+    caughtBy: ['atMostOnceRepeat'],
+    campaign: through(
+      Array.from({ length: 6 }, () => ({ at: 'after:mayStart', action: 'stop', count: 4 }) as const),
+    ),
+  },
+  {
+    name: 'no-self-reconciliation',
+    why: 'claims whose answer was lost belong to a living instance that does not know of them',
+    edits: [
+      {
+        file: 'src/recovery/recovery.ts',
+        find: "    await takeOver('forgotten', forgotten.slice(0, BATCH));\n",
+        replace: '',
+      },
+    ],
+    caughtBy: ['stuck'],
+    campaign: through([
+      { at: 'after:recordPlanned', action: 'lose' },
+      { at: 'after:recordPlanned', action: 'lose' },
+    ]),
+  },
+  {
+    name: 'death-as-an-event',
+    why: 'whose death nobody declared, or whose declarer died, is not heard of again',
+    edits: [
+      {
+        file: 'src/recovery/heartbeat.ts',
+        find: "    events.emit({ type: 'instancesDeclaredDead', instanceIds });\n",
+        replace:
+          "    Object.assign(globalThis, { declared: instanceIds });\n    events.emit({ type: 'instancesDeclaredDead', instanceIds });\n",
+      },
+      {
+        file: 'src/recovery/recovery.ts',
+        find: 'const orphans = await database.run((db) => findOrphans(db, BATCH));',
+        replace: `const { declared = [] } = globalThis as { declared?: string[] };
+    const orphans = (await database.run((db) => findOrphans(db, BATCH))).filter((one) => declared.includes(one.instanceId));`,
+      },
+    ],
+    caughtBy: ['stuck'],
+    campaign: { program: FAILPOINT_PROGRAM, disturb: leaveWithForgottenClaims },
+  },
+  {
+    name: 'advance-without-insert',
+    why: 'the cursor moves on in one commit and the run is inserted in the next',
+    edits: [
+      {
+        file: 'src/store/intents.ts',
+        find: '      ${insertRuns(intents, sql`advanced`, instanceId)}',
+        replace: '      ${insertRuns([], sql`advanced`, instanceId)}',
+      },
+      {
+        file: 'src/store/intents.ts',
+        find: "  const [first] = rows;\n  if (!first) throw new Error('the intent statement",
+        replace: `  await db.execute(
+    sql\`WITH clock AS (SELECT clock_timestamp() AS now) \${insertRuns(intents, sql\`schedules\`, instanceId)}\`,
+  );
+  const [first] = rows;\n  if (!first) throw new Error('the intent statement`,
+      },
+      {
+        file: 'src/store/intents.ts',
+        find: 'inserted: new Set(rows.flatMap((row) => row.id ?? [])),',
+        replace: 'inserted: new Set(intents.map((intent) => intent.id)),',
+      },
+    ],
+    caughtBy: ['lost'],
+    campaign: { disturb: cutWhileSlow(20_000) },
+  },
+  {
+    name: 'attempt-in-the-run-id',
+    why: 'a repeat that has another key is another run to its receiver',
+    edits: [
+      {
+        file: 'src/flow/handoff.ts',
+        find: '    runId,\n    runName:',
+        replace:
+          '    runId: run.attempt === 1 ? runId : runId.slice(0, -2) + String(10 + (run.attempt % 90)),\n    runName:',
+      },
+    ],
+    caughtBy: ['phantom'],
+    campaign: { disturb: quietFor(8_000), rates: { answers: { unavailable: 0.2 }, lookupFails: 0 } },
+  },
+  {
+    name: 'swallowed-settle-error',
+    why: 'an outcome that could not be written is forgotten, and its run sent again',
+    edits: [
+      {
+        file: 'src/flow/settle.ts',
+        find: '      repeated = true;\n      throw error;',
+        replace: '      for (const ended of batch) tell(ended, undefined);\n      void error;',
+      },
+    ],
+    caughtBy: ['unexplainedRepeat', 'missedAccept'],
+    campaign: { disturb: cutWhileSlow(20_000) },
+  },
+  {
+    name: 'no-catch-per-row',
+    why: 'one row that cannot be planned keeps every other from firing',
+    edits: [
+      {
+        file: 'src/flow/plan.ts',
+        find: 'done.unplannable.push({ schedule, error });',
+        replace: 'throw error;',
+      },
+    ],
+    caughtBy: ['liveness', 'lost', 'stuck'],
+    campaign: { disturb: quietFor(5_000) },
+  },
+  {
+    name: 'lease-never-checked',
+    why: 'an instance that was frozen for long sends what others have been told it never sent',
+    edits: [
+      {
+        file: 'src/flow/handoff.ts',
+        find: 'mayStart: () => lease.instanceId === instanceId && lease.holds(),',
+        replace: 'mayStart: () => lease.instanceId !== instanceId || true,',
+      },
+      {
+        file: 'src/flow/dispatch.ts',
+        find: 'mayStart: () => deps.lease.holds(),',
+        replace: 'mayStart: () => true,',
+      },
+    ],
+    caughtBy: ['atMostOnceRepeat'],
+    campaign: through([
+      { at: 'after:startBatch', action: 'stop', stopMs: 20_000 },
+      { at: 'after:startBatch', action: 'stop', stopMs: 20_000, count: 2 },
+    ]),
+  },
+  {
+    name: 'settle-without-claim-guard',
+    why: 'a frozen instance settles what others have under way, and frees it for a third',
+    edits: [
+      {
+        file: 'src/store/settlements.ts',
+        find: "THEN i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt END",
+        replace: 'THEN true END',
+      },
+    ],
+    caughtBy: ['unexplainedRepeat', 'atMostOnceRepeat', 'conservation'],
+    campaign: {
+      rates: { answers: { unavailable: 0.45, slow: 0.5 }, lookupFails: 0 },
+      ...through(
+        [4_600, 5_000, 5_400, 5_800, 6_200, 6_600].map(
+          (stopMs) => ({ at: 'before:write', action: 'stop', stopMs }) as const,
+        ),
+      ),
+    },
+  },
+  {
+    name: 'no-recovery',
+    why: 'what a dead instance had claimed stays claimed',
+    edits: [
+      {
+        file: 'src/daemon.ts',
+        find: 'pipeline.tick, recovery, gauges',
+        replace: 'pipeline.tick, gauges',
+      },
+    ],
+    caughtBy: ['stuck'],
+    campaign: through([
+      { at: 'after:recordPlanned', action: 'kill' },
+      { at: 'after:deliver', action: 'kill' },
+    ]),
+  },
+];
+
+function through(failpoints: readonly Failpoint[]): Pick<CampaignOptions, 'disturb' | 'program'> {
+  return { program: FAILPOINT_PROGRAM, disturb: throughFailpoints({ often: failpoints, rare: [] }, []) };
+}
+
+function quietFor(ms: number): Disturb {
+  return () => sleep(ms);
+}
+
+function slowDatabase(ms: number): Disturb {
+  return async (deps, log) => {
+    for (const { proxy } of deps.instances) proxy.delay(SLOW_DATABASE_MS);
+    await recorded(deps, log, { kind: 'delay', instance: '*' }, () => sleep(ms));
+    for (const { proxy } of deps.instances) proxy.delay(0);
+  };
+}
+
+/** So slow that a cut falls between two statements as often as not. */
+function cutWhileSlow(ms: number): Disturb {
+  return async (deps, log) => {
+    for (const { proxy } of deps.instances) proxy.delay(100);
+    const until = Date.now() + ms;
+    while (Date.now() < until) {
+      await sleep(deps.random.between(900, 1_700));
+      await recorded(deps, log, { kind: 'cut', instance: '*' }, async () => {
+        for (const { proxy } of deps.instances) proxy.cut();
+        await sleep(100);
+      });
+    }
+    for (const { proxy } of deps.instances) proxy.delay(0);
+  };
+}
+
+/** An instance that does not know of its claims leaves in good order: nobody declares its death. */
+async function leaveWithForgottenClaims(...[deps, log]: Parameters<Disturb>): Promise<void> {
+  const often: Failpoint[] = [{ at: 'after:recordPlanned', action: 'lose' }];
+  for (let round = 0; round < 3; round += 1) {
+    await throughFailpoints({ often, rare: [] }, [])({ ...deps, instances: deps.instances.slice(0, 2) }, log);
+    const [instance] = deps.instances;
+    instance?.signal('SIGTERM');
+    await instance?.gone();
+    instance?.start();
+    await instance?.becomesReady(20_000);
+  }
+}
