@@ -124,7 +124,7 @@ function isAcknowledged({ answer, delivered }: Arrival): boolean {
   return delivered && (answer === 'ok' || answer === 'slow');
 }
 
-const FREEZES = new Set(['pause', 'shortPause', 'block', 'failpoint']);
+const FREEZES = new Set(['pause', 'shortPause', 'block']);
 /** Time-outs of statements and the pauses between tries go on for a while after the way is free again. */
 const TAIL_MS = 8_000;
 const NO_TAIL = new Set(['kill', 'killAll', 'terminate']);

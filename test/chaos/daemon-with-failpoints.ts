@@ -84,7 +84,9 @@ function watchedTarget(kind: TargetKind): TargetKind {
     deliver: async (target, attempt, signal) => {
       const mayStart = () => {
         const may = attempt.mayStart();
+        const isAsked = kind.hasLookup(target) && attempt.delivery === 'atMostOnce';
         if (may) at('after', 'mayStart');
+        if (may && isAsked) at('after', 'mayStartWithLookup');
         return may;
       };
       const outcome = await kind.deliver(target, { ...attempt, mayStart }, signal);

@@ -79,28 +79,44 @@ async function through(
   deps: FaultDeps,
   log: Disturbance[],
   instance: Instance,
-  { at, action, count = 1, stopMs = 1.3 * deps.ttlMs }: Failpoint,
+  failpoint: Failpoint,
   file: string,
 ): Promise<boolean> {
-  let reached = false;
-  // The process that ends here is part of it: what it leaves undone is for others.
-  await recorded(deps, log, { kind: 'failpoint', instance: instance.name }, async () => {
+  const { at, action, count = 1 } = failpoint;
+  const { name } = instance;
+  await recorded(deps, log, { kind: 'kill', instance: name }, async () => {
     instance.signal('SIGKILL');
     await instance.gone();
-    deps.say(`${at}:${action} on ${instance.name}`);
+    deps.say(`${at}:${action} on ${name}`);
     instance.start({ CHAOS_FAILPOINT: `${at}:${action}:${count}`, CHAOS_FAILPOINT_FILE: file });
-    const limit = Date.now() + REACHED_LIMIT_MS;
-    while (!existsSync(file) && Date.now() < limit) await sleep(50);
-    reached = existsSync(file);
-    if (reached && action === 'stop') {
-      while (instance.running() && !isStopped(instance.pid())) await sleep(20);
-      await sleep(stopMs);
-      instance.signal('SIGCONT');
-    }
-    if (reached && action === 'kill') await instance.gone();
-    await sleep(500);
   });
-  return reached;
+  const limit = Date.now() + REACHED_LIMIT_MS;
+  while (!existsSync(file) && Date.now() < limit) await sleep(POLL_MS);
+  if (!existsSync(file)) return false;
+  const reached: Disturbance = {
+    kind: KINDS[action],
+    instance: name,
+    from: Date.now() - 2 * POLL_MS,
+    to: Infinity,
+  };
+  log.push(reached);
+  await undergo(deps, instance, failpoint);
+  reached.to = Date.now();
+  return true;
+}
+
+const POLL_MS = 50;
+/** As what the checker knows it. */
+const KINDS = { kill: 'kill', stop: 'pause', lose: 'loseAnswers' } as const;
+
+async function undergo(deps: FaultDeps, instance: Instance, { action, stopMs }: Failpoint): Promise<void> {
+  if (action === 'stop') {
+    while (instance.running() && !isStopped(instance.pid())) await sleep(20);
+    await sleep(stopMs ?? 1.3 * deps.ttlMs);
+    instance.signal('SIGCONT');
+  }
+  if (action === 'kill') await instance.gone();
+  await sleep(500);
 }
 
 function isStopped(pid: number): boolean {

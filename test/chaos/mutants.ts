@@ -116,12 +116,13 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     caughtBy: ['atMostOnceRepeat'],
-    campaign: through([
-      { at: 'after:deliver', action: 'kill', count: 8 },
-      { at: 'after:deliver', action: 'kill', count: 9 },
-      { at: 'before:write', action: 'kill' },
-      { at: 'before:write', action: 'kill' },
-    ]),
+    campaign: {
+      rates: { answers: { slow: 0.9 }, lookupFails: 0 },
+      ...through([
+        { at: 'after:deliver', action: 'kill', count: 8 },
+        { at: 'after:deliver', action: 'kill', count: 12 },
+      ]),
+    },
   },
   {
     name: 'at-most-once-resent-after-a-lost-answer',
@@ -134,7 +135,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     caughtBy: ['atMostOnceRepeat'],
-    campaign: { disturb: quietFor(8_000), rates: { answers: { lost: 0.1 }, lookupFails: 0 } },
+    campaign: { disturb: quietFor(8_000), rates: { answers: { lost: 0.3 }, lookupFails: 0 } },
   },
   {
     name: 'lookup-believed-too-early',
@@ -147,9 +148,10 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     caughtBy: ['atMostOnceRepeat'],
-    campaign: through(
-      Array.from({ length: 6 }, () => ({ at: 'after:mayStart', action: 'stop', count: 4 }) as const),
-    ),
+    campaign: through([
+      { at: 'after:mayStartWithLookup', action: 'stop', stopMs: 7_000 },
+      { at: 'after:mayStartWithLookup', action: 'stop', stopMs: 7_000 },
+    ]),
   },
   {
     name: 'no-self-reconciliation',
@@ -238,7 +240,10 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     caughtBy: ['unexplainedRepeat', 'missedAccept'],
-    campaign: { disturb: cutWhileSlow(20_000) },
+    campaign: through([
+      { at: 'before:write', action: 'lose', count: 3 },
+      { at: 'before:write', action: 'lose', count: 5 },
+    ]),
   },
   {
     name: 'no-catch-per-row',
