@@ -15,6 +15,7 @@ import { type Lease, createLease } from './runtime/lease.ts';
 import { type Turning, createLoop } from './runtime/loop.ts';
 import { type Readiness, readinessOf } from './runtime/readiness.ts';
 import { createWatchdog } from './runtime/watchdog.ts';
+import { RUNS_RETURNED } from './store/claims.ts';
 import { listen } from './store/connection.ts';
 import { type Database, openDatabase } from './store/database.ts';
 import { markInstanceLeft } from './store/instances.ts';
@@ -129,7 +130,10 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     },
     events,
   });
-  const hints = listen(databaseUrl, SCHEDULES_CHANGED, () => pipeline.tick.wake());
+  const hints = listen(databaseUrl, {
+    [SCHEDULES_CHANGED]: () => pipeline.tick.wake(),
+    [RUNS_RETURNED]: () => pipeline.dispatcher.wake(),
+  });
   const server = createServer({
     database: databaseOfApi,
     targets,

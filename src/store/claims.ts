@@ -129,19 +129,25 @@ export function claimOf(run: ClaimedRun): Claim {
   };
 }
 
-/** Hands unsent claims back, where they are still the caller's: anybody may take them at once. */
+/** The name of the NOTIFY that tells instances of runs to claim that another one has left: a hint, never needed. */
+export const RUNS_RETURNED = 'firelock_runs_returned';
+
+/** Hands unsent claims back, where they are still the caller's: anybody may take them at once, and is told so. */
 export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[]): Promise<number> {
-  const rows = await rowsOf<{ id: string }>(
+  const [row] = await rowsOf<{ count: number }>(
     db,
-    sql`UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, updated_at = clock_timestamp()
-    FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(claims.map((claim) => claim.scheduledFor))},
-      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
-      AS c(id, scheduled_for, claimed_by, attempt)
-    WHERE r.scheduled_for = c.scheduled_for AND r.id = c.id AND r.status = 'pending'
-      AND r.claimed_by = c.claimed_by AND r.attempts = c.attempt
-    RETURNING r.id`,
+    sql`WITH returned AS (
+      UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, updated_at = clock_timestamp()
+      FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(claims.map((claim) => claim.scheduledFor))},
+        ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
+        AS c(id, scheduled_for, claimed_by, attempt)
+      WHERE r.scheduled_for = c.scheduled_for AND r.id = c.id AND r.status = 'pending'
+        AND r.claimed_by = c.claimed_by AND r.attempts = c.attempt
+      RETURNING r.id
+    )
+    SELECT count(*)::int, pg_notify(${RUNS_RETURNED}, '') FROM returned`,
   );
-  return rows.length;
+  return row?.count ?? 0;
 }
 
 function claimedRun(row: Row, instanceId: string): ClaimedRun {

@@ -21,18 +21,27 @@ export function connect(url: string): Connection {
 }
 
 /**
- * Calls `heard` for each NOTIFY on the channel (an SQL identifier), and after every (re)connection, when some may have been
- * missed. A hint: behind a pooler in transaction mode nothing is heard.
+ * Calls what stands by the channel (an SQL identifier) for each NOTIFY on it, and all of them after every (re)connection, when some
+ * may have been missed. A hint: behind a pooler in transaction mode nothing is heard.
  */
-export function listen(url: string, channel: string, heard: () => void): { stop: () => Promise<void> } {
+export function listen(url: string, channels: Record<string, () => void>): { stop: () => Promise<void> } {
   let retry: NodeJS.Timeout | undefined;
   let stopped = false;
   // Not the driver's own listen(): once it cannot reconnect at the first try, it never listens again.
-  const client = createClient(url, { onnotify: heard, onclose: again, max_lifetime: null });
+  const client = createClient(url, {
+    onnotify: (channel) => channels[channel]?.(),
+    onclose: again,
+    max_lifetime: null,
+  });
+  const statement = Object.keys(channels)
+    .map((channel) => `LISTEN ${channel}`)
+    .join(';');
 
   function subscribe(): void {
     retry = undefined;
-    client.unsafe(`LISTEN ${channel}`).then(heard, again);
+    client.unsafe(statement).then(() => {
+      for (const heard of Object.values(channels)) heard();
+    }, again);
   }
 
   function again(): void {
@@ -52,7 +61,9 @@ export function listen(url: string, channel: string, heard: () => void): { stop:
 const LISTEN_RETRY_MS = 1_000;
 
 /** `onnotify` is what the driver's listen() is made of. */
-type ClientOptions = Pick<postgres.Options<never>, 'onclose' | 'max_lifetime'> & { onnotify?: () => void };
+type ClientOptions = Pick<postgres.Options<never>, 'onclose' | 'max_lifetime'> & {
+  onnotify?: (channel: string) => void;
+};
 
 function createClient(url: string, options: ClientOptions = {}): postgres.Sql {
   return postgres(url, {

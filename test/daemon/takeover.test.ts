@@ -171,6 +171,29 @@ it('what a daemon that is asked to leave had claimed ahead is done by another be
   await expectCountedAs([other], { lost: 0, recovered: 0, unknown: 0 });
 });
 
+it.skipIf(process.env['FIRELOCK_TEST_POOLER'] === '1')(
+  'what is handed back is taken up by those who are idle without waiting for their next look (not through a pooler: LISTEN)',
+  { timeout: 30_000 },
+  async () => {
+    const victim = await startVictim();
+    // Nothing but being told makes this one look within the minute.
+    const other = await readyDaemon(database.url, {
+      FIRELOCK_TICK_INTERVAL_MS: '60000',
+      FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '60',
+      FIRELOCK_INSTANCE_TTL_SECONDS: '122',
+      FIRELOCK_RECOVERY_INTERVAL_SECONDS: '60',
+    });
+    holding = false;
+    victim.daemon.signal('SIGTERM');
+    await receiver.arrived(FIRES);
+    answerAll();
+    expect(await victim.daemon.exited).toBe(0);
+    expect(await summed([other], 'firelock_handoffs_total{target="http",outcome="accepted"}')).toBe(
+      FIRES - SLOTS,
+    );
+  },
+);
+
 it('a daemon that was frozen for longer than its time to live goes on under a new id and sends nothing of what it had claimed', async () => {
   const victim = await startVictim();
   const other = await start();

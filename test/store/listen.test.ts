@@ -10,11 +10,15 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
 });
 
-it('a listener hears what is told, and listens again after its connection was cut', async () => {
+it('a listener hears what is told on each channel, and listens again after its connection was cut', async () => {
   const { url, drop } = await createDatabase();
   const database = openDatabase(url, 1);
   let heard = 0;
-  const listener = listen(url, 'a_channel', () => (heard += 1));
+  let heardOnAnother = 0;
+  const listener = listen(url, {
+    a_channel: () => (heard += 1),
+    another_channel: () => (heardOnAnother += 1),
+  });
   cleanUp.push(
     drop,
     () => database.close(),
@@ -34,4 +38,10 @@ it('a listener hears what is told, and listens again after its connection was cu
   const again = await heardMoreThan(first);
   await told();
   expect(await heardMoreThan(again)).toBe(again + 1);
+
+  const before = heardOnAnother;
+  await database.run((db) => db.execute(sql`SELECT pg_notify('another_channel', '')`));
+  await until(() => heardOnAnother > before || null);
+  expect(heardOnAnother).toBe(before + 1);
+  expect(heard).toBe(again + 1);
 });

@@ -94,7 +94,10 @@ export async function summed(daemons: readonly Daemon[], name: string): Promise<
   const values = await Promise.all(
     daemons.map(async (daemon) => {
       const { body } = await daemon.call('GET', '/metrics');
-      return Number(new RegExp(`^${name} (.*)$`, 'm').exec(String(body))?.[1] ?? NaN);
+      const line = String(body)
+        .split('\n')
+        .find((text) => text.startsWith(`${name} `));
+      return Number(line?.slice(name.length) ?? NaN);
     }),
   );
   return values.reduce((sum, value) => sum + value, 0);
