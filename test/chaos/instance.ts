@@ -35,6 +35,8 @@ export interface Instance {
   start(variables?: Record<string, string>): void;
   running(): boolean;
   pid(): number;
+  /** When its last process ended. */
+  endedAt(): number;
   signal(name: NodeJS.Signals): void;
   /** Resolves when the present process is gone. */
   gone(): Promise<void>;
@@ -63,6 +65,7 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
   let child: ChildProcess | undefined;
   let processes = 0;
   let skewSeconds = 0;
+  let endedAt = 0;
 
   function start(variables: Record<string, string> = {}): void {
     processes += 1;
@@ -85,7 +88,10 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
       stdio: ['ignore', log, log],
     });
     children.add(started);
-    started.once('exit', () => children.delete(started));
+    started.once('exit', () => {
+      children.delete(started);
+      endedAt = Date.now();
+    });
     child = started;
   }
 
@@ -107,6 +113,7 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
     start,
     running,
     pid: () => child?.pid ?? 0,
+    endedAt: () => endedAt,
     signal: (name) => void child?.kill(name),
     gone: async () => {
       if (child && running()) await once(child, 'exit');

@@ -114,7 +114,7 @@ function startEnded({ instances, say }: FaultDeps, log: Disturbance[]): void {
   for (const instance of instances) {
     if (instance.busy !== null || instance.running()) continue;
     say(`ended ${instance.name}`);
-    log.push({ kind: 'ended', instance: instance.name, from: Date.now(), to: Date.now() });
+    log.push({ kind: 'ended', instance: instance.name, from: instance.endedAt(), to: Date.now() });
     instance.start();
   }
 }
