@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type RunRow, endedRuns, summed } from '../support/fires.ts';
+import { notThroughPooler } from '../support/pooler.ts';
 import { type Arrival, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -171,10 +172,11 @@ it('what a daemon that is asked to leave had claimed ahead is done by another be
   await expectCountedAs([other], { lost: 0, recovered: 0, unknown: 0 });
 });
 
-it.skipIf(process.env['FIRELOCK_TEST_POOLER'] === '1')(
-  'what is handed back is taken up by those who are idle without waiting for their next look (not through a pooler: LISTEN)',
+it(
+  'what is handed back is taken up by those who are idle without waiting for their next look',
   { timeout: 30_000 },
-  async () => {
+  async (context) => {
+    notThroughPooler(context, 'LISTEN hears nothing there');
     const victim = await startVictim();
     // Nothing but being told makes this one look within the minute.
     const other = await readyDaemon(database.url, {

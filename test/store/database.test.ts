@@ -5,6 +5,7 @@ import { QueryTimeout, TryAgain, isUnavailable } from '../../src/store/errors.ts
 import { migrate } from '../../src/store/migrate.ts';
 import { rowsOf } from '../../src/store/rows.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { notThroughPooler } from '../support/pooler.ts';
 
 let created: TestDatabase;
 let database: Database;
@@ -120,7 +121,8 @@ describe('migrations', () => {
     expect(columns.find((column) => column.column_name === 'schedule_id')?.collation_name).toBe('C');
   });
 
-  it('know nothing of another schema of the same database', async () => {
+  it('know nothing of another schema of the same database', async (context) => {
+    notThroughPooler(context, 'PgBouncer refuses the start-up parameter search_path');
     await database.run((db) => db.execute(sql`CREATE SCHEMA tenant`));
     const url = new URL(created.url);
     url.searchParams.set('search_path', 'tenant');

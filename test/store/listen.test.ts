@@ -3,6 +3,7 @@ import { afterEach, expect, it } from 'vitest';
 import { listen } from '../../src/store/connection.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { createDatabase } from '../support/cluster.ts';
+import { notThroughPooler } from '../support/pooler.ts';
 import { until } from '../support/until.ts';
 
 const cleanUp: (() => Promise<void>)[] = [];
@@ -10,7 +11,8 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
 });
 
-it('a listener hears what is told on each channel, and listens again after its connection was cut', async () => {
+it('a listener hears what is told on each channel, and listens again after its connection was cut', async (context) => {
+  notThroughPooler(context, 'LISTEN hears nothing there');
   const { url, drop } = await createDatabase();
   const database = openDatabase(url, 1);
   let heard = 0;

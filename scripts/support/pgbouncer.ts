@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, openSync, readFileSync } from 'node:fs';
+import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/store/embedded/account.ts';
+
+export interface PgBouncer {
+  /** As that of the server, by way of the pooler. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Where the program is; undefined: not installed. Debian keeps it where ordinary users do not look. */
+export function findPgBouncer(): string | undefined {
+  const directories = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+  return directories.map((directory) => join(directory, 'pgbouncer')).find(isExecutable);
+}
+
+/** A pooler in transaction mode on loopback, for every database of the server that there is or will be. */
+export async function startPgBouncer(program: string, serverUrl: string): Promise<PgBouncer> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-pgbouncer-')));
+  // It refuses to run as root, and whoever it runs as then has to get in.
+  await chmod(directory, 0o755);
+  const account = await chooseAccount(directory + '/none');
+  const port = await freePort();
+  const configuration = await configure(directory, { server: new URL(serverUrl), port, account });
+  const log = openSync(join(directory, 'log'), 'a');
+  const child = spawn(program, [configuration], {
+    cwd: directory,
+    stdio: ['ignore', log, log],
+    ...spawnAs(account),
+  });
+  const ended = once(child, 'exit');
+  const stop = async () => {
+    // Not SIGINT, which waits for clients to leave.
+    child.kill('SIGTERM');
+    if (child.exitCode === null && child.signalCode === null) await ended;
+    await rm(directory, { recursive: true, force: true });
+  };
+  const url = new URL(serverUrl);
+  url.port = String(port);
+  while (!(await answers(url.href))) {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      const said = readFileSync(join(directory, 'log'), 'utf8');
+      await stop();
+      throw new Error(`PgBouncer did not start:\n${said}`);
+    }
+    await sleep(50);
+  }
+  return { url: url.href, stop };
+}
+
+interface Settings {
+  server: URL;
+  port: number;
+  account: Account | undefined;
+}
+
+async function configure(directory: string, { server, port, account }: Settings): Promise<string> {
+  const configuration = join(directory, 'pgbouncer.ini');
+  const users = join(directory, 'users');
+  await writeFile(users, `"${server.username}" "${decodeURIComponent(server.password)}"\n`, { mode: 0o600 });
+  await giveTo(account, users);
+  await writeFile(
+    configuration,
+    `[databases]
+* = host=${server.hostname} port=${server.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = ${users}
+pool_mode = transaction
+max_client_conn = 2000
+; Every test has a database of its own: what the last ones used must not keep the server's connections.
+default_pool_size = 8
+server_idle_timeout = 2
+`,
+  );
+  return configuration;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  const sql = postgres(url, { max: 1, connect_timeout: 2, prepare: false });
+  try {
+    await sql`SELECT 1`;
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
