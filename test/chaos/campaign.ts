@@ -1,15 +1,16 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Verdict, check } from './checker.ts';
 import { type FaultCluster, startFaultCluster } from './cluster.ts';
 import { POISON_ID, dumpDatabase } from './dump.ts';
-import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
+import { startFaultProxy } from './fault-proxy.ts';
 import { type FaultDeps, healAll } from './faults.ts';
 import type { Disturbance, History, InstanceCheck } from './history.ts';
 import { type Instance, createInstance } from './instance.ts';
 import { CANARY, type Features, type Load, createLoad } from './load.ts';
+import { identitiesOf, statsOf, ticksOf } from './observe.ts';
 import { createRandom } from './random.ts';
 import { FAULTLESS, type Rates, type Receiver, startReceiver } from './receiver.ts';
 import { type TargetProxy, startTargetProxy } from './target-proxy.ts';
@@ -88,7 +89,6 @@ interface Stage {
   cluster: FaultCluster;
   receiver: Receiver;
   target: TargetProxy;
-  proxies: FaultProxy[];
   instances: Instance[];
   load: Load;
 }
@@ -104,7 +104,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     await disturb(stage, disturbances);
     const { healedAt, checks } = await heal(stage);
     await quiet(stage);
-    const stats = await statsOf(stage);
+    const stats = await statsOf(stage.instances);
     const dump = await dumpDatabase(stage.cluster.url);
     for (const instance of stage.instances) instance.signal('SIGTERM');
     await Promise.all(stage.instances.map((instance) => instance.gone()));
@@ -138,12 +138,10 @@ async function setUp(
   closing.push(() => receiver.end());
   const target = await startTargetProxy(receiver.port);
   closing.push(() => target.close());
-  const proxies: FaultProxy[] = [];
   const instances: Instance[] = [];
   for (let number = 1; number <= options.instances; number += 1) {
     const proxy = await startFaultProxy(cluster.url);
     closing.push(() => proxy.close());
-    proxies.push(proxy);
     const { root, program } = options;
     const instance = await createInstance({
       number,
@@ -163,7 +161,7 @@ async function setUp(
   const random = createRandom(options.seed, 'load');
   const { schedules, editEveryMs } = options;
   const load = createLoad({ schedules, editEveryMs, receiverPort: target.port, random, instances });
-  return { options, cluster, receiver, target, proxies, instances, load };
+  return { options, cluster, receiver, target, instances, load };
 }
 
 async function begin({ options, cluster, instances, load }: Stage): Promise<Features> {
@@ -230,38 +228,4 @@ async function quiet({ options, cluster, load }: Stage): Promise<void> {
     await sleep(500);
   }
   options.say('drained');
-}
-
-async function ticksOf({ url }: Instance): Promise<number> {
-  const answer = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(3_000) }).catch(() => null);
-  const text = (await answer?.text()) ?? '';
-  return Number(/^firelock_tick_duration_seconds_count\S* (\d+)/m.exec(text)?.[1] ?? NaN);
-}
-
-async function statsOf({ instances }: Stage): Promise<Record<string, unknown> | null> {
-  const [first] = instances;
-  const answer = await fetch(`${first?.url ?? ''}/api/v1/stats`, {
-    signal: AbortSignal.timeout(10_000),
-  }).catch(() => null);
-  if (answer?.status !== 200) {
-    await answer?.text();
-    return null;
-  }
-  return (await answer.json()) as Record<string, unknown>;
-}
-
-async function identitiesOf(
-  instances: readonly Instance[],
-  directory: string,
-): Promise<Map<string, string[]>> {
-  const identities = new Map<string, string[]>();
-  for (const { name } of instances) {
-    const log = await readFile(join(directory, `instance-${name}.log`), 'utf8').catch(() => '');
-    const found = log.matchAll(/"instanceId":"([\da-f-]{36})"[^\n]*registered as/g);
-    identities.set(
-      name,
-      [...found].map(([, id]) => id ?? ''),
-    );
-  }
-  return identities;
 }

@@ -106,6 +106,7 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
     await sleep(options.everyMs * random.between(0.3, 1.7));
   }
   await Promise.all(underWay);
+  startEnded(deps, log);
   await healAll(deps);
 }
 
