@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Daemon {
   pid: number;
   url: string;
+  /** Resolves when it is gone. */
+  end(signal: NodeJS.Signals): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -14,23 +16,27 @@ export interface DaemonOptions {
   main: string;
   databaseUrl: string;
   nodeOptions: readonly string[];
+  /** Beside this process's environment. */
+  variables?: Record<string, string>;
 }
 
 const READY_LIMIT_MS = 30_000;
 
 /** Starts the built daemon with this process's environment (FIRELOCK_* to try) and waits until it is ready. */
-export async function startDaemon({ main, databaseUrl, nodeOptions }: DaemonOptions): Promise<Daemon> {
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { main, databaseUrl, nodeOptions, variables } = options;
   const port = await freePort();
   const child = spawn(process.execPath, [...nodeOptions, main], {
-    env: { ...process.env, DATABASE_URL: databaseUrl, PORT: String(port), LOG_LEVEL: 'warn' },
+    env: { ...process.env, DATABASE_URL: databaseUrl, PORT: String(port), LOG_LEVEL: 'warn', ...variables },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   const ended = once(child, 'exit');
   const url = `http://127.0.0.1:${port}`;
-  const stop = async () => {
-    child.kill('SIGTERM');
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
     await ended;
   };
+  const stop = () => end('SIGTERM');
   for (let waited = 0; !(await isReady(url)); waited += 100) {
     if (child.exitCode !== null || child.pid === undefined) throw new Error('the daemon did not start');
     if (waited >= READY_LIMIT_MS) {
@@ -40,7 +46,7 @@ export async function startDaemon({ main, databaseUrl, nodeOptions }: DaemonOpti
     await sleep(100);
   }
   if (child.pid === undefined) throw new Error('the daemon did not start');
-  return { pid: child.pid, url, stop };
+  return { pid: child.pid, url, end, stop };
 }
 
 async function isReady(url: string): Promise<boolean> {
