@@ -15,6 +15,7 @@ export type FirelockEvent =
   | { type: 'claimsDropped'; count: number }
   | { type: 'handoffsNotStarted'; count: number; error: unknown }
   | { type: 'runsTakenOver'; found: LostBecause; runs: readonly RunTakenOver[] }
+  | { type: 'takeOverRefused'; runId: string; error: string }
   | { type: 'recoveryFinished'; durationMs: number }
   | { type: 'tickFinished'; durationMs: number; locked: number }
   | { type: 'fireLocks'; outcome: 'acquired' | 'contended' | 'expired' | 'fenced'; count: number }

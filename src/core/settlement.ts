@@ -7,7 +7,7 @@ import { backoffMs } from './time/backoff.ts';
 export interface Settlement {
   status: 'succeeded' | 'failed' | 'pending' | 'unknown';
   failures: number;
-  /** When the next attempt is due; null where there is none. */
+  /** When the next attempt is due; null where there is none, or where this one did not count: due as before. */
   retryAt: Instant | null;
   executionId: string | null;
   statusCode: number | null;
@@ -40,7 +40,7 @@ export interface Attempted {
 /**
  * A 2xx ends the run, a permanent answer fails it. At least once: all else is tried again until `maxAttempts` failures.
  * At most once: only what provably was not taken is tried again. An attempt that ended because its sender stopped, unsent, is no failure
- * and is due at once. `random` in [0, 1).
+ * and leaves the run due as it was. `random` in [0, 1).
  */
 export function settlementOf(
   outcome: Outcome,
@@ -65,7 +65,7 @@ export function settlementOf(
 
 function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
   const { failures, delivery, doubt } = attempted;
-  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), retryAt: now, doubt };
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
   const { statusCode, body, error } = outcome;
   if (delivery === 'atMostOnce' && statusCode !== null && !NOT_TAKEN.has(statusCode)) {
     if (!GATEWAY.has(statusCode)) return failed(attempted, { statusCode, body: body ?? '' });
@@ -93,7 +93,7 @@ function inDoubt(outcome: Unknown, attempted: Attempted, now: Instant, random: n
     };
   }
   const doubt = hasLookup ? { until: now, lookups: 0 } : null;
-  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), retryAt: now, doubt };
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
   const again = triedAgain(attempted, outcome, now, random);
   if (again.status === 'pending') return { ...again, doubt };
   if (!hasLookup) return again;

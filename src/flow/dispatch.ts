@@ -6,6 +6,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Handoff } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
@@ -16,6 +17,7 @@ import { versionKey } from '../store/handoffs.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { HandoffDefinitions } from './handoff-definitions.ts';
+import { createHeldRuns } from './held-runs.ts';
 import { createLanePace } from './lane-pace.ts';
 import { createLanes } from './lanes.ts';
 import type { Settler } from './settle.ts';
@@ -23,6 +25,7 @@ import type { Settler } from './settle.ts';
 export interface DispatchDeps {
   database: Database;
   clock: Clock;
+  databaseClock: DatabaseClock;
   events: EventBus;
   targets: TargetRegistry;
   definitions: HandoffDefinitions;
@@ -64,9 +67,11 @@ export interface Dispatcher extends Turning {
 const CLAIMS_PER_SLOT = 8;
 
 const HAND_BACK_RETRY_MS = 200;
+/** Of a claim for its slot. Far less than after which a claim counts as lost. */
+const LONGEST_WAIT_MS = 10_000;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
-  const { database, clock, events, definitions, settler, lease } = deps;
+  const { database, clock, databaseClock, events, definitions, settler, lease } = deps;
   const { concurrency, concurrencyPerLane } = deps;
   const pace = createLanePace(clock, concurrencyPerLane);
   const claims = createSlots(concurrency * CLAIMS_PER_SLOT, (lane) => concurrencyPerLane + pace.ahead(lane));
@@ -77,8 +82,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   });
   const aborting = new AbortController();
   const onIdle: (() => void)[] = [];
-  /** Every claim, until its outcome is written. */
-  const held = new Map<string, ClaimedRun>();
+  const held = createHeldRuns();
   /** Claimed, but of a version whose definition is not at hand yet. */
   let undefinedYet: ClaimedRun[] = [];
   /** There may be more to claim than there was room for: every slot that comes free asks again. */
@@ -100,6 +104,8 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
 
   async function dispatch(): Promise<number> {
     await define();
+    // Not claimed again in the same breath: somebody else may have a slot.
+    if (await returnStale()) return deps.pollIntervalMs;
     const freeByLane = claims.freeByLane();
     if (claims.free() <= 0 || !lease.holds()) return deps.pollIntervalMs;
     const { instanceId } = lease;
@@ -110,7 +116,6 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
         freeByLane,
         freePerLane: concurrencyPerLane,
         targetTypes: deps.targets.types,
-        excluded: [...held.values()].filter(isForeign).map((run) => run.id),
       }),
     );
     backlog = claimed.length > 0 || [...freeByLane.values()].some((free) => free <= 0);
@@ -149,6 +154,8 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   /** What was not sent of a claim that is lost is somebody else's now; what is under way goes on, and is settled if it can be. */
   function dropForeign(): void {
     const lost = [
+      // First, so that none of them takes the place of one that is dropped.
+      ...held.waiting().filter(isForeign),
       ...lanes.takeOut(({ run }) => isForeign(run)).map(({ run }) => run),
       ...undefinedYet.filter(isForeign),
     ];
@@ -158,15 +165,33 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   }
 
   function accept(runs: readonly ClaimedRun[]): void {
-    for (const run of runs) held.set(run.id, run);
-    for (const run of runs) {
-      const handoff = accepting ? definitions.known(run) : undefined;
-      if (handoff) lanes.add({ run, handoff });
-      else undefinedYet.push(run);
-    }
+    for (const run of runs) if (held.take(run)) admit(run);
     // Claimed while the instance was declared dead.
     if (runs.some(isForeign)) dropForeign();
-    if (undefinedYet.length > 0) loop.wake();
+  }
+
+  function admit(run: ClaimedRun): void {
+    const handoff = accepting ? definitions.known(run) : undefined;
+    if (handoff) lanes.add({ run, handoff });
+    else {
+      undefinedYet.push(run);
+      loop.wake();
+    }
+  }
+
+  /** What has waited too long for its slot is left to whoever has one: another instance, or this one later. */
+  async function returnStale(): Promise<boolean> {
+    const before = databaseClock.now() - LONGEST_WAIT_MS;
+    const stale = lanes.takeOut(({ run }) => run.claimedAt < before);
+    if (stale.length === 0) return false;
+    try {
+      await handBackNow(stale.map(({ run }) => run));
+      return true;
+    } catch (error) {
+      // Whether they are handed back is unknown: as old as they are, they are confirmed before they are sent.
+      for (const ready of stale) lanes.add(ready);
+      throw error;
+    }
   }
 
   async function send({ run, handoff }: { run: ClaimedRun; handoff: Handoff }): Promise<void> {
@@ -186,8 +211,9 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   }
 
   function release(run: ClaimedRun): void {
-    held.delete(run.id);
+    const next = held.drop(run);
     freeSlot(run.lane);
+    if (next) admit(next);
   }
 
   function freeSlot(lane: string): void {
@@ -197,10 +223,13 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   }
 
   async function handBack(): Promise<void> {
-    const unsent = [...lanes.takeOut(() => true).map(({ run }) => run), ...undefinedYet];
+    const unsent = [...held.waiting(), ...lanes.takeOut(() => true).map(({ run }) => run), ...undefinedYet];
     undefinedYet = [];
-    if (unsent.length === 0) return;
-    const count = await untilAborted(() => database.run((db) => returnClaimsIfMine(db, unsent.map(claimOf))));
+    if (unsent.length > 0) await untilAborted(() => handBackNow(unsent));
+  }
+
+  async function handBackNow(unsent: readonly ClaimedRun[]): Promise<void> {
+    const count = await database.run((db) => returnClaimsIfMine(db, unsent.map(claimOf)));
     for (const run of unsent) release(run);
     events.emit({ type: 'runsReturned', count });
   }
@@ -240,7 +269,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     },
     inFlight: () => lanes.inFlight(),
     claimed: () => claims.taken(),
-    holds: (runId, attempt) => held.get(runId)?.attempt === attempt,
+    holds: (runId, attempt) => held.holds(runId, attempt),
     drained: () =>
       claims.taken() === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve)),
     abort: () => aborting.abort(),

@@ -54,7 +54,11 @@ export async function attemptHandoff(
 export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun): AttemptSettlement {
   const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
   const message = `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there, or cannot be read`;
-  return settlementFor(databaseClock, run, attempted, unsent(message), null);
+  const settled = settlementFor(databaseClock, run, attempted, unsent(message), null);
+  const { inDoubtUntil, lookups } = run;
+  if (inDoubtUntil === null) return settled;
+  // What the definition would say of an earlier attempt cannot be asked: the doubt stays.
+  return { ...settled, settlement: { ...settled.settlement, doubt: { until: inDoubtUntil, lookups } } };
 }
 
 /** What is not there says nothing of how to try again. */
@@ -100,10 +104,11 @@ async function send(
 ): Promise<AttemptSettlement> {
   const startedAt = databaseClock.now();
   const began = clock.monotonic();
-  // Not `attempt === 1`: a claim that was handed back unsent has used up its number.
-  const latenessMs = run.latenessMs === null ? startedAt - run.dueAt : null;
-  if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
   const outcome = await deliver(kind, handoff, attempt, signal);
+  // Not by the attempt's number: one that was handed back, or refused at the last moment, has used up its own.
+  const isFirst = run.latenessMs === null && !isUnsent(outcome);
+  const latenessMs = isFirst ? startedAt - run.dueAt : null;
+  if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
   const durationMs = clock.monotonic() - began;
   const told = { target: kind.type, runId: run.id, attempt: run.attempt, outcome: outcome.kind };
   events.emit({ type: 'attemptEnded', ...told, durationMs });
@@ -126,6 +131,10 @@ async function deliver(
 /** Something threw that promised not to; what it sent before, nobody knows. */
 function mayHaveArrived(error: unknown): Outcome {
   return { kind: 'unknown', error: { kind: 'network', message: reasonOf(error) }, senderStopped: false };
+}
+
+function isUnsent(outcome: Outcome): boolean {
+  return outcome.kind === 'transient' && outcome.senderStopped;
 }
 
 /** Provably not sent; `senderStopped`: through no fault of the target. */

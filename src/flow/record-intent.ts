@@ -123,5 +123,6 @@ function claimedRun(
     recoveredAt: null,
     inDoubtUntil: null,
     lookups: 0,
+    confirm: false,
   };
 }

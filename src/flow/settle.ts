@@ -11,12 +11,7 @@ import { type Turning, createLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
-import {
-  type AttemptSettlement,
-  type Settled,
-  settleAgainIfClaimed,
-  settleRunsIfClaimed,
-} from '../store/settlements.ts';
+import { type AttemptSettlement, settleAgainIfClaimed, settleRunsIfClaimed } from '../store/settlements.ts';
 
 export interface SettleDeps {
   database: Database;
@@ -35,19 +30,24 @@ export interface EndedAttempt {
 
 export interface Settler extends Turning {
   add(ended: EndedAttempt): void;
-  /** Resolves when nothing waits any more, or could not be written once again. */
+  /** Tries at once to write what waits now; resolves when that is done or has failed for some passes. */
   flush(): Promise<void>;
 }
 
 const LARGEST_BATCH = 500;
 const IDLE_MS = 60_000;
+/** Before rows that others hold are tried again. */
+const PASSED_OVER_MS = 500;
+const FLUSH_PASSES = 5;
 
 export function createSettler(deps: SettleDeps): Settler {
   const { database, clock, events } = deps;
   /** In the order in which they ended. */
   const waiting = new Set<EndedAttempt>();
-  /** The last statement's fate is unknown: it may have settled what is sent again now. */
-  let repeated = false;
+  /** Those whose statement was not answered: it may have been committed. The longest untried first. */
+  const uncertain = new Set<EndedAttempt>();
+  let largestUncertain = LARGEST_BATCH;
+  let afterPass: (() => void)[] = [];
 
   const loop = createLoop({
     name: 'settle',
@@ -55,60 +55,82 @@ export function createSettler(deps: SettleDeps): Settler {
     body: pass,
     events,
   });
-  const onFlushed: (() => void)[] = [];
 
   async function pass(): Promise<number> {
-    let failed = true;
     try {
-      if (waiting.size > 0) await settle([...waiting.values().take(LARGEST_BATCH)].sort(byRun));
-      failed = false;
-      return waiting.size > 0 ? 0 : IDLE_MS;
+      if (waiting.size > 0) await settle(batchOf(waiting, LARGEST_BATCH));
+      const before = uncertain.size;
+      if (before > 0) await settleAgain(batchOf(uncertain, largestUncertain));
+      if (waiting.size > 0 || uncertain.size < before) return 0;
+      return uncertain.size > 0 ? PASSED_OVER_MS : IDLE_MS;
     } finally {
-      if (failed || waiting.size === 0) for (const resolve of onFlushed.splice(0)) resolve();
+      const told = afterPass;
+      afterPass = [];
+      for (const resolve of told) resolve();
     }
   }
 
   async function settle(batch: readonly EndedAttempt[]): Promise<void> {
     try {
-      await write(batch, (ended) => ended.outcome);
-    } catch (error) {
-      if (!isDataRefused(error)) throw error;
-      await settleApart(batch, error);
-    }
-  }
-
-  async function write(
-    batch: readonly EndedAttempt[],
-    asWritten: (ended: EndedAttempt) => AttemptSettlement,
-  ): Promise<void> {
-    try {
-      const rows = batch.map(asWritten);
-      const settled: Settled = repeated
-        ? await database.transaction((tx) => settleAgainIfClaimed(tx, rows))
-        : await database.run((db) => settleRunsIfClaimed(db, rows));
-      repeated = false;
+      const settled = await database.run((db) => settleRunsIfClaimed(db, batch.map(outcomeOf)));
       for (const ended of batch) tell(ended, settled.get(ended.outcome.runId));
     } catch (error) {
-      repeated = true;
+      if (isDataRefused(error)) {
+        await settleApart(batch, error, settle);
+        return;
+      }
+      for (const ended of batch) {
+        waiting.delete(ended);
+        uncertain.add(ended);
+      }
       throw error;
     }
   }
 
-  /** A row that the database refuses must not hold up the others: halve until it stands alone, then drop its body. */
-  async function settleApart(batch: readonly EndedAttempt[], error: unknown): Promise<void> {
+  async function settleAgain(batch: readonly EndedAttempt[]): Promise<void> {
+    // Behind the others, whatever becomes of it: one row that nobody lets go of must not keep the rest from being tried.
+    for (const ended of batch) uncertain.delete(ended);
+    for (const ended of batch) uncertain.add(ended);
+    try {
+      const { settled, passedOver } = await database.transaction((tx) =>
+        settleAgainIfClaimed(tx, batch.map(outcomeOf)),
+      );
+      largestUncertain = Math.min(LARGEST_BATCH, largestUncertain * 2);
+      for (const ended of batch) {
+        const { runId } = ended.outcome;
+        if (!passedOver.has(runId)) tell(ended, settled.get(runId));
+      }
+    } catch (error) {
+      if (!isDataRefused(error)) {
+        largestUncertain = Math.max(1, Math.floor(largestUncertain / 2));
+        throw error;
+      }
+      await settleApart(batch, error, settleAgain);
+    }
+  }
+
+  /** A row that cannot be written must not hold up the others: halve until it stands alone, then drop its body. */
+  async function settleApart(
+    batch: readonly EndedAttempt[],
+    error: unknown,
+    again: (batch: readonly EndedAttempt[]) => Promise<void>,
+  ): Promise<void> {
     const [only, ...others] = batch;
     if (!only) return;
     if (others.length > 0) {
       const half = Math.ceil(batch.length / 2);
-      await settle(batch.slice(0, half));
-      await settle(batch.slice(half));
+      await again(batch.slice(0, half));
+      await again(batch.slice(half));
       return;
     }
-    events.emit({ type: 'settlementRefused', runId: only.outcome.runId, error: reasonOf(error) });
+    const { runId } = only.outcome;
+    events.emit({ type: 'settlementRefused', runId, error: reasonOf(error) });
     try {
-      await write(batch, ({ outcome }) => ({ ...outcome, settlement: withoutText(outcome.settlement) }));
-    } catch (again) {
-      if (!isDataRefused(again)) throw again;
+      const bare = { ...only.outcome, settlement: withoutText(only.outcome.settlement) };
+      const settled = await database.run((db) => settleRunsIfClaimed(db, [bare]));
+      tell(only, settled.get(runId));
+    } catch (refusedAgain) {
+      if (!isDataRefused(refusedAgain)) throw refusedAgain;
       // Nothing is left to leave out: the claim stays in the row, to be found there, and the others go on.
       tell(only, undefined);
     }
@@ -117,6 +139,7 @@ export function createSettler(deps: SettleDeps): Settler {
   function tell(ended: EndedAttempt, written: { wasLost: boolean } | undefined): void {
     const { runId, attempt, settlement, finishedAt } = ended.outcome;
     waiting.delete(ended);
+    uncertain.delete(ended);
     ended.onSettled();
     if (!written) {
       events.emit({ type: 'settlementFenced', runId, attempt });
@@ -139,16 +162,30 @@ export function createSettler(deps: SettleDeps): Settler {
       waiting.add(ended);
       loop.wake();
     },
-    flush: () =>
-      new Promise((resolve) => {
-        if (waiting.size === 0) {
-          resolve();
-          return;
-        }
-        onFlushed.push(resolve);
+    flush: async () => {
+      const before = [...waiting, ...uncertain];
+      const isLeft = () => before.some((ended) => waiting.has(ended) || uncertain.has(ended));
+      for (let passes = 0; isLeft() && passes < FLUSH_PASSES; passes += 1) {
+        const passed = new Promise<void>((resolve) => afterPass.push(resolve));
         loop.retry();
-      }),
+        await passed;
+      }
+    },
   };
+}
+
+function outcomeOf(ended: EndedAttempt): AttemptSettlement {
+  return ended.outcome;
+}
+
+/** No run twice: a statement can write a row once. */
+function batchOf(from: ReadonlySet<EndedAttempt>, limit: number): EndedAttempt[] {
+  const byRunId = new Map<string, EndedAttempt>();
+  for (const ended of from) {
+    if (byRunId.size >= limit) break;
+    if (!byRunId.has(ended.outcome.runId)) byRunId.set(ended.outcome.runId, ended);
+  }
+  return [...byRunId.values()].sort(byRun);
 }
 
 function withoutText(settlement: Settlement): Settlement {

@@ -25,7 +25,7 @@ const FRESH_MS = 1_000;
 
 /** At least once, a fresh claim is sent as it is: that is what saves the round trip. */
 export function mustBeStarted(run: ClaimedRun, delivery: Delivery, databaseClock: DatabaseClock): boolean {
-  return delivery === 'atMostOnce' || databaseClock.now() - run.claimedAt > FRESH_MS;
+  return run.confirm || delivery === 'atMostOnce' || databaseClock.now() - run.claimedAt > FRESH_MS;
 }
 
 interface Waiting {
@@ -40,7 +40,7 @@ export function createHandoffStarter({ database, events }: HandoffStarterDeps): 
   async function startAll(): Promise<void> {
     busy = true;
     while (waiting.length > 0) {
-      const batch = waiting.sort(byRun);
+      const batch = waiting;
       waiting = [];
       const started = await startBatch(batch.map(({ claim }) => claim));
       for (const { claim, resolve } of batch) resolve(started.has(claim.runId));
@@ -65,8 +65,4 @@ export function createHandoffStarter({ database, events }: HandoffStarterDeps): 
         if (!busy) void startAll();
       }),
   };
-}
-
-function byRun({ claim: a }: Waiting, { claim: b }: Waiting): number {
-  return a.scheduledFor - b.scheduledFor || (a.runId < b.runId ? -1 : 1);
 }

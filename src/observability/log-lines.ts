@@ -36,6 +36,7 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   runsClaimed: 'dispatch',
   dispatchIdle: 'dispatch',
   runSettled: 'settle',
+  settlementFenced: 'settle',
   migrationsApplied: 'migrations',
   gaugesSampled: 'gauges',
   recoveryFinished: 'recovery',
@@ -82,6 +83,11 @@ const LINES: Lines = {
       else if (verdict !== 'again') logger.error({ ...run, reason: verdict }, 'a lost run was abandoned');
     }
   },
+  takeOverRefused: (logger, { runId, error }) =>
+    logger.error(
+      { runId, error },
+      'a lost run cannot be taken over: what stands in its row cannot be written',
+    ),
   instanceLeft: (logger, { instanceId, unfinished }) => logger.info({ instanceId, unfinished }, 'left'),
   migrationsApplied: (logger, { count }) =>
     logger.info({ count }, count > 0 ? 'migrations applied' : 'the schema is up to date'),

@@ -4,6 +4,8 @@
  * Transaction: one statement a beat, one more for a death.
  * If the process dies here: its beats stop, and the others declare it dead.
  */
+import { setTimeout } from 'node:timers/promises';
+import { LEASE_MARGIN_SECONDS } from '../core/time/lease.ts';
 import { type Quiet, afterBeat, mayDeclareDead } from '../core/time/quiet.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
@@ -34,20 +36,25 @@ export interface HeartbeatDeps {
   wakeRecovery: () => void;
 }
 
+/** The lease is worth more than what waits to be written: that may still be written after. */
+const FLUSH_LIMIT_MS = 1_000;
+
 export function createHeartbeat(deps: HeartbeatDeps): Loop {
   const { database, clock, databaseClock, events, lease, instance, intervalSeconds } = deps;
   const { ttlSeconds } = instance;
+  /** Short enough for a second try while the lease holds. */
+  const limitMs = Math.max(1_000, ((ttlSeconds - LEASE_MARGIN_SECONDS - intervalSeconds) / 2) * 1000);
   let quiet: Quiet | null = null;
   /** The last beat of the present id that the database confirmed. */
   let confirmedAt: number | null = null;
   let failing = false;
 
   async function beat(): Promise<number> {
-    if (failing) await deps.flush();
+    if (failing) await Promise.race([deps.flush(), setTimeout(FLUSH_LIMIT_MS)]);
     failing = true;
     const { instanceId } = lease;
     const sent = lease.moment();
-    const answer = await database.run((db) => beatIfListed(db, instanceId));
+    const answer = await database.run((db) => beatIfListed(db, instanceId), limitMs);
     const answeredAt = clock.monotonic();
     databaseClock.sample(answer.now, sent.monotonic);
     tellOfLostCommits(answer);
@@ -56,7 +63,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     confirmedAt = answer.now;
     lease.renew(sent);
     events.emit({ type: 'heartbeat', roundTripMs: answeredAt - sent.monotonic });
-    if (answer.overdue.length > 0 && mayDeclareDead(quiet, ttlSeconds)) await declareDead(answer.overdue);
+    await declareDead(quiet, answer.overdue);
     failing = false;
     return intervalSeconds * 1000;
   }
@@ -79,8 +86,11 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     events.emit({ type: 'instanceRegistered', instanceId, host, zoneData });
   }
 
-  async function declareDead(silent: readonly string[]): Promise<void> {
-    const instanceIds = await database.run((db) => declareDeadIfSilent(db, lease.instanceId, silent));
+  async function declareDead(since: Quiet, overdue: HeartbeatAnswer['overdue']): Promise<void> {
+    const silent = overdue.filter((peer) => mayDeclareDead(since, Math.max(ttlSeconds, peer.ttlSeconds)));
+    if (silent.length === 0) return;
+    const ids = silent.map((peer) => peer.id);
+    const instanceIds = await database.run((db) => declareDeadIfSilent(db, lease.instanceId, ids));
     if (instanceIds.length === 0) return;
     events.emit({ type: 'instancesDeclaredDead', instanceIds });
     deps.wakeRecovery();

@@ -8,7 +8,10 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
+import { reasonOf } from '../runtime/reason.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
+import { isDataRefused } from '../store/errors.ts';
+import { forgetLongDead } from '../store/instances.ts';
 import {
   type LostClaim,
   type RecoveryPolicy,
@@ -44,18 +47,36 @@ export function createRecovery(deps: RecoveryDeps): Loop {
 
   async function recover(): Promise<number> {
     const began = clock.monotonic();
-    const { instanceId } = lease;
+    // Each by itself: what stops one must not stop the others.
+    const found = await Promise.allSettled([takeOverOrphans(), takeOverForgotten(), takeOverExpired()]);
+    await database.run(forgetLongDead);
+    const failed = found.find((one) => one.status === 'rejected');
+    if (failed) throw failed.reason;
+    events.emit({ type: 'recoveryFinished', durationMs: clock.monotonic() - began });
+    const more = found.some((one) => one.status === 'fulfilled' && one.value);
+    return more ? NEXT_BATCH_MS : deps.intervalSeconds * 1000;
+  }
+
+  /** Each answers whether there may be more of them. */
+  async function takeOverOrphans(): Promise<boolean> {
     const orphans = await database.run((db) => findOrphans(db, BATCH));
     await takeOver('orphaned', orphans);
+    return orphans.length === BATCH;
+  }
+
+  async function takeOverForgotten(): Promise<boolean> {
+    const { instanceId } = lease;
     const forgotten = forgottenOf(await database.run((db) => findClaimsOf(db, instanceId)));
     await takeOver('forgotten', forgotten.slice(0, BATCH));
+    return forgotten.length > BATCH;
+  }
+
+  async function takeOverExpired(): Promise<boolean> {
     const { lostAfterSeconds } = deps;
     const expired = await database.run((db) => findExpiredClaims(db, lostAfterSeconds, BATCH));
     // By this process's own clock as well: a step of the database's makes every attempt under way look old.
     await takeOver('expired', overdue.seenFor(expired, lostAfterSeconds * 1000));
-    events.emit({ type: 'recoveryFinished', durationMs: clock.monotonic() - began });
-    const more = orphans.length === BATCH || forgotten.length > BATCH;
-    return more ? NEXT_BATCH_MS : deps.intervalSeconds * 1000;
+    return false;
   }
 
   /** For longer than a statement may take: its answer will not come any more. */
@@ -67,11 +88,24 @@ export function createRecovery(deps: RecoveryDeps): Loop {
   }
 
   async function takeOver(found: LostBecause, claims: readonly LostClaim[]): Promise<void> {
-    if (claims.length === 0) return;
-    const runs = await database.run((db) => takeOverIfStillClaimed(db, claims, deps));
-    if (runs.length === 0) return;
-    events.emit({ type: 'runsTakenOver', found, runs });
-    deps.wakeDispatch();
+    const [only, ...others] = claims;
+    if (!only) return;
+    try {
+      const runs = await database.run((db) => takeOverIfStillClaimed(db, claims, deps));
+      if (runs.length === 0) return;
+      events.emit({ type: 'runsTakenOver', found, runs });
+      deps.wakeDispatch();
+    } catch (error) {
+      if (!isDataRefused(error)) throw error;
+      // A row that cannot be written must not hold up the others: halve until it stands alone.
+      if (others.length === 0) {
+        events.emit({ type: 'takeOverRefused', runId: only.runId, error: reasonOf(error) });
+        return;
+      }
+      const half = Math.ceil(claims.length / 2);
+      await takeOver(found, claims.slice(0, half));
+      await takeOver(found, claims.slice(half));
+    }
   }
 
   return createLoop({ name: 'recovery', clock, body: recover, events });

@@ -31,6 +31,8 @@ export interface ClaimedRun {
   inDoubtUntil: Instant | null;
   /** How often it was asked about that attempt in vain. */
   lookups: number;
+  /** Whether the claim has to be confirmed before it is acted on, however fresh it is. */
+  confirm: boolean;
 }
 
 export interface ClaimRequest {
@@ -41,9 +43,10 @@ export interface ClaimRequest {
   freePerLane: number;
   /** Kinds of target this version can send to; runs of others are left to whoever can. */
   targetTypes: readonly string[];
-  /** Runs of which this process has an attempt under way, from a claim that it lost: never sent twice at once. */
-  excluded: readonly string[];
 }
+
+/** What an integer can count on from; no run gets there by itself. */
+const MOST_ATTEMPTS = 2_000_000_000;
 
 interface Row {
   id: string;
@@ -74,7 +77,7 @@ interface Row {
  * An instance that was declared dead claims nothing.
  */
 export async function claimPendingRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
-  const { instanceId, limit, freeByLane, freePerLane, targetTypes, excluded } = request;
+  const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
   const rows = await rowsOf<Row>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
@@ -95,7 +98,7 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
       SELECT r.scheduled_for, r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
         SELECT scheduled_for, id, lane, priority, due_at FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND lane = free.lane AND priority = free.priority
-          AND due_at <= (SELECT now FROM clock) AND id <> ALL(${uuids(excluded)})
+          AND due_at <= (SELECT now FROM clock) AND attempts < ${MOST_ATTEMPTS}
         ORDER BY due_at LIMIT least(free.free, ${limit}) FOR UPDATE SKIP LOCKED) AS r
     ), chosen AS (
       SELECT scheduled_for, id FROM (
@@ -170,5 +173,6 @@ function claimedRun(row: Row, instanceId: string): ClaimedRun {
     recoveredAt: toInstantOrNull(row.recovered_at),
     inDoubtUntil: toInstantOrNull(row.in_doubt_until),
     lookups: row.lookups,
+    confirm: false,
   };
 }

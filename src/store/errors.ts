@@ -40,9 +40,17 @@ export function isRepeatable(error: unknown): boolean {
   return code === '40P01' || code === '40001';
 }
 
-/** A value that the database cannot store (SQLSTATE class 22: data exception). */
+/**
+ * A value of the batch cannot be written: refused by the database (SQLSTATE classes 21 cardinality, 22 data, 23 constraint,
+ * 54 limit), or already on this side. The others of the batch can.
+ */
 export function isDataRefused(error: unknown): boolean {
-  return codeOf(error)?.startsWith('22') ?? false;
+  const code = codeOf(error);
+  if (code !== undefined) return /^(21|22|23|54)/.test(code);
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof RangeError || at instanceof TypeError) return true;
+  }
+  return false;
 }
 
 export function isUniqueViolation(error: unknown): boolean {

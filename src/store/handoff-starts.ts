@@ -6,7 +6,7 @@ import { rowsOf } from './rows.ts';
 
 /**
  * Writes that the attempts of these claims begin, where the claims still hold; answers the ids of those runs. An earlier
- * attempt that was in doubt is settled by now. Callers sort by (scheduledFor, id).
+ * attempt that was in doubt is settled by now. Rows that others work on are passed over: something happens to their claims.
  */
 export async function startHandoffsIfClaimed(
   db: Executor,
@@ -14,13 +14,17 @@ export async function startHandoffsIfClaimed(
 ): Promise<ReadonlySet<string>> {
   const rows = await rowsOf<{ id: string }>(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    held AS MATERIALIZED (
+      SELECT r.scheduled_for, r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))},
+        ${instants(claims.map((claim) => claim.scheduledFor))}, ${uuids(claims.map((claim) => claim.instanceId))},
+        ${ints(claims.map((claim) => claim.attempt))}) AS c(id, scheduled_for, claimed_by, attempt)
+      JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id
+      WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END
+      ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
+    )
     UPDATE runs r SET handoff_started_at = clock.now, in_doubt_until = NULL, lookups = 0, updated_at = clock.now
-    FROM clock, unnest(${uuids(claims.map((claim) => claim.runId))},
-      ${instants(claims.map((claim) => claim.scheduledFor))}, ${uuids(claims.map((claim) => claim.instanceId))},
-      ${ints(claims.map((claim) => claim.attempt))}) AS c(id, scheduled_for, claimed_by, attempt)
-    WHERE r.scheduled_for = c.scheduled_for AND r.id = c.id
-      AND CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END
+    FROM clock, held WHERE r.scheduled_for = held.scheduled_for AND r.id = held.id
     RETURNING r.id`,
   );
   return new Set(rows.map((row) => row.id));

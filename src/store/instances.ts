@@ -41,7 +41,7 @@ export interface HeartbeatAnswer {
   /** What the database had as this instance's last heartbeat; null where it has no row of it at all. */
   previous: Instant | null;
   /** Others that are listed as living and silent for longer than their TTL. */
-  overdue: string[];
+  overdue: { id: string; ttlSeconds: number }[];
 }
 
 /** Says that this instance lives, where it is still listed as living. */
@@ -51,6 +51,7 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
     listed: boolean;
     previous: InstantText | null;
     overdue: string | null;
+    overdue_ttl: number;
   }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
@@ -60,7 +61,7 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
       WHERE i.id = ${instanceId} AND i.died_at IS NULL RETURNING i.id
     )
     SELECT clock.now, EXISTS (SELECT FROM beaten) AS listed, (SELECT heartbeat_at FROM before) AS previous,
-      peers.id AS overdue
+      peers.id AS overdue, peers.ttl_seconds AS overdue_ttl
     FROM clock LEFT JOIN instances peers ON peers.died_at IS NULL AND peers.id <> ${instanceId}
       AND peers.heartbeat_at < clock.now - make_interval(secs => peers.ttl_seconds)`,
   );
@@ -70,7 +71,9 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
     now: toInstant(first.now),
     listed: first.listed,
     previous: toInstantOrNull(first.previous),
-    overdue: rows.flatMap((row) => row.overdue ?? []),
+    overdue: rows.flatMap((row) =>
+      row.overdue === null ? [] : [{ id: row.overdue, ttlSeconds: row.overdue_ttl }],
+    ),
   };
 }
 
@@ -97,6 +100,14 @@ export async function declareDeadIfSilent(
     UPDATE instances i SET died_at = clock.now FROM dying, clock WHERE i.id = dying.id RETURNING i.id`,
   );
   return rows.map((row) => row.id);
+}
+
+/** The dead stay listed for a day. Those that still hold a claim stay until recovery has taken it over. */
+export async function forgetLongDead(db: Executor): Promise<void> {
+  await db.execute(
+    sql`DELETE FROM instances i WHERE i.died_at < (SELECT clock_timestamp() - interval '1 day')
+      AND NOT EXISTS (SELECT FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)`,
+  );
 }
 
 /** A clean stop: its fire-locks are free at once. */

@@ -102,13 +102,16 @@ export async function takeOverIfStillClaimed(
         claimed_by = CASE WHEN j.verdict <> 'again' THEN r.claimed_by END,
         claimed_at = CASE WHEN j.verdict <> 'again' THEN r.claimed_at END,
         handoff_started_at = CASE WHEN j.verdict <> 'again' THEN r.handoff_started_at END,
-        in_doubt_until = CASE WHEN j.verdict = 'again' THEN j.in_doubt_until END, lookups = 0,
+        in_doubt_until = CASE WHEN j.verdict = 'again' THEN j.in_doubt_until END,
+        lookups = CASE WHEN j.at_most_once AND j.handoff_started_at IS NULL THEN r.lookups ELSE 0 END,
+        lateness_ms = CASE WHEN j.verdict = 'unknown' THEN coalesce(r.lateness_ms,
+          (extract(epoch FROM r.handoff_started_at - r.due_at) * 1000)::bigint) ELSE r.lateness_ms END,
         due_at = CASE WHEN j.verdict = 'again' THEN greatest(r.due_at, j.believed_from) ELSE r.due_at END,
         updated_at = clock.now
       FROM judged j, clock WHERE r.scheduled_for = j.scheduled_for AND r.id = j.id
     ), logged AS (
       INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, error, recovery)
-      SELECT id, scheduled_for, attempts, claimed_by, coalesce(handoff_started_at, claimed_at), clock.now,
+      SELECT id, scheduled_for, attempts, claimed_by, coalesce(handoff_started_at, claimed_at, clock.now), clock.now,
         CASE WHEN at_most_once AND handoff_started_at IS NULL THEN 'transient' ELSE 'unknown' END, error, recoveries > 0
       FROM judged, clock
       ON CONFLICT DO NOTHING

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
+  check,
   customType,
   index,
   integer,
@@ -143,6 +144,12 @@ export const runs = pgTable(
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
+    // PostgreSQL's instants may be infinite, ours may not: one such row, by a foreign hand, would spoil every batch it is in.
+    check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
+    check(
+      'runs_finite_claim',
+      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until)`,
+    ),
   ],
 );
 

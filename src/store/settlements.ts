@@ -27,7 +27,7 @@ export type Settled = ReadonlyMap<string, { wasLost: boolean }>;
  * A plain first-attempt success leaves no row in the log, as its run tells all of it; what recovery wrote there of an
  * attempt it knew nothing of gives way to what is known now. Callers sort by (scheduledFor, id).
  * The guard is a CASE so that the planner cannot take it for a filter: statistics call pending runs rare, and it would
- * begin with all of them instead of with the batch's keys.
+ * begin with all of them instead of with the batch's keys. No run may be in the batch twice.
  */
 export async function settleRunsIfClaimed(
   db: Executor,
@@ -36,21 +36,39 @@ export async function settleRunsIfClaimed(
   return settle(db, settled, false);
 }
 
+/** A batch that was settled again, and the runs of it that somebody else works on right now. */
+export interface SettledAgain {
+  settled: Settled;
+  passedOver: ReadonlySet<string>;
+}
+
 /**
  * The same for a batch whose earlier statement may have been committed unseen: what that settled counts as settled. It may
- * be under way still, so its rows are locked first; a statement's own wait for them would end with its old snapshot.
+ * be under way still, so its rows are locked first: a statement's own wait for them would end with its old snapshot. Rows that
+ * others hold are passed over.
  */
 export async function settleAgainIfClaimed(
   tx: Executor,
-  settled: readonly AttemptSettlement[],
-): Promise<Settled> {
-  await tx.execute(
-    sql`SELECT FROM unnest(${instants(settled.map((row) => row.scheduledFor))},
-      ${uuids(settled.map((row) => row.runId))}) AS i(scheduled_for, id)
-    JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
-    ORDER BY r.scheduled_for, r.id FOR UPDATE OF r`,
+  outcomes: readonly AttemptSettlement[],
+): Promise<SettledAgain> {
+  const keys = sql`unnest(${instants(outcomes.map((row) => row.scheduledFor))},
+    ${uuids(outcomes.map((row) => row.runId))}) AS i(scheduled_for, id)`;
+  const found = sql`FROM ${keys} JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id`;
+  const locked = await rowsOf<{ id: string }>(
+    tx,
+    sql`SELECT r.id ${found} ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED`,
   );
-  return settle(tx, settled, true);
+  const free = new Set(locked.map((row) => row.id));
+  const held =
+    free.size === outcomes.length ? [] : await rowsOf<{ id: string }>(tx, sql`SELECT r.id ${found}`);
+  return {
+    settled: await settle(
+      tx,
+      outcomes.filter((row) => free.has(row.runId)),
+      true,
+    ),
+    passedOver: new Set(held.map((row) => row.id).filter((id) => !free.has(id))),
+  };
 }
 
 async function settle(
@@ -95,8 +113,10 @@ async function settle(
     ), before AS (
       SELECT r.id, i.attempt, r.attempts, r.lost_at FROM input i
       JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
-      WHERE ${repeated} AND r.status <> 'pending' AND r.status = i.status
-        AND r.claimed_by = i.claimed_by AND r.attempts = i.attempt
+      WHERE ${repeated} AND r.status = i.status AND CASE WHEN r.status = 'pending'
+        THEN r.claimed_by IS NULL AND r.attempts = i.attempt AND r.failures = i.failures
+        ELSE r.claimed_by = i.claimed_by AND r.finished_at = i.finished_at END
+        AND NOT EXISTS (SELECT FROM settled WHERE settled.id = r.id)
     ), done AS (
       SELECT * FROM settled UNION ALL SELECT * FROM before
     ), logged AS (

@@ -92,7 +92,7 @@ describe('the settlement of an outcome', () => {
       { ...transient, senderStopped: true },
       { kind: 'unknown' as const, error, senderStopped: true },
     ]) {
-      expect(settle(stopped, 2)).toMatchObject({ status: 'pending', failures: 2, retryAt: noon });
+      expect(settle(stopped, 2)).toMatchObject({ status: 'pending', failures: 2, retryAt: null });
     }
   });
 

@@ -78,7 +78,6 @@ describe('dispatch', () => {
         freeByLane: new Map(),
         freePerLane: 100,
         targetTypes: ['http'],
-        excluded: [],
       }),
     );
     expect(claimed.map((run) => run.scheduleId).sort()).toEqual(['high', 'high', 'high', 'normal', 'normal']);
@@ -330,7 +329,6 @@ describe('settling', () => {
         freeByLane: new Map(),
         freePerLane: 1,
         targetTypes: ['http'],
-        excluded: [],
       }),
     );
     if (!run) throw new Error('nothing was claimed');
@@ -344,9 +342,9 @@ describe('settling', () => {
     };
   }
   const settle = async (outcome: AttemptSettlement, repeated = false) => {
-    const settled = await (repeated
-      ? store.database.transaction((tx) => settleAgainIfClaimed(tx, [outcome]))
-      : store.database.run((db) => settleRunsIfClaimed(db, [outcome])));
+    const settled = repeated
+      ? (await store.database.transaction((tx) => settleAgainIfClaimed(tx, [outcome]))).settled
+      : await store.database.run((db) => settleRunsIfClaimed(db, [outcome]));
     return [...settled.keys()];
   };
 

@@ -555,7 +555,6 @@ describe('an instance whose lease does not hold', () => {
         freeByLane: new Map(),
         freePerLane: 2,
         targetTypes: ['http'],
-        excluded: [],
       }),
     );
     dispatcher.accept(claimed);

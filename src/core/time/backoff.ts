@@ -1,5 +1,7 @@
 import type { RetryPolicy } from '../schedule.ts';
 
+const LONGEST_BACKOFF_SECONDS = 7 * 86_400;
+
 /**
  * Milliseconds until the next attempt after `failures` (≥ 1) of them: min · 2^(failures−1), capped, ±10 % so that what
  * failed together does not come back together. A target's `Retry-After` can lengthen it up to the cap, never shorten it.
@@ -11,7 +13,9 @@ export function backoffMs(
   retryAfterSeconds: number | null,
   random: number,
 ): number {
-  const { minBackoffSeconds, maxBackoffSeconds } = policy;
+  const { minBackoffSeconds } = policy;
+  // What the API allows at most: whatever else stands in a row must not become an instant that cannot be written.
+  const maxBackoffSeconds = Math.min(policy.maxBackoffSeconds, LONGEST_BACKOFF_SECONDS);
   const exponential = Math.min(maxBackoffSeconds, minBackoffSeconds * 2 ** (failures - 1));
   const spread = exponential * (0.9 + 0.2 * random);
   const asked = Math.min(maxBackoffSeconds, retryAfterSeconds ?? 0);
