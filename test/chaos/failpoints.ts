@@ -31,8 +31,8 @@ export const GAPS = [
   'after:startBatch', // that is written, nothing is sent
   'after:mayStart', // looked at the lease, nothing is sent
   'after:deliver', // acknowledged, not settled
-  'before:write', // about to settle
-  'after:write', // settled, not known here
+  'before:settle', // about to settle
+  'after:settle', // settled, not known here
 ] as const;
 
 /** Those that are only come to when others are lost, or when a target is to be asked. */

@@ -240,14 +240,18 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/flow/settle.ts',
-        find: '      repeated = true;\n      throw error;',
+        find: `      for (const ended of batch) {
+        waiting.delete(ended);
+        uncertain.add(ended);
+      }
+      throw error;`,
         replace: '      for (const ended of batch) tell(ended, undefined);\n      void error;',
       },
     ],
     caughtBy: ['unexplainedRepeat', 'missedAccept'],
     campaign: through([
-      { at: 'before:write', action: 'lose', count: 3 },
-      { at: 'before:write', action: 'lose', count: 5 },
+      { at: 'before:settle', action: 'lose', count: 3 },
+      { at: 'before:settle', action: 'lose', count: 5 },
     ]),
   },
   {
@@ -299,7 +303,7 @@ export const MUTANTS: readonly Mutant[] = [
       rates: { answers: { unavailable: 0.45, slow: 0.5 }, lookupFails: 0 },
       ...through(
         [4_600, 5_000, 5_400, 5_800, 6_200, 6_600].map(
-          (stopMs) => ({ at: 'before:write', action: 'stop', stopMs }) as const,
+          (stopMs) => ({ at: 'before:settle', action: 'stop', stopMs }) as const,
         ),
       ),
     },
