@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { createHeartbeat } from '../../src/recovery/heartbeat.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -13,6 +13,8 @@ import { type Store, createInstance, createStore } from '../support/pipeline.ts'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 /** As short as the lease's margin allows. */
 const TTL_SECONDS = 3;
