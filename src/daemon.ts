@@ -116,6 +116,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     loops,
     patience: WATCHDOG_PATIENCE_SECONDS,
     onStuck: (loop) => options.onStuck(`the ${loop} loop has not come back from a pass`),
+    onThreadLost: (error) =>
+      logger.error({ err: error }, 'the watchdog’s thread is gone: a blocked event loop will not be noticed'),
   });
   const migrations = createLoop({
     name: 'migrations',
@@ -229,9 +231,19 @@ function readiness(state: State, lease: Lease, loops: readonly Turning[]): Readi
       stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.map((loop) => loop.name).join(', ')}`,
     shutdown: state.stopping ? 'stopping' : 'ok',
   };
+  const warnings = loops
+    .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
+    .map(
+      (loop) =>
+        `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
+    );
   const { strandedRuns } = state;
-  const told = `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`;
-  return readinessOf(checks, strandedRuns > 0 ? [told] : []);
+  if (strandedRuns > 0) {
+    warnings.push(
+      `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`,
+    );
+  }
+  return readinessOf(checks, warnings);
 }
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

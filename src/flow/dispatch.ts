@@ -252,6 +252,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     start: () => loop.start(),
     inPassMs: () => loop.inPassMs(),
     passes: () => loop.passes(),
+    failingMs: () => loop.failingMs(),
     stop: async () => {
       accepting = false;
       lanes.pause();

@@ -157,6 +157,7 @@ export function createSettler(deps: SettleDeps): Settler {
     start: () => loop.start(),
     inPassMs: () => loop.inPassMs(),
     passes: () => loop.passes(),
+    failingMs: () => loop.failingMs(),
     stop: () => loop.stop(),
     add: (ended) => {
       waiting.add(ended);

@@ -18,6 +18,8 @@ export interface Turning extends Service {
   inPassMs(): number;
   /** How many passes it has begun. */
   passes(): number;
+  /** For how many ms no pass has succeeded since one failed; 0 while they do. */
+  failingMs(): number;
 }
 
 export interface Loop extends Turning {
@@ -42,6 +44,8 @@ export function createLoop(options: LoopOptions): Loop {
   let passBeganAt: number | null = null;
   let failures = 0;
   let passes = 0;
+  /** Monotonic: when the first of the failures in a row was. */
+  let failedAt: number | null = null;
 
   async function run(): Promise<void> {
     while (!stopping) {
@@ -58,11 +62,13 @@ export function createLoop(options: LoopOptions): Loop {
     try {
       const delay = await body();
       failures = 0;
+      failedAt = null;
       return delay;
     } catch (error) {
       const retryIn =
         Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
       failures = Math.min(failures + 1, 10);
+      failedAt ??= clock.monotonic();
       events.emit({ type: 'loopFailed', loop: name, error, retryInMs: Math.round(retryIn) });
       return retryIn;
     }
@@ -104,6 +110,7 @@ export function createLoop(options: LoopOptions): Loop {
       endSleep?.();
     },
     passes: () => passes,
+    failingMs: () => (failedAt === null ? 0 : clock.monotonic() - failedAt),
     inPassMs: () => (passBeganAt === null ? 0 : clock.monotonic() - passBeganAt),
   };
 }

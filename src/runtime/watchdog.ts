@@ -9,6 +9,8 @@ export interface WatchdogOptions {
   patience: number;
   /** A loop's pass did not come back: the process is to end. */
   onStuck: (loop: string) => void;
+  /** The thread that watches the event loop could not be started, or ended. */
+  onThreadLost: (error: Error) => void;
 }
 
 const TURN_MS = 1_000;
@@ -19,7 +21,7 @@ const TURN_MS = 1_000;
  * and the others take over meanwhile. It counts turns of its own rather than time, so that a process that was
  * frozen, watchdog and all, is not ended for it.
  */
-export function createWatchdog({ loops, patience, onStuck }: WatchdogOptions): Service {
+export function createWatchdog({ loops, patience, onStuck, onThreadLost }: WatchdogOptions): Service {
   /** Goes up while the event loop turns; watched by a thread, which a blocked one does not stop. */
   const turns = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const sameFor = new Map<string, { pass: number; turns: number }>();
@@ -47,6 +49,7 @@ export function createWatchdog({ loops, patience, onStuck }: WatchdogOptions): S
         execArgv: [],
         workerData: { turns, patience, turnMs: TURN_MS },
       });
+      thread.on('error', onThreadLost);
       thread.unref();
       timer = setInterval(turn, TURN_MS);
       timer.unref();

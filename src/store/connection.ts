@@ -1,5 +1,6 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
+import { cancellable } from './cancel.ts';
 import type { Executor } from './executor.ts';
 
 /** One connection to PostgreSQL: opened when first used, opened again when lost. */
@@ -7,16 +8,19 @@ export interface Connection {
   executor: Executor;
   /** Waits for what runs on it. */
   close(): Promise<void>;
-  /** Drops it at once, with whatever runs on it. */
+  /** Drops it at once, with whatever runs on it, here and on the server. */
   destroy(): Promise<void>;
 }
 
 export function connect(url: string): Connection {
-  const client = createClient(url);
+  const { client, cancel } = cancellable(createClient(url));
   return {
     executor: drizzle(client),
     close: () => client.end({ timeout: 5 }),
-    destroy: () => client.end({ timeout: 0 }),
+    destroy: () => {
+      cancel();
+      return client.end({ timeout: 0 });
+    },
   };
 }
 

@@ -8,6 +8,7 @@ import { rowsOf } from './rows.ts';
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
 /** Long enough for whoever comes second to wait for the first. */
 const MIGRATION_LIMIT_MS = 10 * 60_000;
+const LOCK_LIMIT_MS = 4_000;
 
 /**
  * Brings the schema up to this version; answers how many migrations were applied. Any number of instances may start
@@ -27,6 +28,8 @@ export async function migrate(url: string): Promise<number> {
 
 async function applyMissing(tx: Executor): Promise<number> {
   await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`);
+  // Whoever reads or writes a table queues up behind a migration that waits for it: rather fail, and try again a little later.
+  await tx.execute(sql.raw(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}`));
   await tx.execute(
     sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,
   );

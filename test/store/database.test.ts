@@ -6,6 +6,7 @@ import { migrate } from '../../src/store/migrate.ts';
 import { rowsOf } from '../../src/store/rows.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { notThroughPooler } from '../support/pooler.ts';
+import { until } from '../support/until.ts';
 
 let created: TestDatabase;
 let database: Database;
@@ -28,6 +29,25 @@ describe('the database', () => {
     await expect(slow).rejects.toThrow(QueryTimeout);
     expect(await slow.catch(isUnavailable)).toBe(true);
     for (let i = 0; i < 4; i += 1) expect(await one()).toEqual([{ one: 1 }]);
+  });
+
+  it('ends it on the server too, in a transaction as well, so that what waits for a lock holds no connection', async () => {
+    const watcher = openDatabase(created.url, 1);
+    await database.run((db) => db.execute(sql`CREATE TABLE locked ()`));
+    let release: (() => void) | undefined;
+    const holding = database.transaction(async (tx) => {
+      await tx.execute(sql`LOCK TABLE locked`);
+      await new Promise<void>((resolve) => (release = resolve));
+    });
+    await until(() => (release ? true : null));
+    const read = sql`SELECT FROM locked`;
+    await expect(database.run((db) => db.execute(read), 300)).rejects.toThrow(QueryTimeout);
+    await expect(database.transaction((tx) => tx.execute(read), 300)).rejects.toThrow(QueryTimeout);
+    const waiting = sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await until(async () => ((await watcher.run((db) => rowsOf(db, waiting))).length === 0 ? true : null));
+    release?.();
+    await holding;
+    await watcher.close();
   });
 
   it('counts the wait for a connection as part of that time', async () => {

@@ -1,0 +1,80 @@
+import { connect } from 'node:net';
+import type postgres from 'postgres';
+
+/** A client whose statements can be cancelled on the server. */
+export interface Cancellable {
+  client: postgres.Sql;
+  /** Asks the server to end what runs. Best effort: it answers nothing, and may be out of reach. */
+  cancel: () => void;
+}
+
+/**
+ * A connection that is thrown away takes nothing with it on the server: a statement that waits there for a lock goes on waiting, and
+ * holds a connection, until the server has none left. So it is cancelled, as the protocol has it (PostgreSQL documentation,
+ * "Message Flow", canceling requests in progress): by a connection of its own, with the key of the one that runs it. Not by the driver's
+ * `cancel`, whose failure nobody could catch.
+ */
+export function cancellable(client: postgres.Sql): Cancellable {
+  let latest: unknown;
+  const remember = <Query>(query: Query): Query => {
+    latest = query;
+    return query;
+  };
+  return {
+    client: remembering(client, remember),
+    cancel: () => {
+      const key = keyOf(latest);
+      if (key) sendCancelRequest(client.options, key);
+    },
+  };
+}
+
+/** The same client, and those of its transactions, with each statement told of. */
+function remembering<Client extends object>(
+  client: Client,
+  remember: <Query>(query: Query) => Query,
+): Client {
+  return new Proxy(client, {
+    get(target, name, receiver) {
+      const value: unknown = Reflect.get(target, name, receiver);
+      if (typeof value !== 'function') return value;
+      const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
+      if (name === 'unsafe') return (...args: unknown[]) => remember(call(...args));
+      if (name !== 'begin') return value;
+      return (...args: unknown[]) => {
+        const work = args.pop() as (tx: object) => unknown;
+        return call(...args, (tx: object) => work(remembering(tx, remember)));
+      };
+    },
+  });
+}
+
+interface Key {
+  pid: number;
+  secret: number;
+}
+
+/** The driver keeps it with the statement that runs; one that has not begun has none. */
+function keyOf(query: unknown): Key | undefined {
+  const { active, state } = (query ?? {}) as { active?: boolean; state?: Partial<Key> | null };
+  const { pid, secret } = state ?? {};
+  return active === true && typeof pid === 'number' && typeof secret === 'number'
+    ? { pid, secret }
+    : undefined;
+}
+
+const CANCEL_REQUEST = 80_877_102;
+const LIMIT_MS = 2_000;
+
+function sendCancelRequest({ host, port, path }: postgres.ParsedOptions, { pid, secret }: Key): void {
+  const message = Buffer.alloc(16);
+  message.writeUInt32BE(16, 0);
+  message.writeUInt32BE(CANCEL_REQUEST, 4);
+  message.writeUInt32BE(pid >>> 0, 8);
+  message.writeUInt32BE(secret >>> 0, 12);
+  const socket = path ? connect(path) : connect(port[0] ?? 5432, host[0] ?? 'localhost');
+  socket.on('error', () => undefined);
+  socket.setTimeout(LIMIT_MS, () => socket.destroy());
+  socket.unref();
+  socket.end(message);
+}
