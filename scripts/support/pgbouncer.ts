@@ -36,20 +36,25 @@ export async function startPgBouncer(program: string, serverUrl: string): Promis
     stdio: ['ignore', log, log],
     ...spawnAs(account),
   });
-  const ended = once(child, 'exit');
+  let stopping = false;
+  const ended = once(child, 'exit').then(([code, signal]: unknown[]) => {
+    if (stopping) return;
+    const said = readFileSync(join(directory, 'log'), 'utf8').split('\n').slice(-20).join('\n');
+    console.error(`PgBouncer ended with ${String(code ?? signal)}:\n${said}`);
+  });
   const stop = async () => {
+    stopping = true;
     // Not SIGINT, which waits for clients to leave.
     child.kill('SIGTERM');
-    if (child.exitCode === null && child.signalCode === null) await ended;
+    await ended;
     await rm(directory, { recursive: true, force: true });
   };
   const url = new URL(serverUrl);
   url.port = String(port);
   while (!(await answers(url.href))) {
     if (child.exitCode !== null || child.signalCode !== null) {
-      const said = readFileSync(join(directory, 'log'), 'utf8');
       await stop();
-      throw new Error(`PgBouncer did not start:\n${said}`);
+      throw new Error('PgBouncer did not start');
     }
     await sleep(50);
   }
