@@ -76,5 +76,7 @@ function sendCancelRequest({ host, port, path }: postgres.ParsedOptions, { pid, 
   socket.on('error', () => undefined);
   socket.setTimeout(LIMIT_MS, () => socket.destroy());
   socket.unref();
-  socket.end(message);
+  // Left open until the other side closes it: PgBouncer 1.18 ends itself over a cancel request whose sender has gone already.
+  socket.resume();
+  socket.write(message);
 }
