@@ -17,9 +17,9 @@ export function connect(url: string): Connection {
   return {
     executor: drizzle(client),
     close: () => client.end({ timeout: 5 }),
-    destroy: () => {
+    destroy: async () => {
       cancel();
-      return client.end({ timeout: 0 });
+      await client.end({ timeout: 0 });
     },
   };
 }

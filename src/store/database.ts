@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type Connection, connect } from './connection.ts';
-import { QueryTimeout, isReadOnly, isRepeatable } from './errors.ts';
+import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost } from './errors.ts';
 import type { Executor } from './executor.ts';
 
 /**
@@ -49,11 +49,18 @@ export function openDatabase(url: string, size: number): Database {
  * work's first statement, so that it costs no round trip.
  */
 async function guarded<T>(tx: Executor, work: (tx: Executor) => Promise<T>): Promise<T> {
-  const [, result] = await Promise.all([
-    tx.execute(sql.raw(`SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS}`)),
-    work(tx),
-  ]);
-  return result;
+  try {
+    const [, result] = await Promise.all([
+      tx.execute(sql.raw(`SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS}`)),
+      work(tx),
+    ]);
+    return result;
+  } catch (error) {
+    if (!isSessionLost(error)) throw error;
+    // The driver would write a ROLLBACK to the socket that is gone, and end the process with it. It rejects by itself once the
+    // socket has closed; and whatever it does, the time limit holds.
+    return new Promise(() => undefined);
+  }
 }
 
 interface Pool {
@@ -78,10 +85,10 @@ function createPool(url: string, size: number): Pool {
 
   function replace(connection: Connection): void {
     all.delete(connection);
-    void connection.destroy();
     const fresh = connect(url);
     all.add(fresh);
     giveBack(fresh);
+    void connection.destroy();
   }
 
   async function acquire(limitMs: number): Promise<Connection> {

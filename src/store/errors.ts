@@ -33,6 +33,12 @@ export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === READ_ONLY;
 }
 
+/** The connection is gone, or the server has said that it ends it. */
+export function isSessionLost(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== undefined && (CONNECTION_CODES.has(code) || /^(08|57P|25P03|25P04)/.test(code));
+}
+
 /** Deadlock, serialization failure, or data that moved: the whole transaction can be repeated. */
 export function isRepeatable(error: unknown): boolean {
   if (error instanceof TryAgain) return true;

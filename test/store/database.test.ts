@@ -1,9 +1,11 @@
+import { setTimeout } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { QueryTimeout, TryAgain, isUnavailable } from '../../src/store/errors.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { rowsOf } from '../../src/store/rows.ts';
+import { startFaultProxy } from '../chaos/fault-proxy.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { notThroughPooler } from '../support/pooler.ts';
 import { until } from '../support/until.ts';
@@ -78,6 +80,38 @@ describe('the database', () => {
     });
     await expect(failing).rejects.toThrow('no');
     expect(await database.run((db) => rowsOf(db, sql`SELECT * FROM t`))).toEqual([]);
+  });
+
+  it('outlives connections that are cut in the middle of a transaction', async () => {
+    const proxy = await startFaultProxy(created.url);
+    const cut = openDatabase(proxy.url, 4);
+    let faults = 0;
+    let failed = 0;
+    const transactions = Array.from({ length: 4 }, async () => {
+      while (faults < 60) {
+        await cut
+          .transaction(async (tx) => {
+            for (let i = 0; i < 5; i += 1) await tx.execute(sql`SELECT ${i}::int, pg_sleep(0.001)`);
+          })
+          .catch(async () => {
+            failed += 1;
+            await setTimeout(20);
+          });
+      }
+    });
+    const end = sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+    for (; faults < 60; faults += 1) {
+      await setTimeout(50);
+      if (faults % 3 > 0) proxy.cut();
+      else await database.run((db) => db.execute(end));
+    }
+    await Promise.all(transactions);
+    expect(failed).toBeGreaterThan(0);
+    // Nothing uncaught, which would have ended the process, and the pool works.
+    expect(await cut.run((db) => rowsOf<{ one: number }>(db, sql`SELECT 1 AS one`))).toEqual([{ one: 1 }]);
+    await cut.close();
+    await proxy.close();
   });
 
   it('repeats the whole transaction after a deadlock', async () => {
