@@ -9,7 +9,7 @@ import {
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
 import { changeSchedules } from '../../src/flow/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
+import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Lease, createLease } from '../../src/runtime/lease.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
@@ -63,6 +63,8 @@ export interface InstanceOptions {
   lockTtlSeconds?: number;
   /** Of its lease, which somebody must renew; longer than any test unless given. */
   ttlSeconds?: number;
+  /** What it takes for the database's time, where a test lets it pass. */
+  databaseClock?: DatabaseClock;
 }
 
 export async function createInstance(store: Store, options: InstanceOptions = {}): Promise<TestInstance> {
@@ -84,7 +86,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events: bus,
     clock: systemClock,
-    databaseClock: createDatabaseClock(systemClock),
+    databaseClock: options.databaseClock ?? createDatabaseClock(systemClock),
     tickIntervalMs,
     lockTtlSeconds,
     concurrency,

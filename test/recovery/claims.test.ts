@@ -1,0 +1,278 @@
+import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Definition } from '../../src/core/schedule.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
+import { claimPendingRuns } from '../../src/store/claims.ts';
+import { findOrphans, takeOverIfStillClaimed } from '../../src/store/recoveries.ts';
+import { endedRunsOf, leaveRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
+import {
+  type InstanceOptions,
+  type Store,
+  type TestInstance,
+  createInstance,
+  createStore,
+} from '../support/pipeline.ts';
+import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
+import { deadInstance, startRecovery } from '../support/recovering.ts';
+import { until } from '../support/until.ts';
+
+const HOUR_MS = 3_600_000;
+const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
+
+let store: Store;
+let cleanUp: (() => Promise<unknown>)[];
+
+beforeEach(async () => {
+  cleanUp = [];
+  store = await createStore();
+});
+
+afterEach(async () => {
+  for (const step of cleanUp.splice(0).reverse()) await step();
+  await store.drop();
+});
+
+async function receiverThat(answer?: Answer): Promise<Receiver> {
+  const receiver = await startReceiver(answer);
+  cleanUp.push(() => receiver.close());
+  return receiver;
+}
+
+async function instanceOf(options: InstanceOptions = {}, database = store.database): Promise<TestInstance> {
+  const instance = await createInstance({ ...store, database }, options);
+  cleanUp.push(() => instance.stop());
+  return instance;
+}
+
+/** The database's time as an instance takes it, which can be let pass. */
+function adjustableClock() {
+  const real = createDatabaseClock(systemClock);
+  let ahead = 0;
+  const databaseClock: typeof real = { ...real, now: () => real.now() + ahead };
+  return { databaseClock, pass: (ms: number) => void (ahead += ms) };
+}
+
+/** Its last heartbeat was too long ago. */
+function lapse({ lease }: TestInstance): void {
+  const { monotonic, wall } = lease.moment();
+  lease.renew({ monotonic: monotonic - 2 * HOUR_MS, wall: wall - 2 * HOUR_MS });
+}
+
+describe('a claimed run that waits for its slot behind slow ones', () => {
+  it.each(['is answered', 'is not answered'])(
+    'is handed back after a while, for whoever has one, and is not lost; the handing back %s',
+    async (how) => {
+      const slow = await receiverThat(() => undefined);
+      const quick = await receiverThat();
+      const { databaseClock, pass } = adjustableClock();
+      const lossy = loseAnswerOf(store.database, 'returnClaimsIfMine');
+      const isLost = how === 'is not answered';
+      const busy = await instanceOf({ concurrency: 2, databaseClock }, (isLost ? lossy : store).database);
+      await busy.put('slow', { url: slow.url, timeoutSeconds: 3600 });
+      await busy.put('quick', { url: quick.url, timeoutSeconds: 1 });
+      await leaveRuns(store, 'slow', { count: 2 });
+      await busy.start();
+      await slow.arrived(2);
+      await leaveRuns(store, 'quick');
+      await until(async () => (await runsOf(store, 'quick'))[0]?.claimed_by === busy.id || null);
+      const other = await instanceOf();
+      await other.start();
+      const recovery = startRecovery(store, busy, { lostAfterSeconds: 1 });
+      cleanUp.push(() => recovery.stop());
+
+      pass(11_000);
+      if (isLost) {
+        await lossy.committed;
+        lossy.lose();
+      }
+      expect(await endedRunsOf(store, 'quick')).toMatchObject([
+        { status: 'succeeded', claimed_by: other.id, failures: 0, recoveries: 0, lost_at: null },
+      ]);
+      await until(() => busy.pipeline.dispatcher.claimed() === 2 || null);
+      expect(quick.arrivals).toHaveLength(1);
+      expect(recovery.told('runsTakenOver')).toEqual([]);
+      expect(slow.arrivals).toHaveLength(2);
+    },
+  );
+
+  it('is sent by the same instance, where that is the first to have a slot', async () => {
+    const owed: (() => void)[] = [];
+    const slow = await receiverThat((_, response) => owed.push(() => response.end('{}')));
+    const quick = await receiverThat();
+    const { databaseClock, pass } = adjustableClock();
+    const only = await instanceOf({ concurrency: 1, databaseClock });
+    await only.put('slow', { url: slow.url });
+    await only.put('quick', { url: quick.url });
+    await leaveRuns(store, 'slow');
+    await only.start();
+    await slow.arrived(1);
+    await leaveRuns(store, 'quick');
+    await until(async () => (await runsOf(store, 'quick'))[0]?.claimed_by === only.id || null);
+    pass(11_000);
+    await until(() => only.events.some(({ type }) => type === 'runsReturned') || null);
+    pass(-11_000);
+    for (const answer of owed) answer();
+    const [run] = await endedRunsOf(store, 'quick');
+    expect(run).toMatchObject({ status: 'succeeded', failures: 0, recoveries: 0, lost_at: null });
+    expect(run?.attempts).toBeGreaterThan(1);
+    expect(quick.arrivals).toHaveLength(1);
+  });
+});
+
+describe('at most once', () => {
+  it('a run that somebody else keeps locked keeps no other from being started', async () => {
+    const receiver = await receiverThat();
+    const instance = await instanceOf();
+    await instance.put('some', { url: receiver.url, delivery: 'atMostOnce' });
+    await leaveRuns(store, 'some', { count: 3 });
+    const lane = (await store.rows<{ lane: string }>(sql`SELECT DISTINCT lane FROM runs`))[0]?.lane ?? '';
+    const claimed = await store.database.run((db) =>
+      claimPendingRuns(db, {
+        instanceId: instance.id,
+        limit: 3,
+        freeByLane: new Map(),
+        freePerLane: 3,
+        targetTypes: ['http'],
+      }),
+    );
+    expect(claimed.map(() => instance.pipeline.dispatcher.reserve(lane))).toEqual([true, true, true]);
+    const client = postgres(store.url, { max: 1, onnotice: () => undefined });
+    cleanUp.push(() => client.end());
+    const locked = claimed[1]?.id ?? '';
+    await client.begin(async (tx) => {
+      await tx`SELECT FROM runs WHERE id = ${locked} FOR UPDATE`;
+      instance.pipeline.dispatcher.accept(claimed);
+      await instance.start();
+      await receiver.arrived(2);
+      expect(receiver.arrivals.map(({ body }) => body.runId)).not.toContain(locked);
+    });
+    const runs = await endedRunsOf(store);
+    expect(runs.every(({ status, failures }) => status === 'succeeded' && failures === 0)).toBe(true);
+    expect(receiver.arrivals.map(({ body }) => body.runId).sort()).toEqual(runs.map(({ id }) => id).sort());
+  });
+});
+
+describe('a run whose first try ended unsent', () => {
+  /** From when it was due to when it was sent, and what it says of it. */
+  async function endedLate(): Promise<{ dueAt: number; latenessMs: number }> {
+    const [run] = await endedRunsOf(store);
+    expect(run).toMatchObject({ status: 'succeeded', failures: 0 });
+    return { dueAt: Date.parse(run?.due_at ?? ''), latenessMs: Number(run?.lateness_ms) };
+  }
+  const dueAt = async () => Date.parse((await runsOf(store))[0]?.due_at ?? '');
+
+  it('since its start could not be written stays due as it was, and is as late as it is sent', async () => {
+    const receiver = await receiverThat();
+    const instance = await instanceOf();
+    await instance.put('late', { url: receiver.url, delivery: 'atMostOnce' });
+    await leaveRuns(store, 'late', { lateBySeconds: 600 });
+    const before = await dueAt();
+    await store.rows(sql`CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF NEW.handoff_started_at IS NOT NULL AND NEW.status = 'pending' THEN RETURN NULL; END IF;
+        RETURN NEW;
+      END $$`);
+    await store.rows(sql`CREATE TRIGGER skip BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION skip()`);
+    await instance.start();
+    await until(async () => (await runsOf(store)).some(({ attempts }) => attempts > 1) || null);
+    expect(receiver.arrivals).toEqual([]);
+    await store.rows(sql`DROP TRIGGER skip ON runs`);
+    const late = await endedLate();
+    expect(late.dueAt).toBe(before);
+    expect(late.latenessMs).toBeGreaterThanOrEqual(600_000);
+    expect(instance.events.filter(({ type }) => type === 'runStarted')).toHaveLength(1);
+  });
+
+  it('since the lease ran out at the last moment has not been started by that', async () => {
+    const { databaseClock, pass } = adjustableClock();
+    const receiver = await receiverThat();
+    const instance = await instanceOf({ databaseClock });
+    // Between the question whether an earlier attempt arrived and the next attempt.
+    const book = await receiverThat((_, response) => {
+      if (book.arrivals.length === 1) lapse(instance);
+      response.writeHead(404).end();
+    });
+    await instance.put('late', withLookup(receiver, book));
+    await leaveRuns(store, 'late');
+    const before = await dueAt();
+    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at`);
+    await instance.start();
+    await until(async () => (await runsOf(store))[0]?.attempts === 1 || null);
+    await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
+    expect(receiver.arrivals).toEqual([]);
+    pass(HOUR_MS);
+    instance.lease.renew(instance.lease.moment());
+    const late = await endedLate();
+    expect(late.dueAt).toBe(before);
+    expect(late.latenessMs).toBeGreaterThanOrEqual(HOUR_MS);
+    expect(instance.events.filter(({ type }) => type === 'runStarted')).toHaveLength(1);
+    expect(receiver.arrivals).toHaveLength(1);
+  });
+});
+
+describe('a question about an attempt in doubt', () => {
+  it('that a lease which had run out refused, or left without an answer, does not count as asked', async () => {
+    const [one, other] = [await receiverThat(), await receiverThat()];
+    // One connection to whoever is asked: the second question waits in line while the lease runs out.
+    const instance = await instanceOf({ concurrencyPerLane: 1 });
+    const book = await receiverThat((_, response) => {
+      if (book.arrivals.length > 5) {
+        response.end('{"executionId":"known"}');
+        return;
+      }
+      lapse(instance);
+      response.writeHead(500).end();
+    });
+    await instance.put('one', withLookup(one, book, 'atMostOnce'));
+    await instance.put('other', withLookup(other, book, 'atMostOnce'));
+    await leaveRuns(store, 'one');
+    await leaveRuns(store, 'other');
+    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at`);
+    await instance.start();
+    for (let asked = 1; asked <= 5; asked += 1) {
+      await book.arrived(asked);
+      await until(async () => (await runsOf(store)).every(({ claimed_by }) => claimed_by === null) || null);
+      expect(await runsOf(store)).toMatchObject([
+        { status: 'pending', lookups: 0 },
+        { status: 'pending', lookups: 0 },
+      ]);
+      expect(book.arrivals).toHaveLength(asked);
+      await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
+      instance.lease.renew(instance.lease.moment());
+    }
+    expect((await endedRunsOf(store)).map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+    expect([one.arrivals.length, other.arrivals.length]).toEqual([0, 0]);
+  });
+
+  it('that was asked in vain still counts after its asker has died', async () => {
+    const receiver = await receiverThat();
+    const instance = await instanceOf();
+    const book = await receiverThat((_, response) => void response.writeHead(500).end());
+    await instance.put('one', withLookup(receiver, book, 'atMostOnce'));
+    await leaveRuns(store, 'one', { claimedBy: await deadInstance(store) });
+    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at, lookups = 2`);
+    const orphans = await store.database.run((db) => findOrphans(db, 10));
+    await store.database.run((db) => takeOverIfStillClaimed(db, orphans, POLICY));
+    expect(await runsOf(store)).toMatchObject([{ status: 'pending', recoveries: 1, lookups: 2 }]);
+    await instance.start();
+    expect(await endedRunsOf(store)).toMatchObject([{ status: 'unknown' }]);
+    expect([book.arrivals.length, receiver.arrivals.length]).toEqual([1, 0]);
+  });
+});
+
+function withLookup(
+  receiver: Receiver,
+  book: Receiver,
+  delivery: Definition['delivery'] = 'atLeastOnce',
+): Partial<Definition> & { url: string } {
+  const { url } = receiver;
+  const lookup = { url: `${book.url}/{{runId}}`, method: 'GET' as const, headers: {} };
+  return {
+    url,
+    delivery,
+    retry: { maxAttempts: 3, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
+    target: { type: 'http', url, method: 'POST', headers: {}, lookup },
+  };
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import type { FirelockEvent } from '../../src/core/events.ts';
+import { createRecovery } from '../../src/recovery/recovery.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { registerInstance } from '../../src/store/instances.ts';
+import type { Store, TestInstance } from './pipeline.ts';
+import { until } from './until.ts';
+
+/** A recovery loop beside an instance's pipeline. */
+export interface Recovering {
+  told<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
+  /** Lets that much time pass between two of its looks, in its own eyes. */
+  waits(ms: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function startRecovery(
+  store: Store,
+  instance: TestInstance,
+  overrides: Partial<Parameters<typeof createRecovery>[0]> = {},
+): Recovering {
+  const events: FirelockEvent[] = [];
+  const bus = createEventBus();
+  bus.subscribe((event) => void events.push(event));
+  let ahead = 0;
+  const loop = createRecovery({
+    maxRecoveries: 3,
+    maxRecoveryAgeSeconds: 86_400,
+    lockTtlSeconds: 120,
+    database: store.database,
+    clock: { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead },
+    events: bus,
+    lease: instance.lease,
+    intervalSeconds: 0.05,
+    lostAfterSeconds: 300,
+    holds: (runId, attempt) => instance.pipeline.dispatcher.holds(runId, attempt),
+    wakeDispatch: () => {
+      instance.pipeline.dispatcher.wake();
+    },
+    ...overrides,
+  });
+  void loop.start();
+  const told: Recovering['told'] = (type) =>
+    events.filter((event): event is Extract<FirelockEvent, { type: typeof type }> => event.type === type);
+  // The look under way may have begun before.
+  const looks = async () => {
+    const wanted = loop.passes() + 2;
+    await until(() => loop.passes() >= wanted || null);
+  };
+  return {
+    told,
+    waits: async (ms) => {
+      await looks();
+      ahead += ms;
+      await looks();
+    },
+    stop: async () => {
+      await loop.stop();
+    },
+  };
+}
+
+/** An instance that was declared dead. */
+export async function deadInstance(store: Store): Promise<string> {
+  const id = randomUUID();
+  await store.database.run((db) =>
+    registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds: 10 }),
+  );
+  await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${id}`);
+  return id;
+}
