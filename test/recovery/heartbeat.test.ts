@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
+import { createSettler } from '../../src/flow/settle.ts';
 import { createHeartbeat } from '../../src/recovery/heartbeat.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
@@ -342,5 +343,63 @@ it('without an answered beat the lease runs out, and what was claimed and what i
   await until(async () => (await statuses()).every(({ status }) => status === 'succeeded') || null);
   expect(new Set(receiver.arrivals.map(({ body }) => body.runId)).size).toBe(planned);
   expect(receiver.arrivals).toHaveLength(planned);
+  expect(beating.told('instanceReplaced')).toEqual([]);
+});
+
+it('a beat after an outage does not wait for what ended meanwhile to be written, where that takes too long', async () => {
+  const way = await startPostgresProxy(store.url);
+  const silent = openDatabase(way.url, 1);
+  const settler = createSettler({ database: silent, clock: systemClock, events: createEventBus() });
+  cleanUp.push(async () => {
+    await way.restore();
+    await settler.stop();
+    await silent.close();
+    await way.close();
+  });
+  await way.interrupt('hang');
+  const at = Date.now();
+  settler.add({
+    scheduleId: 's',
+    firstClaimedAt: at,
+    onSettled: () => undefined,
+    outcome: {
+      runId: randomUUID(),
+      instanceId: randomUUID(),
+      scheduledFor: at,
+      attempt: 1,
+      outcome: 'rejected',
+      startedAt: at,
+      finishedAt: at,
+      latenessMs: 0,
+      recovery: false,
+      settlement: {
+        status: 'failed',
+        failures: 0,
+        retryAt: null,
+        executionId: null,
+        statusCode: 400,
+        body: null,
+        error: null,
+        doubt: null,
+      },
+    },
+  });
+  await settler.start();
+  const flushes = { begun: 0, ended: 0 };
+  const beating = await startHeartbeat({
+    flush: async () => {
+      flushes.begun += 1;
+      await settler.flush();
+      flushes.ended += 1;
+    },
+  });
+  await beating.beats(1);
+  await outage();
+  await until(() => failures(beating) > 0 || null);
+  await proxy.restore();
+  await beating.beats(2);
+  expect(flushes.begun).toBeGreaterThan(0);
+  expect(flushes.ended).toBe(0);
+  await until(() => beating.lease.holds() || null);
   expect(beating.told('instanceReplaced')).toEqual([]);
 });

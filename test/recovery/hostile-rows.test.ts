@@ -1,0 +1,219 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Definition } from '../../src/core/schedule.ts';
+import { isDataRefused } from '../../src/store/errors.ts';
+import { endedRunsOf, leaveRuns, runsOf } from '../support/pending-runs.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { deadInstance, startRecovery } from '../support/recovering.ts';
+import { until } from '../support/until.ts';
+
+/** More than any statement may take. */
+const LONG_MS = 60_000;
+const MOST = 2_147_483_647;
+
+let store: Store;
+let instance: TestInstance;
+let dead: string;
+/** Answers 503 at /bad, 200 elsewhere. */
+let receiver: Receiver;
+
+beforeEach(async () => {
+  store = await createStore();
+  receiver = await startReceiver(({ path }, response) => {
+    response.statusCode = path === '/bad' ? 503 : 200;
+    response.end('{}');
+  });
+  instance = await createInstance(store);
+  dead = await deadInstance(store);
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+/** One run of the schedule `bad`, and more of two that are well: all claimed by one that is gone, or by nobody. */
+async function leaveBadAndGood(
+  claimedBy: string | null,
+  bad: Partial<Definition> & { url?: string } = {},
+): Promise<void> {
+  await instance.put('bad', { url: `${receiver.url}/bad`, ...bad });
+  await instance.put('good', { url: `${receiver.url}/good` });
+  await instance.put('once', { url: `${receiver.url}/once`, delivery: 'atMostOnce' });
+  // The oldest: all others come after it.
+  await leaveRuns(store, 'bad', { claimedBy, lateBySeconds: 60 });
+  for (const id of ['good', 'once']) await leaveRuns(store, id, { claimedBy, count: 3 });
+}
+
+async function othersSucceeded(): Promise<void> {
+  for (const id of ['good', 'once']) {
+    const runs = await endedRunsOf(store, id);
+    expect(runs.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded']);
+  }
+}
+
+const bad = async () => {
+  const [run] = await runsOf(store, 'bad');
+  if (!run) throw new Error('there is no such run');
+  return run;
+};
+
+/** The process does all its work still: what comes after is planned, sent and settled too. */
+async function goesOn(): Promise<void> {
+  await instance.put('after', {
+    url: `${receiver.url}/after`,
+    cron: '* * * * * *',
+  });
+  await until(
+    async () => (await runsOf(store, 'after')).some(({ status }) => status === 'succeeded') || null,
+  );
+}
+
+describe('among runs that were lost, one', () => {
+  it('whose row does not say since when it is claimed is driven on as the others are', async () => {
+    await leaveBadAndGood(dead, { url: `${receiver.url}/good` });
+    await store.rows(sql`UPDATE runs SET claimed_at = NULL WHERE schedule_id = 'bad'`);
+    await instance.start();
+    const recovery = startRecovery(store, instance);
+    const runs = await endedRunsOf(store);
+    await recovery.stop();
+    expect(runs.map(({ status, recoveries }) => `${status} ${recoveries}`)).toEqual(
+      runs.map(() => 'succeeded 1'),
+    );
+    expect(runs).toHaveLength(7);
+    expect(recovery.told('loopFailed')).toEqual([]);
+  });
+
+  it.each(['22003', '23514', '54000'])(
+    'that cannot be taken over (SQLSTATE %s) is told of, and the others go on',
+    async (code) => {
+      await leaveBadAndGood(dead);
+      await store.rows(
+        sql.raw(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE 'not this one' USING ERRCODE = '${code}'; END $$`),
+      );
+      await store.rows(sql`CREATE TRIGGER refuse BEFORE UPDATE ON runs FOR EACH ROW
+        WHEN (OLD.schedule_id = 'bad') EXECUTE FUNCTION refuse()`);
+      await instance.start();
+      const recovery = startRecovery(store, instance);
+      await othersSucceeded();
+      const { id } = await bad();
+      expect(recovery.told('takeOverRefused')).toContainEqual({
+        type: 'takeOverRefused',
+        runId: id,
+        error: expect.stringContaining('not this one') as string,
+      });
+      expect(recovery.told('loopFailed')).toEqual([]);
+      await store.rows(sql`DROP TRIGGER refuse ON runs`);
+      await until(async () => (await bad()).recoveries > 0 || null);
+      await recovery.stop();
+      await goesOn();
+    },
+  );
+
+  it('with as many attempts as can be counted is left where it is, and the others go on', async () => {
+    await leaveBadAndGood(dead);
+    await store.rows(sql`UPDATE runs SET attempts = ${MOST} WHERE schedule_id = 'bad'`);
+    await instance.start();
+    const recovery = startRecovery(store, instance);
+    await othersSucceeded();
+    await recovery.stop();
+    expect(await bad()).toMatchObject({ attempts: MOST, recoveries: 1, claimed_by: null });
+    expect(recovery.told('loopFailed')).toEqual([]);
+    await goesOn();
+  });
+
+  it('with as many recoveries as can be counted is given up, and the others go on', async () => {
+    await leaveBadAndGood(dead);
+    await store.rows(sql`UPDATE runs SET recoveries = ${MOST} WHERE schedule_id = 'bad'`);
+    await instance.start();
+    const recovery = startRecovery(store, instance);
+    await othersSucceeded();
+    await recovery.stop();
+    expect(await bad()).toMatchObject({ status: 'abandoned', reason: 'recoveries' });
+    expect(recovery.told('loopFailed')).toEqual([]);
+  });
+});
+
+describe('among runs that are due, one', () => {
+  const loopsFailed = () => instance.events.filter(({ type }) => type === 'loopFailed');
+
+  it.each([2_000_000_000, MOST])('with %i attempts is not claimed, and the others are', async (attempts) => {
+    await leaveBadAndGood(null);
+    await store.rows(sql`UPDATE runs SET attempts = ${attempts} WHERE schedule_id = 'bad'`);
+    await instance.start();
+    await othersSucceeded();
+    expect(await bad()).toMatchObject({ status: 'pending', attempts, claimed_by: null });
+    expect(loopsFailed()).toEqual([]);
+    await goesOn();
+  });
+
+  it.each([1e300, 1e15])(
+    'whose retries are to wait for %f s waits for as long as one can, and the others go on',
+    async (seconds) => {
+      const retry = { maxAttempts: 5, minBackoffSeconds: seconds, maxBackoffSeconds: seconds };
+      await leaveBadAndGood(null, { retry });
+      await instance.start();
+      await othersSucceeded();
+      const run = await until(async () => ((await bad()).failures > 0 ? await bad() : null));
+      expect(run).toMatchObject({ status: 'pending', claimed_by: null, attempts: 1, failures: 1 });
+      expect(Number.isFinite(Date.parse(run.due_at))).toBe(true);
+      expect(Date.parse(run.due_at)).toBeGreaterThan(Date.parse(run.scheduled_for) + 86_400_000);
+      expect(loopsFailed()).toEqual([]);
+      await goesOn();
+    },
+  );
+
+  it.each([
+    [
+      'whose retries are to wait for less than nothing',
+      { minBackoffSeconds: -1e300, maxBackoffSeconds: -1e300 },
+    ],
+    ['whose failures are as many as can be counted', {}],
+  ])(
+    '%s cannot be settled, is told of and given up in the end, and the others go on',
+    async (what, retry) => {
+      await leaveBadAndGood(null, {
+        retry: { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0, ...retry },
+      });
+      const failures = what.includes('failures') ? MOST : 0;
+      await store.rows(sql`UPDATE runs SET failures = ${failures} WHERE schedule_id = 'bad'`);
+      await instance.start();
+      await othersSucceeded();
+      const { id } = await bad();
+      await until(() => instance.events.some((event) => event.type === 'settlementFenced') || null);
+      expect(instance.events).toContainEqual(
+        expect.objectContaining({ type: 'settlementRefused', runId: id }),
+      );
+      await goesOn();
+      // Its claim is left in the row, for recovery to find, as often as any other.
+      const recovery = startRecovery(store, instance);
+      await until(async () => {
+        await recovery.waits(LONG_MS);
+        return (await bad()).status !== 'pending' || null;
+      });
+      await recovery.stop();
+      expect(await bad()).toMatchObject({ status: 'abandoned', reason: 'recoveries', recoveries: 3 });
+      expect([...recovery.told('loopFailed'), ...loopsFailed()]).toEqual([]);
+    },
+  );
+});
+
+describe('the table of runs', () => {
+  it.each(['scheduled_for', 'due_at', 'created_at', 'claimed_at', 'handoff_started_at', 'in_doubt_until'])(
+    'takes no infinite instant as %s',
+    async (column) => {
+      await instance.put('some', { url: receiver.url });
+      await leaveRuns(store, 'some', { claimedBy: dead });
+      const before = await runsOf(store);
+      for (const instant of ['infinity', '-infinity']) {
+        const written = store.rows(sql`UPDATE runs SET ${sql.identifier(column)} = ${instant}`);
+        await expect(written).rejects.toMatchObject({ cause: { code: '23514' } });
+        expect(isDataRefused(await written.catch((error: unknown) => error))).toBe(true);
+      }
+      expect(await runsOf(store)).toEqual(before);
+    },
+  );
+});
