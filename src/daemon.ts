@@ -11,9 +11,9 @@ import { createRecovery } from './recovery/recovery.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
 import { type EventBus, createEventBus } from './runtime/event-bus.ts';
-import { type Lease, createLease } from './runtime/lease.ts';
-import { type Turning, createLoop } from './runtime/loop.ts';
-import { type Readiness, readinessOf } from './runtime/readiness.ts';
+import { createLease } from './runtime/lease.ts';
+import { createLoop } from './runtime/loop.ts';
+import { type InstanceState, readinessOf } from './runtime/readiness.ts';
 import { createWatchdog } from './runtime/watchdog.ts';
 import { RUNS_RETURNED } from './store/claims.ts';
 import { listen } from './store/connection.ts';
@@ -49,8 +49,6 @@ export interface Parts {
   httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind;
 }
 
-/** What must have come back from a pass within this time for the instance to call itself ready. */
-const LOOP_LIMIT_MS = 30_000;
 /** After which a pass that did not come back ends the process: far more than all its statements may take together. */
 const WATCHDOG_PATIENCE_SECONDS = 120;
 /** For the outcomes of aborted attempts to be written. */
@@ -107,7 +105,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   });
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
-  const state: State = { migrated: false, stopping: false, strandedRuns: 0 };
+  const state: InstanceState = { migrated: false, stopping: false, strandedRuns: 0 };
   events.subscribe((event) => {
     if (event.type === 'gaugesSampled') state.strandedRuns = event.strandedRuns;
   });
@@ -144,7 +142,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     version,
     logger,
     wakeDispatch: () => pipeline.dispatcher.wake(),
-    readiness: () => readiness(state, lease, loops),
+    readiness: () => readinessOf(state, lease, loops),
   });
 
   const attempt = attemptLogged(logger);
@@ -209,41 +207,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   };
 }
 
-interface State {
-  migrated: boolean;
-  stopping: boolean;
-  /** As of the last sample. */
-  strandedRuns: number;
-}
-
 function standardParts(): Parts {
   return { clock: systemClock, events: createEventBus(), openDatabase, httpTarget: createHttpTarget };
-}
-
-function readiness(state: State, lease: Lease, loops: readonly Turning[]): Readiness {
-  const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS);
-  const checks = {
-    migrations: state.migrated
-      ? 'ok'
-      : 'the database has not been reached, or its schema is not up to date yet',
-    lease: lease.holds() ? 'ok' : 'no heartbeat was answered lately: the database is out of reach or slow',
-    loops:
-      stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.map((loop) => loop.name).join(', ')}`,
-    shutdown: state.stopping ? 'stopping' : 'ok',
-  };
-  const warnings = loops
-    .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
-    .map(
-      (loop) =>
-        `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
-    );
-  const { strandedRuns } = state;
-  if (strandedRuns > 0) {
-    warnings.push(
-      `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`,
-    );
-  }
-  return readinessOf(checks, warnings);
 }
 
 async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

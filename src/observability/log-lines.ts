@@ -61,7 +61,7 @@ const LINES: Lines = {
   databaseWentBack: (logger, { lostMs }) =>
     logger.error(
       { lostMs },
-      'the database has lost commits that it had confirmed (a failover, or a restored backup): fires of the lost time are planned again under their old ids',
+      'the database has lost commits that it had confirmed (a failover, or a restored backup): fires of the lost time are planned again under their old ids; see docs/restoring.md',
     ),
   claimsDropped: (logger, { count }) =>
     logger.warn({ count }, 'unsent claims dropped: they are the others’ now'),
