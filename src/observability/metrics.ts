@@ -70,7 +70,7 @@ function runHandlers(registry: Registry): Handlers {
   });
   const lost = new Counter({
     name: 'firelock_runs_lost_total',
-    help: 'Times a run was found with a claim that nobody acts on.',
+    help: 'Times a run was found with a claim that nobody acts on; /api/v1/stats counts the runs.',
     registers,
   });
   const recovered = new Counter({

@@ -31,7 +31,7 @@ export interface RunStats {
   /** Never handed off, and `failed` or `unknown`. */
   lostAndFailed: number;
   lostAndAbandoned: number;
-  /** Take-overs by recovery. */
+  /** Take-overs by recovery; at least one of each lost run. */
   recoveries: number;
   /** Milliseconds, each one that was measured (nearest rank); null where none was. */
   lateness: { p50: number | null; p95: number | null; p99: number | null; max: number | null };
@@ -87,7 +87,8 @@ const COUNTS: Record<CountName, SQL> = {
     sql`lost_at IS NOT NULL AND handed_off_at IS NULL AND status IN ('failed', 'unknown')`,
   ),
   lostAndAbandoned: where(sql`lost_at IS NOT NULL AND handed_off_at IS NULL AND status = 'abandoned'`),
-  recoveries: sql`coalesce(sum(recoveries), 0)`,
+  // One that was given up, or stays unknown, at its first loss was taken over as well.
+  recoveries: sql`coalesce(sum(greatest(recoveries, 1)) FILTER (WHERE lost_at IS NOT NULL), 0)`,
 };
 
 function runsOf({ scheduleUids, from, to }: StatsFilter): SQL {

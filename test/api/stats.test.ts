@@ -109,7 +109,7 @@ describe('a day with runs of every kind', () => {
     lostRuns: 8,
     recoveredRuns: 3,
     successRate: 6 / 16,
-    recovery: { attempts: 10, succeeded: 3, failed: 2, abandoned: 1, successRate: 3 / 6 },
+    recovery: { attempts: 11, succeeded: 3, failed: 2, abandoned: 1, successRate: 3 / 6 },
   };
 
   test('is counted by status, and the lost by what became of them', async () => {
