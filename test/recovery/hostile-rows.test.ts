@@ -15,12 +15,16 @@ const MOST = 2_147_483_647;
 let store: Store;
 let instance: TestInstance;
 let dead: string;
-/** Answers 503 at /bad, 200 elsewhere. */
+/** Answers 503 at /bad, nothing at /cut, 200 elsewhere. */
 let receiver: Receiver;
 
 beforeEach(async () => {
   store = await createStore();
   receiver = await startReceiver(({ path }, response) => {
+    if (path === '/cut') {
+      response.destroy();
+      return;
+    }
     response.statusCode = path === '/bad' ? 503 : 200;
     response.end('{}');
   });
@@ -199,6 +203,30 @@ describe('among runs that are due, one', () => {
       expect([...recovery.told('loopFailed'), ...loopsFailed()]).toEqual([]);
     },
   );
+
+  it('whose attempt may take 1e300 s, and is in doubt then, is sent once, and the others go on', async () => {
+    const target = {
+      type: 'http' as const,
+      url: `${receiver.url}/cut`,
+      method: 'POST' as const,
+      headers: {},
+      lookup: { url: `${receiver.url}/lookup`, method: 'GET' as const, headers: {} },
+    };
+    await leaveBadAndGood(null, { delivery: 'atMostOnce', timeoutSeconds: 1e300, target });
+    await instance.start();
+    await othersSucceeded();
+    await until(() => instance.events.some((event) => event.type === 'settlementFenced') || null);
+    const recovery = startRecovery(store, instance);
+    await recovery.waits(LONG_MS);
+    await until(async () => (await bad()).recoveries > 0 || null);
+    await recovery.stop();
+    const run = await bad();
+    expect(run).toMatchObject({ status: 'pending', claimed_by: null, recoveries: 1 });
+    expect(run.due_at).toBe(run.in_doubt_until);
+    expect([...recovery.told('loopFailed'), ...loopsFailed()]).toEqual([]);
+    await goesOn();
+    expect(receiver.arrivals.filter(({ path }) => path === '/cut')).toHaveLength(1);
+  });
 });
 
 describe('the table of runs', () => {
