@@ -35,7 +35,8 @@ export type FirelockEvent =
   | { type: 'runSettled'; runId: string; scheduleId: string | null; attempt: number; settlement: RunSettled }
   | { type: 'settlementFenced'; runId: string; attempt: number }
   | { type: 'settlementRefused'; runId: string; error: string }
-  | { type: 'runsReturned'; count: number }
+  /** Unsent claims handed back: the instance stops, or they have waited too long for a slot. */
+  | { type: 'runsReturned'; count: number; stopping: boolean }
   | { type: 'migrationsApplied'; count: number }
   | { type: 'gaugesSampled'; strandedRuns: number }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }

@@ -231,7 +231,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   async function handBackNow(unsent: readonly ClaimedRun[]): Promise<void> {
     const count = await database.run((db) => returnClaimsIfMine(db, unsent.map(claimOf)));
     for (const run of unsent) release(run);
-    events.emit({ type: 'runsReturned', count });
+    events.emit({ type: 'runsReturned', count, stopping: !accepting });
   }
 
   /** What is not handed back stays claimed by an instance that is gone, so it is tried for as long as there is time. */

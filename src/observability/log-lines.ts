@@ -139,5 +139,8 @@ const LINES: Lines = {
     logger.warn({ runId, attempt }, 'an outcome came too late: its claim was gone'),
   settlementRefused: (logger, { runId, error }) =>
     logger.error({ runId, error }, 'the database refused an outcome; it is settled without its body'),
-  runsReturned: (logger, { count }) => logger.info({ count }, 'unsent runs handed back'),
+  runsReturned: (logger, { count, stopping }) => {
+    if (stopping) logger.info({ count }, 'unsent runs handed back');
+    else logger.debug({ count }, 'runs that have waited long for a slot handed back');
+  },
 };
