@@ -1,3 +1,4 @@
+ALTER TABLE "attempts" ADD COLUMN "lookup" text;--> statement-breakpoint
 ALTER TABLE "instances" ADD COLUMN "ttl_seconds" integer DEFAULT 10 NOT NULL;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "lost_at" timestamp (3) with time zone;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "recovered_at" timestamp (3) with time zone;--> statement-breakpoint

@@ -146,6 +146,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   });
 
   const attempt = attemptLogged(logger);
+  /** Handoffs aborted at the end of the shutdown time. */
+  let cutOff = 0;
 
   /**
    * Drains within the shutdown time, then aborts what is left of it, then leaves. Each part has its limit, whatever the
@@ -161,6 +163,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
         unsettled: dispatcher.claimed() - dispatcher.inFlight(),
       };
       logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
+      cutOff = left.inFlight;
       dispatcher.abort();
       await within(draining, ABORTED_LIMIT_MS);
     }
@@ -189,6 +192,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
       type: 'instanceLeft',
       instanceId: lease.instanceId,
       unfinished: pipeline.dispatcher.claimed(),
+      cutOff,
     });
     await attempt('stop listening', async () => (await server).close());
     await attempt('close targets', () => targets.close());

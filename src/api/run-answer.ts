@@ -19,6 +19,8 @@ export function answerRun(stored: Run): z.output<typeof run> {
     attempts: stored.attempts,
     failures: stored.failures,
     recoveries: stored.recoveries,
+    lostAt: isoOrNull(stored.lostAt),
+    inDoubtUntil: isoOrNull(stored.inDoubtUntil),
     nextAttemptAt: isoOrNull(stored.nextAttemptAt),
     coalesced: stored.coalesced,
     coalescedFrom: isoOrNull(stored.coalescedFrom),
@@ -53,7 +55,7 @@ export function answerRunWithLog(
 }
 
 function answerAttempt(entry: AttemptEntry): z.output<typeof runWithLog>['attemptLog'][number] {
-  const { attempt, instanceId, startedAt, finishedAt, outcome, statusCode, error, recovery } = entry;
+  const { attempt, instanceId, startedAt, finishedAt, outcome, statusCode, error, recovery, lookup } = entry;
   return {
     attempt,
     instanceId,
@@ -63,5 +65,6 @@ function answerAttempt(entry: AttemptEntry): z.output<typeof runWithLog>['attemp
     ...(statusCode === null ? {} : { statusCode }),
     ...(error === null ? {} : { error }),
     recovery,
+    ...(lookup === null ? {} : { lookup }),
   };
 }

@@ -4,6 +4,10 @@ import type { Run } from './run.ts';
 
 export type AttemptOutcome = 'accepted' | 'acceptedLate' | 'rejected' | 'transient' | 'unknown' | 'blocked';
 
+/** What the target said of an earlier attempt when it was asked, before anything else was done. */
+export const LOOKUP_ANSWERS = ['arrived', 'notArrived', 'unclear'] as const;
+export type LookedUp = (typeof LOOKUP_ANSWERS)[number];
+
 /** One attempt as history tells it. */
 export interface AttemptEntry {
   attempt: number;
@@ -14,6 +18,8 @@ export interface AttemptEntry {
   statusCode: number | null;
   error: AttemptError | null;
   recovery: boolean;
+  /** `arrived`: nothing was sent this time, the outcome is what the target said. Null: it was not asked. */
+  lookup: LookedUp | null;
 }
 
 /**
@@ -34,6 +40,7 @@ export function attemptLogOf(run: Run, recorded: readonly AttemptEntry[]): Attem
       statusCode: run.result?.statusCode ?? null,
       error: null,
       recovery: false,
+      lookup: null,
     },
   ];
 }

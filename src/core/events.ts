@@ -1,3 +1,4 @@
+import type { AttemptOutcome, LookedUp } from './attempt-log.ts';
 import type { Instant } from './instant.ts';
 import type { Outcome } from './outcome.ts';
 import type { RunStatus } from './run.ts';
@@ -5,7 +6,8 @@ import type { RunStatus } from './run.ts';
 /** What happened, for whoever watches: metrics and log lines are made of these and of nothing else. */
 export type FirelockEvent =
   | { type: 'instanceRegistered'; instanceId: string; host: string; zoneData: string }
-  | { type: 'instanceLeft'; instanceId: string; unfinished: number }
+  /** `unfinished`: claims that others have to find. `cutOff`: handoffs aborted when the shutdown time was up. */
+  | { type: 'instanceLeft'; instanceId: string; unfinished: number; cutOff: number }
   | { type: 'heartbeat'; roundTripMs: number }
   /** The others had declared this instance dead: it goes on under another id. */
   | { type: 'instanceReplaced'; instanceId: string; previousId: string }
@@ -33,7 +35,16 @@ export type FirelockEvent =
     }
   | { type: 'runStarted'; runId: string; latenessMs: number }
   | { type: 'runSettled'; runId: string; scheduleId: string | null; attempt: number; settlement: RunSettled }
-  | { type: 'settlementFenced'; runId: string; attempt: number }
+  /** A target was asked what became of an earlier attempt of the run. */
+  | { type: 'targetAsked'; runId: string; scheduleId: string; attempt: number; lookup: LookedUp }
+  | {
+      type: 'settlementFenced';
+      runId: string;
+      scheduleId: string;
+      attempt: number;
+      outcome: AttemptOutcome;
+      statusCode: number | null;
+    }
   | { type: 'settlementRefused'; runId: string; error: string }
   /** Unsent claims handed back: the instance stops, or they have waited too long for a slot. */
   | { type: 'runsReturned'; count: number; stopping: boolean }
@@ -69,4 +80,6 @@ export interface RunSettled {
   retryAt: Instant | null;
   /** It had been found lost, and is handed off with this. */
   recovered: boolean;
+  /** It may have been handed off: the target is asked at `retryAt`. */
+  inDoubt: boolean;
 }

@@ -36,6 +36,10 @@ export interface Run {
   /** Answers that counted against `maxAttempts`. */
   failures: number;
   recoveries: number;
+  /** First found lost; null: never. */
+  lostAt: Instant | null;
+  /** An attempt may have arrived, and the target is asked from then on. */
+  inDoubtUntil: Instant | null;
   nextAttemptAt: Instant | null;
   /** How many other, missed fire times it stands for, and the first of them. */
   coalesced: number;

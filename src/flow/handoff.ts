@@ -3,12 +3,12 @@
  * Transaction: none of its own; the intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
  */
-import type { AttemptOutcome } from '../core/attempt-log.ts';
+import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { isPlanned, plannedRunName } from '../core/run.ts';
 import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, type Handoff } from '../core/schedule.ts';
-import { type Attempted, type Settlement, settlementOf } from '../core/settlement.ts';
+import { type Attempted, type Doubt, type Settlement, settlementOf } from '../core/settlement.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -46,7 +46,7 @@ export async function attemptHandoff(
     // A fault of ours, or a definition that nobody could have sent, must not end the process: it would end the next one too.
     const { delivery } = handoff;
     const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, startedAt);
-    return settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error), null);
+    return settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error));
   }
 }
 
@@ -54,7 +54,7 @@ export async function attemptHandoff(
 export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun): AttemptSettlement {
   const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
   const message = `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there, or cannot be read`;
-  const settled = settlementFor(databaseClock, run, attempted, unsent(message), null);
+  const settled = settlementFor(databaseClock, run, attempted, unsent(message));
   const { inDoubtUntil, lookups } = run;
   if (inDoubtUntil === null) return settled;
   // What the definition would say of an earlier attempt cannot be asked: the doubt stays.
@@ -74,33 +74,54 @@ async function attemptOnce(
   handoff: Handoff,
   signal: AbortSignal,
 ): Promise<AttemptSettlement> {
-  const { databaseClock, targets, maxRecoveries } = deps;
+  const { databaseClock, targets } = deps;
   const kind = targets.kindOf(handoff.target);
-  const startedAt = databaseClock.now();
-  const attempted = attemptedOf(run, handoff, kind, startedAt);
-  const settledBy = (outcome: Outcome) => settlementFor(databaseClock, run, attempted, outcome, null);
+  const attempted = attemptedOf(run, handoff, kind, databaseClock.now());
+  const settledBy = (outcome: Outcome) => settlementFor(databaseClock, run, attempted, outcome);
   if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
 
-  const attempt = attemptOf(deps.lease, run, handoff);
-  if (attempted.doubt) {
-    const asked = { ...attempted, doubt: attempted.doubt };
-    const lookup = () => kind.lookup(handoff.target, attempt, signal);
-    const isStopped = () => signal.aborted || !attempt.mayStart();
-    const resolved = await resolveDoubt(lookup, asked, { databaseClock, maxRecoveries, isStopped });
-    if (resolved.kind === 'settled') return made(databaseClock, run, startedAt, resolved, null);
-    if (resolved.kind === 'ended') return settledBy(resolved.outcome);
-  }
+  const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff), signal };
+  const asked = attempted.doubt && (await askTarget(deps, sending, { ...attempted, doubt: attempted.doubt }));
+  if (asked && 'settled' in asked) return asked.settled;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
     return settledBy(unsent('not begun: the claim could not be confirmed', true));
   }
-  return send(deps, kind, { run, handoff, attempt }, signal);
+  return { ...(await send(deps, sending)), lookup: asked?.lookup ?? null };
+}
+
+interface Sending {
+  kind: TargetKind;
+  run: ClaimedRun;
+  handoff: Handoff;
+  attempt: Attempt;
+  signal: AbortSignal;
+}
+
+/** What becomes of a run in doubt by what its target says; without `settled` it is sent again. */
+async function askTarget(
+  { databaseClock, events, maxRecoveries }: HandoffDeps,
+  { kind, run, handoff, attempt, signal }: Sending,
+  attempted: Attempted & { doubt: Doubt },
+): Promise<{ settled: AttemptSettlement } | { lookup: LookedUp | null }> {
+  const ask = () => kind.lookup(handoff.target, attempt, signal);
+  const isStopped = () => signal.aborted || !attempt.mayStart();
+  const resolved = await resolveDoubt(ask, attempted, { databaseClock, maxRecoveries, isStopped });
+  const { lookup } = resolved;
+  if (lookup) {
+    const { id: runId, scheduleId } = run;
+    events.emit({ type: 'targetAsked', runId, scheduleId, attempt: run.attempt, lookup });
+  }
+  if (resolved.kind === 'send') return { lookup };
+  const settled =
+    resolved.kind === 'settled'
+      ? made(databaseClock, run, attempted.startedAt, resolved)
+      : settlementFor(databaseClock, run, attempted, resolved.outcome);
+  return { settled: { ...settled, lookup } };
 }
 
 async function send(
   { clock, databaseClock, events }: HandoffDeps,
-  kind: TargetKind,
-  { run, handoff, attempt }: { run: ClaimedRun; handoff: Handoff; attempt: Attempt },
-  signal: AbortSignal,
+  { kind, run, handoff, attempt, signal }: Sending,
 ): Promise<AttemptSettlement> {
   const startedAt = databaseClock.now();
   const began = clock.monotonic();
@@ -112,7 +133,8 @@ async function send(
   const durationMs = clock.monotonic() - began;
   const told = { target: kind.type, runId: run.id, attempt: run.attempt, outcome: outcome.kind };
   events.emit({ type: 'attemptEnded', ...told, durationMs });
-  return settlementFor(databaseClock, run, attemptedOf(run, handoff, kind, startedAt), outcome, latenessMs);
+  const attempted = attemptedOf(run, handoff, kind, startedAt);
+  return { ...settlementFor(databaseClock, run, attempted, outcome), latenessMs };
 }
 
 async function deliver(
@@ -182,10 +204,9 @@ function settlementFor(
   run: ClaimedRun,
   attempted: Attempted,
   outcome: Outcome,
-  latenessMs: number | null,
 ): AttemptSettlement {
   const settlement = settlementOf(outcome, attempted, databaseClock.now(), Math.random());
-  return made(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement }, latenessMs);
+  return made(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement });
 }
 
 function made(
@@ -193,7 +214,6 @@ function made(
   run: ClaimedRun,
   startedAt: Instant,
   { outcome, settlement }: { outcome: AttemptOutcome; settlement: Settlement },
-  latenessMs: number | null,
 ): AttemptSettlement {
   return {
     ...claimOf(run),
@@ -202,7 +222,8 @@ function made(
     startedAt,
     // The database's clock may have been found to be a little earlier than thought.
     finishedAt: Math.max(startedAt, databaseClock.now()),
-    latenessMs,
+    latenessMs: null,
     recovery: run.recoveries > 0,
+    lookup: null,
   };
 }

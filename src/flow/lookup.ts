@@ -3,7 +3,7 @@
  * Transaction: none; the answer is settled as an outcome is.
  * If the process dies here: the run is still pending and in doubt; whoever claims it next asks again.
  */
-import type { AttemptOutcome } from '../core/attempt-log.ts';
+import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import { afterLookup } from '../core/doubt.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Attempted, Doubt, Settlement } from '../core/settlement.ts';
@@ -18,24 +18,25 @@ export interface LookupDeps {
   isStopped: () => boolean;
 }
 
-export type Resolved =
-  /** It did not arrive, or at least once does not mind: another attempt. */
-  | { kind: 'send' }
-  /** It arrived, or was not asked about: an outcome like any other. */
+export type Resolved = (
+  | /** It did not arrive, or at least once does not mind: another attempt. */ { kind: 'send' }
+    /** It arrived, or was not asked about: an outcome like any other. */
   | { kind: 'ended'; outcome: Outcome }
-  | { kind: 'settled'; outcome: AttemptOutcome; settlement: Settlement };
+  | { kind: 'settled'; outcome: AttemptOutcome; settlement: Settlement }
+) & { lookup: LookedUp | null };
 
 export async function resolveDoubt(
-  lookup: () => Promise<LookupAnswer>,
+  askTarget: () => Promise<LookupAnswer>,
   attempted: Attempted & { doubt: Doubt },
   { databaseClock, maxRecoveries, isStopped }: LookupDeps,
 ): Promise<Resolved> {
-  const answer = await ask(lookup);
-  if (answer.kind === 'arrived') return { kind: 'ended', outcome: { ...answer, kind: 'accepted' } };
-  if (answer.kind === 'unclear' && isStopped()) return { kind: 'ended', outcome: stopped() };
+  const answer = await ask(askTarget);
+  const lookup = answer.kind;
+  if (lookup === 'arrived') return { kind: 'ended', outcome: { ...answer, kind: 'accepted' }, lookup };
+  if (lookup === 'unclear' && isStopped()) return { kind: 'ended', outcome: stopped(), lookup: null };
   const settlement = afterLookup(answer, attempted, maxRecoveries, databaseClock.now(), Math.random());
-  if (settlement === 'send') return { kind: 'send' };
-  return { kind: 'settled', outcome: answer.kind === 'unclear' ? 'unknown' : 'rejected', settlement };
+  if (settlement === 'send') return { kind: 'send', lookup };
+  return { kind: 'settled', outcome: lookup === 'unclear' ? 'unknown' : 'rejected', settlement, lookup };
 }
 
 async function ask(lookup: () => Promise<LookupAnswer>): Promise<LookupAnswer> {

@@ -142,13 +142,17 @@ export function createSettler(deps: SettleDeps): Settler {
     uncertain.delete(ended);
     ended.onSettled();
     if (!written) {
-      events.emit({ type: 'settlementFenced', runId, attempt });
+      const { outcome } = ended.outcome;
+      const { statusCode } = settlement;
+      const { scheduleId } = ended;
+      events.emit({ type: 'settlementFenced', runId, scheduleId, attempt, outcome, statusCode });
       return;
     }
     const { status, error, retryAt } = settlement;
     const durationMs = status === 'pending' ? null : finishedAt - ended.firstClaimedAt;
     const recovered = written.wasLost && ended.outcome.outcome === 'accepted';
-    const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered };
+    const inDoubt = status === 'pending' && settlement.doubt !== null;
+    const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered, inDoubt };
     events.emit({ type: 'runSettled', runId, scheduleId: ended.scheduleId, attempt, settlement: told });
   }
 

@@ -47,6 +47,12 @@ function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent
   if (loop !== undefined && failing.delete(loop)) logger.info({ loop }, `${loop} works again`);
 }
 
+const LOOKED_UP = {
+  arrived: 'the target was asked and has it: nothing is sent again',
+  notArrived: 'the target was asked and does not have it',
+  unclear: 'the target was asked and did not say whether it has it',
+};
+
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
@@ -71,11 +77,12 @@ const LINES: Lines = {
       'handoffs not begun: it could not be written that they begin',
     ),
   runsTakenOver: (logger, { found, runs }) => {
-    const again = runs.filter((run) => run.verdict === 'again');
-    if (again.length > 0) {
-      const instances = [...new Set(again.map((run) => run.instanceId))];
-      logger.warn({ found, count: again.length, instances }, 'lost runs found; they are driven on');
-    }
+    const count = (...verdicts: string[]) => runs.filter((run) => verdicts.includes(run.verdict)).length;
+    const again = count('again');
+    const unknown = count('unknown');
+    const told = { found, runs: runs.length, again, unknown, abandoned: runs.length - again - unknown };
+    const instances = [...new Set(runs.map((run) => run.instanceId))];
+    logger.warn({ ...told, instances }, 'lost runs found: driven on again, or ended as said here');
     for (const { runId, scheduleId, instanceId, verdict } of runs) {
       const run = { runId, scheduleId, found, instanceId };
       if (verdict === 'unknown')
@@ -88,7 +95,11 @@ const LINES: Lines = {
       { runId, error },
       'a lost run cannot be taken over: what stands in its row cannot be written',
     ),
-  instanceLeft: (logger, { instanceId, unfinished }) => logger.info({ instanceId, unfinished }, 'left'),
+  instanceLeft: (logger, { instanceId, unfinished, cutOff }) => {
+    const told = { instanceId, unfinished, cutOff };
+    if (unfinished + cutOff > 0) logger.warn(told, 'left before everything under way had ended');
+    else logger.info({ instanceId }, 'left');
+  },
   migrationsApplied: (logger, { count }) =>
     logger.info({ count }, count > 0 ? 'migrations applied' : 'the schema is up to date'),
   schedulesWritten: (logger, { changes }) => {
@@ -119,7 +130,7 @@ const LINES: Lines = {
     if (coalesced > 0) logger.warn({ fires, coalesced }, 'missed fires were folded into one run each');
     else logger.debug({ fires, claimed }, 'intents recorded');
   },
-  runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt } }) => {
+  runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, inDoubt } }) => {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run failed');
     else if (status === 'unknown') {
       logger.warn(
@@ -129,14 +140,19 @@ const LINES: Lines = {
     } else if (status !== 'pending') logger.debug({ runId, scheduleId, attempt }, `run ${status}`);
     else {
       const at = retryAt === null ? null : isoInstant(retryAt);
-      logger.info(
-        { runId, scheduleId, attempt, error, retryAt: at },
-        'an attempt did not succeed; another follows',
-      );
+      const follows = inDoubt
+        ? 'an attempt may have arrived; the target is asked before anything else is done'
+        : 'an attempt did not succeed; another follows';
+      logger.info({ runId, scheduleId, attempt, error, retryAt: at }, follows);
     }
   },
-  settlementFenced: (logger, { runId, attempt }) =>
-    logger.warn({ runId, attempt }, 'an outcome came too late: its claim was gone'),
+  settlementFenced: (logger, { runId, scheduleId, attempt, outcome, statusCode }) =>
+    logger.warn(
+      { runId, scheduleId, attempt, outcome, statusCode },
+      'an outcome came too late: its claim was gone; it is in the attempt log',
+    ),
+  targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
+    logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),
   settlementRefused: (logger, { runId, error }) =>
     logger.error({ runId, error }, 'the database refused an outcome; it is settled without its body'),
   runsReturned: (logger, { count, stopping }) => {

@@ -87,6 +87,7 @@ export async function recordedAttempts(
       statusCode: attempts.statusCode,
       error: attempts.error,
       recovery: attempts.recovery,
+      lookup: attempts.lookup,
     })
     .from(attempts)
     .where(and(eq(attempts.scheduledFor, run.scheduledFor), eq(attempts.runId, run.id)))

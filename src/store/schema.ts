@@ -14,7 +14,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import type { AttemptOutcome } from '../core/attempt-log.ts';
+import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { RunStatus, RunTrigger } from '../core/run.ts';
 import type { AttemptError } from '../core/outcome.ts';
 import { instant } from './columns.ts';
@@ -181,6 +181,7 @@ export const attempts = pgTable(
     statusCode: smallint('status_code'),
     error: jsonb().$type<AttemptError>(),
     recovery: boolean().notNull(),
+    lookup: text().$type<LookedUp>(),
   },
   (t) => [primaryKey({ columns: [t.scheduledFor, t.runId, t.attempt] })],
 );

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { AttemptOutcome } from '../core/attempt-log.ts';
+import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Settlement } from '../core/settlement.ts';
 import { bigints, booleans, instants, ints, texts, uuids } from './arrays.ts';
@@ -16,6 +16,8 @@ export interface AttemptSettlement extends Claim {
   /** Of the first attempt only. */
   latenessMs: number | null;
   recovery: boolean;
+  /** What the target said of an earlier attempt; `arrived`: nothing was sent. */
+  lookup: LookedUp | null;
 }
 
 /** Of the runs that a batch settled, by id: whether it had once been found lost. */
@@ -92,14 +94,14 @@ async function settle(
         ${texts(settled.map((row) => (row.settlement.error ? JSON.stringify(row.settlement.error) : null)))},
         ${texts(settled.map((row) => row.outcome))}, ${instants(settled.map((row) => row.startedAt))},
         ${instants(settled.map((row) => row.finishedAt))}, ${bigints(settled.map((row) => row.latenessMs))},
-        ${booleans(settled.map((row) => row.recovery))})
+        ${booleans(settled.map((row) => row.recovery))}, ${texts(settled.map((row) => row.lookup))})
         AS i(id, scheduled_for, claimed_by, attempt, status, failures, retry_at, in_doubt_until, lookups, execution_id,
-          status_code, body, error, outcome, started_at, finished_at, lateness_ms, recovery)
+          status_code, body, error, outcome, started_at, finished_at, lateness_ms, recovery, lookup)
     ), settled AS (
       UPDATE runs r SET status = i.status, failures = i.failures, due_at = coalesce(i.retry_at, r.due_at),
         claimed_by = CASE WHEN i.status = 'pending' THEN NULL ELSE i.claimed_by END,
         claimed_at = CASE WHEN i.status = 'pending' THEN NULL ELSE r.claimed_at END,
-        handoff_started_at = CASE WHEN i.status = 'pending' THEN NULL ELSE i.started_at END,
+        handoff_started_at = CASE WHEN i.status <> 'pending' AND i.lookup IS DISTINCT FROM 'arrived' THEN i.started_at END,
         handed_off_at = CASE WHEN i.outcome = 'accepted' THEN i.finished_at END,
         finished_at = CASE WHEN i.status <> 'pending' THEN i.finished_at END,
         in_doubt_until = i.in_doubt_until, lookups = i.lookups,
@@ -121,10 +123,10 @@ async function settle(
       SELECT * FROM settled UNION ALL SELECT * FROM before
     ), logged AS (
       INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, status_code,
-        error, recovery)
+        error, recovery, lookup)
       SELECT i.id, i.scheduled_for, i.attempt, i.claimed_by, i.started_at, i.finished_at,
         CASE WHEN i.outcome = 'accepted' AND done.id IS NULL THEN 'acceptedLate' ELSE i.outcome END,
-        i.status_code, i.error::jsonb, i.recovery
+        i.status_code, i.error::jsonb, i.recovery, i.lookup
       FROM input i LEFT JOIN done ON done.id = i.id AND done.attempt = i.attempt
       WHERE i.outcome <> 'accepted' OR i.attempt > 1 OR done.id IS NULL OR done.attempts > 1 OR done.lost_at IS NOT NULL
       ON CONFLICT (scheduled_for, run_id, attempt) DO UPDATE SET finished_at = excluded.finished_at,

@@ -203,6 +203,7 @@ describe('the attempt log', () => {
         statusCode: 204,
         error: null,
         recovery: false,
+        lookup: null,
       },
     ]);
   });

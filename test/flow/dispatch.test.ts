@@ -332,7 +332,13 @@ describe('settling', () => {
       }),
     );
     if (!run) throw new Error('nothing was claimed');
-    const times = { startedAt: Date.now(), finishedAt: Date.now(), latenessMs: 0, recovery: false };
+    const times = {
+      startedAt: Date.now(),
+      finishedAt: Date.now(),
+      latenessMs: 0,
+      recovery: false,
+      lookup: null,
+    };
     return {
       runId: run.id,
       scheduledFor: run.scheduledFor,

@@ -212,6 +212,7 @@ describe('a settler', () => {
     finishedAt: at,
     latenessMs: 0,
     recovery: false,
+    lookup: null,
     outcome,
   });
 

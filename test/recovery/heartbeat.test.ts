@@ -372,6 +372,7 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
       finishedAt: at,
       latenessMs: 0,
       recovery: false,
+      lookup: null,
       settlement: {
         status: 'failed',
         failures: 0,

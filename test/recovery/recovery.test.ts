@@ -115,6 +115,11 @@ async function recoverOrphans(policy: Partial<typeof POLICY> = {}) {
   return store.database.run((db) => takeOverIfStillClaimed(db, claims, { ...POLICY, ...policy }));
 }
 
+const lookups = async () =>
+  (await store.rows<{ lookup: string | null }>(sql`SELECT lookup FROM attempts ORDER BY attempt`)).map(
+    (row) => row.lookup,
+  );
+
 const log = () =>
   store.rows<{ attempt: number; outcome: string; instance_id: string; recovery: boolean }>(
     sql`SELECT attempt, outcome, instance_id, recovery FROM attempts ORDER BY attempt`,
@@ -453,12 +458,15 @@ describe('a run in doubt', () => {
     ]);
     expect(asked).toBe(1);
     expect(receiver.arrivals).toHaveLength(0);
+    expect(await lookups()).toEqual([null, 'arrived']);
+    expect((await run()).handoff_started_at).toBeNull();
   });
 
   it('is sent again where the target does not have it', async () => {
     await lostRuns(withLookup());
     expect(await recoverAndEnd()).toMatchObject([{ status: 'succeeded' }]);
     expect([asked, receiver.arrivals.length]).toEqual([1, 1]);
+    expect(await lookups()).toEqual([null, 'notArrived']);
   });
 
   it('is asked about so often, then sent again at least once', async () => {
@@ -466,6 +474,7 @@ describe('a run in doubt', () => {
     await lostRuns(withLookup());
     expect(await recoverAndEnd()).toMatchObject([{ status: 'succeeded' }]);
     expect([asked, receiver.arrivals.length]).toEqual([3, 1]);
+    expect(await lookups()).toEqual([null, 'unclear', 'unclear', 'unclear']);
   });
 
   it('is asked about so often, then left unknown at most once', async () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LOOKUP_ANSWERS } from '../../core/attempt-log.ts';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/run.ts';
 import { answeredInstant } from './common.ts';
 
@@ -22,6 +23,12 @@ const runFields = {
   attempts: z.int().meta({ description: 'Starts of an attempt; never lowered: the fencing token.' }),
   failures: z.int(),
   recoveries: z.int(),
+  lostAt: answeredInstant
+    .nullable()
+    .meta({ description: 'First found with a claim that nobody acted on; null: never.' }),
+  inDoubtUntil: answeredInstant
+    .nullable()
+    .meta({ description: 'An attempt may have arrived: the target is asked from then on. Null: no doubt.' }),
   nextAttemptAt: answeredInstant.nullable(),
   coalesced: z.int().meta({ description: 'How many other fire times this record stands for.' }),
   coalescedFrom: answeredInstant.nullable(),
@@ -55,10 +62,17 @@ const attempt = z
     instanceId: z.string(),
     startedAt: answeredInstant,
     finishedAt: answeredInstant,
-    outcome: z.enum(['accepted', 'acceptedLate', 'rejected', 'transient', 'unknown', 'blocked']),
+    outcome: z.enum(['accepted', 'acceptedLate', 'rejected', 'transient', 'unknown', 'blocked']).meta({
+      description:
+        '`acceptedLate`: a 2xx that came when the run had ended otherwise; it changes nothing but this log.',
+    }),
     statusCode: z.int().optional(),
     error: attemptError.optional(),
     recovery: z.boolean(),
+    lookup: z.enum(LOOKUP_ANSWERS).optional().meta({
+      description:
+        'What the target said of an earlier attempt, asked before anything else was done. `arrived`: nothing was sent this time.',
+    }),
   })
   .meta({ id: 'Attempt' });
 
