@@ -19,7 +19,7 @@ const USAGE = `usage:
   firelock                     start the daemon; its configuration is in the environment (.env.example has all of it)
   firelock resume --from-now   after a restored backup or a failover that lost data, with every instance stopped: begin
                                at this moment, and record what was due before as skipped (docs/restoring.md)
-  firelock --help              this
+  firelock --help, --version   this, or its version
 `;
 
 const [command = '', ...more] = process.argv.slice(2);
@@ -29,10 +29,13 @@ if (isTooOld(process.versions.node, engines.node)) {
   void main(run);
 } else if (command === 'resume' && more.join(' ') === '--from-now') {
   void main(resume);
-} else if (command === '--help' && more.length === 0) {
+} else if (command === '--help' || more.includes('--help')) {
   process.stdout.write(USAGE);
+} else if (command === '--version') {
+  process.stdout.write(`firelock ${version}\n`);
 } else {
-  process.stderr.write(USAGE);
+  const said = [command, ...more].join(' ');
+  process.stderr.write(`firelock does not know what to do with: ${said}\n${USAGE}`);
   process.exitCode = 2;
 }
 
@@ -138,7 +141,11 @@ function stopSignal(logger: Logger, clock: Clock): Promise<void> {
     ] as const) {
       process.on(signal, () => {
         if (first?.signal === signal && clock.monotonic() - first.at < SAME_SIGNAL_MS) return;
-        if (first) process.exit(128 + number);
+        if (first) {
+          logger.warn(`${signal} again: leaving at once; what is under way is found by the others`);
+          logger.flush();
+          process.exit(128 + number);
+        }
         first = { signal, at: clock.monotonic() };
         logger.info(`${signal}: draining; again to leave at once`);
         resolve();

@@ -62,7 +62,7 @@ export const VARIABLES = {
   FIRELOCK_TICK_INTERVAL_MS: wholeNumber(10, 60_000, 'milliseconds', 1000),
   FIRELOCK_LOCK_TTL_SECONDS: wholeNumber(5, 3600, 'seconds', 120),
   FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: wholeNumber(1, 60, 'seconds', 2),
-  FIRELOCK_INSTANCE_TTL_SECONDS: wholeNumber(3, 600, 'seconds', 10),
+  FIRELOCK_INSTANCE_TTL_SECONDS: wholeNumber(4, 600, 'seconds', 10),
   FIRELOCK_RECOVERY_INTERVAL_SECONDS: wholeNumber(1, 3600, 'seconds', 5),
   FIRELOCK_LOST_AFTER_SECONDS: wholeNumber(1, 86_400, 'seconds', 300),
   FIRELOCK_MAX_RECOVERIES: wholeNumber(0, 1000, 'recoveries of a run', 3),

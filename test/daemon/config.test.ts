@@ -98,10 +98,10 @@ describe('with a bad configuration the process ends with code 1 before it touche
   });
 
   it('naming what is wrong by itself and what is wrong together in one go', async () => {
-    const output = await refused({ HOST: '0.0.0.0', PORT: 'eighty', FIRELOCK_INSTANCE_TTL_SECONDS: '3' });
+    const output = await refused({ HOST: '0.0.0.0', PORT: 'eighty', FIRELOCK_INSTANCE_TTL_SECONDS: '4' });
     expect(output).toMatch(/PORT is "eighty"/);
     expect(output).toMatch(/HOST is 0\.0\.0\.0/);
-    expect(output).toMatch(/FIRELOCK_INSTANCE_TTL_SECONDS is 3/);
+    expect(output).toMatch(/FIRELOCK_INSTANCE_TTL_SECONDS is 4; expected: at least 2/);
   });
 });
 

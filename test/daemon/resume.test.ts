@@ -475,16 +475,19 @@ test('a database out of reach is an error, without its password', async () => {
   expect(out + err).not.toContain('hidden-word');
 });
 
-test.each([
-  [['resume']],
-  [['resume', '--from-then']],
-  [['resume', '--from-now', 'please']],
-  [['start']],
-  [['--help', 'me']],
-])('%j is answered with the usage and exit code 2', async (args) => {
-  const { code, out, err } = await run(args);
-  expect([code, out]).toEqual([2, '']);
-  expect(err).toContain('firelock resume --from-now');
+test.each([[['resume']], [['resume', '--from-then']], [['resume', '--from-now', 'please']], [['start']]])(
+  '%j is answered with what was not understood, the usage and exit code 2',
+  async (args) => {
+    const { code, out, err } = await run(args);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(`does not know what to do with: ${args.join(' ')}\n`);
+    expect(err).toContain('firelock resume --from-now');
+  },
+);
+
+test('--version says which it is', async () => {
+  const { code, out } = await run(['--version']);
+  expect([code, out]).toEqual([0, expect.stringMatching(/^firelock \d+\.\d+\.\d+\n$/)]);
 });
 
 test('--help says what exists', async () => {
