@@ -39,8 +39,9 @@ interface Spread {
 export async function summarize(options: CampaignOptions, result: CampaignResult): Promise<Summary> {
   const { history, verdict, features } = result;
   const { dump, edits, arrivals, disturbances } = history;
-  const began = Math.min(...arrivals.map(({ at }) => at));
-  const ended = Math.max(...arrivals.map(({ at }) => at));
+  // Not spread over Math.min: half an hour has more arrivals than a call may have arguments.
+  const began = arrivals.reduce((first, { at }) => Math.min(first, at), Infinity);
+  const ended = arrivals.reduce((last, { at }) => Math.max(last, at), -Infinity);
   const counts = verdict.violations;
   const names = Object.keys(VIOLATIONS) as Violation[];
   return {
