@@ -6,6 +6,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    // More than cores: most of the time is spent waiting for clocks, time limits and processes.
+    maxWorkers: 3,
   },
 });
