@@ -4,8 +4,11 @@ import type postgres from 'postgres';
 /** A client whose statements can be cancelled on the server. */
 export interface Cancellable {
   client: postgres.Sql;
-  /** Asks the server to end what runs. Best effort: it answers nothing, and may be out of reach. */
-  cancel: () => void;
+  /**
+   * Asks the server to end what runs; resolves when it has heard, or cannot be reached in time. Only then may the connection be closed: a
+   * pooler between forgets the key of a client that is gone, and leaves its statement alone.
+   */
+  cancel: () => Promise<void>;
 }
 
 /**
@@ -22,9 +25,9 @@ export function cancellable(client: postgres.Sql): Cancellable {
   };
   return {
     client: remembering(client, remember),
-    cancel: () => {
+    cancel: async () => {
       const key = keyOf(latest);
-      if (key) sendCancelRequest(client.options, key);
+      if (key) await sendCancelRequest(client.options, key);
     },
   };
 }
@@ -66,17 +69,22 @@ function keyOf(query: unknown): Key | undefined {
 const CANCEL_REQUEST = 80_877_102;
 const LIMIT_MS = 2_000;
 
-function sendCancelRequest({ host, port, path }: postgres.ParsedOptions, { pid, secret }: Key): void {
+function sendCancelRequest(
+  { host, port, path }: postgres.ParsedOptions,
+  { pid, secret }: Key,
+): Promise<void> {
   const message = Buffer.alloc(16);
   message.writeUInt32BE(16, 0);
   message.writeUInt32BE(CANCEL_REQUEST, 4);
   message.writeUInt32BE(pid >>> 0, 8);
   message.writeUInt32BE(secret >>> 0, 12);
   const socket = path ? connect(path) : connect(port[0] ?? 5432, host[0] ?? 'localhost');
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.on('error', () => undefined);
   socket.setTimeout(LIMIT_MS, () => socket.destroy());
   socket.unref();
   // Left open until the other side closes it: PgBouncer 1.18 ends itself over a cancel request whose sender has gone already.
   socket.resume();
   socket.write(message);
+  return closed;
 }

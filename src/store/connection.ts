@@ -8,7 +8,7 @@ export interface Connection {
   executor: Executor;
   /** Waits for what runs on it. */
   close(): Promise<void>;
-  /** Drops it at once, with whatever runs on it, here and on the server. */
+  /** Drops it with whatever runs on it, here and on the server. */
   destroy(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export function connect(url: string): Connection {
     executor: drizzle(client),
     close: () => client.end({ timeout: 5 }),
     destroy: async () => {
-      cancel();
+      await cancel();
       await client.end({ timeout: 0 });
     },
   };
