@@ -160,7 +160,7 @@ function explained(error: unknown, config: Config): string {
     return `port ${config.port} of ${config.host} is taken; set PORT to another one`;
   }
   // The query builder's own message is the whole statement; its cause says what is wrong.
-  return error.cause instanceof Error ? error.cause.message : error.message;
+  return 'query' in error && error.cause instanceof Error ? error.cause.message : error.message;
 }
 
 function hostOf(databaseUrl: string): string {
