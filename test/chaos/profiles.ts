@@ -10,7 +10,7 @@ const PROFILES: Record<string, Profile> = {
   /** Every fault there is, at more than a hundred fires a second. */
   full: {
     nemesis: { weights: FULL_WEIGHTS, everyMs: 4_000, seconds: 600 },
-    schedules: 180,
+    schedules: 200,
     instances: 3,
     editEveryMs: 300,
     rates: {
