@@ -39,8 +39,6 @@ export interface RecoveryDeps extends RecoveryPolicy {
 /** Driven on per pass and instance: with the lanes' shares, what keeps the runs of a dead instance from stampeding their targets. */
 const BATCH = 500;
 const NEXT_BATCH_MS = 1_000;
-/** A claim that its instance does not know of was never sent: a slow database alone must not make runs given up. */
-const UNLIMITED = 2_000_000_000;
 
 export function createRecovery(deps: RecoveryDeps): Loop {
   const { database, clock, events, lease } = deps;
@@ -93,8 +91,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
     const [only, ...others] = claims;
     if (!only) return;
     try {
-      const policy = found === 'forgotten' ? { ...deps, maxRecoveries: UNLIMITED } : deps;
-      const runs = await database.run((db) => takeOverIfStillClaimed(db, claims, policy));
+      const runs = await database.run((db) => takeOverIfStillClaimed(db, claims, deps));
       if (runs.length === 0) return;
       events.emit({ type: 'runsTakenOver', found, runs });
       deps.wakeDispatch();
