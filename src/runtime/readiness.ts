@@ -26,7 +26,9 @@ export function readinessOf(
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS).map((loop) => loop.name);
   const checks = {
     migrations: migrated ? 'ok' : 'the database has not been reached, or its schema is not up to date yet',
-    lease: lease.holds() ? 'ok' : 'no heartbeat was answered lately: the database is out of reach or slow',
+    // Told by the heartbeats: what is asked of it every few seconds, in any case.
+    database: lease.holds() ? 'ok' : 'no heartbeat was answered lately: it is out of reach or slow',
+    lease: lease.holds() ? 'ok' : 'it has run out: nothing is sent until a heartbeat is answered',
     loops: stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.join(', ')}`,
     shutdown: stopping ? 'stopping' : 'ok',
   };
