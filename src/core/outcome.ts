@@ -43,6 +43,16 @@ export interface AttemptError {
   statusCode?: number;
 }
 
+/** Provably not sent. `senderStopped`: through no fault of the target. */
+export function notSent(error: AttemptError, senderStopped = false): Transient {
+  return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
+}
+
+/** An answer that is no 2xx, as an error. */
+export function answerError(statusCode: number): AttemptError {
+  return { kind: 'http', message: `the target answered ${statusCode}`, statusCode };
+}
+
 /** Where a 2xx, 4xx or 5xx leads: 408, 425, 429 and 5xx say "later"; other 3xx and 4xx are final. */
 export function classifyStatus(statusCode: number): 'accepted' | 'rejected' | 'transient' {
   if (statusCode >= 200 && statusCode < 300) return 'accepted';

@@ -1,5 +1,12 @@
 import type { Instant } from './instant.ts';
-import type { AttemptError, Outcome, Rejected, Transient, Unknown } from './outcome.ts';
+import {
+  type AttemptError,
+  type Outcome,
+  type Rejected,
+  type Transient,
+  type Unknown,
+  answerError,
+} from './outcome.ts';
 import type { Delivery, RetryPolicy } from './schedule.ts';
 import { backoffMs } from './time/backoff.ts';
 
@@ -115,8 +122,7 @@ function triedAgain(
 }
 
 function failed({ failures }: Attempted, { statusCode, body }: Omit<Rejected, 'kind'>): Settlement {
-  const error = { kind: 'http', message: `the target answered ${statusCode}`, statusCode } as const;
-  return { ...ended('failed', failures, error), statusCode, body };
+  return { ...ended('failed', failures, answerError(statusCode)), statusCode, body };
 }
 
 export function ended(

@@ -5,7 +5,7 @@
  */
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
-import type { Outcome } from '../core/outcome.ts';
+import { type Outcome, notSent } from '../core/outcome.ts';
 import { isPlanned, plannedRunName } from '../core/run.ts';
 import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, type Handoff } from '../core/schedule.ts';
 import { type Attempted, type Doubt, type Settlement, settlementOf } from '../core/settlement.ts';
@@ -55,10 +55,8 @@ export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun)
   const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
   const message = `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there, or cannot be read`;
   const settled = settlementFor(databaseClock, run, attempted, unsent(message));
-  const { inDoubtUntil, lookups } = run;
-  if (inDoubtUntil === null) return settled;
   // What the definition would say of an earlier attempt cannot be asked: the doubt stays.
-  return { ...settled, settlement: { ...settled.settlement, doubt: { until: inDoubtUntil, lookups } } };
+  return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
 }
 
 /** What is not there says nothing of how to try again. */
@@ -159,10 +157,8 @@ function isUnsent(outcome: Outcome): boolean {
   return outcome.kind === 'transient' && outcome.senderStopped;
 }
 
-/** Provably not sent; `senderStopped`: through no fault of the target. */
 function unsent(message: string, senderStopped = false): Outcome {
-  const error = { kind: 'network', message } as const;
-  return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
+  return notSent({ kind: 'network', message }, senderStopped);
 }
 
 function attemptOf(lease: Lease, run: ClaimedRun, handoff: Handoff): Attempt {
@@ -193,10 +189,14 @@ function attemptedOf(
   kind: TargetKind | undefined,
   startedAt: Instant,
 ): Attempted {
-  const { failures, inDoubtUntil, lookups } = run;
+  const { failures } = run;
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
-  const doubt = hasLookup && inDoubtUntil !== null ? { until: inDoubtUntil, lookups } : null;
+  const doubt = hasLookup ? doubtOf(run) : null;
   return { failures, retry, delivery, timeoutSeconds, startedAt, hasLookup, doubt };
+}
+
+function doubtOf({ inDoubtUntil, lookups }: ClaimedRun): Doubt | null {
+  return inDoubtUntil === null ? null : { until: inDoubtUntil, lookups };
 }
 
 function settlementFor(

@@ -5,7 +5,7 @@
  */
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import { afterLookup } from '../core/doubt.ts';
-import type { Outcome } from '../core/outcome.ts';
+import { type Outcome, notSent } from '../core/outcome.ts';
 import type { Attempted, Doubt, Settlement } from '../core/settlement.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import { reasonOf } from '../runtime/reason.ts';
@@ -49,13 +49,5 @@ async function ask(lookup: () => Promise<LookupAnswer>): Promise<LookupAnswer> {
 
 /** Whoever comes next asks anew, and this one does not count. */
 function stopped(): Outcome {
-  const error = { kind: 'network', message: 'stopped before the target had answered' } as const;
-  return {
-    kind: 'transient',
-    error,
-    statusCode: null,
-    body: null,
-    retryAfterSeconds: null,
-    senderStopped: true,
-  };
+  return notSent({ kind: 'network', message: 'stopped before the target had answered' }, true);
 }

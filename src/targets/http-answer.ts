@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { Instant } from '../core/instant.ts';
-import { type Outcome, classifyStatus } from '../core/outcome.ts';
+import { type Outcome, answerError, classifyStatus } from '../core/outcome.ts';
 import { parseRetryAfter } from '../core/retry-after.ts';
 
 /** What is read of an answer's body. */
@@ -31,7 +31,7 @@ export function outcomeOf(answer: Answer, now: Instant): Outcome {
       const retryAfter = firstValue(headers['retry-after']);
       return {
         kind: 'transient',
-        error: { kind: 'http', message: `the target answered ${statusCode}`, statusCode },
+        error: answerError(statusCode),
         statusCode,
         body,
         retryAfterSeconds: retryAfter === undefined ? null : parseRetryAfter(retryAfter, now),

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { AttemptError, Outcome, Transient } from '../core/outcome.ts';
+import { type AttemptError, type Outcome, notSent } from '../core/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, outcomeOf } from './http-answer.ts';
 import type { Borrower, Connection, OriginPool } from './http-pool.ts';
@@ -162,11 +162,6 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
 /** A longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** Provably not sent. */
-export function notSent(error: AttemptError, senderStopped = false): Transient {
-  return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
-}
 
 function unknown(error: AttemptError, senderStopped: boolean): Outcome {
   return { kind: 'unknown', error, senderStopped };

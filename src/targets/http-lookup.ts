@@ -1,4 +1,4 @@
-import type { AttemptError, Outcome } from '../core/outcome.ts';
+import { type AttemptError, type Outcome, answerError } from '../core/outcome.ts';
 import type { LookupAnswer } from './target.ts';
 
 /** What the exchange of a lookup says of the attempt it was about. Only a whole 404 says that it did not arrive. */
@@ -11,7 +11,7 @@ export function lookupAnswerOf(outcome: Outcome): LookupAnswer {
     case 'rejected': {
       const { statusCode } = outcome;
       if (statusCode === 404) return { kind: 'notArrived' };
-      return unclear({ kind: 'http', message: `the target answered ${statusCode}`, statusCode });
+      return unclear(answerError(statusCode));
     }
     case 'transient':
     case 'unknown':

@@ -1,8 +1,8 @@
-import type { Outcome } from '../core/outcome.ts';
+import { type Outcome, notSent } from '../core/outcome.ts';
 import type { HttpLookup, HttpTarget } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createDial } from './http-connect.ts';
-import { Exchange, notSent } from './http-exchange.ts';
+import { Exchange } from './http-exchange.ts';
 import { lookupAnswerOf, unclear } from './http-lookup.ts';
 import { OriginPool } from './http-pool.ts';
 import {
