@@ -1,0 +1,47 @@
+/** What the clock on the wall shows in a zone, in minutes since 1970-01-01 00:00 of its own calendar. */
+export type LocalClock = (utcMinute: number) => number;
+
+const clocks = new Map<string, LocalClock>();
+
+/** Read off Intl's formatted date and time: once an hour, and each minute of an hour in which the offset changes. */
+export function localClock(zone: string): LocalClock {
+  const known = clocks.get(zone);
+  if (known) return known;
+  const shown = reader(zone);
+  const offsets = new Map<number, number>();
+  const offsetAt = (utcMinute: number): number => {
+    let offset = offsets.get(utcMinute);
+    if (offset === undefined) {
+      offset = shown(utcMinute) - utcMinute;
+      offsets.set(utcMinute, offset);
+    }
+    return offset;
+  };
+  const clock: LocalClock = (utcMinute) => {
+    const hour = utcMinute - (utcMinute % 60);
+    const before = offsetAt(hour);
+    const offset = before === offsetAt(hour + 60) ? before : offsetAt(utcMinute);
+    return utcMinute + offset;
+  };
+  clocks.set(zone, clock);
+  return clock;
+}
+
+function reader(timeZone: string): LocalClock {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    calendar: 'gregory',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+  return (utcMinute) => {
+    const text = format.format(utcMinute * 60_000);
+    const [, month, day, year, hour, minute] = /^(\d\d)\/(\d\d)\/(\d+), (\d\d):(\d\d)$/.exec(text) ?? [];
+    if (minute === undefined) throw new Error(`Intl wrote ${text}`);
+    return Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute)) / 60_000;
+  };
+}

@@ -1,0 +1,108 @@
+import { type Selection, select } from './expression.ts';
+import { type LocalClock, localClock } from './local-clock.ts';
+
+export interface Expectation {
+  /** Strictly after `from`, in order. */
+  fires: number[];
+  /** Where the walk ended: what fires before it is in `fires`, unless these are all that were asked for. */
+  horizon: number;
+}
+
+const DAY = 1440;
+const WARM_UP = 2 * DAY;
+
+/**
+ * When an expression fires, by walking the minutes: no transitions, no arithmetic with offsets, only what the wall clock
+ * shows. Days whose date, and whose neighbours' dates, are not selected are stepped over.
+ */
+export function expectedFires(
+  expression: string,
+  zone: string,
+  from: number,
+  count: number,
+  limits: { days: number; walkedDays: number },
+): Expectation {
+  const selection = select(expression);
+  const clock = localClock(zone);
+  const walk = selection.periodic ? periodic(selection, clock) : timeOfDay(selection, clock);
+  const fires: number[] = [];
+  const today = Math.floor(from / 60_000 / DAY);
+  let walked = 0;
+  let day = today;
+  for (; day < today + limits.days && walked < limits.walkedDays && fires.length < count; day += 1) {
+    if (!mayMatch(selection, day)) continue;
+    walked += 1;
+    walk(day * DAY, (fire) => {
+      if (fire > from && fires.length < count) fires.push(fire);
+      return fires.length === count;
+    });
+  }
+  return { fires, horizon: day * DAY * 60_000 };
+}
+
+/** Told of a fire; answers whether that was enough. */
+type Told = (fire: number) => boolean;
+/** Tells every fire of one UTC day. */
+type Walk = (start: number, told: Told) => void;
+
+/** Local dates are at most a day from the UTC date; a gap may end in the day after its own. */
+function mayMatch(selection: Selection, day: number): boolean {
+  return [-2, -1, 0, 1, 2].some((away) => selection.day(day + away));
+}
+
+/** Every real instant whose local time matches. */
+function periodic(selection: Selection, clock: LocalClock): Walk {
+  const matches = matcher(selection);
+  return (start, told) => {
+    for (let minute = start; minute < start + DAY; minute += 1) {
+      if (matches(clock(minute)) && tellSeconds(selection, minute, told)) return;
+    }
+  };
+}
+
+/** A local clock that never goes backwards, and that makes up for what it jumped over. */
+function timeOfDay(selection: Selection, clock: LocalClock): Walk {
+  const matches = matcher(selection);
+  let next = Number.NaN;
+  let latest = Number.NEGATIVE_INFINITY;
+  return (start, told) => {
+    if (start !== next) {
+      latest = Number.NEGATIVE_INFINITY;
+      for (let minute = start - WARM_UP; minute < start; minute += 1)
+        latest = Math.max(latest, clock(minute));
+    }
+    next = start + DAY;
+    for (let minute = start; minute < next; minute += 1) {
+      const local = clock(minute);
+      if (local <= latest) continue;
+      const swallowed = local - latest - 1 < DAY && anyOf(matches, latest + 1, local);
+      latest = local;
+      if (swallowed && told(minute * 60_000)) return;
+      if (matches(local) && tellSeconds(selection, minute, told, swallowed)) return;
+    }
+  };
+}
+
+function anyOf(matches: (local: number) => boolean, first: number, end: number): boolean {
+  for (let local = first; local < end; local += 1) if (matches(local)) return true;
+  return false;
+}
+
+function tellSeconds({ seconds }: Selection, minute: number, told: Told, startIsTold = false): boolean {
+  return seconds.some((second) => !(startIsTold && second === 0) && told(minute * 60_000 + second * 1000));
+}
+
+function matcher(selection: Selection): (local: number) => boolean {
+  let day = Number.NaN;
+  let dayMatches = false;
+  return (local) => {
+    if (!selection.minutes.has(local % 60)) return false;
+    if (!selection.hours.has(Math.floor((local % DAY) / 60))) return false;
+    const asked = Math.floor(local / DAY);
+    if (asked !== day) {
+      day = asked;
+      dayMatches = selection.day(asked);
+    }
+    return dayMatches;
+  };
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { cronTimes } from '../../../src/core/time/cron.ts';
+import { expectedFires } from './oracle.ts';
+import { type Triple, triples } from './triples.ts';
+import { recentTransitions } from './zones.ts';
+
+const SHARDS = 10;
+const TRIPLES_PER_SHARD = 6000;
+const FIRES = 3;
+const LIMITS = { days: 1500, walkedDays: 16 };
+// One shard tells of most faults and is done in seconds; `npm run test:time` runs them all.
+const shards = process.env['FIRELOCK_TIME_SHARDS'] === 'all' ? [...Array(SHARDS).keys()] : [0];
+
+describe('the oracle, which walks the minutes of a wall clock,', () => {
+  // Each can be checked against a calendar: the last Sundays of March and October, and a date that Samoa left out.
+  it.each([
+    ['30 2 * * *', 'Europe/Berlin', '2027-03-27T12:00Z', ['2027-03-28T01:00Z', '2027-03-29T00:30Z']],
+    ['30 * * * *', 'Europe/Berlin', '2027-03-28T00:00Z', ['2027-03-28T00:30Z', '2027-03-28T01:30Z']],
+    ['30 2 * * *', 'Europe/Berlin', '2027-10-30T12:00Z', ['2027-10-31T00:30Z', '2027-11-01T01:30Z']],
+    ['30 * * * *', 'Europe/Berlin', '2027-10-31T00:00Z', ['2027-10-31T00:30Z', '2027-10-31T01:30Z']],
+    ['0 12 * * *', 'Pacific/Apia', '2011-12-29T12:00Z', ['2011-12-29T22:00Z', '2011-12-30T22:00Z']],
+    ['15 23 * * SAT', 'America/Nuuk', '2027-03-27T12:00Z', ['2027-03-28T01:00Z', '2027-04-04T00:15Z']],
+    ['0 0 30 * +SAT', 'UTC', '2026-11-20T00:00Z', ['2027-01-30T00:00Z', '2027-10-30T00:00Z']],
+  ])('finds %s in %s after %s', (expression, zone, from, fires) => {
+    const found = expectedFires(expression, zone, Date.parse(from), fires.length, LIMITS);
+    expect(found.fires).toEqual(fires.map((fire) => Date.parse(fire)));
+  });
+
+  it('is asked about every zone that changed its clocks in these years', () => {
+    const changing = [...recentTransitions()].filter(([, transitions]) => transitions.length > 0);
+    const asked = new Set(triples(0, TRIPLES_PER_SHARD).map(({ zone }) => zone));
+    expect(changing.length).toBeGreaterThan(100);
+    expect(changing.map(([zone]) => zone).filter((zone) => !asked.has(zone))).toEqual([]);
+  });
+});
+
+describe('a cron expression fires when, and only when, its zone’s wall clock says so', () => {
+  it.each(shards)(
+    `in each of ${TRIPLES_PER_SHARD} random cases around changes of the clocks (part %d of ${SHARDS})`,
+    (shard) => {
+      const different = triples(shard, TRIPLES_PER_SHARD).flatMap(difference);
+      expect(different.slice(0, 20).join('\n'), `${different.length} cases differ`).toBe('');
+    },
+    120_000,
+  );
+});
+
+/** A line that says how the engine's fires differ from those expected; none where they agree. */
+function difference({ expression, zone, from }: Triple): string[] {
+  const { fires, horizon } = expectedFires(expression, zone ?? 'UTC', from, FIRES, LIMITS);
+  let got: (number | null)[] | string;
+  try {
+    got = ask(expression, zone, from, fires.length < FIRES ? fires.length + 1 : FIRES);
+  } catch (error) {
+    got = String(error);
+  }
+  const beyond = fires.length < FIRES && typeof got !== 'string' ? got.at(-1) : null;
+  const inside = typeof got === 'string' ? got : got.slice(0, fires.length);
+  const agrees = typeof inside !== 'string' && inside.every((fire, index) => fire === fires[index]);
+  if (agrees && (beyond === null || beyond === undefined || beyond >= horizon)) return [];
+  const then = fires.length < FIRES ? `, then none before ${told(horizon)}` : '';
+  const answer = typeof got === 'string' ? got : got.map(told).join(' ');
+  return [
+    `${JSON.stringify(expression)} in ${zone ?? 'null'} after ${told(from)}: expected ${fires.map(told).join(' ')}${then}; got ${answer}`,
+  ];
+}
+
+function ask(expression: string, zone: string | null, from: number, count: number): (number | null)[] {
+  const times = cronTimes(expression, zone, '');
+  const found: (number | null)[] = [];
+  let after: number | null = from;
+  while (found.length < count && after !== null) {
+    after = times.next(after);
+    found.push(after);
+  }
+  return found;
+}
+
+function told(instant: number | null): string {
+  return instant === null ? 'never' : new Date(instant).toISOString();
+}
