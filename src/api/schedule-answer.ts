@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { HttpLookup, Schedule } from '../core/schedule.ts';
+import type { Definition, HttpLookup, Schedule } from '../core/schedule.ts';
 import { rawJsonOrNull } from './raw-json.ts';
 import { UNSUPPORTED, type schedule } from './schemas/schedule.ts';
 import { MASK } from './schemas/target.ts';
@@ -26,20 +26,31 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 }
 
 /** What a client can edit, but for the payload; header values masked. Also what a merge patch is applied to. */
-export function answerDefinition(definition: Schedule['definition']) {
-  const { description, cron, timezone, enabled, target, retry } = definition;
-  const { timeoutSeconds, delivery, priority, labels } = definition;
+export function answerDefinition(definition: Definition) {
+  const { description, cron, everySeconds, at, after, timezone, enabled, startAt, endAt } = definition;
+  const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
+  const { target, retry, timeoutSeconds, delivery, priority, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
   return {
     description,
     cron,
+    everySeconds,
+    at: isoOrNull(at),
+    after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
     timezone,
     enabled,
+    startAt: isoOrNull(startAt),
+    endAt: isoOrNull(endAt),
     target: {
       type: target.type,
       ...masked(target),
       lookup: target.lookup === null ? null : masked(target.lookup),
     },
+    catchUp,
+    catchUpLimit,
+    graceSeconds,
+    overlap,
+    jitterSeconds,
     retry: { maxAttempts, minBackoffSeconds, maxBackoffSeconds },
     timeoutSeconds,
     delivery,

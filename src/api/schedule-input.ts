@@ -1,12 +1,11 @@
-import { EARLIEST } from '../core/instant.ts';
 import type { Definition, HttpLookup, HttpTarget, Schedule } from '../core/schedule.ts';
-import { cronTimes } from '../core/time/cron.ts';
 import { LONGEST_PAYLOAD_BYTES, isObject, pointer } from './json-body.ts';
 import { mergeJsonText, mergePatch } from './merge-patch.ts';
 import { type Fault, invalid } from './problem.ts';
 import { answerDefinition } from './schedule-answer.ts';
 import { type ScheduleInput, scheduleInput } from './schemas/schedule.ts';
 import { MASK } from './schemas/target.ts';
+import { KINDS, kindsOf } from './schemas/timing.ts';
 import { checkValue } from './validation.ts';
 
 /** A definition as sent, its headers filled in from the stored one where they were sent masked. */
@@ -23,14 +22,26 @@ export function resolveInput(
 ): Resolved {
   const faults: Fault[] = [];
   const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
-  const { description, cron, timezone, enabled, retry, timeoutSeconds, delivery, priority, labels } = input;
+  const { description, cron, everySeconds, at, after, timezone, enabled, startAt, endAt } = input;
+  const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
+  const { retry, timeoutSeconds, delivery, priority, labels } = input;
   return {
     faults,
     definition: {
       description,
       cron,
+      everySeconds,
+      at,
+      after,
       timezone,
       enabled,
+      startAt,
+      endAt,
+      catchUp,
+      catchUpLimit,
+      graceSeconds,
+      overlap,
+      jitterSeconds,
       target,
       payload: payload === undefined || payload === 'null' ? null : payload,
       retry,
@@ -58,20 +69,6 @@ export function resolvePatch(patch: unknown, payload: string | undefined, curren
   }
   return resolveInput(checked.value, newPayload ?? undefined, current);
 }
-
-/** A definition that never fires is refused, unless what says so is already stored. 422. */
-export function neverFires(
-  definition: Pick<Definition, 'cron' | 'timezone'>,
-  current: Schedule | null,
-): boolean {
-  const { cron, timezone } = definition;
-  const stored = current?.definition;
-  if (stored?.cron === cron && stored.timezone === timezone) return false;
-  // A cron expression names no year: what does not come in this century never comes.
-  return cronTimes(cron, timezone).next(EARLIEST) === null;
-}
-
-export const NEVER_FIRES = 'never fires';
 
 function unmaskTarget(
   { type, lookup, ...target }: ScheduleInput['target'],
@@ -119,8 +116,11 @@ function patchable(current: Schedule, patch: unknown) {
   const shown = answerDefinition(current.definition);
   const target = memberOf(patch, 'target');
   const { lookup } = shown.target;
+  const kinds = kindsOf(patch);
+  const replaced = kinds.length === 0 ? [] : KINDS.filter((kind) => !kinds.includes(kind));
   return {
     ...shown,
+    ...Object.fromEntries(replaced.map((kind) => [kind, null])),
     target: {
       ...withoutRenamedHeaders(shown.target, target),
       lookup: lookup && withoutRenamedHeaders(lookup, memberOf(target, 'lookup')),

@@ -18,7 +18,7 @@ import {
   scheduleIdParams,
   scheduleIdText,
 } from '../schemas/common.ts';
-import { cronText, zoneText } from '../schemas/schedule.ts';
+import { cronText, zoneText } from '../schemas/timing.ts';
 import { unsupported } from '../schemas/unsupported.ts';
 
 const MOST = 1000;

@@ -1,16 +1,20 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { changeSchedules } from '../../flow/schedule-changes.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { Schedule } from '../../core/schedule.ts';
+import type { ScheduleChange } from '../../flow/schedule-changes.ts';
+import { databaseNow } from '../../store/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { type Outlook, fireFaults, outlookOf } from '../fire-faults.ts';
 import { isObject } from '../json-body.ts';
 import { BATCH_BODY_LIMIT } from '../plugins/bodies.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { type Fault, invalid } from '../problem.ts';
-import { NEVER_FIRES, neverFires, resolveInput } from '../schedule-input.ts';
+import { resolveInput } from '../schedule-input.ts';
+import { writeSchedules } from '../schedule-writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../schemas/answers.ts';
 import { batchInput } from '../schemas/schedule.ts';
-import type { Schedule } from '../../core/schedule.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
 
@@ -35,48 +39,61 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     },
     async ({ body: { items }, json: sent }) => {
       const payloads = sent?.payloads ?? new Map<string, string>();
+      const outlooks = await lookAhead(deps, items);
+      const indexOf = new Map(items.map(({ id }, index) => [id, index]));
       const count = { created: 0, updated: 0, unchanged: 0 };
-      for (const { change } of await changeSchedules(deps, await decisions(items, payloads)))
+      const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
+      for (const { change } of await writeSchedules(deps, decisions(items, payloads, outlooks), pathOf))
         count[change] += 1;
       return count;
     },
   );
 }
 
+type Decision = Pick<ScheduleChange, 'id' | 'decide'>;
+
 /** Decided one after the other in one transaction; the last one throws what is wrong with any. */
-async function decisions(items: readonly BatchItem[], payloads: ReadonlyMap<string, string>) {
-  const barren = await neverFiring(items);
+function decisions(
+  items: readonly BatchItem[],
+  payloads: ReadonlyMap<string, string>,
+  outlooks: ReadonlyMap<BatchItem, Outlook>,
+): Decision[] {
   let invalidOnes: Fault[] = [];
   let impossibleOnes: Fault[] = [];
-  const decide = (item: BatchItem, index: number, current: Schedule | null) => {
+  const decide = (item: BatchItem, index: number, current: Schedule | null, now: Instant) => {
     // The transaction may have been repeated.
     if (index === 0) [invalidOnes, impossibleOnes] = [[], []];
+    const { id } = item;
     const path = `/items/${index}`;
+    const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
     const { definition, faults } = resolveInput(item, payloads.get(`${path}/payload`), current);
-    for (const fault of faults) invalidOnes.push({ ...fault, path: path + fault.path });
-    if (barren.has(item) && neverFires(definition, current)) {
-      impossibleOnes.push({ path: `${path}/cron`, message: NEVER_FIRES });
-    }
+    invalidOnes.push(...faults.map(inItem));
+    const barred = fireFaults(definition, { id, current, now }, outlooks.get(item));
+    impossibleOnes.push(...barred.map(inItem));
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
     if (index === items.length - 1 && impossibleOnes.length > 0) throw invalid(impossibleOnes, 422);
     return definition;
   };
   return items.map((item, index) => ({
     id: item.id,
-    decide: (current: Schedule | null) => decide(item, index, current),
+    decide: (current, now) => decide(item, index, current, now),
   }));
 }
 
-const SLICE = 10;
-
-/** Found before the rows are locked, and in slices: a thousand expressions take their time. */
-async function neverFiring(items: readonly BatchItem[]): Promise<Set<BatchItem>> {
-  const found = new Set<BatchItem>();
-  for (const [index, item] of items.entries()) {
-    if (index % SLICE === SLICE - 1) await setImmediate();
-    if (neverFires(item, null)) found.add(item);
+/** Before the rows are locked, and with others' turns in between: a thousand expressions take their time. */
+async function lookAhead(
+  { database }: ApiDeps,
+  items: readonly BatchItem[],
+): Promise<Map<BatchItem, Outlook>> {
+  const outlooks = new Map<BatchItem, Outlook>();
+  const withCron = items.filter(({ cron }) => cron !== null);
+  if (withCron.length === 0) return outlooks;
+  const asOf = await database.run((db) => databaseNow(db));
+  for (const item of withCron) {
+    await setImmediate();
+    outlooks.set(item, outlookOf(item, item.id, asOf));
   }
-  return found;
+  return outlooks;
 }
 
 function repeatedIds({ body }: FastifyRequest): Fault[] {

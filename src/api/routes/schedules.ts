@@ -1,16 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Instant } from '../../core/instant.ts';
 import { type Definition, SCHEDULE_STATUSES, type Schedule } from '../../core/schedule.ts';
-import { changeSchedules, deleteSchedule } from '../../flow/schedule-changes.ts';
+import { type ScheduleChange, deleteSchedule } from '../../flow/schedule-changes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { fireFaults } from '../fire-faults.ts';
 import { isObject } from '../json-body.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../pages.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { checkPreconditions, ifMatchHeader, preconditionHeaders } from '../preconditions.ts';
 import { type Fault, invalid, noSuchSchedule } from '../problem.ts';
 import { answerSchedule, etagOf } from '../schedule-answer.ts';
-import { NEVER_FIRES, type Resolved, neverFires, resolveInput, resolvePatch } from '../schedule-input.ts';
+import { type Resolved, resolveInput, resolvePatch } from '../schedule-input.ts';
+import { writeSchedules } from '../schedule-writes.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../schemas/answers.ts';
 import { labelQuery, queryBoolean, scheduleIdParams, text, wordList } from '../schemas/common.ts';
 import { schedule, scheduleInput, schedulePatch } from '../schemas/schedule.ts';
@@ -94,9 +97,10 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, headers, body, json: sent }, reply) => {
-      const { schedule: written, change } = await changeOne(deps, id, (current) => {
+      const { schedule: written, change } = await changeOne(deps, id, (current, now) => {
         checkPreconditions(id, headers, current);
-        return accepted(resolveInput(body, sent?.payloads.get('/payload'), current), current);
+        const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
+        return accepted(resolved, { id, current, now });
       });
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/schedules/${id}`);
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
@@ -124,10 +128,11 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, headers: { 'if-match': match }, json: sent }, reply) => {
-      const { schedule: written } = await changeOne(deps, id, (current) => {
+      const { schedule: written } = await changeOne(deps, id, (current, now) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);
-        return accepted(resolvePatch(sent?.value, sent?.payloads.get('/payload'), current), current);
+        const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current);
+        return accepted(resolved, { id, current, now });
       });
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
     },
@@ -141,11 +146,12 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
       config: { alsoCheck: unexpectedBody },
       schema: {
         operationId: 'deleteSchedule',
-        summary: 'Delete a schedule; its runs stay readable, and open ones are abandoned',
+        summary:
+          'Delete a schedule that no other follows; its runs stay readable, and open ones are abandoned',
         tags,
         params: scheduleIdParams,
         headers: ifMatchHeader,
-        response: { 204: nothing('Deleted'), ...problems(400, 404, 412) },
+        response: { 204: nothing('Deleted'), ...problems(400, 404, 409, 412) },
       },
     },
     async ({ params: { id }, headers: { 'if-match': match } }, reply) => {
@@ -158,16 +164,20 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-async function changeOne(deps: ApiDeps, id: string, decide: (current: Schedule | null) => Definition) {
-  const [changed] = await changeSchedules(deps, [{ id, decide }]);
+async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['decide']) {
+  const [changed] = await writeSchedules(deps, [{ id, decide }], () => '');
   if (!changed) throw new Error(`the change of schedule ${id} was not answered`);
   return changed;
 }
 
 /** @throws Problem 400, 422 */
-function accepted({ definition, faults }: Resolved, current: Schedule | null): Definition {
+function accepted(
+  { definition, faults }: Resolved,
+  context: { id: string; current: Schedule | null; now: Instant },
+): Definition {
   if (faults.length > 0) throw invalid(faults);
-  if (neverFires(definition, current)) throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
+  const barred = fireFaults(definition, context);
+  if (barred.length > 0) throw invalid(barred, 422);
   return definition;
 }
 

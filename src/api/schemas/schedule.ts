@@ -1,27 +1,17 @@
 import { z } from 'zod';
 import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, DELIVERIES } from '../../core/schedule.ts';
-import { CronError, LONGEST_EXPRESSION, cronTimes } from '../../core/time/cron.ts';
-import { isZone } from '../../core/time/zone.ts';
 import { answeredInstant, scheduleIdText, text } from './common.ts';
 import { answeredTarget, targetInput, targetPatch } from './target.ts';
+import {
+  ALWAYS,
+  KIND_EXAMPLES,
+  atMostOneKind,
+  exactlyOneKind,
+  timingAnswer,
+  timingInput,
+  timingPatch,
+} from './timing.ts';
 import { unsupported } from './unsupported.ts';
-
-export const cronText = z
-  .string()
-  .superRefine((value, context) => {
-    const fault = cronFault(value);
-    if (fault !== null) context.addIssue({ code: 'custom', message: fault });
-  })
-  .meta({
-    maxLength: LONGEST_EXPRESSION,
-    description: 'A cron expression: 5 fields, or 6 with seconds first, or a nickname.',
-    example: '0 2 * * *',
-  });
-
-export const zoneText = z.string().refine(isZone, { error: 'is not the IANA name of a time zone' }).meta({
-  description: 'IANA name of the zone that `cron` is evaluated in; null = UTC.',
-  example: 'Europe/Berlin',
-});
 
 const DAY = 86_400;
 const backoffSeconds = z
@@ -53,8 +43,6 @@ const labels = z
 
 const fields = {
   description: text(1000),
-  cron: cronText,
-  timezone: zoneText,
   enabled: z.boolean().meta({ description: 'false = paused.' }),
   payload: z.unknown().meta({
     description: 'Any JSON up to 64 KiB, carried in the handoff byte for byte.',
@@ -73,33 +61,13 @@ const fields = {
 
 /** What this version does not bring, with the one value it has. */
 export const UNSUPPORTED = {
-  everySeconds: null,
-  at: null,
-  after: null,
   pauseReason: null,
-  startAt: null,
-  endAt: null,
-  catchUp: 'latest',
-  catchUpLimit: 100,
-  graceSeconds: 60,
-  overlap: 'allow',
-  jitterSeconds: 0,
   completion: 'response',
   completionTimeoutSeconds: 3600,
 } as const;
 
 const unsupportedFields = {
-  everySeconds: unsupported(UNSUPPORTED.everySeconds),
-  at: unsupported(UNSUPPORTED.at),
-  after: unsupported(UNSUPPORTED.after),
   pauseReason: unsupported(UNSUPPORTED.pauseReason),
-  startAt: unsupported(UNSUPPORTED.startAt),
-  endAt: unsupported(UNSUPPORTED.endAt),
-  catchUp: unsupported(UNSUPPORTED.catchUp),
-  catchUpLimit: unsupported(UNSUPPORTED.catchUpLimit),
-  graceSeconds: unsupported(UNSUPPORTED.graceSeconds),
-  overlap: unsupported(UNSUPPORTED.overlap),
-  jitterSeconds: unsupported(UNSUPPORTED.jitterSeconds),
   completion: unsupported(UNSUPPORTED.completion),
   completionTimeoutSeconds: unsupported(UNSUPPORTED.completionTimeoutSeconds),
 };
@@ -120,8 +88,7 @@ const readOnlyFields = {
 
 const definitionInput = {
   description: fields.description.nullable().default(null),
-  cron: fields.cron,
-  timezone: fields.timezone.nullable().default(null),
+  ...timingInput,
   enabled: fields.enabled.default(true),
   target: targetInput,
   payload: fields.payload.optional(),
@@ -134,14 +101,27 @@ const definitionInput = {
   ...readOnlyFields,
 };
 
+const ONE_OF_FOUR = 'Exactly one of `cron`, `everySeconds`, `at` and `after` says when it fires.';
+const EXAMPLE_TARGET = { type: 'http', url: 'https://example.com/jobs/nightly' };
+const DEFINITION_META = {
+  description: ONE_OF_FOUR,
+  examples: KIND_EXAMPLES.map((timing) => ({ ...timing, target: EXAMPLE_TARGET })),
+};
+
 export const scheduleInput = z
   .strictObject({ id: scheduleIdText.optional(), ...definitionInput })
-  .meta({ id: 'ScheduleDefinition' });
+  .superRefine(exactlyOneKind, ALWAYS)
+  .meta({ id: 'ScheduleDefinition', ...DEFINITION_META });
 export type ScheduleInput = z.output<typeof scheduleInput>;
 
 export const batchInput = z.strictObject({
   items: z
-    .array(z.strictObject({ id: scheduleIdText, ...definitionInput }).meta({ id: 'ScheduleWithId' }))
+    .array(
+      z
+        .strictObject({ id: scheduleIdText, ...definitionInput })
+        .superRefine(exactlyOneKind, ALWAYS)
+        .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR }),
+    )
     .max(1000),
 });
 
@@ -150,8 +130,7 @@ export const schedulePatch = z
   .strictObject({
     id: scheduleIdText.optional(),
     description: fields.description.nullish(),
-    cron: fields.cron.optional(),
-    timezone: fields.timezone.nullish(),
+    ...timingPatch,
     enabled: fields.enabled.nullish(),
     target: targetPatch.optional(),
     payload: fields.payload.optional(),
@@ -163,28 +142,23 @@ export const schedulePatch = z
     ...nullish(unsupportedFields),
     ...readOnlyFields,
   })
-  .meta({ id: 'SchedulePatch', description: 'RFC 7396: null resets a field to its default.' });
+  .superRefine(atMostOneKind, ALWAYS)
+  .meta({
+    id: 'SchedulePatch',
+    description:
+      'RFC 7396: null resets a field to its default. Naming another of `cron`, `everySeconds`, `at` and `after` takes the old one away.',
+    examples: [{ enabled: false }, { everySeconds: 60 }, { labels: { team: null } }],
+  });
 
 export const schedule = z
   .object({
     id: scheduleIdText,
     description: fields.description.nullable(),
-    cron: z.string(),
-    everySeconds: z.null(),
-    at: z.null(),
-    after: z.null(),
-    timezone: z.string().nullable(),
+    ...timingAnswer,
     enabled: fields.enabled,
     pauseReason: z.null(),
-    startAt: z.null(),
-    endAt: z.null(),
     target: answeredTarget,
     payload: fields.payload,
-    catchUp: z.literal('latest'),
-    catchUpLimit: z.literal(100),
-    graceSeconds: z.literal(60),
-    overlap: z.literal('allow'),
-    jitterSeconds: z.literal(0),
     retry: z.object(retryFields),
     timeoutSeconds: fields.timeoutSeconds,
     completion: z.literal('response'),
@@ -192,9 +166,11 @@ export const schedule = z
     delivery: fields.delivery,
     priority: fields.priority,
     labels: z.record(z.string(), z.string()),
-    status: z.enum(['active', 'paused', 'ended', 'error']),
+    status: z.enum(['active', 'paused', 'ended', 'error']).meta({
+      description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
+    }),
     error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
-    nextFireAt: answeredInstant.nullable(),
+    nextFireAt: answeredInstant.nullable().meta({ description: 'With its jitter; null unless active.' }),
     lastFireAt: answeredInstant.nullable(),
     lockedBy: z.string().nullable(),
     lockedAt: answeredInstant.nullable(),
@@ -208,14 +184,4 @@ function nullish<Shape extends Record<string, z.ZodType>>(shape: Shape) {
   return Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, field.nullish()])) as {
     [Name in keyof Shape]: z.ZodOptional<z.ZodNullable<Shape[Name]>>;
   };
-}
-
-function cronFault(expression: string): string | null {
-  try {
-    cronTimes(expression, null);
-    return null;
-  } catch (error) {
-    if (error instanceof CronError) return error.message;
-    throw error;
-  }
 }

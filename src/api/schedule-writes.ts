@@ -1,0 +1,32 @@
+import {
+  CannotFollow,
+  type ChangedSchedule,
+  type ScheduleChange,
+  changeSchedules,
+} from '../flow/schedule-changes.ts';
+import type { ApiDeps } from './deps.ts';
+import { invalid } from './problem.ts';
+
+/**
+ * What cannot follow is told at the place of the body that says whom it follows: `pathOf` a schedule's definition.
+ * @throws Problem 422
+ */
+export async function writeSchedules(
+  deps: ApiDeps,
+  changes: readonly Omit<ScheduleChange, 'by'>[],
+  pathOf: (scheduleId: string) => string,
+): Promise<ChangedSchedule[]> {
+  try {
+    return await changeSchedules(
+      deps,
+      changes.map((change) => ({ ...change, by: null })),
+    );
+  } catch (error) {
+    if (!(error instanceof CannotFollow)) throw error;
+    const faults = error.faults.map(({ scheduleId, message }) => ({
+      path: `${pathOf(scheduleId)}/after/scheduleId`,
+      message,
+    }));
+    throw invalid(faults, 422);
+  }
+}
