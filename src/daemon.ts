@@ -105,9 +105,11 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   });
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
-  const state: InstanceState = { migrated: false, stopping: false, strandedRuns: 0 };
+  const state: InstanceState = { migrated: false, stopping: false, strandedRuns: 0, zoneData: [] };
   events.subscribe((event) => {
-    if (event.type === 'gaugesSampled') state.strandedRuns = event.strandedRuns;
+    if (event.type !== 'gaugesSampled') return;
+    state.strandedRuns = event.strandedRuns;
+    state.zoneData = event.zoneData;
   });
   const loops = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, recovery, gauges];
   const watchdog = createWatchdog({

@@ -49,9 +49,13 @@ export type FirelockEvent =
   /** Unsent claims handed back: the instance stops, or they have waited too long for a slot. */
   | { type: 'runsReturned'; count: number; stopping: boolean }
   | { type: 'migrationsApplied'; count: number }
-  | { type: 'gaugesSampled'; strandedRuns: number }
+  /** `zoneData`: the versions of the time zone data that the living instances plan with, each once, sorted. */
+  | { type: 'gaugesSampled'; strandedRuns: number; zoneData: readonly string[] }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
+  /** Recorded and never handed off, by the policy of their schedule. */
+  | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap'; count: number }
+  | { type: 'runsCancelled'; reason: 'replaced'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; count: number };
 
 /** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */

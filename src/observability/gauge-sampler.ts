@@ -25,7 +25,8 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     body: async () => {
       const gauges = await database.run((db) => sampleGauges(db, overdueSeconds));
       metrics.sampled(gauges);
-      events.emit({ type: 'gaugesSampled', strandedRuns: gauges.strandedRuns });
+      const { strandedRuns, zoneData } = gauges;
+      events.emit({ type: 'gaugesSampled', strandedRuns, zoneData });
       return SAMPLE_EVERY_MS;
     },
     events,

@@ -10,10 +10,12 @@ type Lines = { [T in FirelockEvent['type']]?: (logger: Logger, event: EventOf<T>
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
   const failing = new Set<string>();
+  const tellZoneData = zoneDataTeller(logger);
   const lines = LINES as Partial<Record<string, (logger: Logger, event: FirelockEvent) => void>>;
   events.subscribe((event) => {
     if (event.type === 'loopFailed') loopFailed(logger, failing, event);
     else if (failing.size > 0) loopWorks(logger, failing, event);
+    if (event.type === 'gaugesSampled') tellZoneData(event.zoneData);
     lines[event.type]?.(logger, event);
   });
 }
@@ -45,6 +47,24 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
 function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent): void {
   const loop = SIGN_OF_LIFE[type];
   if (loop !== undefined && failing.delete(loop)) logger.info({ loop }, `${loop} works again`);
+}
+
+/** Told when it changes, not with every sample. */
+function zoneDataTeller(logger: Logger): (versions: readonly string[]) => void {
+  let mixed = '';
+  return (versions) => {
+    const now = versions.length > 1 ? versions.join(', ') : '';
+    if (now !== '' && now !== mixed) {
+      logger.warn(
+        { zoneData: versions },
+        'living instances have different time zone data: where the rules of a zone differ, so may the fires they plan; finish the rollout',
+      );
+    } else if (versions.length === 1 && mixed !== '') {
+      logger.info({ zoneData: versions[0] }, 'all living instances have the same time zone data again');
+    }
+    // Nobody lives, as far as the database knows: nothing is known of them either.
+    if (versions.length > 0) mixed = now;
+  };
 }
 
 const LOOKED_UP = {
@@ -130,6 +150,9 @@ const LINES: Lines = {
     if (coalesced > 0) logger.warn({ fires, coalesced }, 'missed fires were folded into one run each');
     else logger.debug({ fires, claimed }, 'intents recorded');
   },
+  runsSkipped: (logger, { reason, count }) =>
+    logger.debug({ reason, count }, 'fires were recorded as skipped'),
+  runsCancelled: (logger, { reason, count }) => logger.debug({ reason, count }, 'runs were cancelled'),
   runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, inDoubt } }) => {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run failed');
     else if (status === 'unknown') {

@@ -13,16 +13,15 @@ export interface InstanceState {
   stopping: boolean;
   /** Claimed by an instance that is silent; as of the last sample. */
   strandedRuns: number;
+  /** Versions of the time zone data that the living instances plan with; as of the last sample. */
+  zoneData: readonly string[];
 }
 
 /** What must have come back from a pass, or succeeded in one, within this time. */
 const LOOP_LIMIT_MS = 30_000;
 
-export function readinessOf(
-  { migrated, stopping, strandedRuns }: InstanceState,
-  lease: Lease,
-  loops: readonly Turning[],
-): Readiness {
+export function readinessOf(state: InstanceState, lease: Lease, loops: readonly Turning[]): Readiness {
+  const { migrated, stopping } = state;
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS).map((loop) => loop.name);
   const checks = {
     migrations: migrated ? 'ok' : 'the database has not been reached, or its schema is not up to date yet',
@@ -33,18 +32,29 @@ export function readinessOf(
     shutdown: stopping ? 'stopping' : 'ok',
   };
   const ready = Object.values(checks).every((check) => check === 'ok');
-  return { status: ready ? 'ready' : 'unavailable', checks, warnings: warningsOf(loops, strandedRuns) };
+  return { status: ready ? 'ready' : 'unavailable', checks, warnings: warningsOf(loops, state) };
 }
 
-function warningsOf(loops: readonly Turning[], strandedRuns: number): string[] {
-  const failing = loops.filter((loop) => loop.failingMs() > LOOP_LIMIT_MS);
-  const warnings = failing.map(
-    (loop) =>
-      `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
+function warningsOf(loops: readonly Turning[], { strandedRuns, zoneData }: InstanceState): string[] {
+  const warnings = loops
+    .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
+    .map(
+      (loop) =>
+        `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
+    );
+  if (strandedRuns > 0) {
+    warnings.push(
+      `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`,
+    );
+  }
+  if (zoneData.length > 1) warnings.push(mixedZoneData(zoneData));
+  return warnings;
+}
+
+/** What it means that living instances differ in their time zone data. */
+function mixedZoneData(versions: readonly string[]): string {
+  return (
+    `living instances have different time zone data (${versions.join(', ')}): in zones whose rules differ, fires may be ` +
+    'planned at another time by one than by another; finish the rollout'
   );
-  if (strandedRuns === 0) return warnings;
-  return [
-    ...warnings,
-    `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`,
-  ];
 }

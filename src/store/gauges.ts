@@ -16,6 +16,8 @@ export interface Gauges {
   /** Due for longer than the grace and still not planned. */
   schedulesOverdue: number;
   instancesAlive: number;
+  /** Versions of the time zone data that the living plan with, each once, sorted. */
+  zoneData: string[];
 }
 
 export async function sampleGauges(db: Executor, overdueSeconds: number): Promise<Gauges> {
@@ -29,19 +31,24 @@ export async function sampleGauges(db: Executor, overdueSeconds: number): Promis
     stranded: number;
     overdue: number;
     alive: number;
+    waiting: number;
+    zone_data: string;
   }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     by_status AS (
-      SELECT count(*) FILTER (WHERE enabled AND error IS NULL AND next_fire_at IS NOT NULL)::int AS active,
+      SELECT count(*) FILTER (WHERE enabled AND error IS NULL
+          AND (next_fire_at IS NOT NULL OR after_uid IS NOT NULL))::int AS active,
         count(*) FILTER (WHERE NOT enabled)::int AS paused,
-        count(*) FILTER (WHERE enabled AND error IS NULL AND next_fire_at IS NULL)::int AS ended,
+        count(*) FILTER (WHERE enabled AND error IS NULL
+          AND next_fire_at IS NULL AND after_uid IS NULL)::int AS ended,
         count(*) FILTER (WHERE enabled AND error IS NOT NULL)::int AS error
       FROM schedules
     )
     SELECT by_status.*,
       (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NULL)::int
         + (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)::int AS pending,
+      (SELECT count(*) FROM runs WHERE overlap_guarded AND status = 'waiting')::int AS waiting,
       extract(epoch FROM clock.now - least(
         (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NULL),
         (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)))::float8 AS oldest_pending,
@@ -49,16 +56,18 @@ export async function sampleGauges(db: Executor, overdueSeconds: number): Promis
         SELECT FROM instances i WHERE i.id = r.claimed_by AND ${lives}))::int AS stranded,
       (SELECT count(*) FROM schedules
         WHERE enabled AND next_fire_at < (SELECT clock_timestamp() - make_interval(secs => ${overdueSeconds})))::int AS overdue,
-      (SELECT count(*) FROM instances i WHERE ${lives})::int AS alive
+      (SELECT count(*) FROM instances i WHERE ${lives})::int AS alive,
+      (SELECT coalesce(json_agg(DISTINCT zone_data), '[]') FROM instances i WHERE ${lives})::text AS zone_data
     FROM by_status, clock`,
   );
   if (!row) throw new Error('the gauges statement answered no row');
   return {
     schedules: { active: row.active, paused: row.paused, ended: row.ended, error: row.error },
-    openRuns: { pending: row.pending },
+    openRuns: { waiting: row.waiting, pending: row.pending },
     oldestPendingSeconds: Math.max(0, row.oldest_pending ?? 0),
     strandedRuns: row.stranded,
     schedulesOverdue: row.overdue,
     instancesAlive: row.alive,
+    zoneData: (JSON.parse(row.zone_data) as string[]).sort(),
   };
 }

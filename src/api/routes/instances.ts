@@ -13,7 +13,11 @@ const instances = z.object({
         id: z.string().meta({ format: 'uuid' }),
         host: z.string(),
         version: z.string(),
-        zoneData: z.string().meta({ description: 'Version of its time zone data.' }),
+        zoneData: z.string().meta({
+          description:
+            'Version of the time zone data that it plans with. Where the living differ, /readyz warns.',
+          example: '2026c',
+        }),
         startedAt: answeredInstant,
         heartbeatAt: answeredInstant,
         alive: z.boolean(),

@@ -7,7 +7,11 @@ const readiness = z
   .object({
     status: z.enum(['ready', 'unavailable']),
     checks: z.record(z.string(), z.string()).meta({ description: '`ok`, or what is wrong, by name.' }),
-    warnings: z.array(z.string()),
+    warnings: z.array(z.string()).meta({
+      description:
+        'What an operator should know and what keeps nobody from working: loops that fail, stranded runs, instances that ' +
+        'differ in their time zone data.',
+    }),
   })
   .meta({ id: 'Readiness' });
 
