@@ -226,17 +226,7 @@ describe('PUT under conditions', () => {
 
 describe('what this version does not bring', () => {
   const unsupported: [string, unknown][] = [
-    ['everySeconds', 60],
-    ['at', '2030-01-01T00:00:00Z'],
-    ['after', { scheduleId: 'x' }],
     ['pauseReason', 'holiday'],
-    ['startAt', '2030-01-01T00:00:00Z'],
-    ['endAt', '2030-01-01T00:00:00Z'],
-    ['catchUp', 'all'],
-    ['catchUpLimit', 7],
-    ['graceSeconds', 61],
-    ['overlap', 'skip'],
-    ['jitterSeconds', 5],
     ['completion', 'callback'],
     ['completionTimeoutSeconds', 60],
   ];
