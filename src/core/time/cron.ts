@@ -1,70 +1,38 @@
-import { Cron } from 'croner';
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../instant.ts';
+import { CronError } from './cron-error.ts';
+import { type CronTimes, firesIn } from './cron-fires.ts';
+import { LONGEST_EXPRESSION, parseCron } from './cron-parse.ts';
+import { wallTimes } from './cron-wall.ts';
+import { type ZoneOffsets, zoneOffsets } from './zone-offsets.ts';
 
-export const LONGEST_EXPRESSION = 256;
+export { CronError, LONGEST_EXPRESSION };
+export type { CronTimes, Note } from './cron-fires.ts';
 
-/** A cron expression in its zone: a pure function from an instant to the next fire strictly after it. */
-export interface CronTimes {
-  /** Null: never again. */
-  next(after: Instant): Instant | null;
-}
+const parsed = new LRUCache<string, CronTimes>({ max: 10_000 });
 
-/** What is wrong with an expression, in words for whoever wrote it. */
-export class CronError extends Error {
-  override readonly name = 'CronError';
-}
-
-// A parsed expression holds some 80 KB, so there is not one per schedule; many schedules share few expressions.
-const parsed = new LRUCache<string, CronTimes>({ max: 128 });
-
-/** Parses 5 fields, or 6 with seconds first, or a nickname; the zone must be one that isZone knows. Throws CronError. */
-export function cronTimes(expression: string, timezone: string | null): CronTimes {
+/**
+ * Parses 5 fields, or 6 with seconds first, or a nickname. What `H` and `?` stand for depends on the schedule's id; all
+ * other expressions are shared by all schedules. Throws CronError.
+ */
+export function cronTimes(expression: string, timezone: string | null, scheduleId: string): CronTimes {
   const key = `${timezone ?? 'UTC'} ${expression}`;
-  const known = parsed.get(key);
+  const ownKey = (): string => `${key} ${scheduleId}`;
+  const known = parsed.get(key) ?? (MAY_HASH.test(expression) ? parsed.get(ownKey()) : undefined);
   if (known) return known;
-  const times = remembering(parse(expression, timezone ?? 'UTC'));
-  parsed.set(key, times);
+  const cron = parseCron(expression, scheduleId);
+  const times = remembering(firesIn(offsetsOf(timezone), wallTimes(cron)));
+  parsed.set(cron.hashed ? ownKey() : key, times);
   return times;
 }
 
-const NICKNAMES = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
-const FIELD = /^[\dA-Za-z*,/\-#+]+$/;
+const MAY_HASH = /[Hh?]/;
 
-/** Stands before croner, which accepts more than the grammar; throws CronError with a hint where there is one. */
-export function checkGrammar(expression: string): void {
-  if (expression.length > LONGEST_EXPRESSION) {
-    throw new CronError(`is longer than ${LONGEST_EXPRESSION} characters`);
-  }
-  if (NICKNAMES.test(expression)) return;
-  if (expression.startsWith('@')) {
-    throw new CronError(
-      'unknown nickname; known: @yearly @annually @monthly @weekly @daily @midnight @hourly',
-    );
-  }
-  if (/^(CRON_)?TZ=/.test(expression)) throw new CronError('a zone goes into the field timezone');
-  const fields = expression.trim().split(/\s+/);
-  if (fields.length !== 5 && fields.length !== 6) {
-    throw new CronError(
-      `5 fields, or 6 with seconds first; this has ${expression.trim() === '' ? 0 : fields.length}`,
-    );
-  }
-  for (const [index, field] of fields.entries()) {
-    if (!FIELD.test(field))
-      throw new CronError(`field ${index + 1} (${field}) has a character cron does not know`);
-    if (/[Hh?]/.test(field.replaceAll(/THU|MARCH/gi, ''))) {
-      throw new CronError(`field ${index + 1} (${field}): H and ? are not supported`);
-    }
-  }
-}
-
-function parse(expression: string, timezone: string): CronTimes {
-  checkGrammar(expression);
+function offsetsOf(timezone: string | null): ZoneOffsets {
   try {
-    const cron = new Cron(expression, { timezone, paused: true, mode: '5-or-6-parts' });
-    return { next: (after) => cron.nextRun(new Date(after))?.getTime() ?? null };
-  } catch (error) {
-    throw new CronError(error instanceof Error ? error.message.replace(/^CronPattern: /, '') : String(error));
+    return zoneOffsets(timezone);
+  } catch {
+    throw new CronError(`${timezone} is not a time zone known here`);
   }
 }
 
@@ -80,5 +48,6 @@ function remembering(times: CronTimes): CronTimes {
       }
       return answer;
     },
+    noteOf: (at) => times.noteOf(at),
   };
 }

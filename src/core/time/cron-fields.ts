@@ -1,0 +1,59 @@
+/** One of the six fields of an expression. */
+export interface Field {
+  /** As messages call it. */
+  label: string;
+  /** What `H` and `?` are hashed with: `id/key`. */
+  key: 'second' | 'minute' | 'hour' | 'dayOfMonth' | 'month' | 'dayOfWeek';
+  min: number;
+  max: number;
+  /** The greatest number that may be written: 7 is Sunday as well. */
+  written: number;
+  /** The values `H` chooses from where the expression does not say: every month has 28 days. */
+  hashed: readonly [number, number];
+  /** Names of the values from `min` on. */
+  names: readonly string[];
+}
+
+const field = (
+  key: Field['key'],
+  label: string,
+  min: number,
+  max: number,
+  more: Partial<Field> = {},
+): Field => ({
+  key,
+  label,
+  min,
+  max,
+  written: max,
+  hashed: [min, max],
+  names: [],
+  ...more,
+});
+
+export const SECOND = field('second', 'second', 0, 59);
+export const MINUTE = field('minute', 'minute', 0, 59);
+export const HOUR = field('hour', 'hour', 0, 23);
+export const DAY_OF_MONTH = field('dayOfMonth', 'day of month', 1, 31, { hashed: [1, 28] });
+export const MONTH = field('month', 'month', 1, 12, {
+  names: ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'],
+});
+export const DAY_OF_WEEK = field('dayOfWeek', 'day of week', 0, 6, {
+  written: 7,
+  names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'],
+});
+
+export const isDayField = (of: Field): boolean => of === DAY_OF_MONTH || of === DAY_OF_WEEK;
+
+/** Null: neither a number nor a name of this field. The number need not be in range. */
+export function valueOf(of: Field, text: string): number | null {
+  if (/^\d+$/.test(text)) return Number(text);
+  const index = of.names.indexOf(text.toUpperCase());
+  return index < 0 ? null : of.min + index;
+}
+
+/** How a value is written where its neighbours are written as names, or as numbers. */
+export function written(of: Field, value: number, asName: boolean): string {
+  const name = asName ? of.names[value === 7 ? 0 : value - of.min] : undefined;
+  return name ?? String(value);
+}
