@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type RunEnd, RUN_ENDS } from '../../core/run.ts';
 import { CATCH_UPS, DEFAULT_TIMING, OVERLAPS, type Timing } from '../../core/schedule.ts';
-import { CronError, LONGEST_EXPRESSION, cronTimes } from '../../core/time/cron.ts';
+import { CronError, LONGEST_EXPRESSION } from '../../core/time/cron.ts';
+import { parseCron } from '../../core/time/cron-parse.ts';
 import { isZone } from '../../core/time/zone.ts';
 import { isObject } from '../json-body.ts';
 import { answeredInstant, instant } from './common.ts';
@@ -194,7 +195,7 @@ export function kindsOf(value: unknown): (typeof KINDS)[number][] {
 function cronFault(expression: string): string | null {
   try {
     // What is wrong with one does not depend on the schedule it is for.
-    cronTimes(expression, null, '');
+    parseCron(expression, '');
     return null;
   } catch (error) {
     if (error instanceof CronError) return error.message;
