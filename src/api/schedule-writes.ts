@@ -1,9 +1,5 @@
-import {
-  CannotFollow,
-  type ChangedSchedule,
-  type ScheduleChange,
-  changeSchedules,
-} from '../flow/schedule-changes.ts';
+import { CannotFollow } from '../flow/following.ts';
+import { type ChangedSchedule, type ScheduleChange, changeSchedules } from '../flow/schedule-changes.ts';
 import type { ApiDeps } from './deps.ts';
 import { invalid } from './problem.ts';
 

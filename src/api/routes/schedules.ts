@@ -155,7 +155,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, headers: { 'if-match': match } }, reply) => {
-      const deleted = await deleteSchedule(deps, id, (current) =>
+      const deleted = await deleteSchedule(deps, { id, by: null }, (current) =>
         checkPreconditions(id, { 'if-match': match }, current),
       );
       if (!deleted) throw noSuchSchedule(id);
