@@ -28,7 +28,7 @@ export function calendarOf(dayOfMonth: string, dayOfWeek: string): Calendar {
   const pattern = `0 0 ${dayOfMonth} * ${dayOfWeek}`;
   const known = calendars.get(pattern);
   if (known) return known;
-  const masks = new Float64Array(KINDS).fill(UNKNOWN);
+  const masks = new Array<number>(KINDS).fill(UNKNOWN);
   const calendar: Calendar = (length, weekday) => {
     const kind = (length - 28) * 7 + weekday;
     const mask = masks[kind] ?? UNKNOWN;

@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts';
-import type { WallTimes } from './cron-wall.ts';
+import { type WallTimes, isPeriodic, nextWall } from './cron-wall.ts';
 import { FIRST_SECOND, LAST_SECOND, type Second, type Segment, type ZoneOffsets } from './zone-offsets.ts';
 
 /** A cron expression in its zone: a pure function from an instant to the next fire strictly after it. */
@@ -22,40 +22,45 @@ const NOWHERE: Segment = { start: 0, end: 0, offset: 0, freshFrom: 0, gapFrom: 0
  */
 export function firesIn(zone: ZoneOffsets, wall: WallTimes): CronTimes {
   let segment = NOWHERE;
-
-  const segmentAt = (second: Second): Segment => {
-    if (second < segment.start || second >= segment.end) segment = zone.at(second);
-    return segment;
-  };
-
-  /** The first fire at or after a second. */
-  const search = (from: Second): Second | null => {
-    let second = from;
-    while (second < LAST_SECOND) {
-      const { start, end, offset, freshFrom } = segmentAt(second);
-      if (second === start && swallows(wall, segment)) return start;
-      const local = wall.next(wall.periodic ? second + offset : Math.max(second + offset, freshFrom));
-      if (local === null) return null;
-      if (local - offset < end) return local - offset;
-      // Nothing matches before that local time. It can be years away: what changes until shortly before it does not matter.
-      second = end < second + MOST_APART ? end : Math.max(end, local - MOST_APART);
-    }
-    return null;
-  };
+  // At midnight ten thousand schedules ask the same question one after the other: one answer serves them all.
+  let asked: Instant | undefined;
+  let answer: Instant | null = null;
 
   return {
     next: (after) => {
-      const second = search(Math.max(Math.floor(after / 1000) + 1, FIRST_SECOND));
-      return second === null ? null : second * 1000;
+      if (after === asked) return answer;
+      asked = after;
+      const from = Math.max(Math.floor(after / 1000) + 1, FIRST_SECOND);
+      if (from < segment.start || from >= segment.end) segment = from < LAST_SECOND ? zone.at(from) : NOWHERE;
+      const second = search(zone, wall, from, segment);
+      answer = second === null ? null : second * 1000;
+      return answer;
     },
     noteOf: (at) => noteOf(zone, wall, at / 1000),
   };
 }
 
+/** The first fire at or after a second, which lies in a segment. */
+function search(zone: ZoneOffsets, wall: WallTimes, from: Second, segment: Segment): Second | null {
+  const periodic = isPeriodic(wall);
+  let second = from;
+  while (second < LAST_SECOND) {
+    if (second >= segment.end) segment = zone.at(second);
+    const { start, end, offset, freshFrom } = segment;
+    if (second === start && swallows(wall, segment)) return start;
+    const local = nextWall(wall, periodic ? second + offset : Math.max(second + offset, freshFrom));
+    if (local === null) return null;
+    if (local - offset < end) return local - offset;
+    // Nothing matches before that local time. It can be years away: what changes until shortly before it does not matter.
+    second = end < second + MOST_APART ? end : Math.max(end, local - MOST_APART);
+  }
+  return null;
+}
+
 /** Whether a fire falls into the gap that a segment begins with. */
 function swallows(wall: WallTimes, { start, offset, gapFrom }: Segment): boolean {
-  if (wall.periodic || gapFrom >= start + offset) return false;
-  const swallowed = wall.next(gapFrom);
+  if (isPeriodic(wall) || gapFrom >= start + offset) return false;
+  const swallowed = nextWall(wall, gapFrom);
   return swallowed !== null && swallowed < start + offset;
 }
 

@@ -17,6 +17,11 @@ export function explainShape(expression: string, fields: number): string | null 
   if (/^\d{4}-\d\d-\d\d/.test(text)) {
     return `column ${column}: ${quoted(text)} is a point in time, which goes into the field at`;
   }
+  const time = /^(\d\d?):(\d\d)$/.exec(text);
+  if (time) {
+    const daily = `${Number(time[2])} ${Number(time[1])} * * *`;
+    return `column ${column}: ${quoted(text)} is a time of day; for each day write ${daily}`;
+  }
   if (fields === 5 || fields === 6) return null;
   if (fields === 7) {
     const { index } = /\S+$/.exec(expression.trimEnd()) ?? { index: 0 };
@@ -77,9 +82,9 @@ const MISTAKES: readonly Mistake[] = [
   picking,
   daySpecial,
   nthWeekday,
+  badStep,
   valueWithStep,
   (_, item) => (item.startsWith('/') ? `a step needs a range; write *${item}` : null),
-  badStep,
   backwards,
   unknownValue,
 ];
@@ -107,7 +112,8 @@ function daySpecial(field: Field, item: string, items: number): string | null {
   if (field === DAY_OF_MONTH) return lastOrNearest(text, items);
   if (field === DAY_OF_WEEK) {
     if (text === 'L') return 'write SAT, or 6L for the last Saturday of the month';
-    if (/^\w+(-\w+)+L$/.test(text)) return 'L goes with one day, such as 5L; write a list of them';
+    if (/^\w+(-\w+)+L$|^\w+L[-/]/.test(text) && !text.startsWith("JUL"))
+      return 'L goes with one day, such as 5L; write a list of them';
     return /^(\d+|[A-Z]{3})?W$/.test(text) ? 'W belongs to day of month (15W)' : null;
   }
   if (/^(\d*)L(W|-\d+)?$/.test(text)) return 'L belongs to day of month (L) and day of week (5L)';
@@ -198,20 +204,23 @@ function outOfRange(field: Field, text: string): string | null {
   const allowed = `must be in ${rangeText(field)}`;
   if (value === null) return `${explainName(field, text)}${allowed}`;
   if (value >= field.min && value <= field.written) return null;
-  if (field === DAY_OF_WEEK && value >= 1970) return `there is no year field; ${allowed}`;
+  if (field === DAY_OF_WEEK && value >= 1970) return 'there is no year field, and 6 fields begin with second';
   if (field.min === 0 && value === field.max + 1) return `${allowed}; write 0`;
   if (field.min === 1 && value === 0) return `${allowed}; the first is 1`;
   return field === DAY_OF_MONTH ? `${allowed}; the last day of any month is L` : allowed;
 }
 
+const FULL_NAMES = (
+  'JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER OCTOBER NOVEMBER DECEMBER ' +
+  'SUNDAY MONDAY TUESDAY WEDNESDAY THURSDAY FRIDAY SATURDAY'
+).split(' ');
+
 function explainName(field: Field, text: string): string {
-  const short = text.slice(0, 3).toUpperCase();
-  if (valueOf(field, short) !== null && !/^\d/.test(text)) return `write ${short}; `;
-  for (const other of [MONTH, DAY_OF_WEEK]) {
-    if (other !== field && valueOf(other, short) !== null && !/^\d/.test(text))
-      return `${short} belongs to ${other.label}; `;
-  }
-  return '';
+  const upper = text.toUpperCase();
+  const short = upper.slice(0, 3);
+  if (upper.length < 3 || !FULL_NAMES.some((name) => name.startsWith(upper))) return '';
+  if (valueOf(field, short) !== null) return `write ${short}; `;
+  return `${short} belongs to ${valueOf(MONTH, short) === null ? DAY_OF_WEEK.label : MONTH.label}; `;
 }
 
 function rangeText(field: Field): string {

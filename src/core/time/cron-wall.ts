@@ -1,16 +1,23 @@
 import { type Calendar, calendarOf, everyDay } from './calendar.ts';
-import { type DayFinder, dayFinder, trailingZeros } from './calendar-days.ts';
-import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
+import { type Days, daysOf, nextDay, trailingZeros } from './calendar-days.ts';
 import type { FieldValues } from './cron-field.ts';
+import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
 import type { ParsedCron } from './cron-parse.ts';
 import type { Second } from './zone-offsets.ts';
 
-/** An expression without its zone: what a clock on the wall shows when it fires. */
+/**
+ * An expression without its zone: what a clock on the wall shows when it fires. There is one for each expression that is in
+ * use, so it is one small object of small numbers: sets of 0 … 59 are two of 30 bits.
+ */
 export interface WallTimes {
-  /** All 24 hours are selected: it fires by real time, whatever the clock is set to. */
-  periodic: boolean;
-  /** The first local time at or after one at which it fires; null: never again. */
-  next(wall: Second): Second | null;
+  days: Days;
+  hours: number;
+  minutesLow: number;
+  minutesHigh: number;
+  secondsLow: number;
+  secondsHigh: number;
+  /** The earliest second of a day. */
+  firstTime: Second;
 }
 
 const DAY = 86_400;
@@ -18,57 +25,56 @@ const ALL_HOURS = 2 ** 24 - 1;
 
 export function wallTimes(parsed: ParsedCron): WallTimes {
   const { second, minute, hour, month } = parsed;
-  const nextDay: DayFinder = dayFinder(calendarFor(parsed), month.low >>> 1);
-  const nextTime = timeFinder(bits60(second), bits60(minute), hour.low);
-  const firstTime = nextTime(0);
-  return {
-    periodic: hour.low === ALL_HOURS,
-    next: (wall) => {
-      const day = Math.floor(wall / DAY);
-      let found = nextDay(day);
-      if (found === day) {
-        const time = nextTime(wall - day * DAY);
-        if (time >= 0) return day * DAY + time;
-        found = nextDay(day + 1);
-      }
-      return found === null ? null : found * DAY + firstTime;
-    },
+  const times: WallTimes = {
+    days: daysOf(calendarFor(parsed), month.low >>> 1),
+    hours: hour.low,
+    minutesLow: minute.low,
+    minutesHigh: minute.high,
+    secondsLow: second.low,
+    secondsHigh: second.high,
+    firstTime: 0,
   };
+  times.firstTime = nextTime(times, 0);
+  return times;
 }
 
-/** Sets of 0 … 59 as two small integers of 30 bits. */
-interface Bits60 {
-  low: number;
-  high: number;
+/** All 24 hours are selected: it fires by real time, whatever the clock is set to. */
+export const isPeriodic = ({ hours }: WallTimes): boolean => hours === ALL_HOURS;
+
+/** The first local time at or after one at which it fires; null: never again. */
+export function nextWall(times: WallTimes, wall: Second): Second | null {
+  const day = Math.floor(wall / DAY);
+  let found = nextDay(times.days, day);
+  if (found === day) {
+    const time = nextTime(times, wall - day * DAY);
+    if (time >= 0) return day * DAY + time;
+    found = nextDay(times.days, day + 1);
+  }
+  return found === null ? null : found * DAY + times.firstTime;
 }
 
-const bits60 = ({ low, high }: FieldValues): Bits60 => ({ low, high });
-
-/** The first second of the day at or after one; -1: none on that day. */
-function timeFinder(seconds: Bits60, minutes: Bits60, hours: number): (time: Second) => Second {
-  const firstSecond = next60(seconds, 0);
-  const firstMinute = next60(minutes, 0);
-  return (time) => {
-    const hour = Math.floor(time / 3600);
-    if ((hours >>> hour) & 1) {
-      const rest = time - hour * 3600;
-      const minute = Math.floor(rest / 60);
-      const second = has60(minutes, minute) ? next60(seconds, rest - minute * 60) : -1;
-      if (second >= 0) return time - rest + minute * 60 + second;
-      const later = next60(minutes, minute + 1);
-      if (later >= 0) return time - rest + later * 60 + firstSecond;
+/** The first second of a day at or after one; -1: none on that day. */
+function nextTime(times: WallTimes, time: Second): Second {
+  const { hours, minutesLow, minutesHigh, secondsLow, secondsHigh } = times;
+  const hour = Math.floor(time / 3600);
+  if ((hours >>> hour) & 1) {
+    const rest = time - hour * 3600;
+    const minute = Math.floor(rest / 60);
+    if (next60(minutesLow, minutesHigh, minute) === minute) {
+      const second = next60(secondsLow, secondsHigh, rest - minute * 60);
+      if (second >= 0) return hour * 3600 + minute * 60 + second;
     }
-    const left = hours >>> (hour + 1);
-    if (left === 0) return -1;
-    return (hour + 1 + trailingZeros(left)) * 3600 + firstMinute * 60 + firstSecond;
-  };
+    const later = next60(minutesLow, minutesHigh, minute + 1);
+    if (later >= 0) return hour * 3600 + later * 60 + next60(secondsLow, secondsHigh, 0);
+  }
+  const left = hours >>> (hour + 1);
+  if (left === 0) return -1;
+  const next = hour + 1 + trailingZeros(left);
+  return next * 3600 + next60(minutesLow, minutesHigh, 0) * 60 + next60(secondsLow, secondsHigh, 0);
 }
 
-const has60 = ({ low, high }: Bits60, value: number): boolean =>
-  ((value < 30 ? low >>> value : high >>> (value - 30)) & 1) === 1;
-
-/** The first of the set from a value on; -1: none. */
-function next60({ low, high }: Bits60, from: number): number {
+/** The first of a set from a value on; -1: none. */
+function next60(low: number, high: number, from: number): number {
   if (from < 30) {
     const left = low >>> from;
     if (left !== 0) return from + trailingZeros(left);
@@ -91,5 +97,5 @@ function cronerText(field: Field, { any, low, special }: FieldValues): string {
   for (let value = field.min; value <= field.max; value += 1) {
     if ((low >>> value) & 1) numbers.push(String(value));
   }
-  return [...numbers, ...special.toSorted()].join(',');
+  return [...numbers, ...new Set(special.toSorted())].join(',');
 }

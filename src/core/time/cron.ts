@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import type { Instant } from '../instant.ts';
 import { CronError } from './cron-error.ts';
 import { type CronTimes, firesIn } from './cron-fires.ts';
 import { LONGEST_EXPRESSION, parseCron } from './cron-parse.ts';
@@ -21,7 +20,7 @@ export function cronTimes(expression: string, timezone: string | null, scheduleI
   const known = parsed.get(key) ?? (MAY_HASH.test(expression) ? parsed.get(ownKey()) : undefined);
   if (known) return known;
   const cron = parseCron(expression, scheduleId);
-  const times = remembering(firesIn(offsetsOf(timezone), wallTimes(cron)));
+  const times = firesIn(offsetsOf(timezone), wallTimes(cron));
   parsed.set(cron.hashed ? ownKey() : key, times);
   return times;
 }
@@ -34,20 +33,4 @@ function offsetsOf(timezone: string | null): ZoneOffsets {
   } catch {
     throw new CronError(`${timezone} is not a time zone known here`);
   }
-}
-
-/** At midnight ten thousand schedules ask the same question one after the other: one answer serves them all. */
-function remembering(times: CronTimes): CronTimes {
-  let asked: Instant | undefined;
-  let answer: Instant | null = null;
-  return {
-    next: (after) => {
-      if (after !== asked) {
-        answer = times.next(after);
-        asked = after;
-      }
-      return answer;
-    },
-    noteOf: (at) => times.noteOf(at),
-  };
 }

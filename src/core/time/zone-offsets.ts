@@ -30,9 +30,10 @@ export const LAST_SECOND: Second = Date.UTC(10_000, 0, 1) / 1000;
 const SAMPLE = 3 * DAY;
 /** A gap this long is a date that did not exist. */
 const SKIPPED_DATE = DAY;
-const YEARS_KEPT = 64;
 
-const zones = new LRUCache<string, ZoneOffsets>({ max: 512 });
+// A formatter holds some 30 KB, a year of a zone less than one. There are some 600 names, and few are in use.
+const zones = new LRUCache<string, ZoneOffsets>({ max: 256 });
+const years = new LRUCache<string, Segment[]>({ max: 8192 });
 
 const utc: ZoneOffsets = {
   at: () => ({
@@ -53,21 +54,21 @@ export function zoneOffsets(name: string | null): ZoneOffsets {
   if (key === 'utc' || key === 'etc/utc') return utc;
   let zone = zones.get(key);
   if (!zone) {
-    zone = byYear(formatter(key));
+    zone = byYear(key, formatter(key));
     zones.set(key, zone);
   }
   return zone;
 }
 
-function byYear(format: Intl.DateTimeFormat): ZoneOffsets {
-  const years = new LRUCache<number, Segment[]>({ max: YEARS_KEPT });
+function byYear(zone: string, format: Intl.DateTimeFormat): ZoneOffsets {
   return {
     at: (second) => {
       const year = new Date(second * 1000).getUTCFullYear();
-      let segments = years.get(year);
+      const key = `${zone} ${year}`;
+      let segments = years.get(key);
       if (!segments) {
         segments = segmentsOf(year, format);
-        years.set(year, segments);
+        years.set(key, segments);
       }
       const found = segments.find(({ end }) => second < end);
       if (!found) throw new Error(`no offset at ${second}`);
