@@ -13,6 +13,8 @@ export interface ApiDeps {
   events: EventBus;
   /** There is a run to claim. */
   wakeDispatch: () => void;
+  /** What is older leaves no records. */
+  retentionDays: number;
   readiness: () => Readiness;
   metrics: { contentType: string; text: () => Promise<string> };
   version: string;

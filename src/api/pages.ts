@@ -6,9 +6,18 @@ export const limitQuery = queryInteger(1, 500, 50);
 
 /** Where the next page begins; opaque to clients. */
 export const scheduleCursor = cursorOf(z.strictObject({ after: scheduleIdText }));
-export const runCursor = cursorOf(
-  z.strictObject({ scheduledFor: z.int().min(EARLIEST).max(LATEST), id: z.uuid() }),
+export const runCursor = cursorOf(z.strictObject({ scheduledFor: instantNumber(), id: z.uuid() }));
+export const versionCursor = cursorOf(
+  z.strictObject({
+    at: instantNumber(),
+    uid: z.guid(),
+    version: z
+      .int()
+      .min(1)
+      .max(2 ** 31 - 1),
+  }),
 );
+export const occurrenceCursor = cursorOf(z.strictObject({ fireAt: instantNumber(), uid: z.guid() }));
 
 /** Rows were asked for one more than the limit, to know whether there is a next page. */
 export function pageOf<Row, Answer>(
@@ -20,10 +29,11 @@ export function pageOf<Row, Answer>(
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   const more = rows.length > limit && last !== undefined;
-  return {
-    items: page.map(answer),
-    nextCursor: more ? Buffer.from(JSON.stringify(cursor(last))).toString('base64url') : null,
-  };
+  return { items: page.map(answer), nextCursor: more ? encodeCursor(cursor(last)) : null };
+}
+
+export function encodeCursor(content: object): string {
+  return Buffer.from(JSON.stringify(content)).toString('base64url');
 }
 
 export function pageSchema(item: z.ZodType) {
@@ -31,6 +41,10 @@ export function pageSchema(item: z.ZodType) {
     items: z.array(item),
     nextCursor: z.string().nullable().meta({ description: 'Null: this is the last page.' }),
   });
+}
+
+function instantNumber() {
+  return z.int().min(EARLIEST).max(LATEST);
 }
 
 function cursorOf<T>(content: z.ZodType<T>) {

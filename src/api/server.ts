@@ -8,14 +8,18 @@ import { logRequests } from './plugins/request-log.ts';
 import { unavailable } from './problem.ts';
 import { parseQueryString } from './query-string.ts';
 import { stringify } from './raw-json.ts';
+import { addBackfillRoute } from './routes/backfill.ts';
 import { addFireRoute } from './routes/fire.ts';
 import { addInstanceRoutes } from './routes/instances.ts';
+import { addLoadRoute } from './routes/load.ts';
+import { addOccurrencesRoute } from './routes/occurrences.ts';
 import { addPreviewRoutes } from './routes/preview.ts';
 import { addRunRoutes } from './routes/runs.ts';
 import { addScheduleBatchRoute } from './routes/schedule-batch.ts';
 import { addScheduleRoutes } from './routes/schedules.ts';
 import { addSignsOfLife } from './routes/signs-of-life.ts';
 import { addStatsRoutes } from './routes/stats.ts';
+import { addVersionsRoute } from './routes/versions.ts';
 import { validateRequest } from './validation.ts';
 
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
@@ -70,7 +74,11 @@ function addApi(api: Api, deps: ApiDeps): void {
   addScheduleRoutes(api, deps);
   addScheduleBatchRoute(api, deps);
   addFireRoute(api, deps);
+  addBackfillRoute(api, deps);
+  addVersionsRoute(api, deps);
   addPreviewRoutes(api, deps);
+  addOccurrencesRoute(api, deps);
+  addLoadRoute(api, deps);
   addRunRoutes(api, deps);
   addStatsRoutes(api, deps);
   addInstanceRoutes(api, deps);

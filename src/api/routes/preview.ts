@@ -1,50 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
-import { z } from 'zod';
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
-import { CronError, cronTimes } from '../../core/time/cron.ts';
+import { DEFAULT_TIMING, type Timing } from '../../core/schedule.ts';
+import { describeCron, describeInterval } from '../../core/time/describe.ts';
+import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/time/zone.ts';
 import { databaseNow } from '../../store/database-now.ts';
 import { findSchedule } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { NEVER_FIRES, outlookOf } from '../fire-faults.ts';
+import { asUnplannable, hasNoTimesOfItsOwn } from '../fire-time-problems.ts';
 import { TAGS } from '../plugins/openapi.ts';
-import { Problem, invalid, noSuchSchedule } from '../problem.ts';
-import { NEVER_FIRES, neverFires } from '../schedule-input.ts';
+import { invalid, noSuchSchedule } from '../problem.ts';
 import { BODY_PROBLEMS, json, problems } from '../schemas/answers.ts';
-import {
-  answeredInstant,
-  instant,
-  queryInstant,
-  queryInteger,
-  scheduleIdParams,
-  scheduleIdText,
-} from '../schemas/common.ts';
-import { cronText, zoneText } from '../schemas/timing.ts';
-import { unsupported } from '../schemas/unsupported.ts';
-
-const MOST = 1000;
-
-const upcomingQuery = z.strictObject({
-  count: queryInteger(1, MOST, 10),
-  from: queryInstant.optional(),
-});
-
-const previewInput = z.strictObject({
-  cron: cronText,
-  everySeconds: unsupported(null),
-  timezone: zoneText.nullable().default(null),
-  from: instant.nullish(),
-  count: z.int().min(1).max(MOST).default(10),
-  id: scheduleIdText.nullish().meta({ description: 'The schedule that the expression is meant for.' }),
-});
-
-const fireTimes = z.object({
-  items: z.array(
-    z.object({
-      fireAt: answeredInstant,
-      local: z.string().meta({ format: 'date-time', example: '2026-11-20T10:00:00.000+01:00' }),
-    }),
-  ),
-});
+import { scheduleIdParams } from '../schemas/common.ts';
+import { previewInput, previewedTimes, upcomingQuery, upcomingTimes } from '../schemas/times.ts';
 
 const tags = [TAGS.times];
 
@@ -63,7 +32,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
         tags,
         params: scheduleIdParams,
         querystring: upcomingQuery,
-        response: { 200: json('Fire times', fireTimes), ...problems(400, 404, 409) },
+        response: { 200: json('Fire times', upcomingTimes), ...problems(400, 404, 409) },
       },
     },
     async ({ params: { id }, query: { count, from } }) => {
@@ -72,12 +41,13 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
         now: from ?? (await databaseNow(db)),
       }));
       if (!found) throw noSuchSchedule(id);
-      const { cron, timezone } = found.definition;
+      const { definition, createdAt } = found;
+      if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {
-        return { items: await firesAfter(cron, timezone, now, count) };
+        const times = fireTimes(definition, { id, createdAt });
+        return { items: await firesAfter(times, now, count, (at) => answerDueFire(times, definition, at)) };
       } catch (error) {
-        if (!(error instanceof CronError)) throw error;
-        throw new Problem(409, `schedule ${id} cannot be planned: ${error.message}`, { cause: error });
+        throw asUnplannable(id, error);
       }
     },
   );
@@ -89,18 +59,21 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
     {
       schema: {
         operationId: 'previewFires',
-        summary: 'When an expression would fire, strictly after `from`',
+        summary: 'When an expression or an interval would fire, strictly after `from`',
         tags,
         body: previewInput,
-        response: { 200: json('Fire times', fireTimes), ...problems(...BODY_PROBLEMS, 422) },
+        response: { 200: json('Fire times', previewedTimes), ...problems(...BODY_PROBLEMS, 422) },
       },
     },
-    async ({ body: { cron, timezone, from, count } }) => {
+    async ({ body: { cron, everySeconds, timezone, from, count, id } }) => {
       const after = from ?? (await database.run(databaseNow));
-      const items = await firesAfter(cron, timezone, after, count);
-      if (items.length === 0 && neverFires({ cron, timezone }, null))
+      const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, at: null, after: null };
+      const identity = { id: id ?? '', createdAt: after };
+      const times = fireTimes(timing, identity);
+      const items = await firesAfter(times, after, count, (at) => answerFire(times, timing, at));
+      if (items.length === 0 && cron !== null && outlookOf(timing, identity.id, after).barren)
         throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
-      return { items };
+      return { description: describe(timing, identity), items };
     },
   );
 }
@@ -108,14 +81,33 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
 const SLICE = 10;
 
 /** In slices, so that a thousand fire times keep nobody waiting. */
-async function firesAfter(cron: string, timezone: string | null, from: Instant, count: number) {
-  const times = cronTimes(cron, timezone);
-  const items: { fireAt: string; local: string }[] = [];
+async function firesAfter<Answer>(
+  times: FireTimes,
+  from: Instant,
+  count: number,
+  answer: (at: Instant) => Answer,
+): Promise<Answer[]> {
+  const items: Answer[] = [];
   let at = times.next(from);
   while (at !== null && at <= LATEST && items.length < count) {
-    items.push({ fireAt: isoInstant(at), local: localTime(at, timezone) });
+    items.push(answer(at));
     if (items.length % SLICE === 0) await setImmediate();
     at = times.next(at);
   }
   return items;
+}
+
+function answerFire(times: FireTimes, { timezone }: Pick<Timing, 'timezone'>, at: Instant) {
+  const note = times.noteOf(at);
+  return { fireAt: isoInstant(at), local: localTime(at, timezone), ...(note === null ? {} : { note }) };
+}
+
+function answerDueFire(times: FireTimes, timing: Timing, at: Instant) {
+  const fire = answerFire(times, timing, at);
+  return timing.jitterSeconds === 0 ? fire : { ...fire, dueAt: isoInstant(times.dueAt(at)) };
+}
+
+function describe({ cron, everySeconds }: Timing, { id }: Identity): string {
+  if (cron !== null) return describeCron(cron, id);
+  return everySeconds === null ? '' : describeInterval(everySeconds);
 }

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
+import { horizonOf } from '../../core/time/catch-up.ts';
+import type { Occurrence } from '../../core/time/occurrences.ts';
+import { isFollower, livesOf, lookAt } from '../../store/occurrences.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { hasNoTimesOfItsOwn } from '../fire-time-problems.ts';
+import { BEFORE_ALL, type UnplannableSpan, occurrencePage } from '../occurrence-page.ts';
+import { encodeCursor, limitQuery, occurrenceCursor } from '../pages.ts';
+import { emptyPeriod } from '../period.ts';
+import { TAGS } from '../plugins/openapi.ts';
+import { noSuchSchedule } from '../problem.ts';
+import { isoOrNull } from '../schedule-answer.ts';
+import { json, problems } from '../schemas/answers.ts';
+import { queryInstant, scheduleIdParams } from '../schemas/common.ts';
+import { occurrencePage as pageSchema } from '../schemas/occurrences.ts';
+
+const DAY_MS = 86_400_000;
+
+const occurrencesQuery = z.strictObject({
+  from: queryInstant.optional().meta({ description: 'Inclusive; 24 h before `to`, or before now.' }),
+  to: queryInstant
+    .optional()
+    .meta({ description: 'Exclusive, also in the future; now where it is not given.' }),
+  limit: limitQuery,
+  cursor: occurrenceCursor.optional(),
+});
+
+export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDeps): void {
+  api.get(
+    '/schedules/:id/occurrences',
+    {
+      config: { alsoCheck: emptyPeriod },
+      schema: {
+        operationId: 'listOccurrences',
+        summary: 'Every moment at which a schedule was to fire, and what became of it; also of a deleted one',
+        tags: [TAGS.times],
+        params: scheduleIdParams,
+        querystring: occurrencesQuery,
+        response: { 200: json('A page of occurrences, by time', pageSchema), ...problems(400, 404, 409) },
+      },
+    },
+    async ({ params: { id }, query: { limit, cursor, ...period } }) => {
+      const { seen, lives } = await database.run(async (db) => {
+        const seen = await lookAt(db, id);
+        const lives = await livesOf(db, id);
+        const last = lives.at(-1);
+        if (last === undefined) throw noSuchSchedule(id);
+        if (await isFollower(db, last.uid)) throw hasNoTimesOfItsOwn(id);
+        return { seen, lives };
+      });
+      const { from, to } = periodOf(period, seen.now);
+      const { items, end, unplannable } = await occurrencePage(database, {
+        lives,
+        sight: { ...seen, horizon: horizonOf(seen.now, retentionDays) },
+        after: cursor ?? { fireAt: from, uid: BEFORE_ALL },
+        to,
+        limit,
+      });
+      return {
+        items: items.map(answerOccurrence),
+        nextCursor: end === null ? null : encodeCursor({ fireAt: end.fireAt, uid: end.uid }),
+        ...(unplannable.length === 0 ? {} : { unplannable: unplannable.map(answerUnplannable) }),
+      };
+    },
+  );
+}
+
+/** The last day, where nothing is said of it; the first day after `from`, where that is in the future. */
+function periodOf(given: { from?: Instant | undefined; to?: Instant | undefined }, now: Instant) {
+  const { from, to } = given;
+  const end = to ?? (from !== undefined && from >= now ? from + DAY_MS : now);
+  return { from: from ?? Math.max(Math.min(now, end) - DAY_MS, EARLIEST), to: end };
+}
+
+function answerOccurrence({ fireAt, state, reason, runId, version }: Occurrence) {
+  return {
+    fireAt: isoInstant(fireAt),
+    state,
+    ...(reason === null ? {} : { reason }),
+    ...(runId === null ? {} : { runId }),
+    version,
+  };
+}
+
+function answerUnplannable({ span, error }: UnplannableSpan) {
+  const { version, since, until } = span;
+  return { version, from: isoInstant(since), to: isoOrNull(until), error };
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { isoInstant } from '../../core/instant.ts';
+import { uidsOf } from '../../store/schedules.ts';
+import { type ScheduleVersion, listVersions } from '../../store/versions.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { limitQuery, pageOf, pageSchema, versionCursor } from '../pages.ts';
+import { TAGS } from '../plugins/openapi.ts';
+import { noSuchSchedule } from '../problem.ts';
+import { rawJsonOrNull } from '../raw-json.ts';
+import { answerDefinition } from '../schedule-answer.ts';
+import { json, problems } from '../schemas/answers.ts';
+import { scheduleIdParams } from '../schemas/common.ts';
+import { scheduleVersion } from '../schemas/occurrences.ts';
+
+const versionsQuery = z.strictObject({ limit: limitQuery, cursor: versionCursor.optional() });
+
+export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/schedules/:id/versions',
+    {
+      schema: {
+        operationId: 'listVersions',
+        summary: 'Every write of a schedule, newest first; also of a deleted one',
+        tags: [TAGS.schedules],
+        params: scheduleIdParams,
+        querystring: versionsQuery,
+        response: { 200: json('A page of versions', pageSchema(scheduleVersion)), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { id }, query: { limit, cursor } }) => {
+      const rows = await database.run(async (db) => {
+        const found = await listVersions(db, id, { before: cursor, limit: limit + 1 });
+        if (found.length === 0 && (await uidsOf(db, id)).length === 0) throw noSuchSchedule(id);
+        return found;
+      });
+      return pageOf(
+        rows,
+        limit,
+        (row) => answerVersion(id, row),
+        ({ at, uid, version }) => ({ at, uid, version }),
+      );
+    },
+  );
+}
+
+function answerVersion(id: string, { version, at, by, change, definition }: ScheduleVersion) {
+  const payload = rawJsonOrNull(definition.payload);
+  return {
+    version,
+    at: isoInstant(at),
+    by,
+    change,
+    schedule: { id, ...answerDefinition(definition), payload },
+  };
+}

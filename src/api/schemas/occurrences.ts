@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { OCCURRENCE_REASONS, OCCURRENCE_STATES } from '../../core/time/occurrences.ts';
+import { pageSchema } from '../pages.ts';
+import { answeredInstant, instant } from './common.ts';
+import { schedule } from './schedule.ts';
+
+export const occurrence = z
+  .object({
+    fireAt: answeredInstant,
+    state: z.enum(OCCURRENCE_STATES).meta({
+      description:
+        '`fired`: it has a run of its own, whatever became of that · `missed`: it was too late when it was planned · ' +
+        '`skipped`: an earlier run was active · `paused` · `upcoming`: not planned yet.',
+    }),
+    reason: z
+      .enum(OCCURRENCE_REASONS)
+      .optional()
+      .meta({
+        description:
+          'Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), ' +
+          'or `retention`: older than records are kept, so it was not planned and has none. `unknown`: no record explains it; ' +
+          'that happens where records were removed or the retention was shortened for a while, or where a version could not be planned. ' +
+          'Of `skipped`: `overlap`. Of `upcoming`: `error`, the schedule cannot be planned at present.',
+      }),
+    runId: z
+      .string()
+      .optional()
+      .meta({ format: 'uuid', description: 'Its own run, or the record that stands for it.' }),
+    version: z.int().meta({ description: 'Of the schedule, under which it was due.' }),
+  })
+  .meta({ id: 'Occurrence' });
+
+export const occurrencePage = pageSchema(occurrence)
+  .extend({
+    unplannable: z
+      .array(
+        z.object({
+          version: z.int(),
+          from: answeredInstant,
+          to: answeredInstant.nullable(),
+          error: z.string(),
+        }),
+      )
+      .optional()
+      .meta({
+        description:
+          'Versions of the period whose fire times cannot be told, and while they were in force; there only where there are some.',
+      }),
+  })
+  .meta({ description: 'A page can hold fewer than `limit`, even none, and have a `nextCursor`.' });
+
+export const scheduleVersion = z
+  .object({
+    version: z.int(),
+    at: answeredInstant,
+    by: z.string().nullable().meta({ description: 'Who wrote it; null: somebody without a token.' }),
+    change: z.enum(['created', 'updated', 'deleted']),
+    schedule: schedule
+      .omit({
+        status: true,
+        error: true,
+        nextFireAt: true,
+        lastFireAt: true,
+        lockedBy: true,
+        lockedAt: true,
+        version: true,
+        createdAt: true,
+        updatedAt: true,
+      })
+      .meta({ id: 'VersionedSchedule', description: 'As it was from then on; of `deleted`: until then.' }),
+  })
+  .meta({ id: 'ScheduleVersion' });
+
+export const backfillInput = z.strictObject({
+  from: instant,
+  to: instant,
+  limit: z.int().min(1).max(10_000).default(1000),
+});
+
+export const backfilled = z.object({
+  created: z.int().meta({ description: 'Runs that are to be handed off now: new ones, and re-opened ones.' }),
+  existing: z.int().meta({ description: 'Occurrences that have a run already, which is left as it is.' }),
+  remainingFrom: answeredInstant
+    .nullable()
+    .meta({ description: 'The first occurrence beyond `limit`, to go on from; null: there is none.' }),
+});
+
+export const load = z.object({
+  items: z
+    .array(z.object({ at: answeredInstant, fires: z.int() }))
+    .meta({ description: 'Buckets with fires, by the moment they begin; jitter included.' }),
+  busiest: z.object({ at: answeredInstant, fires: z.int() }).nullable(),
+  schedules: z.int().meta({ description: 'How many enabled schedules with fire times were counted.' }),
+});

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { answeredInstant, instant, queryInstant, queryInteger, scheduleIdText } from './common.ts';
+import { cronText, everySeconds, zoneText } from './timing.ts';
+import { isObject } from '../json-body.ts';
+
+const MOST = 1000;
+
+export const upcomingQuery = z.strictObject({
+  count: queryInteger(1, MOST, 10),
+  from: queryInstant.optional(),
+});
+
+export const previewInput = z
+  .strictObject({
+    cron: cronText.nullable().default(null),
+    everySeconds: everySeconds.nullable().default(null),
+    timezone: zoneText.nullable().default(null),
+    from: instant.nullish().meta({
+      description: 'Fires strictly after it; an interval is anchored here. Now where it is not given.',
+    }),
+    count: z.int().min(1).max(MOST).default(10),
+    id: scheduleIdText
+      .nullish()
+      .meta({ description: 'The schedule that it is meant for: `H` and `?` are picked by its id.' }),
+  })
+  .superRefine(oneOfTwo, { when: ({ value }) => isObject(value) })
+  .meta({
+    description: 'Exactly one of `cron` and `everySeconds`.',
+    examples: [{ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, { everySeconds: 900 }],
+  });
+
+export const fireTime = z.object({
+  fireAt: answeredInstant,
+  local: z
+    .string()
+    .meta({ format: 'date-time', description: 'In its zone.', example: '2026-11-20T10:00:00.000+01:00' }),
+  note: z
+    .enum(['moved by DST', 'repeated hour'])
+    .optional()
+    .meta({ description: 'What a change of the clocks did to it.' }),
+});
+
+export const upcomingTimes = z.object({
+  items: z.array(
+    fireTime.extend({
+      dueAt: answeredInstant
+        .optional()
+        .meta({ description: '`fireAt` and its jitter, where the schedule has one.' }),
+    }),
+  ),
+});
+
+export const previewedTimes = z.object({
+  description: z.string().meta({ description: 'In plain English.', example: 'At 02:30' }),
+  items: z.array(fireTime),
+});
+
+/** Also where one of them is wrong: every fault is named at once. */
+function oneOfTwo(value: unknown, context: z.core.$RefinementCtx): void {
+  const given = isObject(value) ? KINDS.filter((kind) => (value[kind] ?? null) !== null) : [];
+  if (given.length === 0) {
+    const message = 'is required, or everySeconds in its place';
+    context.addIssue({ code: 'custom', path: ['cron'], message });
+  }
+  if (given.length < 2) return;
+  const message = 'stands beside another kind: only one of cron, everySeconds can be given';
+  for (const kind of given) context.addIssue({ code: 'custom', path: [kind], message });
+}
+
+const KINDS = ['cron', 'everySeconds'] as const;

@@ -1,0 +1,137 @@
+import type { Instant } from '../instant.ts';
+import type { RunStatus } from '../run.ts';
+import type { CatchUp } from '../schedule.ts';
+import { type Expected, byPosition } from './expected.ts';
+
+/** A planned run, by the occurrence it stands for; perhaps also for others that were missed. */
+export interface PlannedRun {
+  id: string;
+  uid: string;
+  scheduledFor: Instant;
+  version: number;
+  status: RunStatus;
+  reason: string | null;
+  coalesced: number;
+  coalescedFrom: Instant | null;
+}
+
+/** What is known beside runs and versions, read before them. */
+export interface Sight {
+  now: Instant;
+  /** Nothing older was ever planned. */
+  horizon: Instant;
+  /** Null: no schedule has the id now. */
+  current: {
+    uid: string;
+    /** The first occurrence not yet planned; null: none is to be. */
+    nextOccurrenceAt: Instant | null;
+    inError: boolean;
+  } | null;
+}
+
+export const OCCURRENCE_STATES = ['fired', 'missed', 'skipped', 'paused', 'upcoming'] as const;
+export type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
+
+/** `unknown`: nothing recorded explains it. */
+export const OCCURRENCE_REASONS = [
+  'latest',
+  'skip',
+  'limit',
+  'retention',
+  'overlap',
+  'error',
+  'unknown',
+] as const;
+export type OccurrenceReason = (typeof OCCURRENCE_REASONS)[number];
+
+/** What became of one occurrence of a schedule. */
+export interface Occurrence {
+  uid: string;
+  fireAt: Instant;
+  state: OccurrenceState;
+  reason: OccurrenceReason | null;
+  /** Its own run, or the record that stands for it. */
+  runId: string | null;
+  version: number;
+}
+
+/**
+ * Every occurrence that the versions of a schedule make expect, or that has a run, with what became of it; in the order
+ * of (fireAt, uid). `runs` are those of the same period, `later` those after it that stand for missed ones.
+ */
+export function accountFor(
+  expected: readonly Expected[],
+  runs: readonly PlannedRun[],
+  later: readonly PlannedRun[],
+  sight: Sight,
+): Occurrence[] {
+  const own = new Map(runs.map((run) => [keyOf(run.uid, run.scheduledFor), run]));
+  const records = [...runs, ...later].filter(({ coalesced }) => coalesced > 0).sort(inOrder);
+  const explained = expected.map((one) => {
+    const key = keyOf(one.uid, one.fireAt);
+    const run = own.get(key);
+    own.delete(key);
+    const { uid, fireAt, version } = one;
+    return { uid, fireAt, version, ...(run ? ofRun(run) : withoutRun(one, records, sight)) };
+  });
+  // A backfill under another definition, or a zone whose rules were others then: it fired, whatever is expected now.
+  const unexplained = [...own.values()].map((run) => ({
+    uid: run.uid,
+    fireAt: run.scheduledFor,
+    version: run.version,
+    ...ofRun(run),
+  }));
+  return [...explained, ...unexplained].sort(byPosition);
+}
+
+type Fate = Pick<Occurrence, 'state' | 'reason' | 'runId'>;
+
+function ofRun({ id: runId, status, reason }: PlannedRun): Fate {
+  if (status !== 'skipped') return { state: 'fired', reason: null, runId };
+  if (reason === 'overlap') return { state: 'skipped', reason, runId };
+  return { state: 'missed', reason: reason === 'limit' ? 'limit' : 'skip', runId };
+}
+
+function withoutRun(expected: Expected, records: readonly PlannedRun[], sight: Sight): Fate {
+  if (!expected.enabled) return { state: 'paused', reason: null, runId: null };
+  if (isUpcoming(expected, sight)) {
+    const inError = sight.current?.uid === expected.uid && sight.current.inError;
+    return { state: 'upcoming', reason: inError ? 'error' : null, runId: null };
+  }
+  const record = records.find((one) => standsFor(one, expected));
+  if (record) return { state: 'missed', reason: reasonOf(record, expected.catchUp), runId: record.id };
+  const reason = expected.fireAt < sight.horizon ? 'retention' : 'unknown';
+  return { state: 'missed', reason, runId: null };
+}
+
+function isUpcoming(expected: Expected, { now, current }: Sight): boolean {
+  if (expected.dueAt > now) return true;
+  // An edit leaves nothing unplanned of the versions before it.
+  if (!expected.inForce || current?.uid !== expected.uid) return false;
+  return current.nextOccurrenceAt !== null && expected.fireAt >= current.nextOccurrenceAt;
+}
+
+function standsFor(record: PlannedRun, { uid, fireAt }: Expected): boolean {
+  const { coalescedFrom, scheduledFor } = record;
+  return record.uid === uid && coalescedFrom !== null && coalescedFrom <= fireAt && fireAt < scheduledFor;
+}
+
+/** A record that was re-opened no longer says by itself why it did not fire. */
+function reasonOf({ status, reason }: PlannedRun, catchUp: CatchUp): OccurrenceReason {
+  if (status === 'skipped' && reason === 'missed') return 'skip';
+  if (status === 'skipped' && reason === 'limit') return 'limit';
+  return REASONS[catchUp];
+}
+
+const REASONS = { skip: 'skip', latest: 'latest', all: 'limit' } as const satisfies Record<
+  CatchUp,
+  OccurrenceReason
+>;
+
+function inOrder(a: PlannedRun, b: PlannedRun): number {
+  return a.scheduledFor - b.scheduledFor;
+}
+
+function keyOf(uid: string, at: Instant): string {
+  return `${uid} ${at}`;
+}

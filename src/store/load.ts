@@ -1,0 +1,39 @@
+import { sql } from 'drizzle-orm';
+import type { Timing } from '../core/schedule.ts';
+import type { Identity } from '../core/time/fire-times.ts';
+import { readTiming } from './definitions.ts';
+import type { Executor } from './executor.ts';
+import { type InstantText, rowsOf, toInstant } from './rows.ts';
+import { type TimingRow, timingColumns, timingOfRow } from './timings.ts';
+
+export interface TimedSchedule {
+  uid: string;
+  identity: Identity;
+  /** Null: its row holds none. */
+  timing: Timing | null;
+}
+
+/** Enabled schedules with fire times of their own, in the order of their uids, after one of them. */
+export async function listTimings(
+  db: Executor,
+  { after, limit }: { after: string; limit: number },
+): Promise<TimedSchedule[]> {
+  const rows = await rowsOf<TimingRow & { uid: string; id: string; created_at: InstantText }>(
+    db,
+    sql`SELECT s.uid, s.id, s.created_at, ${timingColumns(sql`s`)} FROM schedules s
+    WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after} ORDER BY s.uid LIMIT ${limit}`,
+  );
+  return rows.map((row) => ({
+    uid: row.uid,
+    identity: { id: row.id, createdAt: toInstant(row.created_at) },
+    timing: timingOf(row),
+  }));
+}
+
+function timingOf(row: TimingRow): Timing | null {
+  try {
+    return readTiming(timingOfRow(row));
+  } catch {
+    return null;
+  }
+}
