@@ -67,7 +67,7 @@ export function unavailable(detail: string, cause?: unknown): Problem {
 /** What to answer for anything thrown while a request was served. What nobody foresaw is 500, and tells nothing. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof StillFollowed) return new Problem(409, followedBy(error.followers));
+  if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
   if (error instanceof NotNow) return unavailable(error.message, error);
   if (isUnavailable(error)) return unavailable('the database is out of reach', error);
   if (isRepeatable(error)) return unavailable('the database is too busy with the same rows', error);
@@ -79,12 +79,8 @@ export function toProblem(error: unknown): Problem {
   return new Problem(500, 'an error of the server; its log says more', { cause: error });
 }
 
-const MOST_NAMED = 20;
-
-function followedBy(followers: readonly string[]): string {
-  const more = followers.length > MOST_NAMED ? ` and ${followers.length - MOST_NAMED} more` : '';
-  const named = followers.slice(0, MOST_NAMED).join(', ') + more;
-  return `the schedule is followed by ${named}: these must be changed or deleted first`;
+function stillFollowed({ followers }: StillFollowed): string {
+  return `the schedule is followed by ${followers.join(', ')}: delete these first, or let them follow another`;
 }
 
 /** The framework's own refusals carry their status; below 500 their text is about the request and nothing else. */

@@ -163,6 +163,11 @@ function loopHandlers(registry: Registry): Handlers {
     buckets: SECONDS,
     registers,
   });
+  const released = new Counter({
+    name: 'firelock_waiting_released_total',
+    help: 'Runs found waiting for nothing any more, since an instance died in between; they went on.',
+    registers,
+  });
   const deaths = new Counter({
     name: 'firelock_instances_declared_dead_total',
     help: 'Silent instances that this one declared dead.',
@@ -184,6 +189,7 @@ function loopHandlers(registry: Registry): Handlers {
     loopFailed: ({ loop }) => failures.inc({ loop }),
     scheduleSetAside: () => setAside.inc(),
     recoveryFinished: ({ durationMs }) => recoverySeconds.observe(durationMs / 1000),
+    waitingReleased: ({ count }) => released.inc(count),
     instancesDeclaredDead: ({ instanceIds }) => deaths.inc(instanceIds.length),
     instanceReplaced: () => replaced.inc(),
     databaseWentBack: () => wentBack.inc(),

@@ -152,6 +152,8 @@ const LINES: Lines = {
   },
   runsSkipped: (logger, { reason, count }) =>
     logger.debug({ reason, count }, 'fires were recorded as skipped'),
+  waitingReleased: (logger, { count }) =>
+    logger.warn({ count }, 'runs that waited for nothing any more were found; they go on'),
   runsCancelled: (logger, { reason, count }) => logger.debug({ reason, count }, 'runs were cancelled'),
   runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, inDoubt } }) => {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run failed');

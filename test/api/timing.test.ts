@@ -302,9 +302,9 @@ describe('each field', () => {
   });
 
   test('what is wrong with an expression is said in words that help', async () => {
-    const answer = await put('words', { cron: '@reboot' });
+    const answer = await put('words', { cron: '5/15 * * * *' });
     expect(answer.status).toBe(400);
-    expect(answer.text).toContain('@daily');
+    expect(answer.text).toContain('5-59/15');
   });
 
   test('is answered edited and sent back', async () => {
@@ -557,12 +557,9 @@ describe('a thousand expressions in one batch', () => {
     }));
     const refused = await batch(items);
     expect(refused.status).toBe(422);
+    const hundreds = Array.from({ length: 10 }, (_, n) => 100 * n);
     expect(new Set(faultPaths(refused))).toEqual(
-      new Set(
-        Array.from({ length: 10 }, (_, n) => [`/items/${n}07/cron`, `/items/${n}08/endAt`])
-          .flat()
-          .map((path) => path.replace('/items/0', '/items/')),
-      ),
+      new Set(hundreds.flatMap((n) => [`/items/${n + 7}/cron`, `/items/${n + 8}/endAt`])),
     );
     const fine = items.map((item, n) => ({ ...item, cron: hard(n), endAt: null }));
     expect((await batch(fine)).body['created']).toBe(1000);

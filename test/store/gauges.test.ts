@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { sampleGauges } from '../../src/store/gauges.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { type Api, SCHEDULE, TARGET, startApi } from '../api/api.ts';
+import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+
+let own: TestDatabase;
+let database: Database;
+let api: Api;
+beforeAll(async () => {
+  own = await createDatabase();
+  await migrate(own.url);
+  database = openDatabase(own.url, 1);
+  api = await startApi(own.url);
+});
+afterAll(async () => {
+  await api.stop();
+  await database.close();
+  await own.drop();
+});
+
+const gauges = () => database.run((db) => sampleGauges(db, 3));
+
+test('schedules are counted by the status that the API answers', async () => {
+  const follower = { target: TARGET, after: { scheduleId: '*' } };
+  const bodies: [id: string, body: object][] = [
+    ['active', SCHEDULE],
+    ['paused', { ...SCHEDULE, enabled: false }],
+    ['ended', SCHEDULE],
+    ['broken', SCHEDULE],
+    ['follows', follower],
+    ['follows-not', { ...follower, enabled: false }],
+    ['follows-broken', follower],
+  ];
+  for (const [id, body] of bodies) {
+    expect((await api.call('PUT', `/api/v1/schedules/${id}`, body)).status).toBe(201);
+  }
+  await api.sql`UPDATE schedules SET next_fire_at = NULL WHERE id = 'ended'`;
+  await api.sql`UPDATE schedules SET error = 'cannot be planned' WHERE id IN ('broken', 'follows-broken')`;
+  const { schedules } = await gauges();
+  expect(schedules).toEqual({ active: 2, paused: 2, ended: 1, error: 2 });
+  for (const [status, count] of Object.entries(schedules)) {
+    const list = await api.call('GET', `/api/v1/schedules?status=${status}`);
+    expect([status, (list.body['items'] as unknown as unknown[]).length]).toEqual([status, count]);
+  }
+});
+
+test('what waits behind an active run is open, and told apart from what is pending', async () => {
+  await api.call('PUT', '/api/v1/schedules/queues', { ...SCHEDULE, overlap: 'queue' });
+  for (const body of [{}, {}]) {
+    expect((await api.call('POST', '/api/v1/schedules/queues/fire', body)).status).toBe(202);
+  }
+  expect((await gauges()).openRuns).toEqual({ waiting: 1, pending: 1 });
+});
+
+test('zone data is that of the living, each version once', async () => {
+  await api.sql`INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at, died_at)
+    SELECT gen_random_uuid(), 'test', '0', zone_data, 60, clock_timestamp(),
+      clock_timestamp() - make_interval(secs => silent), CASE WHEN dead THEN clock_timestamp() END
+    FROM (VALUES ('2026c', 0, false), ('2025c', 0, false), ('2026c', 1, false), ('2020a', 61, false), ('2020b', 0, true))
+      AS i (zone_data, silent, dead)`;
+  expect(await gauges()).toMatchObject({ zoneData: ['2025c', '2026c'], instancesAlive: 3 });
+  await api.sql`UPDATE instances SET died_at = clock_timestamp()`;
+  expect(await gauges()).toMatchObject({ zoneData: [], instancesAlive: 0 });
+});
