@@ -6,7 +6,7 @@
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Outcome, notSent } from '../core/outcome.ts';
-import { isPlanned, plannedRunName } from '../core/run.ts';
+import { type Dependency, isPlanned, plannedRunName } from '../core/run.ts';
 import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, type Handoff } from '../core/schedule.ts';
 import { type Attempted, type Doubt, type Settlement, settlementOf } from '../core/settlement.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -15,6 +15,8 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type ClaimedRun, claimOf } from '../store/claims.ts';
+import type { Database } from '../store/database.ts';
+import { findDependency } from '../store/runs.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { Attempt, TargetKind } from '../targets/target.ts';
@@ -22,6 +24,7 @@ import { resolveDoubt } from './lookup.ts';
 import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
 
 export interface HandoffDeps {
+  database: Database;
   lease: Lease;
   clock: Clock;
   databaseClock: DatabaseClock;
@@ -78,7 +81,10 @@ async function attemptOnce(
   const settledBy = (outcome: Outcome) => settlementFor(databaseClock, run, attempted, outcome);
   if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
 
-  const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff), signal };
+  const dependencies = await dependenciesOf(deps.database, run);
+  if (!dependencies) return settledBy(unsent('not begun: how its parent ended could not be read', true));
+  const attempt = { ...attemptOf(deps.lease, run, handoff), dependencies };
+  const sending = { kind, run, handoff, attempt, signal };
   const asked = attempted.doubt && (await askTarget(deps, sending, { ...attempted, doubt: attempted.doubt }));
   if (asked && 'settled' in asked) return asked.settled;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
@@ -161,7 +167,18 @@ function unsent(message: string, senderStopped = false): Outcome {
   return notSent({ kind: 'network', message }, senderStopped);
 }
 
-function attemptOf(lease: Lease, run: ClaimedRun, handoff: Handoff): Attempt {
+/** Null where they cannot be read now. */
+async function dependenciesOf(database: Database, { parentRunId }: ClaimedRun): Promise<Dependency[] | null> {
+  if (parentRunId === null) return [];
+  try {
+    const parent = await database.run((db) => findDependency(db, parentRunId));
+    return parent ? [parent] : [];
+  } catch {
+    return null;
+  }
+}
+
+function attemptOf(lease: Lease, run: ClaimedRun, handoff: Handoff): Omit<Attempt, 'dependencies'> {
   const { id: runId, instanceId, recoveredAt, recoveries } = run;
   return {
     runId,

@@ -5,18 +5,16 @@
  */
 import { hash } from 'node:crypto';
 import type { Run } from '../core/run.ts';
-import type { Database } from '../store/database.ts';
 import { recordManualFireUnlessKeyTaken } from '../store/manual-fires.ts';
 import { findRun } from '../store/runs.ts';
 import { databaseNow } from '../store/database-now.ts';
+import { type Judged, judgeOverlapsUnderLock } from '../store/overlaps.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
+import { type OverlapDeps, followUp, tellJudged } from './overlap.ts';
 
-export interface ManualFireDeps {
-  database: Database;
+export interface ManualFireDeps extends OverlapDeps {
   targets: TargetRegistry;
-  /** There is a run to claim. */
-  wakeDispatch: () => void;
 }
 
 export interface ManualFireRequest {
@@ -29,12 +27,18 @@ export interface ManualFireRequest {
 export type ManualFired =
   { kind: 'created' | 'existing'; run: Run } | { kind: 'noSuchSchedule' } | { kind: 'keyOfAnotherBody' };
 
-/** Fires a schedule now, paused or not. The same key with the same body answers the run it made. */
+interface Decided {
+  fired: ManualFired;
+  /** Where runs of the schedule must not overlap. */
+  judged?: Judged | undefined;
+}
+
+/** Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run it made. */
 export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
-  const fired = await deps.database.transaction(async (tx): Promise<ManualFired> => {
-    // Locked, so that a delete comes wholly before or wholly after.
+  const { fired, judged } = await deps.database.transaction(async (tx): Promise<Decided> => {
+    // Locked, so that a delete comes wholly before or wholly after, and that what may start is decided under its lock.
     const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
-    if (!schedule) return { kind: 'noSuchSchedule' };
+    if (!schedule) return { fired: { kind: 'noSuchSchedule' } };
     const recorded = await recordManualFireUnlessKeyTaken(tx, {
       schedule,
       lane: deps.targets.laneOf(schedule.definition.target),
@@ -42,12 +46,18 @@ export async function fireManually(deps: ManualFireDeps, request: ManualFireRequ
       payload: request.payload,
       key: request.key === null ? null : { value: request.key, bodyHash: bodyHash(request.payload) },
     });
-    if ('conflict' in recorded) return { kind: 'keyOfAnotherBody' };
+    if ('conflict' in recorded) return { fired: { kind: 'keyOfAnotherBody' } };
+    const guarded = recorded.created && schedule.definition.overlap !== 'allow';
+    const judged = guarded ? await judgeOverlapsUnderLock(tx, [schedule.uid]) : undefined;
     const run = await findRun(tx, recorded.runId);
     if (!run) throw new Error(`run ${recorded.runId} was recorded and is not there`);
-    return { kind: recorded.created ? 'created' : 'existing', run };
+    return { fired: { kind: recorded.created ? 'created' : 'existing', run }, judged };
   });
   if (fired.kind === 'created') deps.wakeDispatch();
+  if (judged) {
+    tellJudged(deps.events, judged);
+    await followUp(deps, judged.aftermath);
+  }
   return fired;
 }
 

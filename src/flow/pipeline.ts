@@ -15,6 +15,7 @@ import type { Lease } from '../runtime/lease.ts';
 import type { Loop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
 import { releaseFireLocksIfMine } from '../store/fire-locks.ts';
+import type { Aftermath } from '../store/followers.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Dispatcher, createDispatcher } from './dispatch.ts';
 import { takeFireLocks } from './fire-lock.ts';
@@ -22,6 +23,7 @@ import { attemptHandoff, withoutDefinition } from './handoff.ts';
 import { createHandoffDefinitions } from './handoff-definitions.ts';
 import { createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
+import { followUp } from './overlap.ts';
 import { type Settler, createSettler } from './settle.ts';
 import { createHandoffStarter } from './start-handoff.ts';
 import { createTick } from './tick.ts';
@@ -40,19 +42,23 @@ export interface PipelineDeps {
   concurrencyPerLane: number;
   /** How often a target is asked about an attempt in doubt. */
   maxRecoveries: number;
+  /** Nothing older is planned. */
+  retentionDays: number;
 }
 
 export interface Pipeline {
   tick: Loop;
   dispatcher: Dispatcher;
   settler: Settler;
+  /** Sees to what the ends of runs brought about; answers how many waiting runs it started. */
+  followUp(aftermath: Aftermath): Promise<number>;
   /** Gives up the fire-locks of rounds that did not finish. */
   releaseFireLocks(): Promise<void>;
 }
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { database, clock, databaseClock, lease } = deps;
-  const settler = createSettler(deps);
+  const settler = createSettler({ ...deps, followUp: (aftermath) => followUpHere(aftermath) });
   const handoffDeps = { ...deps, starter: createHandoffStarter(deps) };
   const dispatcher = createDispatcher({
     ...deps,
@@ -62,9 +68,11 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     attempt: (run, handoff, signal) => attemptHandoff(handoffDeps, run, handoff, signal),
     withoutDefinition: (run) => withoutDefinition(databaseClock, run),
   });
+  const followUpHere = (aftermath: Aftermath) =>
+    followUp({ ...deps, wakeDispatch: () => dispatcher.wake() }, aftermath);
   const tick = createTick({
     ...deps,
-    planner: createPlanner(clock),
+    planner: createPlanner(clock, deps.retentionDays),
     takeFireLocks: (walking) => takeFireLocks(deps, walking),
     recordIntents: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
   });
@@ -72,6 +80,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     tick,
     dispatcher,
     settler,
+    followUp: followUpHere,
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };
 }

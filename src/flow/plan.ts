@@ -5,9 +5,12 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
-import { type Plan, type Walk, walkDue } from '../core/time/catch-up.ts';
-import { cronTimes } from '../core/time/cron.ts';
+import { LRUCache } from 'lru-cache';
+import type { Timing } from '../core/schedule.ts';
+import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '../core/time/catch-up.ts';
+import { fireTimes } from '../core/time/fire-times.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { readTiming } from '../store/definitions.ts';
 import type { LockedSchedule } from '../store/fire-locks.ts';
 
 export interface PlannedSchedule {
@@ -27,12 +30,20 @@ export interface Planned {
 
 /**
  * Plans locked schedules. A long walk (a week of missed seconds) goes on over several rounds, a slice each, while other
- * schedules are planned and committed in between; it stays under its fire-lock and is decided as of its start.
+ * schedules are planned and committed in between; it stays under its fire-lock and is decided as of its start. What is due
+ * beyond what one commit may write is left to the next round, as of the same moment.
  */
 export interface Planner {
   round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned>;
   /** Schedules whose walk is not finished. */
   walking(): string[];
+}
+
+interface Walking {
+  schedule: LockedSchedule;
+  walk: Walk;
+  /** Part of it is committed, and the fire-lock with it: only where this instance has the next one too does it go on. */
+  isUnlocked: boolean;
 }
 
 /** How far a schedule is planned at once, before it becomes a walk that takes turns with others. */
@@ -42,13 +53,16 @@ const ROUND_MS = 50;
 /** How long planning may keep the process from everything else. */
 const SLICE_MS = 10;
 
-export function createPlanner(clock: Clock): Planner {
-  const walks = new Map<string, { schedule: LockedSchedule; walk: Walk }>();
+export function createPlanner(clock: Clock, retentionDays: number): Planner {
+  const walks = new Map<string, Walking>();
 
   async function round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned> {
     const done: Planned = { planned: [], unplannable: [] };
     const fresh = locked.filter((schedule) => !renewed(schedule));
     for (const { uid } of fresh) walks.delete(uid);
+    // Somebody else has it, or it comes later: then anew, as of then.
+    for (const [uid, { isUnlocked }] of walks) if (isUnlocked) walks.delete(uid);
+    const period = { now, horizon: horizonOf(now, retentionDays) };
     let sliceEnd = clock.monotonic() + SLICE_MS;
     const breathe = async (): Promise<void> => {
       if (clock.monotonic() < sliceEnd) return;
@@ -57,7 +71,7 @@ export function createPlanner(clock: Clock): Planner {
     };
     for (const schedule of fresh) {
       await breathe();
-      stepInto(done, schedule, () => walkOf(schedule, now), atMost(FIRST_STEPS));
+      stepInto(done, schedule, () => walkOf(schedule, period), atMost(FIRST_STEPS));
     }
     // What is done waits for this round's end, so a round is short: the walks go on in turns.
     const roundEnd = clock.monotonic() + ROUND_MS;
@@ -79,7 +93,7 @@ export function createPlanner(clock: Clock): Planner {
     const going = walks.get(schedule.uid);
     if (going?.schedule.version !== schedule.version) return false;
     if (going.schedule.nextOccurrenceAt !== schedule.nextOccurrenceAt) return false;
-    walks.set(schedule.uid, { ...going, schedule });
+    walks.set(schedule.uid, { walk: going.walk, schedule, isUnlocked: false });
     return true;
   }
 
@@ -93,10 +107,11 @@ export function createPlanner(clock: Clock): Planner {
       const walk = begin();
       const plan = walk.step(mayGoOn);
       walks.delete(schedule.uid);
-      if (plan) {
-        done.planned.push({ schedule, plan });
-      } else {
-        walks.set(schedule.uid, { schedule, walk });
+      if (plan) done.planned.push({ schedule, plan });
+      if (!plan) walks.set(schedule.uid, { schedule, walk, isUnlocked: false });
+      if (plan?.isPartial && plan.nextOccurrenceAt !== null) {
+        const { nextOccurrenceAt } = plan;
+        walks.set(schedule.uid, { schedule: { ...schedule, nextOccurrenceAt }, walk, isUnlocked: true });
       }
     } catch (error) {
       walks.delete(schedule.uid);
@@ -107,10 +122,22 @@ export function createPlanner(clock: Clock): Planner {
   return { round, walking: () => [...walks.keys()] };
 }
 
-function walkOf(schedule: LockedSchedule, now: Instant): Walk {
-  const { cron, timezone, nextOccurrenceAt } = schedule;
-  if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to plan from');
-  return walkDue(cronTimes(cron, timezone), nextOccurrenceAt, now);
+function walkOf(schedule: LockedSchedule, period: PlanningPeriod): Walk {
+  if (!Number.isFinite(schedule.nextOccurrenceAt))
+    throw new Error('its next occurrence is no moment to plan from');
+  const timing = timingOf(schedule.timing);
+  return walkDue(fireTimes(timing, schedule), timing, schedule.nextOccurrenceAt, period);
+}
+
+/** Many schedules share few timings. */
+const read = new LRUCache<string, Timing>({ max: 10_000 });
+
+function timingOf(text: string): Timing {
+  const known = read.get(text);
+  if (known) return known;
+  const timing = readTiming(text);
+  read.set(text, timing);
+  return timing;
 }
 
 function atMost(steps: number): () => boolean {

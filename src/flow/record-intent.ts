@@ -1,15 +1,26 @@
 /**
  * Guarantees: a fire's intent is durable before anything is sent, and the cursor moves on only together with it.
  * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`).
+ *   Where runs must not overlap: one transaction, which takes the row locks first, records, and then judges.
  * If the process dies here: either nothing was written, or the runs are there to be found, some of them claimed by the dead.
  */
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { ClaimedRun } from '../store/claims.ts';
+import { SKIP_REASONS, lastFireOf } from '../core/time/catch-up.ts';
 import type { Database } from '../store/database.ts';
 import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
-import { type Advance, type Intent, intentOf, recordIntentsIfLocked } from '../store/intents.ts';
+import { together } from '../store/followers.ts';
+import {
+  type Advance,
+  type Intent,
+  type Recorded,
+  intentOf,
+  recordIntentsIfLocked,
+} from '../store/intents.ts';
+import { judgeOverlapsUnderLock, lockForOverlap } from '../store/overlaps.ts';
 import type { Dispatcher } from './dispatch.ts';
+import { type OverlapDeps, followUp, tellJudged } from './overlap.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 
 export interface RecordIntentDeps {
@@ -29,42 +40,110 @@ export async function recordIntents(
 }
 
 async function recordPlanned(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
-  const { database, events, dispatcher } = deps;
+  const sorted = [...planned].sort((a, b) => (a.schedule.uid < b.schedule.uid ? -1 : 1));
+  const mayOverlap = (one: PlannedSchedule) => one.schedule.overlap === 'allow';
+  for (const batch of batchesOf(sorted.filter(mayOverlap))) await recordBatch(deps, batch);
+  for (const batch of batchesOf(sorted.filter((one) => !mayOverlap(one)))) await recordGuarded(deps, batch);
+}
+
+/** Written by one statement at most, give or take one schedule. */
+const LARGEST_BATCH = 5_000;
+
+function* batchesOf(planned: readonly PlannedSchedule[]): Generator<PlannedSchedule[]> {
+  let batch: PlannedSchedule[] = [];
+  let fires = 0;
+  for (const one of planned) {
+    batch.push(one);
+    fires += one.plan.fires.length;
+    if (fires < LARGEST_BATCH) continue;
+    yield batch;
+    [batch, fires] = [[], 0];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+interface Fire {
+  schedule: LockedSchedule;
+  intent: Intent;
+}
+
+async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
+  const { database, dispatcher } = deps;
   // What it reserves and records is this id's; another one meanwhile, and the guard of the statement sees to it.
   const { instanceId } = deps.lease;
-  const sorted = [...planned].sort((a, b) => (a.schedule.uid < b.schedule.uid ? -1 : 1));
-  const fires = sorted.flatMap(({ schedule, plan }) =>
-    plan.fires.map((fire) => ({
-      schedule,
-      intent: { ...intentOf(schedule.uid, fire), claimed: dispatcher.reserve(schedule.lane) },
-    })),
-  );
+  const fires = firesOf(planned, (lane) => dispatcher.reserve(lane));
   const reserved = fires.filter(({ intent }) => intent.claimed);
-  try {
-    const recorded = await database.run((db) =>
-      recordIntentsIfLocked(
-        db,
-        instanceId,
-        sorted.map(advanceOf),
-        fires.map(({ intent }) => intent),
-      ),
-    );
-    const fenced = planned.length - recorded.advanced;
-    if (fenced > 0) events.emit({ type: 'fireLocks', outcome: 'fenced', count: fenced });
-    const inserted = fires.filter(({ intent }) => recorded.inserted.has(intent.id));
-    const mine = inserted.filter(({ intent }) => intent.claimed);
-    const notMine = reserved.filter(({ intent }) => !recorded.inserted.has(intent.id));
-    dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
-    dispatcher.accept(
-      mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
-    );
-    if (inserted.length > mine.length) dispatcher.wake();
-    const coalesced = inserted.reduce((sum, { intent }) => sum + intent.coalesced, 0);
-    events.emit({ type: 'intentsRecorded', fires: inserted.length, claimed: mine.length, coalesced });
-  } catch (error) {
-    dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
-    throw error;
+  const recorded = await database
+    .run((db) => recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn)))
+    .catch((error: unknown) => {
+      dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
+      throw error;
+    });
+  const mine = reserved.filter(({ intent }) => recorded.inserted.has(intent.id));
+  const notMine = reserved.filter(({ intent }) => !recorded.inserted.has(intent.id));
+  dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
+  dispatcher.accept(
+    mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+  );
+  const inserted = told(deps.events, planned, fires, recorded);
+  if (inserted.some(({ intent }) => !intent.claimed && intent.skipped === null)) dispatcher.wake();
+  await followUp(overlapDeps(deps), recorded.aftermath);
+}
+
+/** Those whose runs must not overlap: recorded as waiting, and judged in the same transaction, under locks taken before. */
+async function recordGuarded(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
+  const { instanceId } = deps.lease;
+  const uids = planned.map(({ schedule }) => schedule.uid);
+  const fires = firesOf(planned, () => false);
+  const { recorded, judged } = await deps.database.transaction(async (tx) => {
+    await lockForOverlap(tx, uids);
+    return {
+      recorded: await recordIntentsIfLocked(tx, instanceId, planned.map(advanceOf), fires.map(intentIn)),
+      judged: await judgeOverlapsUnderLock(tx, uids),
+    };
+  });
+  told(deps.events, planned, fires, recorded);
+  tellJudged(deps.events, judged);
+  if (judged.started > 0) deps.dispatcher.wake();
+  await followUp(overlapDeps(deps), together([recorded.aftermath, judged.aftermath]));
+}
+
+function firesOf(planned: readonly PlannedSchedule[], reserve: (lane: string) => boolean): Fire[] {
+  return planned.flatMap(({ schedule, plan }) =>
+    plan.fires.map((fire) => {
+      const claimed = fire.skipped === null && reserve(schedule.lane);
+      return { schedule, intent: { ...intentOf(schedule.uid, fire), claimed } };
+    }),
+  );
+}
+
+/** Answers those that were recorded. */
+function told(
+  events: EventBus,
+  planned: readonly PlannedSchedule[],
+  fires: readonly Fire[],
+  recorded: Recorded,
+): Fire[] {
+  const fenced = planned.length - recorded.advanced;
+  if (fenced > 0) events.emit({ type: 'fireLocks', outcome: 'fenced', count: fenced });
+  const inserted = fires.filter(({ intent }) => recorded.inserted.has(intent.id));
+  const fired = inserted.filter(({ intent }) => intent.skipped === null);
+  const claimed = fired.filter(({ intent }) => intent.claimed).length;
+  const coalesced = fired.reduce((sum, { intent }) => sum + intent.coalesced, 0);
+  events.emit({ type: 'intentsRecorded', fires: fired.length, claimed, coalesced });
+  for (const reason of SKIP_REASONS) {
+    const count = inserted.filter(({ intent }) => intent.skipped === reason).length;
+    if (count > 0) events.emit({ type: 'runsSkipped', reason, count });
   }
+  return inserted;
+}
+
+function intentIn({ intent }: Fire): Intent {
+  return intent;
+}
+
+function overlapDeps({ database, events, dispatcher }: RecordIntentDeps): OverlapDeps {
+  return { database, events, wakeDispatch: () => dispatcher.wake() };
 }
 
 const FIRST_RETRY_MS = 5_000;
@@ -94,7 +173,8 @@ function advanceOf({ schedule, plan }: PlannedSchedule): Advance {
     version: schedule.version,
     lockedAt: schedule.lockedAt,
     nextOccurrenceAt: plan.nextOccurrenceAt,
-    lastFireAt: plan.fires.at(-1)?.scheduledFor ?? null,
+    nextFireAt: plan.nextFireAt,
+    lastFireAt: lastFireOf(plan),
   };
 }
 
@@ -121,6 +201,7 @@ function claimedRun(
     claimedAt,
     latenessMs: null,
     recoveredAt: null,
+    parentRunId: null,
     inDoubtUntil: null,
     lookups: 0,
     confirm: false,

@@ -6,11 +6,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../core/instant.ts';
-import { GRACE_MS } from '../core/time/catch-up.ts';
-import { cronTimes } from '../core/time/cron.ts';
-import { type DueCount, countDue } from '../core/time/due-count.ts';
+import { type Plan, walkDue } from '../core/time/catch-up.ts';
+import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
+import { readTiming } from '../store/definitions.ts';
 import type { Executor } from '../store/executor.ts';
 import {
   type DueSchedule,
@@ -92,7 +92,8 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     const skips: Skip[] = [];
     for (const schedule of page) {
       try {
-        skips.push(skipOf(schedule, await count(schedule), now));
+        const skip = skipOf(schedule, await count(schedule), now);
+        if (skip) skips.push(skip);
       } catch (error) {
         signal.throwIfAborted();
         done.unplannable.push({ scheduleId: schedule.id, error });
@@ -112,21 +113,29 @@ const IN_DOUBT =
 
 const SLICE_STEPS = 500;
 
-/** Schedules of one expression mostly stand at the same moment: what was counted for one is the answer for all. */
-function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => Promise<DueCount> {
-  const counted = new LRUCache<string, DueCount>({ max: 10_000 });
-  return async ({ cron, timezone, nextOccurrenceAt }) => {
+/** Everything due is missed, whatever the schedule's own policy. */
+const SKIP_ALL = { catchUp: 'skip', catchUpLimit: 0, graceSeconds: -1 } as const;
+
+/** Schedules of one timing mostly stand at the same moment: what was walked for one is the answer for all. */
+function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => Promise<Plan> {
+  const counted = new LRUCache<string, Plan>({ max: 10_000 });
+  return async (schedule) => {
+    const { nextOccurrenceAt } = schedule;
     if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to count from');
-    const key = `${nextOccurrenceAt} ${timezone ?? 'UTC'} ${cron}`;
+    const timing = readTiming(schedule.timing);
+    const key = `${nextOccurrenceAt} ${dependsOnIdentity(timing) ? schedule.uid : ''} ${schedule.timing}`;
     const known = counted.get(key);
     if (known) return known;
-    const counting = countDue(cronTimes(cron, timezone), nextOccurrenceAt, now);
+    const walk = walkDue(fireTimes(timing, schedule), SKIP_ALL, nextOccurrenceAt, {
+      now,
+      horizon: -Infinity,
+    });
     for (;;) {
       let steps = 0;
-      const due = counting.step(() => (steps += 1) < SLICE_STEPS);
-      if (due) {
-        counted.set(key, due);
-        return due;
+      const plan = walk.step(() => (steps += 1) < SLICE_STEPS);
+      if (plan) {
+        counted.set(key, plan);
+        return plan;
       }
       await setImmediate();
       signal.throwIfAborted();
@@ -134,12 +143,23 @@ function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => 
   };
 }
 
-function skipOf(schedule: DueSchedule, { newest, count, next }: DueCount, now: Instant): Skip {
+/** Null: with its jitter nothing is due yet. */
+function skipOf(
+  schedule: DueSchedule,
+  { fires: [skipped], nextOccurrenceAt, nextFireAt }: Plan,
+  now: Instant,
+): Skip | null {
+  if (!skipped) return null;
+  const { scheduledFor, dueAt, coalesced, coalescedFrom } = skipped;
+  const isOnTime = now - dueAt <= readTiming(schedule.timing).graceSeconds * 1000;
   return {
     schedule,
-    scheduledFor: newest,
-    trigger: now - newest > GRACE_MS ? 'catchUp' : 'schedule',
-    coalesced: count - 1,
-    nextOccurrenceAt: next,
+    scheduledFor,
+    dueAt,
+    trigger: isOnTime ? 'schedule' : 'catchUp',
+    coalesced,
+    coalescedFrom,
+    nextOccurrenceAt,
+    nextFireAt,
   };
 }

@@ -4,35 +4,36 @@
  * If the process dies here: everything or nothing of the call is written.
  */
 import { randomUUID } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
+import { cursorAt, firstCursor, movesFireTimes, sameDefinition } from '../core/definition-change.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Definition, Schedule } from '../core/schedule.ts';
-import { type Plan, walkDue } from '../core/time/catch-up.ts';
-import { cronTimes } from '../core/time/cron.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
-import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
-import { NotNow, TryAgain, isUniqueViolation } from '../store/errors.ts';
+import { TryAgain, isUniqueViolation } from '../store/errors.ts';
 import type { Executor } from '../store/executor.ts';
-import { intentOf, recordDueBeforeEdit } from '../store/intents.ts';
+import { NO_AFTERMATH, followersOf, together } from '../store/followers.ts';
+import { type Judged, guardOpenRuns, judgeOverlapsUnderLock } from '../store/overlaps.ts';
 import { type ScheduleWrite, deleteScheduleAndAbandon, writeSchedules } from '../store/schedule-writes.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
+import { type Edited, recordWhatWasDue } from './due-before-edit.ts';
+import { resolveFollowed } from './following.ts';
+import { type OverlapDeps, followUp, tellJudged } from './overlap.ts';
 
-export interface ScheduleChangeDeps {
-  database: Database;
+export interface ScheduleChangeDeps extends OverlapDeps {
   targets: TargetRegistry;
-  events: EventBus;
+  /** Nothing older is planned. */
+  retentionDays: number;
 }
 
 export interface ScheduleChange {
   id: string;
+  /** Who wants it; null: somebody without a name. */
+  by: string | null;
   /**
-   * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist).
+   * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist) and the database's time.
    * A definition equal to the present one changes nothing. Throwing leaves everything as it was.
    */
-  decide: (current: Schedule | null) => Definition;
+  decide: (current: Schedule | null, now: Instant) => Definition;
 }
 
 export interface ChangedSchedule {
@@ -40,12 +41,27 @@ export interface ChangedSchedule {
   change: 'created' | 'updated' | 'unchanged';
 }
 
-/** Creates or replaces schedules, all or none; answers them in the order asked for. Each id once. */
+/** Others follow the schedule: it cannot be deleted. */
+export class StillFollowed extends Error {
+  override readonly name = 'StillFollowed';
+  /** Their ids, or the first of them. */
+  readonly followers: readonly string[];
+
+  constructor(followers: readonly string[]) {
+    super(`followed by ${followers.join(', ')}`);
+    this.followers = followers;
+  }
+}
+
+/**
+ * Creates or replaces schedules, all or none; answers them in the order asked for. Each id once.
+ * @throws CannotFollow, NotNow, and whatever `decide` throws
+ */
 export async function changeSchedules(
   deps: ScheduleChangeDeps,
   changes: readonly ScheduleChange[],
 ): Promise<ChangedSchedule[]> {
-  const changed = await deps.database.transaction(async (tx) => {
+  const { changed, aftermath, judged } = await deps.database.transaction(async (tx) => {
     const current = await lockSchedules(
       tx,
       changes.map((change) => change.id),
@@ -53,111 +69,96 @@ export async function changeSchedules(
     // Read after the locks were had: nothing that was due at a lock's release is missed.
     const now = await databaseNow(tx);
     const decided = changes.map((change) => decide(deps, change, current.get(change.id) ?? null, now));
-    await recordWhatWasDue(tx, decided, now);
     const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
+    await resolveFollowed(tx, writes);
+    const recorded = await recordWhatWasDue(tx, decided, { now, retentionDays: deps.retentionDays });
     await writeOrTryAgain(tx, writes, now);
-    return decided.map((one) => told(one, now));
+    const verdict = await judgeAnew(tx, decided);
+    return {
+      changed: decided.map((one) => told(one, now)),
+      judged: verdict,
+      aftermath: together([recorded, verdict?.aftermath ?? NO_AFTERMATH]),
+    };
   });
   const written = changed.flatMap(({ schedule: { id, version }, change }) =>
     change === 'unchanged' ? [] : [{ scheduleId: id, change, version }],
   );
   if (written.length > 0) deps.events.emit({ type: 'schedulesWritten', changes: written });
+  if (judged) tellJudged(deps.events, judged);
+  await followUp(deps, { ...aftermath, toClaim: aftermath.toClaim + (judged?.started ?? 0) });
   return changed;
 }
 
-/** Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is none. */
+/**
+ * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is none.
+ * @throws StillFollowed
+ */
 export async function deleteSchedule(
   deps: ScheduleChangeDeps,
-  id: string,
+  { id, by }: Pick<ScheduleChange, 'id' | 'by'>,
   check: (current: Schedule) => void,
 ): Promise<boolean> {
+  const { retentionDays } = deps;
   const deleted = await deps.database.transaction(async (tx) => {
-    const schedule = (await lockSchedules(tx, [id])).get(id);
+    const schedule = (await lockSchedules(tx, [id], 'update')).get(id);
     if (!schedule) return null;
     check(schedule);
+    const followers = await followersOf(tx, schedule.uid, MOST_NAMED);
+    if (followers.length > 0) throw new StillFollowed(followers);
     const now = await databaseNow(tx);
-    const write = { ...asWrite(deps, schedule), version: schedule.version + 1 };
-    await recordWhatWasDue(tx, [{ schedule, write }], now);
-    return { version: write.version, abandoned: await deleteScheduleAndAbandon(tx, write, now) };
+    const write = { ...asWrite(deps, schedule, by), version: schedule.version + 1 };
+    const recorded = await recordWhatWasDue(tx, [{ schedule, write }], { now, retentionDays });
+    const { abandoned, aftermath } = await deleteScheduleAndAbandon(tx, write, now);
+    return { version: write.version, abandoned, aftermath: together([recorded, aftermath]) };
   });
   if (!deleted) return false;
-  const { version, abandoned } = deleted;
+  const { version, abandoned, aftermath } = deleted;
   deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
   if (abandoned > 0) deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', count: abandoned });
+  await followUp(deps, aftermath);
   return true;
 }
 
-interface Decided {
-  schedule: Schedule | null;
-  /** Null: nothing changes. */
-  write: ScheduleWrite | null;
-}
+const MOST_NAMED = 10;
 
 function decide(
   deps: ScheduleChangeDeps,
   change: ScheduleChange,
   current: Schedule | null,
   now: Instant,
-): Decided {
-  const definition = change.decide(current);
+): Edited {
+  const definition = change.decide(current, now);
+  const { id, by } = change;
   const lane = laneOf(deps, definition);
   if (!current) {
-    const next = firstOccurrence(definition, now);
-    const born = { uid: randomUUID(), version: 1, lastFireAt: null, createdAt: now };
-    return { schedule: null, write: { ...born, id: change.id, definition, lane, nextOccurrenceAt: next } };
+    const born = { uid: randomUUID(), version: 1, lastFireAt: null, afterUid: null, createdAt: now, by };
+    const cursor = firstCursor(definition, null, { id, createdAt: now }, now);
+    return { schedule: null, write: { ...born, id, definition, lane, ...cursor } };
   }
   if (sameDefinition(current.definition, definition)) return { schedule: current, write: null };
-  const moved = !sameTimes(current.definition, definition);
+  const cursor = movesFireTimes(current.definition, definition)
+    ? firstCursor(definition, current.definition, current, now)
+    : cursorAt(current.nextOccurrenceAt, definition, current);
+  const version = current.version + 1;
   return {
     schedule: current,
-    write: {
-      ...asWrite(deps, current),
-      version: current.version + 1,
-      definition,
-      lane,
-      nextOccurrenceAt: moved ? firstOccurrence(definition, now) : current.nextOccurrenceAt,
-    },
+    write: { ...asWrite(deps, current, by), version, definition, lane, ...cursor },
   };
 }
 
-/** Plans each changed schedule under its old definition; where fire times stay, the plan moves the cursor on as well. */
-async function recordWhatWasDue(tx: Executor, decided: readonly Decided[], now: Instant): Promise<void> {
-  const due: ReturnType<typeof intentOf>[] = [];
-  for (const { schedule, write } of decided) {
-    if (!schedule || !write || schedule.nextOccurrenceAt === null || schedule.nextOccurrenceAt > now)
-      continue;
-    const plan = await planWholly(schedule, schedule.nextOccurrenceAt, now);
-    if (!plan) continue;
-    for (const fire of plan.fires) due.push(intentOf(schedule.uid, fire));
-    write.lastFireAt = plan.fires.at(-1)?.scheduledFor ?? write.lastFireAt;
-    if (sameTimes(schedule.definition, write.definition)) write.nextOccurrenceAt = plan.nextOccurrenceAt;
-  }
-  await recordDueBeforeEdit(tx, due, now);
+/** What waits is judged by the new definition, as if it came now; what is open counts from now on. */
+async function judgeAnew(tx: Executor, edited: readonly Edited[]): Promise<Judged | null> {
+  const changed = edited.flatMap(({ schedule, write }) => (schedule && write ? [{ schedule, write }] : []));
+  const guarded = changed.filter(({ write }) => write.definition.overlap !== 'allow');
+  const newly = guarded.filter(({ schedule }) => schedule.definition.overlap === 'allow');
+  const once = changed.filter(({ schedule }) => schedule.definition.overlap !== 'allow');
+  if (newly.length > 0) await guardOpenRuns(tx, newly.map(uidOf));
+  const uids = [...new Set([...guarded, ...once].map(uidOf))];
+  return uids.length > 0 ? judgeOverlapsUnderLock(tx, uids) : null;
 }
 
-const SLICE_STEPS = 200;
-/** Rows are locked meanwhile, so it must not take long: half a second or so. */
-const MOST_SLICES = 100;
-
-/**
- * Null where the old definition cannot be planned at all: the edit is then what mends it.
- * @throws NotNow where too much was missed; the tick plans it, in its own time.
- */
-async function planWholly(schedule: Schedule, from: Instant, now: Instant): Promise<Plan | null> {
-  try {
-    const walk = walkDue(cronTimes(schedule.definition.cron, schedule.definition.timezone), from, now);
-    for (let slice = 0; slice < MOST_SLICES; slice += 1) {
-      let steps = 0;
-      const plan = walk.step(() => (steps += 1) <= SLICE_STEPS);
-      if (plan) return plan;
-      await setImmediate();
-    }
-  } catch {
-    return null;
-  }
-  throw new NotNow(
-    `schedule ${schedule.id} has missed more than can be planned at once; it is being caught up with`,
-  );
+function uidOf({ schedule }: { schedule: Schedule }): string {
+  return schedule.uid;
 }
 
 async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {
@@ -171,19 +172,20 @@ async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], n
   }
 }
 
-function told({ schedule, write }: Decided, now: Instant): ChangedSchedule {
+function told({ schedule, write }: Edited, now: Instant): ChangedSchedule {
   if (!write) {
     if (!schedule) throw new Error('a schedule that does not exist cannot stay as it is');
     return { schedule, change: 'unchanged' };
   }
-  const { definition, nextOccurrenceAt } = write;
+  const { definition, nextFireAt, afterUid } = write;
+  const isOver = nextFireAt === null && afterUid === null;
   return {
     change: schedule ? 'updated' : 'created',
     schedule: {
       ...write,
-      status: !definition.enabled ? 'paused' : nextOccurrenceAt === null ? 'ended' : 'active',
+      status: !definition.enabled ? 'paused' : isOver ? 'ended' : 'active',
       error: null,
-      nextFireAt: nextOccurrenceAt,
+      nextFireAt,
       lockedBy: null,
       lockedAt: null,
       updatedAt: now,
@@ -191,8 +193,8 @@ function told({ schedule, write }: Decided, now: Instant): ChangedSchedule {
   };
 }
 
-function asWrite(deps: ScheduleChangeDeps, schedule: Schedule): ScheduleWrite {
-  const { uid, id, version, definition, nextOccurrenceAt, lastFireAt, createdAt } = schedule;
+function asWrite(deps: ScheduleChangeDeps, schedule: Schedule, by: string | null): ScheduleWrite {
+  const { uid, id, version, definition, nextOccurrenceAt, nextFireAt, lastFireAt, createdAt } = schedule;
   return {
     uid,
     id,
@@ -200,24 +202,14 @@ function asWrite(deps: ScheduleChangeDeps, schedule: Schedule): ScheduleWrite {
     definition,
     lane: laneOf(deps, definition),
     nextOccurrenceAt,
+    nextFireAt,
     lastFireAt,
+    afterUid: null,
     createdAt,
+    by,
   };
 }
 
 function laneOf(deps: ScheduleChangeDeps, definition: Definition): string {
   return deps.targets.laneOf(definition.target);
-}
-
-/** Unpausing does not replay: time passed while it was paused. */
-function firstOccurrence(definition: Definition, now: Instant): Instant | null {
-  return definition.enabled ? cronTimes(definition.cron, definition.timezone).next(now) : null;
-}
-
-function sameTimes(a: Definition, b: Definition): boolean {
-  return a.cron === b.cron && a.timezone === b.timezone && a.enabled === b.enabled;
-}
-
-function sameDefinition(a: Definition, b: Definition): boolean {
-  return a.payload === b.payload && isDeepStrictEqual({ ...a, payload: null }, { ...b, payload: null });
 }

@@ -11,12 +11,15 @@ import { type Turning, createLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
+import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
 import { type AttemptSettlement, settleAgainIfClaimed, settleRunsIfClaimed } from '../store/settlements.ts';
 
 export interface SettleDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
+  /** Sees to what ends brought about. */
+  followUp: (aftermath: Aftermath) => Promise<unknown>;
 }
 
 /** An attempt that ended, and what is told of it once it is written. */
@@ -47,6 +50,8 @@ export function createSettler(deps: SettleDeps): Settler {
   /** Those whose statement was not answered: it may have been committed. The longest untried first. */
   const uncertain = new Set<EndedAttempt>();
   let largestUncertain = LARGEST_BATCH;
+  /** Of ends that are written; what is not done about it here, recovery does later. */
+  let aftermath = NO_AFTERMATH;
   let afterPass: (() => void)[] = [];
 
   const loop = createLoop({
@@ -61,6 +66,7 @@ export function createSettler(deps: SettleDeps): Settler {
       if (waiting.size > 0) await settle(batchOf(waiting, LARGEST_BATCH));
       const before = uncertain.size;
       if (before > 0) await settleAgain(batchOf(uncertain, largestUncertain));
+      await seeToAftermath();
       if (waiting.size > 0 || uncertain.size < before) return 0;
       return uncertain.size > 0 ? PASSED_OVER_MS : IDLE_MS;
     } finally {
@@ -70,10 +76,21 @@ export function createSettler(deps: SettleDeps): Settler {
     }
   }
 
+  async function seeToAftermath(): Promise<void> {
+    const due = aftermath;
+    if (due.toClaim === 0 && due.toJudge.length === 0) return;
+    aftermath = NO_AFTERMATH;
+    await deps.followUp(due).catch((error: unknown) => {
+      aftermath = together([due, aftermath]);
+      throw error;
+    });
+  }
+
   async function settle(batch: readonly EndedAttempt[]): Promise<void> {
     try {
       const settled = await database.run((db) => settleRunsIfClaimed(db, batch.map(outcomeOf)));
-      for (const ended of batch) tell(ended, settled.get(ended.outcome.runId));
+      aftermath = together([aftermath, settled.aftermath]);
+      for (const ended of batch) tell(ended, settled.runs.get(ended.outcome.runId));
     } catch (error) {
       if (isDataRefused(error)) {
         await settleApart(batch, error, settle);
@@ -92,13 +109,14 @@ export function createSettler(deps: SettleDeps): Settler {
     for (const ended of batch) uncertain.delete(ended);
     for (const ended of batch) uncertain.add(ended);
     try {
-      const { settled, passedOver } = await database.transaction((tx) =>
+      const { runs, passedOver, ...settled } = await database.transaction((tx) =>
         settleAgainIfClaimed(tx, batch.map(outcomeOf)),
       );
+      aftermath = together([aftermath, settled.aftermath]);
       largestUncertain = Math.min(LARGEST_BATCH, largestUncertain * 2);
       for (const ended of batch) {
         const { runId } = ended.outcome;
-        if (!passedOver.has(runId)) tell(ended, settled.get(runId));
+        if (!passedOver.has(runId)) tell(ended, runs.get(runId));
       }
     } catch (error) {
       if (!isDataRefused(error)) {
@@ -128,7 +146,8 @@ export function createSettler(deps: SettleDeps): Settler {
     try {
       const bare = { ...only.outcome, settlement: withoutText(only.outcome.settlement) };
       const settled = await database.run((db) => settleRunsIfClaimed(db, [bare]));
-      tell(only, settled.get(runId));
+      aftermath = together([aftermath, settled.aftermath]);
+      tell(only, settled.runs.get(runId));
     } catch (refusedAgain) {
       if (!isDataRefused(refusedAgain)) throw refusedAgain;
       // Nothing is left to leave out: the claim stays in the row, to be found there, and the others go on.

@@ -37,7 +37,7 @@ export function createTick(deps: TickDeps): Loop {
     });
     if (due.locked.length === FIRE_LOCK_BATCH || planner.walking().length > 0) return 0;
     // The statement saw what it locked where it stood before it was moved on.
-    const movedTo = planned.planned.flatMap(({ plan }) => plan.nextOccurrenceAt ?? []);
+    const movedTo = planned.planned.flatMap(({ plan }) => plan.nextFireAt ?? []);
     return untilNextDue(Math.min(due.nextDueAt ?? Infinity, ...movedTo));
   }
 

@@ -1,0 +1,109 @@
+import { hash } from 'node:crypto';
+import type { Instant } from '../instant.ts';
+import { plannedRunName } from '../run.ts';
+import type { Timing } from '../schedule.ts';
+import { type CronTimes, type Note, cronTimes } from './cron.ts';
+
+/** What fire times hang on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
+export interface Identity {
+  id: string;
+  createdAt: Instant;
+}
+
+/** When a schedule fires: pure functions of its timing. */
+export interface FireTimes {
+  /** The next occurrence strictly after an instant, within `startAt` and `endAt`. Null: never again. */
+  next(after: Instant): Instant | null;
+  /** When an occurrence is due: itself, and its jitter on top; before the one that follows it. */
+  dueAt(occurrence: Instant): Instant;
+  /** What a change of the zone's offset did to it. */
+  noteOf(occurrence: Instant): Note | null;
+}
+
+/** An `after` schedule has no fire times of its own. @throws CronError */
+export function fireTimes(timing: Timing, identity: Identity): FireTimes {
+  const { jitterSeconds } = timing;
+  const times = within(timing, kindOf(timing, identity));
+  return {
+    next: times.next,
+    dueAt: (occurrence) =>
+      jitterSeconds === 0
+        ? occurrence
+        : occurrence + jitterMs(identity.id, occurrence, jitterSeconds, times.next(occurrence)),
+    noteOf: times.noteOf,
+  };
+}
+
+/** Whether two schedules of one timing can fire at different times. */
+export function dependsOnIdentity({ cron, everySeconds, startAt, jitterSeconds }: Timing): boolean {
+  if (jitterSeconds > 0) return true;
+  return cron === null ? everySeconds !== null && startAt === null : HASHED.test(cron);
+}
+
+/** The field letter H, which is also in THU and MARCH; taken for one too many is no harm. */
+const HASHED = /[H?]/i;
+
+/** The first occurrence that is due after `now`: with jitter, its own moment may be past. */
+export function firstDueAfter(times: FireTimes, jitterSeconds: number, now: Instant): Instant | null {
+  const last = jitterSeconds === 0 ? null : lastBetween(times, now - jitterSeconds * 1000, now);
+  return last !== null && times.dueAt(last) > now ? last : times.next(now);
+}
+
+/** The newest occurrence in (after, until], by bisection: how many lie there does not matter. */
+function lastBetween(times: FireTimes, after: Instant, until: Instant): Instant | null {
+  let newest = times.next(after);
+  if (newest === null || newest > until) return null;
+  for (let beyond = until; newest < beyond - 1; ) {
+    const middle: Instant = Math.floor((newest + beyond) / 2);
+    const next = times.next(middle);
+    if (next !== null && next <= until) newest = next;
+    else beyond = middle;
+  }
+  return newest;
+}
+
+function kindOf(timing: Timing, { id, createdAt }: Identity): CronTimes {
+  const { cron, everySeconds, at, timezone, startAt } = timing;
+  if (cron !== null) return cronTimes(cron, timezone, id);
+  if (everySeconds !== null) return interval(startAt ?? createdAt, everySeconds * 1000);
+  if (at !== null) return { next: (after) => (after < at ? at : null), noteOf: () => null };
+  return { next: () => null, noteOf: () => null };
+}
+
+/** Anchored: the n-th fire is at the anchor + n intervals, whatever happened meanwhile, so it never drifts. */
+function interval(anchor: Instant, everyMs: number): CronTimes {
+  return {
+    next: (after) =>
+      after < anchor ? anchor : anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs,
+    noteOf: () => null,
+  };
+}
+
+function within({ startAt, endAt }: Timing, times: CronTimes): CronTimes {
+  if (startAt === null && endAt === null) return times;
+  const first = startAt === null ? -Infinity : startAt - 1;
+  const end = endAt ?? Infinity;
+  return {
+    next: (after) => {
+      const next = times.next(Math.max(after, first));
+      return next !== null && next < end ? next : null;
+    },
+    noteOf: times.noteOf,
+  };
+}
+
+/**
+ * A delay of 0 … `jitterSeconds`, the same whenever it is asked for: SHA-256 of the launch name, modulo the range. Shorter where
+ * the next fire would come first, so that fires keep their order.
+ */
+function jitterMs(
+  id: string,
+  occurrence: Instant,
+  jitterSeconds: number,
+  following: Instant | null,
+): number {
+  const room = following === null ? Infinity : following - occurrence;
+  const range = Math.min(jitterSeconds * 1000 + 1, room);
+  const digest = hash('sha256', plannedRunName(id, occurrence), 'hex');
+  return parseInt(digest.slice(0, 12), 16) % range;
+}

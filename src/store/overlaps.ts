@@ -1,0 +1,112 @@
+import { sql } from 'drizzle-orm';
+import { uuids } from './arrays.ts';
+import type { Executor } from './executor.ts';
+import { type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
+import { rowsOf } from './rows.ts';
+
+/** What became of the runs of some schedules that must not overlap. */
+export interface Judged {
+  /** Waiting ones that are pending now. */
+  started: number;
+  skipped: number;
+  /** Active ones, and waiting ones, that gave way to a newer one. */
+  replaced: number;
+  aftermath: Aftermath;
+}
+
+/**
+ * The row locks under which it is decided which run of a schedule may start. A statement of its own, before the one that decides: in
+ * READ COMMITTED a statement that has waited for a row lock still looks at everything else as it was before it waited.
+ */
+export async function lockForOverlap(tx: Executor, uids: readonly string[]): Promise<void> {
+  await tx.execute(
+    sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE`,
+  );
+}
+
+/**
+ * Decides, in the order in which they came, which waiting runs of these schedules start, go on waiting, or are skipped; under
+ * `replace` the active one is cancelled. The caller holds the locks of lockForOverlap, taken by an earlier statement of this
+ * transaction.
+ */
+export async function judgeOverlapsUnderLock(tx: Executor, uids: readonly string[]): Promise<Judged> {
+  const [row] = await rowsOf<{ started: number; skipped: number; replaced: number } & AftermathRow>(
+    tx,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    open AS MATERIALIZED (
+      SELECT r.scheduled_for, r.id, r.schedule_uid, r.status, r.created_at, s.overlap,
+        r.status = 'waiting' AS waits, count(*) FILTER (WHERE r.status <> 'waiting') OVER schedule AS active
+      FROM runs r JOIN schedules s ON s.uid = r.schedule_uid
+      WHERE r.schedule_uid = ANY (${uuids(uids)}) AND r.overlap_guarded AND r.status IN ('waiting', 'pending', 'running')
+      WINDOW schedule AS (PARTITION BY r.schedule_uid)
+    ), placed AS (
+      SELECT *, row_number() OVER arrival AS place, row_number() OVER reverse = 1 AS newest
+      FROM open
+      WINDOW arrival AS (PARTITION BY schedule_uid, waits ORDER BY created_at, scheduled_for, id),
+        reverse AS (PARTITION BY schedule_uid, waits ORDER BY created_at DESC, scheduled_for DESC, id DESC)
+    ), verdicts AS MATERIALIZED (
+      SELECT scheduled_for, id, status, CASE
+        WHEN NOT waits THEN CASE WHEN overlap = 'replace' AND EXISTS (
+          SELECT FROM open other WHERE other.schedule_uid = placed.schedule_uid AND other.waits) THEN 'cancelled' END
+        WHEN overlap = 'allow' OR overlap IN ('skip', 'queue') AND active = 0 AND place = 1 THEN 'pending'
+        WHEN overlap = 'replace' THEN CASE WHEN newest THEN 'pending' ELSE 'cancelled' END
+        WHEN overlap = 'queue' AND newest THEN NULL
+        ELSE 'skipped' END AS verdict
+      FROM placed
+    ), changed AS (
+      UPDATE runs r SET status = v.verdict, updated_at = clock.now,
+        reason = CASE v.verdict WHEN 'skipped' THEN 'overlap' WHEN 'cancelled' THEN 'replaced' END,
+        finished_at = CASE WHEN v.verdict <> 'pending' THEN clock.now END
+      FROM verdicts v, clock
+      WHERE r.scheduled_for = v.scheduled_for AND r.id = v.id AND v.verdict IS NOT NULL
+        AND CASE WHEN r.status = v.status THEN true END
+      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+    ), ${followEnds(sql`changed`)}
+    SELECT count(*) FILTER (WHERE status = 'pending')::int AS started,
+      count(*) FILTER (WHERE status = 'skipped')::int AS skipped,
+      count(*) FILTER (WHERE status = 'cancelled')::int AS replaced,
+      (SELECT to_judge FROM aftermath), (SELECT to_claim FROM aftermath)
+    FROM changed`,
+  );
+  if (!row) throw new Error('the statement about overlaps answered no row');
+  const { started, skipped, replaced } = row;
+  const aftermath = aftermathOf(row);
+  // What it ended of these schedules is judged with that.
+  return {
+    started,
+    skipped,
+    replaced,
+    aftermath: { ...aftermath, toJudge: aftermath.toJudge.filter((uid) => !uids.includes(uid)) },
+  };
+}
+
+/** Schedules whose open runs were recorded while they could overlap, and now must not: from now on they count. */
+export async function guardOpenRuns(tx: Executor, uids: readonly string[]): Promise<void> {
+  const open = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ANY (${uuids(uids)}) AND status = 'pending'`;
+  await tx.execute(
+    sql`WITH open AS MATERIALIZED (${open} AND claimed_by IS NULL UNION ALL ${open} AND claimed_by IS NOT NULL)
+    UPDATE runs r SET overlap_guarded = true FROM open
+    WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id AND CASE WHEN r.status = 'pending' THEN true END`,
+  );
+}
+
+/**
+ * Schedules with runs that wait for nothing: whoever ended what they waited for did not come to judge them. What was written in the
+ * last moments may still be in their hands.
+ */
+export async function findWaitingInVain(db: Executor, limit: number): Promise<string[]> {
+  const rows = await rowsOf<{ uid: string }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT DISTINCT w.schedule_uid AS uid FROM clock, runs w JOIN schedules s ON s.uid = w.schedule_uid
+    WHERE w.overlap_guarded AND w.status = 'waiting' AND w.updated_at < clock.now - make_interval(secs => ${IN_HAND_SECONDS})
+      AND (s.overlap <> 'queue' OR NOT EXISTS (
+          SELECT FROM runs a WHERE a.schedule_uid = w.schedule_uid AND a.overlap_guarded AND a.status IN ('pending', 'running'))
+        OR EXISTS (SELECT FROM runs other WHERE other.schedule_uid = w.schedule_uid AND other.overlap_guarded
+          AND other.status = 'waiting' AND other.id <> w.id))
+    LIMIT ${limit}`,
+  );
+  return rows.map((row) => row.uid);
+}
+
+const IN_HAND_SECONDS = 2;
