@@ -267,12 +267,6 @@ describe('what this version does not bring', () => {
     expect(faultPaths(answer)).toContain('/target/type');
     expect(answer.text).toContain('pull is not supported by this version');
   });
-
-  test('a schedule needs its cron', async () => {
-    const answer = await api.call('PUT', '/api/v1/schedules/t', { target: TARGET, everySeconds: 60 });
-    expect(answer.status).toBe(400);
-    expect(faultPaths(answer)).toEqual(['/cron', '/everySeconds']);
-  });
 });
 
 describe('cron and timezone', () => {
@@ -540,8 +534,8 @@ describe('PATCH', () => {
 
   test('cannot take away what a schedule needs', async () => {
     await put('needs');
-    const answer = await patch('needs', { cron: null, target: { url: null, type: null } });
-    expect([answer.status, faultPaths(answer)]).toEqual([400, ['/cron', '/target/type', '/target/url']]);
+    const answer = await patch('needs', { target: { url: null, type: null } });
+    expect([answer.status, faultPaths(answer)]).toEqual([400, ['/target/type', '/target/url']]);
     expect((await patch('needs', { target: null })).status).toBe(400);
   });
 

@@ -7,10 +7,16 @@ import { until } from '../support/until.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Those of the contract that this version can have: nothing is lost, recovered, skipped or abandoned by an instance yet. */
+/** Those of the contract, and some that alerts and readers rely on. */
 const NAMES = [
   'firelock_runs_succeeded_total',
   'firelock_runs_failed_total',
+  'firelock_runs_unknown_total',
+  'firelock_runs_lost_total',
+  'firelock_runs_recovered_total',
+  'firelock_runs_abandoned_total',
+  'firelock_runs_skipped_total',
+  'firelock_runs_cancelled_total',
   'firelock_handoffs_total',
   'firelock_handoff_duration_seconds',
   'firelock_run_duration_seconds',
@@ -25,6 +31,7 @@ const NAMES = [
   'firelock_lease_valid',
   'firelock_in_flight_handoffs',
   'firelock_zone_data_info',
+  'firelock_zone_data_versions',
   'process_cpu_seconds_total',
   'nodejs_eventloop_lag_seconds',
 ];
@@ -91,6 +98,8 @@ it('/metrics has what the contract names, counted as the history has it, and fir
   const sampled = await metricsOf(daemon);
   expect(sampled.of('firelock_schedules{status="active"}')).toBe(2);
   expect(sampled.of('firelock_instances_alive')).toBe(1);
+  expect(sampled.of('firelock_zone_data_versions')).toBe(1);
+  expect(sampled.of('firelock_runs_open{status="waiting"}')).toBe(0);
   expect(sampled.of('firelock_runs_open{status="pending"}')).toBe(0);
 
   daemon.signal('SIGTERM');
