@@ -68,8 +68,8 @@ function addApi(api: Api, deps: ApiDeps): void {
     return Promise.resolve();
   });
   api.addHook('preValidation', async (request) => {
+    await request.routeOptions.config.checkAhead?.(request);
     validateRequest(request);
-    return Promise.resolve();
   });
   addScheduleRoutes(api, deps);
   addScheduleBatchRoute(api, deps);

@@ -5,6 +5,8 @@ import { type Fault, invalid } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** What takes too long to be found out in one go; awaited before all parts are checked at once. */
+    checkAhead?: (request: FastifyRequest) => Promise<void>;
     /** What no schema of one part can say; sees the request as it was sent. */
     alsoCheck?: (request: FastifyRequest) => Fault[];
   }

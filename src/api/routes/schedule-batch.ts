@@ -15,6 +15,7 @@ import { resolveInput } from '../schedule-input.ts';
 import { writeSchedules } from '../schedule-writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../schemas/answers.ts';
 import { batchInput } from '../schemas/schedule.ts';
+import { checkAhead } from '../schemas/timing-text.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
 
@@ -25,7 +26,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     '/schedules/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { alsoCheck: repeatedIds },
+      config: { checkAhead: ({ body }) => checkAhead(body), alsoCheck: repeatedIds },
       schema: {
         operationId: 'putSchedules',
         summary: 'Create or replace up to 1000 schedules, all or none',

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { type RunEnd, RUN_ENDS } from '../../core/run.ts';
 import { CATCH_UPS, DEFAULT_TIMING, OVERLAPS, type Timing } from '../../core/schedule.ts';
-import { CronError, LONGEST_EXPRESSION } from '../../core/time/cron.ts';
-import { parseCron } from '../../core/time/cron-parse.ts';
-import { isZone } from '../../core/time/zone.ts';
+import { LONGEST_EXPRESSION } from '../../core/time/cron.ts';
 import { isObject } from '../json-body.ts';
 import { answeredInstant, instant } from './common.ts';
+import { cronFault, isKnownZone } from './timing-text.ts';
 
 /** A schedule is of exactly one of them. */
 export const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const satisfies readonly (keyof Timing)[];
@@ -26,11 +25,14 @@ export const cronText = z
     example: '0 2 * * *',
   });
 
-export const zoneText = z.string().refine(isZone, { error: 'is not the IANA name of a time zone' }).meta({
-  description:
-    'IANA name of the zone that `cron` is evaluated in; null = UTC. Without effect on the other kinds.',
-  example: 'Europe/Berlin',
-});
+export const zoneText = z
+  .string()
+  .refine(isKnownZone, { error: 'is not the IANA name of a time zone' })
+  .meta({
+    description:
+      'IANA name of the zone that `cron` is evaluated in; null = UTC. Without effect on the other kinds.',
+    example: 'Europe/Berlin',
+  });
 
 /** A whole number; -0 is 0, so that what comes back from the database equals what was sent. */
 function whole(least: number, most: number) {
@@ -190,15 +192,4 @@ function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx)
 export function kindsOf(value: unknown): (typeof KINDS)[number][] {
   if (!isObject(value)) return [];
   return KINDS.filter((kind) => value[kind] !== null && value[kind] !== undefined);
-}
-
-function cronFault(expression: string): string | null {
-  try {
-    // What is wrong with one does not depend on the schedule it is for.
-    parseCron(expression, '');
-    return null;
-  } catch (error) {
-    if (error instanceof CronError) return error.message;
-    throw error;
-  }
 }
