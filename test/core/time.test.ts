@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { backoffMs } from '../../src/core/time/backoff.ts';
-import { type Plan, walkDue } from '../../src/core/time/catch-up.ts';
-import { CronError, type CronTimes, cronTimes } from '../../src/core/time/cron.ts';
+import { CronError, cronTimes } from '../../src/core/time/cron.ts';
 import { isZone, localTime } from '../../src/core/time/zone.ts';
 
 const at = (text: string): number => Date.parse(text);
@@ -56,82 +55,6 @@ describe('a zone', () => {
   it('tells local time with its offset', () => {
     expect(localTime(at('2026-03-29T01:00:00Z'), 'Europe/Paris')).toBe('2026-03-29T03:00:00.000+02:00');
     expect(localTime(at('2026-03-29T01:00:00Z'), null)).toBe('2026-03-29T01:00:00.000Z');
-  });
-});
-
-describe('a walk over what is due', () => {
-  const everyMinute = cronTimes('* * * * *', null);
-  const now = at('2026-11-20T12:10:30Z');
-  const plan = (from: string, times: CronTimes = everyMinute): Plan => {
-    const done = walkDue(times, at(from), now).step(() => true);
-    if (!done) throw new Error('it did not finish');
-    return done;
-  };
-
-  it('fires what is on time, each', () => {
-    expect(plan('2026-11-20T12:10:00Z')).toEqual({
-      fires: [
-        { scheduledFor: at('2026-11-20T12:10:00Z'), trigger: 'schedule', coalesced: 0, coalescedFrom: null },
-      ],
-      nextOccurrenceAt: at('2026-11-20T12:11:00Z'),
-    });
-  });
-
-  it('folds what was missed into the oldest on-time fire', () => {
-    expect(plan('2026-11-20T12:00:00Z').fires).toEqual([
-      {
-        scheduledFor: at('2026-11-20T12:10:00Z'),
-        trigger: 'schedule',
-        coalesced: 10,
-        coalescedFrom: at('2026-11-20T12:00:00Z'),
-      },
-    ]);
-  });
-
-  it('fires the newest missed one as catch-up where nothing is on time', () => {
-    const hourly = cronTimes('0 * * * *', null);
-    expect(plan('2026-11-20T09:00:00Z', hourly)).toEqual({
-      fires: [
-        {
-          scheduledFor: at('2026-11-20T12:00:00Z'),
-          trigger: 'catchUp',
-          coalesced: 3,
-          coalescedFrom: at('2026-11-20T09:00:00Z'),
-        },
-      ],
-      nextOccurrenceAt: at('2026-11-20T13:00:00Z'),
-    });
-  });
-
-  it('counts a fire exactly as late as the grace as on time', () => {
-    const fires = walkDue(everyMinute, at('2026-11-20T12:09:00Z'), at('2026-11-20T12:10:00Z')).step(
-      () => true,
-    )?.fires;
-    expect(fires?.map((fire) => fire.trigger)).toEqual(['schedule', 'schedule']);
-  });
-
-  it('comes to the same in steps as in one go', () => {
-    const walk = walkDue(everyMinute, at('2026-11-13T12:00:00Z'), now);
-    let done: Plan | null = null;
-    let rounds = 0;
-    while (!done) {
-      let steps = 0;
-      rounds += 1;
-      done = walk.step(() => (steps += 1) <= 100);
-    }
-    expect(rounds).toBeGreaterThan(100);
-    expect(done).toEqual(plan('2026-11-13T12:00:00Z'));
-    expect(done.fires[0]?.coalesced).toBe(7 * 1440 + 10);
-  });
-
-  it('ends where nothing is left', () => {
-    const never: CronTimes = { next: () => null };
-    expect(plan('2026-11-20T12:10:00Z', never).nextOccurrenceAt).toBeNull();
-  });
-
-  it('refuses a calendar that does not go forward', () => {
-    const stuck: CronTimes = { next: (after) => after };
-    expect(() => plan('2026-11-20T12:10:00Z', stuck)).toThrow('not after it');
   });
 });
 
