@@ -9,7 +9,8 @@ import { startFaultProxy } from './fault-proxy.ts';
 import { type FaultDeps, healAll } from './faults.ts';
 import type { Disturbance, History, InstanceCheck } from './history.ts';
 import { type Instance, createInstance } from './instance.ts';
-import { CANARY, type Features, type Load, createLoad } from './load.ts';
+import { CANARY, type Load, createLoad } from './load.ts';
+import type { Features } from './load-definitions.ts';
 import { identitiesOf, statsOf, ticksOf } from './observe.ts';
 import { createRandom } from './random.ts';
 import { FAULTLESS, type Rates, type Receiver, startReceiver } from './receiver.ts';
@@ -20,6 +21,8 @@ export interface CampaignOptions {
   schedules: number;
   instances: number;
   editEveryMs: number;
+  /** Pause between two schedules fired by hand; Infinity: none are. */
+  fireEveryMs: number;
   /** What is done to it meanwhile, and how long that takes. */
   disturb: Disturb;
   rates: Rates;
@@ -72,7 +75,6 @@ const SETTINGS = {
   lockTtlSeconds: LOCK_TTL_SECONDS,
   maxRecoveries: MAX_RECOVERIES,
   maxRecoveryAgeSeconds: 86_400,
-  graceSeconds: 60,
 };
 /** A row that no instance can plan, due at once and by nobody's edit: it must not hold up the others. */
 const POISON = `INSERT INTO schedules (uid, id, version, enabled, cron, lane, priority, next_occurrence_at, next_fire_at,
@@ -109,8 +111,8 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     for (const instance of stage.instances) instance.signal('SIGTERM');
     await Promise.all(stage.instances.map((instance) => instance.gone()));
     const { arrivals, lookups } = await stage.receiver.end();
-    const { edits } = stage.load;
-    const observed = { edits, arrivals, lookups, disturbances, dump, stats };
+    const { edits, fires } = stage.load;
+    const observed = { edits, fires, arrivals, lookups, disturbances, dump, stats };
     const history = { settings: SETTINGS, healedAt, ...observed, instances: checks };
     const verdict = check(history);
     const identities = await identitiesOf(stage.instances, directory);
@@ -159,8 +161,15 @@ async function setUp(
     });
   }
   const random = createRandom(options.seed, 'load');
-  const { schedules, editEveryMs } = options;
-  const load = createLoad({ schedules, editEveryMs, receiverPort: target.port, random, instances });
+  const { schedules, editEveryMs, fireEveryMs } = options;
+  const load = createLoad({
+    schedules,
+    editEveryMs,
+    fireEveryMs,
+    receiverPort: target.port,
+    random,
+    instances,
+  });
   return { options, cluster, receiver, target, instances, load };
 }
 
@@ -181,7 +190,9 @@ async function begin({ options, cluster, instances, load }: Stage): Promise<Feat
 
 async function disturb({ options, load, ...stage }: Stage, disturbances: Disturbance[]): Promise<void> {
   const editing = options.editEveryMs === Infinity ? undefined : load.startEditing();
+  const firing = options.fireEveryMs === Infinity ? undefined : load.startFiring();
   await options.disturb(faultDepsOf({ options, load, ...stage }), disturbances);
+  await firing?.stop();
   await editing?.stop();
 }
 
@@ -223,7 +234,7 @@ async function quiet({ options, cluster, load }: Stage): Promise<void> {
   const silent = `SELECT count(*) FROM instances WHERE died_at IS NULL
     AND heartbeat_at < clock_timestamp() - interval '${TTL_SECONDS} s'`;
   while (Date.now() < limit) {
-    const open = await one(`SELECT count(*) FROM runs WHERE status = 'pending'`);
+    const open = await one(`SELECT count(*) FROM runs WHERE status IN ('waiting', 'pending')`);
     if (open === 0 && (await one(silent)) === 0) break;
     await sleep(500);
   }

@@ -111,10 +111,14 @@ function wasRefused(before: Arrival, arrival: Arrival, lookups: readonly Lookup[
 /** Settling an acknowledged delivery takes far less, where nothing is in the way. */
 const SETTLED_WITHIN_MS = 3_000;
 
+function settledBy({ at, heldMs }: Arrival): number {
+  return at + heldMs + SETTLED_WITHIN_MS;
+}
+
 function isExplained(history: History, before: Arrival, arrival: Arrival): boolean {
   if (!isAcknowledged(before)) return true;
   return (
-    disturbed(history, before.sender, before.at - 1_000, before.at + SETTLED_WITHIN_MS) ||
+    disturbed(history, before.sender, before.at - 1_000, settledBy(before)) ||
     // Whoever was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
     disturbed(history, arrival.sender, arrival.at - SETTLED_WITHIN_MS, arrival.at, FREEZES)
   );
@@ -155,11 +159,12 @@ function checkEnd(context: Context, run: RunRow, arrivals: readonly Arrival[]): 
     if (acknowledged.length === 0 && !found) report.add('falseAccept', nameOf(run));
     return;
   }
-  if (run.status === 'pending') return;
+  if (run.status === 'pending' || run.status === 'waiting') return;
+  if (run.status === 'skipped' && arrivals[0]) report.add('phantom', `${textOf(arrivals[0])} is skipped`);
   const wronged = acknowledged.find(
-    ({ sender, at }) => !disturbed(history, sender, at - 1_000, at + SETTLED_WITHIN_MS),
+    (arrival) => !disturbed(history, arrival.sender, arrival.at - 1_000, settledBy(arrival)),
   );
-  if (wronged && run.reason !== 'deleted') {
+  if (wronged && run.reason !== 'deleted' && run.reason !== 'replaced') {
     report.add('missedAccept', `${textOf(wronged)}: the run is ${run.status}`);
   }
   const fault = faultOfEnd(history, timelines.get(run.scheduleUid), run, arrivals);
@@ -189,6 +194,13 @@ function faultOfEnd(
       if (run.reason === 'age' && dump.at - run.scheduledFor > settings.maxRecoveryAgeSeconds * 1000)
         return null;
       return 'nothing of the kind happened';
+    case 'skipped':
+      if (run.reason === 'overlap' && definition?.overlap !== 'allow') return null;
+      if (run.reason === 'missed' && definition?.catchUp === 'skip') return null;
+      return run.reason === 'limit' && definition?.catchUp === 'all' ? null : 'nothing here leads to that';
+    case 'cancelled':
+      if (run.reason === 'replaced' && definition?.overlap === 'replace') return null;
+      return 'nothing here leads to that';
     default:
       return 'nothing here leads to that';
   }

@@ -17,9 +17,9 @@ export function checkRest(history: History, report: Report): void {
 
 function checkStuck({ dump, settings }: History, report: Report): void {
   for (const run of dump.runs) {
-    if (run.status !== 'pending') continue;
+    if (run.status !== 'pending' && run.status !== 'waiting') continue;
     const holder = run.claimedBy ?? 'nobody';
-    report.add('stuck', `${nameOf(run)} is pending, attempt ${run.attempts}, claimed by ${holder}`);
+    report.add('stuck', `${nameOf(run)} is ${run.status}, attempt ${run.attempts}, claimed by ${holder}`);
   }
   for (const { id, enabled, nextFireAt, lockedBy, lockedAt } of dump.schedules) {
     if (lockedBy !== null && dump.at - (lockedAt ?? 0) > settings.lockTtlSeconds * 1000) {
@@ -78,6 +78,8 @@ function checkStats({ dump, stats }: History, report: Report): void {
     failedRuns: countOf('failed'),
     unknownRuns: countOf('unknown'),
     abandonedRuns: countOf('abandoned'),
+    skippedRuns: countOf('skipped'),
+    cancelledRuns: countOf('cancelled'),
     openRuns: countOf('pending', 'running', 'waiting'),
     lostRuns: lost.length,
     recoveredRuns: lost.filter(({ handedOffAt }) => handedOffAt !== null).length,

@@ -4,6 +4,7 @@
  */
 import { type Repeats, checkDeliveries } from './check-deliveries.ts';
 import { checkRest } from './check-end.ts';
+import { checkOverlap } from './check-overlap.ts';
 import { checkPlan } from './check-plan.ts';
 import type { History } from './history.ts';
 import { timelinesOf } from './timeline.ts';
@@ -20,6 +21,7 @@ export function check(history: History): Verdict {
   const report = createReport();
   const timelines = timelinesOf(history, report);
   checkPlan(history, timelines, report);
+  checkOverlap(history, timelines, report);
   const repeats = checkDeliveries(history, timelines, report);
   checkRest(history, report);
   const expectedFires = [...timelines.values()].reduce((sum, { expected }) => sum + expected.size, 0);

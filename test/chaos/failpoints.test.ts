@@ -19,6 +19,7 @@ test.skipIf(process.platform !== 'linux')(
       schedules: 40,
       instances: 6,
       editEveryMs: Infinity,
+      fireEveryMs: 2_000,
       disturb: throughFailpoints({ often: GAPS.flatMap(both), rare: RARE }, unreached),
       rates: { answers: { unavailable: 0.05, lost: 0.15 }, lookupFails: 0.1 },
       root: join(import.meta.dirname, '..', '..'),

@@ -4,6 +4,8 @@ export interface History {
   /** When everything was healed for good, and when the last schedule was paused. */
   healedAt: number;
   edits: Edit[];
+  /** Fires by hand. */
+  fires: Fire[];
   arrivals: Arrival[];
   lookups: Lookup[];
   disturbances: Disturbance[];
@@ -20,14 +22,24 @@ export interface Settings {
   lockTtlSeconds: number;
   maxRecoveries: number;
   maxRecoveryAgeSeconds: number;
-  graceSeconds: number;
 }
 
 export type Delivery = 'atLeastOnce' | 'atMostOnce';
+export type CatchUp = 'skip' | 'latest' | 'all';
+export type Overlap = 'allow' | 'skip' | 'queue' | 'replace';
 
 /** As the load writes it; `marker` is in the payload and names the edit. */
 export interface Definition {
-  cron: string;
+  /** Null: `everySeconds`, from the schedule's creation on. */
+  cron: string | null;
+  everySeconds: number | null;
+  jitterSeconds: number;
+  catchUp: CatchUp;
+  catchUpLimit: number;
+  graceSeconds: number;
+  overlap: Overlap;
+  /** How long its receiver takes before it answers. */
+  holdMs: number;
   enabled: boolean;
   delivery: Delivery;
   lookup: boolean;
@@ -48,6 +60,15 @@ export interface Edit {
   outcome: 'acked' | 'refused' | 'unknown';
 }
 
+/** One call that fires a schedule now, under a key of its own. */
+export interface Fire {
+  scheduleId: string;
+  key: string;
+  sentAt: number;
+  endedAt: number;
+  outcome: Edit['outcome'];
+}
+
 export const ANSWERS = ['ok', 'slow', 'unavailable', 'error', 'lost', 'stalled', 'dripped'] as const;
 /** ok and slow: 200 · unavailable: 503 · error: 500 · lost: read, then reset · stalled, dripped: no end within the timeout. */
 export type Answer = (typeof ANSWERS)[number];
@@ -64,6 +85,8 @@ export interface Arrival {
   /** What of the request does not fit together; null: nothing. */
   fault: string | null;
   answer: Answer;
+  /** For how long it was held before it was answered. */
+  heldMs: number;
   /** The whole answer went out to a connection that was still open. */
   delivered: boolean;
 }
@@ -109,6 +132,8 @@ export interface RunRow {
   trigger: string;
   status: string;
   reason: string | null;
+  /** Of a fire by hand. */
+  key: string | null;
   attempts: number;
   failures: number;
   recoveries: number;

@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Definition, Edit } from './history.ts';
+import type { Definition, Edit, Fire } from './history.ts';
 import type { Instance } from './instance.ts';
+import { type Features, bodyOf, change, definitionOf, plain } from './load-definitions.ts';
 import type { Random } from './random.ts';
 
 export const CANARY = 'canary';
-
-/** Both are taken from the API itself: an older version of the daemon is tried with what it knows. */
-export interface Features {
-  atMostOnce: boolean;
-  lookup: boolean;
-}
 
 export interface LoadOptions {
   schedules: number;
   /** Pause between two edits. */
   editEveryMs: number;
+  /** Pause between two schedules fired by hand. */
+  fireEveryMs: number;
   receiverPort: number;
   random: Random;
   instances: readonly Instance[];
@@ -24,11 +21,14 @@ export interface LoadOptions {
 /** The schedules and what a client does with them, all through the API; every write is logged with what came of it. */
 export interface Load {
   readonly edits: Edit[];
+  readonly fires: Fire[];
   features(): Promise<Features>;
   /** Creates the schedules; fails where it is not acknowledged. */
   create(features: Features): Promise<void>;
   /** Edits, pauses, deletes and creates on any instance until told to stop. */
   startEditing(): { stop: () => Promise<void> };
+  /** Fires schedules by hand, on all instances at once, until told to stop. */
+  startFiring(): { stop: () => Promise<void> };
   /** Pauses these schedules; resolves when that is acknowledged. */
   pauseAll(ids: readonly string[]): Promise<void>;
 }
@@ -39,6 +39,7 @@ const EDITORS = 4;
 export function createLoad(options: LoadOptions): Load {
   const { random, instances, receiverPort } = options;
   const edits: Edit[] = [];
+  const fires: Fire[] = [];
   const current = new Map<string, Definition>();
   const deleted = new Set<string>();
 
@@ -85,21 +86,38 @@ export function createLoad(options: LoadOptions): Load {
     if (outcome === 'acked') deleted.delete(id);
   }
 
+  /** On every instance at the same moment: only a lock keeps them from starting side by side. */
+  async function fireEverywhere(scheduleId: string): Promise<void> {
+    const calls = instances.map(async ({ url }) => {
+      const key = randomUUID();
+      const fire: Fire = { scheduleId, key, sentAt: Date.now(), endedAt: Infinity, outcome: 'unknown' };
+      fires.push(fire);
+      const path = `${url}/api/v1/schedules/${scheduleId}/fire`;
+      const outcome = await send(path, 'POST', undefined, { 'idempotency-key': key });
+      Object.assign(fire, { outcome, endedAt: Date.now() });
+    });
+    await Promise.all(calls);
+  }
+
   return {
     edits,
+    fires,
     features: async () => {
       const [first] = instances;
-      const base = definitionOf(0, { atMostOnce: false, lookup: false });
-      const knows = async (definition: Definition) =>
-        (await put('probe', { ...definition, enabled: false }, first)) === 'acked';
-      const atMostOnce = await knows({ ...base, delivery: 'atMostOnce' });
-      return { atMostOnce, lookup: await knows({ ...base, lookup: true }) };
+      const knows = async (given: Partial<Definition>) =>
+        (await put('probe', { ...plain(0), enabled: false, ...given }, first)) === 'acked';
+      return {
+        atMostOnce: await knows({ delivery: 'atMostOnce' }),
+        lookup: await knows({ lookup: true }),
+        timing: await knows({ cron: null, everySeconds: 1, jitterSeconds: 1, catchUp: 'all' }),
+        overlap: await knows({ overlap: 'queue' }),
+      };
     },
     create: async (features) => {
       for (let index = 0; index < options.schedules; index += 1) {
         current.set(`s${String(index).padStart(3, '0')}`, definitionOf(index, features));
       }
-      current.set(CANARY, { ...definitionOf(0, features), delivery: 'atLeastOnce', lookup: false });
+      current.set(CANARY, plain(0));
       const items = [...current].map(([id, definition]) => ({ id, definition }));
       const outcome = await write({ method: 'POST', path: '/schedules/batch' }, items);
       if (outcome !== 'acked') throw new Error('the schedules could not be created');
@@ -123,6 +141,23 @@ export function createLoad(options: LoadOptions): Load {
         },
       };
     },
+    startFiring: () => {
+      let stopping = false;
+      const ids = [...current].flatMap(([id, { overlap }]) => (overlap === 'allow' ? [] : [id]));
+      const firing = async () => {
+        for (let turn = 0; !stopping && ids.length > 0; turn += 1) {
+          await fireEverywhere(ids[turn % ids.length] ?? '');
+          await sleep(options.fireEveryMs);
+        }
+      };
+      const fired = firing();
+      return {
+        stop: async () => {
+          stopping = true;
+          await fired;
+        },
+      };
+    },
     pauseAll: async (ids) => {
       const items = ids.flatMap((id) => {
         const definition = current.get(id);
@@ -136,65 +171,20 @@ export function createLoad(options: LoadOptions): Load {
   };
 }
 
-/** About 0.7 fires a second for each schedule; a quarter at most once, half of those with a lookup. */
-function definitionOf(index: number, features: Features): Definition {
-  const crons = [
-    '* * * * * *',
-    '* * * * * *',
-    '*/2 * * * * *',
-    '* * * * * *',
-    '*/3 * * * * *',
-    '*/5 * * * * *',
-  ];
-  const rare = ['* * * * *', '*/2 * * * *', '30 * * * * *'];
-  const cron = (index % 20 === 19 ? rare[index % 3] : crons[index % crons.length]) ?? '';
-  const atMostOnce = features.atMostOnce && index % 4 === 1;
-  return {
-    cron,
-    enabled: true,
-    delivery: atMostOnce ? 'atMostOnce' : 'atLeastOnce',
-    lookup: features.lookup && index % 8 >= 4 && index % 4 <= 1,
-    maxAttempts: 100,
-    timeoutSeconds: 1 + (index % 3 === 0 ? 1 : 0),
-  };
-}
-
-function change(before: Definition, random: Random): Partial<Definition> {
-  const drawn = random.next();
-  if (drawn < 0.3) return { enabled: !before.enabled };
-  if (drawn < 0.6)
-    return { cron: random.pick(['* * * * * *', '*/2 * * * * *', '*/4 * * * * *', '* * * * *']) };
-  return {};
-}
-
-function bodyOf(id: string, definition: Definition, marker: string, port: number): Record<string, unknown> {
-  const { cron, enabled, delivery, lookup, maxAttempts, timeoutSeconds } = definition;
-  const origin = `http://127.0.0.1:${port}`;
-  return {
-    id,
-    cron,
-    enabled,
-    timeoutSeconds,
-    ...(delivery === 'atLeastOnce' ? {} : { delivery }),
-    target: {
-      type: 'http',
-      url: `${origin}/fire/${id}`,
-      ...(lookup ? { lookup: { url: `${origin}/lookup/{{runId}}` } } : {}),
-    },
-    payload: { marker },
-    retry: { maxAttempts, minBackoffSeconds: 0.2, maxBackoffSeconds: 2 },
-  };
-}
-
 /** A 4xx and a refused connection changed nothing; after anything else but a 2xx nobody knows. */
-async function send(url: string, method: string, body: unknown): Promise<Edit['outcome']> {
+async function send(
+  url: string,
+  method: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Edit['outcome']> {
   try {
     const response = await fetch(url, {
       method,
       signal: AbortSignal.timeout(LONG_ENOUGH_MS),
       ...(body === undefined
-        ? {}
-        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+        ? { headers }
+        : { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     });
     await response.text();
     if (response.ok) return 'acked';

@@ -75,6 +75,7 @@ function campaignOf(mutant: Mutant, root: string, { seed, control }: MutantRunOp
     schedules: 40,
     instances: 3,
     editEveryMs: Infinity,
+    fireEveryMs: Infinity,
     rates: { answers: {}, lookupFails: 0 },
     drainSeconds: 30,
     ...mutant.campaign,

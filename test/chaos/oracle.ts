@@ -11,6 +11,13 @@ export function occurrences(cron: string, after: number, until: number): number[
   return found;
 }
 
+/** After one moment and up to another: the anchor and every so many seconds from there. */
+export function intervals(anchor: number, everySeconds: number, after: number, until: number): number[] {
+  const found: number[] = [];
+  for (let at = anchor; at <= until; at += everySeconds * 1000) if (at > after) found.push(at);
+  return found;
+}
+
 function matcher(cron: string): (at: number) => boolean {
   const given = cron.split(' ');
   const fields = given.length === 5 ? ['0', ...given] : given;

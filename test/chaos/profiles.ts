@@ -13,6 +13,7 @@ const PROFILES: Record<string, Profile> = {
     schedules: 200,
     instances: 3,
     editEveryMs: 300,
+    fireEveryMs: 1_000,
     rates: {
       answers: { slow: 0.03, unavailable: 0.03, error: 0.02, lost: 0.03, stalled: 0.01, dripped: 0.01 },
       lookupFails: 0.1,
@@ -29,6 +30,7 @@ const PROFILES: Record<string, Profile> = {
     schedules: 60,
     instances: 3,
     editEveryMs: 500,
+    fireEveryMs: 1_000,
     rates: {
       answers: { slow: 0.03, unavailable: 0.03, error: 0.02, lost: 0.04, stalled: 0.01, dripped: 0.01 },
       lookupFails: 0.1,

@@ -47,11 +47,13 @@ process.on('disconnect', () => process.exit(0));
 
 function arrive(request: IncomingMessage, text: string, response: ServerResponse): void {
   const answer = choose();
+  const heldMs = answer === 'ok' || answer === 'slow' ? holdOf(request) : 0;
   const arrival = {
     ...read(request, text),
     at: Date.now(),
     sender: senderOf(request.socket.remoteAddress ?? ''),
     answer,
+    heldMs,
   };
   arrivals += 1;
   if (arrival.scheduleId === options.canaryId) lastCanaryAt = Math.max(lastCanaryAt, arrival.scheduledFor);
@@ -66,7 +68,14 @@ function arrive(request: IncomingMessage, text: string, response: ServerResponse
   const { socket } = request;
   response.on('finish', () => log(!socket.destroyed));
   response.on('close', abandon);
-  respond(answer, response);
+  if (heldMs === 0) respond(answer, response);
+  else setTimeout(() => respond(answer, response), heldMs);
+}
+
+/** What a schedule asks for, give or take. */
+function holdOf({ url }: IncomingMessage): number {
+  const asked = Number(/\?hold=(\d+)$/.exec(url ?? '')?.[1] ?? 0);
+  return asked === 0 ? 0 : Math.round(asked * random.between(0.5, 1.2));
 }
 
 function respond(answer: Answer, response: ServerResponse): void {
@@ -141,8 +150,8 @@ function read(request: IncomingMessage, text: string): Read {
     const faults = [
       request.headers['webhook-id'] === runId ? null : 'webhook-id is not the run id',
       request.headers['idempotency-key'] === runId ? null : 'idempotency-key is not the run id',
-      request.url === `/fire/${scheduleId}` ? null : `sent to ${request.url ?? ''}`,
-      body['runName'] === `${scheduleId}@${new Date(scheduledFor).toISOString()}` ? null : 'wrong runName',
+      request.url?.split('?')[0] === `/fire/${scheduleId}` ? null : `sent to ${request.url ?? ''}`,
+      body['runName'] === nameOf(body, scheduleId, scheduledFor) ? null : 'wrong runName',
       request.method === 'POST' ? null : `method ${request.method ?? ''}`,
     ];
     const fault = faults.find((one) => one !== null) ?? null;
@@ -157,6 +166,11 @@ function read(request: IncomingMessage, text: string): Read {
   } catch {
     return { ...told, fault: `not the body of a handoff: ${text.slice(0, 80)}` };
   }
+}
+
+/** A fire by hand is nobody's planned one, so it has no name. */
+function nameOf(body: Record<string, unknown>, scheduleId: string, scheduledFor: number): string | null {
+  return body['trigger'] === 'manual' ? null : `${scheduleId}@${new Date(scheduledFor).toISOString()}`;
 }
 
 function once<Argument>(action: (argument: Argument) => void): (argument: Argument) => void {

@@ -14,6 +14,8 @@ export interface Summary {
   features: string;
   faults: Record<string, number>;
   edits: { acked: number; refused: number; unknown: number };
+  /** By hand. */
+  fired: { acked: number; refused: number; unknown: number };
   fires: number;
   firesPerSecond: number;
   arrivals: number;
@@ -50,11 +52,10 @@ export async function summarize(options: CampaignOptions, result: CampaignResult
     machine: hostname(),
     seconds: round((ended - began) / 1000),
     schedules: options.schedules,
-    features: features.atMostOnce
-      ? `at most once${features.lookup ? ' and lookups' : ''}`
-      : 'at least once only',
+    features: namesOf(features),
     faults: tally(disturbances.map(({ kind }) => kind)),
     edits: { acked: 0, refused: 0, unknown: 0, ...tally(edits.map(({ outcome }) => outcome)) },
+    fired: { acked: 0, refused: 0, unknown: 0, ...tally(history.fires.map(({ outcome }) => outcome)) },
     fires: verdict.expectedFires,
     firesPerSecond: round((verdict.expectedFires * 1000) / (ended - began)),
     arrivals: arrivals.length,
@@ -88,6 +89,7 @@ export function page(summary: Summary): string {
     `seed ${summary.seed}, commit ${summary.commit}, ${summary.seconds} s, ${summary.schedules} schedules, ${summary.features}`,
     `faults      ${list(summary.faults)}`,
     `edits       ${list(summary.edits)}`,
+    `by hand     ${list(summary.fired)}`,
     `fires       ${summary.fires} due (${summary.firesPerSecond}/s), ${summary.arrivals} arrivals, ${summary.lookups} lookups`,
     `runs        ${list(summary.runs)}`,
     `repeats     ${repeats.explained} explained, ${repeats.unexplained} not`,
@@ -105,6 +107,11 @@ export function page(summary: Summary): string {
     summary.ok ? 'PASS' : `FAIL; logs in ${summary.logs ?? ''}`,
   ];
   return lines.join('\n');
+}
+
+function namesOf(features: CampaignResult['features']): string {
+  const names = Object.entries(features).flatMap(([name, has]) => (has ? [name] : []));
+  return names.length > 0 ? names.join(', ') : 'at least once only';
 }
 
 function explanation(name: string, count: number): string {

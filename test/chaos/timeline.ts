@@ -1,5 +1,5 @@
 import type { Definition, Edit, History, RunRow, VersionRow } from './history.ts';
-import { occurrences } from './oracle.ts';
+import { intervals, occurrences } from './oracle.ts';
 import { type Report, isoText } from './violations.ts';
 
 /** A schedule of one uid under one definition: fires in (from, to] are its. */
@@ -15,6 +15,8 @@ export interface Timeline {
   spans: Span[];
   /** Every moment it should have fired, with the version that was in force. */
   expected: Map<number, Span>;
+  /** Moments that jitter may have moved over an edit: fired under one of these versions, or not at all. */
+  possible: Map<number, Span[]>;
   deletedAt: number | null;
 }
 
@@ -63,7 +65,8 @@ function timelineOf(
   end: number,
   report: Report,
 ): Timeline {
-  const timeline: Timeline = { spans: [], expected: new Map(), deletedAt: null };
+  const timeline: Timeline = { spans: [], expected: new Map(), possible: new Map(), deletedAt: null };
+  const born = rows[0]?.at ?? NaN;
   for (const [index, row] of rows.entries()) {
     if (row.change === 'deleted') {
       timeline.deletedAt = row.at;
@@ -80,10 +83,27 @@ function timelineOf(
     const to = rows[index + 1]?.at ?? end;
     const span = { version: row.version, marker: row.marker, definition: edit.definition, from: row.at, to };
     timeline.spans.push(span);
-    if (!edit.definition.enabled) continue;
-    for (const at of occurrences(edit.definition.cron, span.from, span.to)) timeline.expected.set(at, span);
+    if (edit.definition.enabled) addFires(timeline, span, born);
   }
   return timeline;
+}
+
+/** A fire belongs to the version in force when it is due: up to its jitter after its moment, but before the next one. */
+function addFires({ expected, possible }: Timeline, span: Span, born: number): void {
+  const { definition, from, to } = span;
+  const jitterMs = definition.jitterSeconds * 1000;
+  const moments = momentsOf(definition, born, from - jitterMs, to + jitterMs + 1);
+  for (const [index, at] of moments.entries()) {
+    if (at > to) break;
+    const latestDue = Math.min(at + jitterMs, moments[index + 1] ?? Infinity);
+    if (at > from && latestDue <= to) expected.set(at, span);
+    else if (latestDue > from) possible.set(at, [...(possible.get(at) ?? []), span]);
+  }
+}
+
+function momentsOf({ cron, everySeconds }: Definition, born: number, after: number, until: number): number[] {
+  if (cron !== null) return occurrences(cron, after, until);
+  return intervals(born, everySeconds ?? NaN, after, until);
 }
 
 function mayHaveMade(edit: Edit, row: VersionRow): boolean {

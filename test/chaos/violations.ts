@@ -11,6 +11,8 @@ export const VIOLATIONS = {
   missedAccept: 'acknowledged to an undisturbed sender, and not succeeded',
   arrivedLate: 'a request that arrived after its sender had given it up',
   wrongBody: 'a request that says something else than the schedule',
+  overlap: 'two runs of a schedule at once that must not be, or one held back for nothing',
+  catchUp: 'what was missed is not told, or not made up for, as the schedule wants it',
   wrongEnd: 'ended in a status that nothing justifies',
   stuck: 'not finished, or held, long after everything was healed',
   conservation: 'rows that do not add up',

@@ -1,0 +1,102 @@
+import { nameOf } from './check-plan.ts';
+import type { History, Overlap, RunRow } from './history.ts';
+import { type Timeline, grouped, spanOf } from './timeline.ts';
+import { type Report, isoText } from './violations.ts';
+
+/** An end is written in the time that an instance carries on of the database's; arrivals in the receiver's. */
+const SAME_TIME_MS = 500;
+/** Between the statement that records a run and the one that judges it, where nothing is in the way. */
+const JUDGED_WITHIN_MS = 1_000;
+
+/** A run, and when its first attempt was seen at the receiver; Infinity: never. */
+interface Lived {
+  run: RunRow;
+  arrivedAt: number;
+  endedAt: number;
+}
+
+/** Runs of a schedule that must not overlap did not; what was held back or cancelled for it had a reason. */
+export function checkOverlap(history: History, timelines: Map<string, Timeline>, report: Report): void {
+  const arrivals = new Map<string, number>();
+  for (const { runId, at } of history.arrivals) {
+    arrivals.set(runId, Math.min(at, arrivals.get(runId) ?? Infinity));
+  }
+  for (const [uid, runs] of grouped(history.dump.runs, (run) => run.scheduleUid)) {
+    const overlap = overlapOf(timelines.get(uid), runs);
+    if (overlap === 'allow') continue;
+    const lived = runs.map((run): Lived => ({
+      run,
+      arrivedAt: arrivals.get(run.id) ?? Infinity,
+      endedAt: run.finishedAt ?? Infinity,
+    }));
+    checkTogether(lived, report);
+    checkJudged(history, overlap, lived, report);
+    checkHeldBack(lived, report);
+  }
+}
+
+/** The load never changes it. */
+function overlapOf(timeline: Timeline | undefined, runs: readonly RunRow[]): Overlap {
+  const spans = runs.map((run) => spanOf(timeline, run));
+  return spans.find((span) => span !== undefined)?.definition.overlap ?? 'allow';
+}
+
+/** Both were seen by the receiver, the second one while the first was not finished. */
+function checkTogether(lived: readonly Lived[], report: Report): void {
+  // What arrives after its run has ended comes from a sender that had been frozen.
+  const seen = lived.filter(({ arrivedAt, endedAt }) => arrivedAt <= endedAt);
+  seen.sort((a, b) => a.arrivedAt - b.arrivedAt);
+  for (const [index, first] of seen.entries()) {
+    for (const second of seen.slice(index + 1)) {
+      if (second.arrivedAt >= first.endedAt - SAME_TIME_MS) break;
+      const ended = isoText(first.run.finishedAt);
+      report.add(
+        'overlap',
+        `${nameOf(second.run)} arrived at ${isoText(second.arrivedAt)}; ${nameOf(first.run)} ended at ${ended}`,
+      );
+    }
+  }
+}
+
+/** What was recorded while another one was under way: how many of those may ever run. */
+const MAY_FOLLOW: Record<Overlap, number> = { allow: Infinity, skip: 0, queue: 1, replace: 0 };
+
+/** Only in quiet times: a disturbed instance may take long between recording a run and judging it. */
+function checkJudged(history: History, overlap: Overlap, lived: readonly Lived[], report: Report): void {
+  const kept = lived.filter(({ run }) => run.status !== 'skipped' && run.reason !== 'replaced');
+  for (const { run: active, arrivedAt, endedAt } of lived) {
+    const during = kept.filter(
+      ({ run }) =>
+        run.id !== active.id && run.createdAt > arrivedAt && run.createdAt < endedAt - JUDGED_WITHIN_MS,
+    );
+    if (during.length <= MAY_FOLLOW[overlap] || isDisturbed(history, arrivedAt, endedAt)) continue;
+    const names = during.map(({ run }) => nameOf(run)).join(', ');
+    const told = `under way from ${isoText(arrivedAt)} to ${isoText(active.finishedAt)}`;
+    report.add('overlap', `${nameOf(active)}, ${told}: meanwhile ${names} were kept, with ${overlap}`);
+  }
+}
+
+function isDisturbed({ disturbances }: History, from: number, to: number): boolean {
+  return disturbances.some((one) => one.from <= to && one.to + JUDGED_WITHIN_MS >= from);
+}
+
+function checkHeldBack(lived: readonly Lived[], report: Report): void {
+  for (const { run, endedAt } of lived) {
+    const others = lived.filter((other) => other.run.id !== run.id);
+    if (run.status === 'skipped' && run.reason === 'overlap') {
+      const active = others.some(
+        (other) =>
+          other.run.status !== 'skipped' &&
+          other.run.createdAt <= endedAt + SAME_TIME_MS &&
+          other.endedAt >= run.createdAt - SAME_TIME_MS,
+      );
+      if (!active) report.add('overlap', `${nameOf(run)} is skipped, and nothing was active`);
+    }
+    if (run.status === 'cancelled' && run.reason === 'replaced') {
+      const newer = others.some(
+        (other) => other.run.createdAt >= run.createdAt && other.run.createdAt <= endedAt + SAME_TIME_MS,
+      );
+      if (!newer) report.add('overlap', `${nameOf(run)} is replaced, by none that came later`);
+    }
+  }
+}
