@@ -2,15 +2,7 @@ import { z } from 'zod';
 import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, DELIVERIES } from '../../core/schedule.ts';
 import { answeredInstant, scheduleIdText, text } from './common.ts';
 import { answeredTarget, targetInput, targetPatch } from './target.ts';
-import {
-  ALWAYS,
-  KIND_EXAMPLES,
-  atMostOneKind,
-  exactlyOneKind,
-  timingAnswer,
-  timingInput,
-  timingPatch,
-} from './timing.ts';
+import { ALWAYS, atMostOneKind, exactlyOneKind, timingAnswer, timingInput, timingPatch } from './timing.ts';
 import { unsupported } from './unsupported.ts';
 
 const DAY = 86_400;
@@ -102,16 +94,20 @@ const definitionInput = {
 };
 
 const ONE_OF_FOUR = 'Exactly one of `cron`, `everySeconds`, `at` and `after` says when it fires.';
-const EXAMPLE_TARGET = { type: 'http', url: 'https://example.com/jobs/nightly' };
-const DEFINITION_META = {
-  description: ONE_OF_FOUR,
-  examples: KIND_EXAMPLES.map((timing) => ({ ...timing, target: EXAMPLE_TARGET })),
-};
 
 export const scheduleInput = z
   .strictObject({ id: scheduleIdText.optional(), ...definitionInput })
   .superRefine(exactlyOneKind, ALWAYS)
-  .meta({ id: 'ScheduleDefinition', ...DEFINITION_META });
+  .meta({
+    id: 'ScheduleDefinition',
+    description: ONE_OF_FOUR,
+    example: {
+      cron: '0 2 * * *',
+      timezone: 'Europe/Berlin',
+      target: { type: 'http', url: 'https://example.com/jobs/nightly' },
+      overlap: 'skip',
+    },
+  });
 export type ScheduleInput = z.output<typeof scheduleInput>;
 
 export const batchInput = z.strictObject({
@@ -147,7 +143,7 @@ export const schedulePatch = z
     id: 'SchedulePatch',
     description:
       'RFC 7396: null resets a field to its default. Naming another of `cron`, `everySeconds`, `at` and `after` takes the old one away.',
-    examples: [{ enabled: false }, { everySeconds: 60 }, { labels: { team: null } }],
+    example: { everySeconds: 900, labels: { team: null } },
   });
 
 export const schedule = z

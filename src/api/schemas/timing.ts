@@ -109,7 +109,11 @@ export const timingInput = {
   at: fields.at.nullable().default(null),
   after: z
     .strictObject({ scheduleId: parent, on: ends.default(DEFAULT_ENDS) })
-    .meta({ id: 'After', description: AFTER })
+    .meta({
+      id: 'After',
+      description: AFTER,
+      example: { scheduleId: '*', on: ['failed', 'unknown', 'abandoned'] },
+    })
     .nullable()
     .default(null),
   timezone: zoneText.nullable().default(null),
@@ -138,33 +142,26 @@ export const timingPatch = {
   jitterSeconds: fields.jitterSeconds.nullish(),
 };
 
-const ONE_KIND = 'Null unless the schedule is of this kind.';
+const ONE_OF_FOUR =
+  'One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires.';
 
 export const timingAnswer = {
-  cron: z.string().nullable().meta({ description: ONE_KIND, example: '0 2 * * *' }),
-  everySeconds: z.int().nullable().meta({ description: ONE_KIND, example: null }),
-  at: answeredInstant.nullable().meta({ description: ONE_KIND, example: null }),
+  cron: z.string().nullable().meta({ description: ONE_OF_FOUR, example: '0 2 * * *' }),
+  everySeconds: z.int().nullable().meta({ description: 'The interval in seconds.', example: null }),
+  at: answeredInstant.nullable().meta({ description: 'The one fire.', example: null }),
   after: z
     .object({ scheduleId: parent, on: ends })
     .meta({ id: 'AnsweredAfter', description: AFTER })
     .nullable(),
-  timezone: z.string().nullable().meta({ example: 'Europe/Berlin' }),
-  startAt: answeredInstant.nullable(),
-  endAt: answeredInstant.nullable(),
+  timezone: z.string().nullable().meta({ description: 'Of `cron`; null = UTC.', example: 'Europe/Berlin' }),
+  startAt: answeredInstant.nullable().meta({ description: 'Inclusive.', example: null }),
+  endAt: answeredInstant.nullable().meta({ description: 'Exclusive.', example: null }),
   catchUp: fields.catchUp,
   catchUpLimit: fields.catchUpLimit,
   graceSeconds: fields.graceSeconds,
   overlap: fields.overlap,
   jitterSeconds: fields.jitterSeconds,
 };
-
-/** Examples of each kind, for the documentation. */
-export const KIND_EXAMPLES = [
-  { cron: '0 2 * * *', timezone: 'Europe/Berlin' },
-  { everySeconds: 900, startAt: '2026-11-20T09:00:00Z', jitterSeconds: 30 },
-  { at: '2026-12-24T18:00:00+01:00' },
-  { after: { scheduleId: '*', on: ['failed', 'unknown', 'abandoned'] } },
-];
 
 type Refine = (value: unknown, context: z.core.$RefinementCtx) => void;
 
