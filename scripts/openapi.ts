@@ -31,6 +31,7 @@ async function render(): Promise<string> {
     targets: createTargetRegistry([]),
     events: createEventBus(),
     wakeDispatch: () => undefined,
+    followUp: () => undefined,
     retentionDays: 30,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },

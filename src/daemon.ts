@@ -87,6 +87,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     intervalSeconds: config.recoveryIntervalSeconds,
     holds: (runId, attempt) => pipeline.dispatcher.holds(runId, attempt),
     wakeDispatch: () => pipeline.dispatcher.wake(),
+    followUp: (aftermath) => pipeline.followUps.add(aftermath),
   });
   const heartbeat = createHeartbeat({
     ...common,
@@ -111,7 +112,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     state.strandedRuns = event.strandedRuns;
     state.zoneData = event.zoneData;
   });
-  const loops = [heartbeat, pipeline.settler, pipeline.dispatcher, pipeline.tick, recovery, gauges];
+  const { settler, followUps, dispatcher, tick } = pipeline;
+  const loops = [heartbeat, settler, followUps, dispatcher, tick, recovery, gauges];
   const watchdog = createWatchdog({
     loops,
     patience: WATCHDOG_PATIENCE_SECONDS,
@@ -144,6 +146,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     version,
     logger,
     wakeDispatch: () => pipeline.dispatcher.wake(),
+    retentionDays: config.retentionDays,
+    followUp: (aftermath) => pipeline.followUps.add(aftermath),
     readiness: () => readinessOf(state, lease, loops),
   });
 
@@ -186,6 +190,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   async function leave(): Promise<void> {
     await attempt('stop the watchdog', () => watchdog.stop());
     await attempt('stop settling', () => pipeline.settler.stop());
+    await attempt('stop judging overlaps', () => pipeline.followUps.stop());
     await attempt('stop heartbeats', () => heartbeat.stop());
     await attempt('stop sampling', () => gauges.stop());
     if (state.migrated)

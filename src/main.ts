@@ -68,7 +68,6 @@ async function main(run: (config: Config, logger: Logger) => Promise<void>): Pro
 }
 
 async function run(config: Config, logger: Logger): Promise<void> {
-  for (const name of config.withoutEffect) logger.warn(`${name} is set and has no effect in this version`);
   const { systemClock } = await import('./runtime/clock.ts');
   const stopping = stopSignal(logger, systemClock);
   const local =

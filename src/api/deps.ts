@@ -4,6 +4,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Readiness } from '../runtime/readiness.ts';
 import type { Database } from '../store/database.ts';
+import type { Aftermath } from '../store/followers.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 /** What the API needs of the daemon around it. The database may be out of reach, or not migrated yet, at any time. */
@@ -13,6 +14,8 @@ export interface ApiDeps {
   events: EventBus;
   /** There is a run to claim. */
   wakeDispatch: () => void;
+  /** Sees to what the ends of runs brought about. */
+  followUp: (aftermath: Aftermath) => void;
   /** What is older leaves no records. */
   retentionDays: number;
   readiness: () => Readiness;

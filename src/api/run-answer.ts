@@ -38,7 +38,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     priority: stored.priority,
     dependsOn: [],
     dependents: [],
-    parentRunId: null,
+    parentRunId: stored.parentRunId,
     queue: null,
     workerId: null,
     leaseUntil: null,

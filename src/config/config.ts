@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { z } from 'zod';
-import { NOT_SUPPORTED_YET, VARIABLES, WITHOUT_EFFECT_YET } from './variables.ts';
+import { NOT_SUPPORTED_YET, VARIABLES } from './variables.ts';
 
 type Name = keyof typeof VARIABLES;
 type Values = { [N in Name]: z.output<(typeof VARIABLES)[N]['schema']> };
@@ -23,9 +23,9 @@ export interface Config {
   dispatchConcurrency: number;
   dispatchPerHost: number;
   databasePool: number;
+  /** Older than this nothing is planned. */
+  retentionDays: number;
   shutdownSeconds: number;
-  /** What is set and does nothing in this version. */
-  withoutEffect: string[];
 }
 
 /** The whole configuration, or every fault of it, each with a hint. */
@@ -34,18 +34,17 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { fault
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const faults = foreignVariables(given);
   const values: Partial<Values> & Record<string, unknown> = {};
-  for (const [name, { schema, hint }] of Object.entries({ ...VARIABLES, ...WITHOUT_EFFECT_YET })) {
+  for (const [name, { schema, hint }] of Object.entries(VARIABLES)) {
     const parsed = schema.safeParse(given[name]);
     if (parsed.success) values[name] = parsed.data;
     else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}`);
   }
   faults.push(...faultsTogether(values));
   if (faults.length > 0) return { faults };
-  const withoutEffect = Object.keys(WITHOUT_EFFECT_YET).filter((name) => name in given);
-  return { config: { ...named(values as Values), withoutEffect } };
+  return { config: named(values as Values) };
 }
 
-function named(values: Values): Omit<Config, 'withoutEffect'> {
+function named(values: Values): Config {
   return {
     databaseUrl: values.DATABASE_URL,
     migrationDatabaseUrl: values.FIRELOCK_MIGRATION_DATABASE_URL,
@@ -64,6 +63,7 @@ function named(values: Values): Omit<Config, 'withoutEffect'> {
     dispatchConcurrency: values.FIRELOCK_DISPATCH_CONCURRENCY,
     dispatchPerHost: values.FIRELOCK_DISPATCH_PER_HOST,
     databasePool: values.FIRELOCK_DATABASE_POOL,
+    retentionDays: values.FIRELOCK_RETENTION_DAYS,
     shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
   };
 }
@@ -88,13 +88,13 @@ function faultsTogether(values: Partial<Values>): string[] {
 }
 
 function foreignVariables(given: Record<string, string | undefined>): string[] {
-  const known = [...Object.keys(VARIABLES), ...Object.keys(WITHOUT_EFFECT_YET)];
+  const known = Object.keys(VARIABLES);
   return Object.keys(given)
     .filter((name) => name.startsWith('FIRELOCK_') && !known.includes(name))
     .map((name) =>
       NOT_SUPPORTED_YET.includes(name)
         ? `${name} is not supported by this version; unset it`
-        : `${name} is not a variable of firelock; known: ${Object.keys(VARIABLES).join(', ')}`,
+        : `${name} is not a variable of firelock; known: ${known.join(', ')}`,
     );
 }
 

@@ -70,6 +70,7 @@ export const VARIABLES = {
   FIRELOCK_DISPATCH_CONCURRENCY: wholeNumber(1, 10_000, 'handoffs at once', 256),
   FIRELOCK_DISPATCH_PER_HOST: wholeNumber(1, 10_000, 'handoffs at once to one target host', 64),
   FIRELOCK_DATABASE_POOL: wholeNumber(2, 200, 'connections', 10),
+  FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
   FIRELOCK_SHUTDOWN_SECONDS: wholeNumber(0, 3600, 'seconds', 30),
   FIRELOCK_ALLOW_ANONYMOUS: {
     hint: '1: answer anybody on an address that is not loopback',
@@ -78,11 +79,6 @@ export const VARIABLES = {
       .optional()
       .transform((value) => value === '1'),
   },
-} satisfies Record<string, Variable<unknown>>;
-
-/** Tune what later versions bring; checked, and said at start to have no effect yet. */
-export const WITHOUT_EFFECT_YET = {
-  FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
 } satisfies Record<string, Variable<unknown>>;
 
 /** Known to the design, not brought by this version: set, they would be relied on and do nothing. */

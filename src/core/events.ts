@@ -56,6 +56,8 @@ export type FirelockEvent =
   /** Recorded and never handed off, by the policy of their schedule. */
   | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap'; count: number }
   | { type: 'runsCancelled'; reason: 'replaced'; count: number }
+  /** Runs that waited for nothing, and go on. */
+  | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; count: number };
 
 /** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */

@@ -16,6 +16,17 @@ export const RUN_STATUSES = [
 ] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
+/** How a run can end. */
+export const RUN_ENDS = [
+  'succeeded',
+  'failed',
+  'unknown',
+  'abandoned',
+  'skipped',
+  'cancelled',
+] as const satisfies readonly RunStatus[];
+export type RunEnd = (typeof RUN_ENDS)[number];
+
 /** Fire times of the schedule itself: one run per (schedule, scheduledFor), with a computed id. */
 export const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
 export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api'] as const;
@@ -54,11 +65,21 @@ export interface Run {
   result: { statusCode: number; body: string } | null;
   error: AttemptError | null;
   key: string | null;
+  /** Whose end it follows. */
+  parentRunId: string | null;
   /** The client's own JSON text. */
   payload: string | null;
   priority: Priority;
   createdAt: Instant;
   updatedAt: Instant;
+}
+
+/** How a run ended that another one depends on. */
+export interface Dependency {
+  runId: string;
+  status: RunStatus;
+  error: AttemptError | null;
+  result: Run['result'];
 }
 
 /**

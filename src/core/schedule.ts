@@ -1,4 +1,5 @@
 import type { Instant } from './instant.ts';
+import type { RunEnd } from './run.ts';
 
 /** Order in which waiting work is handed off: the smaller first. */
 export const PRIORITY_RANK = { high: 0, normal: 1, low: 2 } as const;
@@ -54,12 +55,57 @@ export interface Handoff {
   delivery: Delivery;
 }
 
-/** A schedule as its owner wrote it, defaults filled in. Every write of it that changes something is a new version. */
-export interface Definition extends Handoff {
-  description: string | null;
-  cron: string;
+/** What becomes of fires *missed*, that is more than the grace late when planned. */
+export const CATCH_UPS = ['skip', 'latest', 'all'] as const;
+export type CatchUp = (typeof CATCH_UPS)[number];
+
+/** What a fire does while an earlier run of its schedule is active. */
+export const OVERLAPS = ['allow', 'skip', 'queue', 'replace'] as const;
+export type Overlap = (typeof OVERLAPS)[number];
+
+/** The end of another schedule's run as a trigger. */
+export interface After {
+  /** `*`: of every schedule that is not itself an `after` schedule. */
+  scheduleId: string;
+  on: RunEnd[];
+}
+
+/** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
+export interface Timing {
+  cron: string | null;
+  everySeconds: number | null;
+  at: Instant | null;
+  after: After | null;
+  /** Of `cron`; null: UTC. */
   timezone: string | null;
+  /** Inclusive. */
+  startAt: Instant | null;
+  /** Exclusive. */
+  endAt: Instant | null;
+  jitterSeconds: number;
+  catchUp: CatchUp;
+  /** `all` fires at most that many of what was missed in one outage: the newest. */
+  catchUpLimit: number;
+  /** A fire at most that late when planned is on time. */
+  graceSeconds: number;
+}
+
+/** What a schedule has that says nothing but which kind it is. */
+export const DEFAULT_TIMING = {
+  timezone: null,
+  startAt: null,
+  endAt: null,
+  jitterSeconds: 0,
+  catchUp: 'latest',
+  catchUpLimit: 100,
+  graceSeconds: 60,
+} as const satisfies Partial<Timing>;
+
+/** A schedule as its owner wrote it, defaults filled in. Every write of it that changes something is a new version. */
+export interface Definition extends Handoff, Timing {
+  description: string | null;
   enabled: boolean;
+  overlap: Overlap;
   priority: Priority;
   labels: Record<string, string>;
 }

@@ -5,16 +5,25 @@
  */
 import { hash } from 'node:crypto';
 import type { Run } from '../core/run.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Database } from '../store/database.ts';
+import type { Aftermath } from '../store/followers.ts';
 import { recordManualFireUnlessKeyTaken } from '../store/manual-fires.ts';
 import { findRun } from '../store/runs.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { type Judged, judgeOverlapsUnderLock } from '../store/overlaps.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
-import { type OverlapDeps, followUp, tellJudged } from './overlap.ts';
+import { tellJudged } from './overlap.ts';
 
-export interface ManualFireDeps extends OverlapDeps {
+export interface ManualFireDeps {
+  database: Database;
+  events: EventBus;
   targets: TargetRegistry;
+  /** There is a run to claim. */
+  wakeDispatch: () => void;
+  /** Sees to what the ends of runs brought about. */
+  followUp: (aftermath: Aftermath) => void;
 }
 
 export interface ManualFireRequest {
@@ -56,7 +65,7 @@ export async function fireManually(deps: ManualFireDeps, request: ManualFireRequ
   if (fired.kind === 'created') deps.wakeDispatch();
   if (judged) {
     tellJudged(deps.events, judged);
-    await followUp(deps, judged.aftermath);
+    deps.followUp(judged.aftermath);
   }
   return fired;
 }

@@ -3,36 +3,73 @@
  * Transaction: the schedules' row locks are taken by its first statement; the decision is a later one, and sees all that was done under them.
  * If the process dies here: what waits for nothing is found by recovery, and judged then.
  */
+import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { type Turning, createLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
-import { type Aftermath } from '../store/followers.ts';
-import { type Judged, judgeOverlapsUnderLock, lockForOverlap } from '../store/overlaps.ts';
+import type { Aftermath } from '../store/followers.ts';
+import { type Judged, judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
 
-export interface OverlapDeps {
+export interface FollowUpDeps {
   database: Database;
+  clock: Clock;
   events: EventBus;
   /** There are runs to claim. */
   wakeDispatch: () => void;
 }
 
-/** Sees to what the ends of runs brought about. Answers how many waiting runs it started. */
-export async function followUp(deps: OverlapDeps, aftermath: Aftermath): Promise<number> {
-  let { toJudge, toClaim } = aftermath;
-  let started = 0;
-  while (toJudge.length > 0) {
-    const uids = toJudge;
-    const judged = await deps.database.transaction(async (tx) => {
-      await lockForOverlap(tx, uids);
-      return judgeOverlapsUnderLock(tx, uids);
-    });
-    tellJudged(deps.events, judged);
-    started += judged.started;
+/** Sees to what the ends of runs brought about, in a loop of its own: a schedule that somebody has locked delays no other. */
+export interface FollowUps extends Turning {
+  add(aftermath: Aftermath): void;
+}
+
+const LARGEST_BATCH = 500;
+const IDLE_MS = 60_000;
+/** Before schedules that others have locked are tried again. */
+const PASSED_OVER_MS = 50;
+
+export function createFollowUps({ database, clock, events, wakeDispatch }: FollowUpDeps): FollowUps {
+  const toJudge = new Set<string>();
+  const loop = createLoop({ name: 'overlap', clock, body: judge, events });
+
+  async function judge(): Promise<number> {
+    const uids = [...toJudge].slice(0, LARGEST_BATCH);
+    if (uids.length === 0) return IDLE_MS;
+    // Taken out first: what ends while they are judged has them judged again.
+    for (const uid of uids) toJudge.delete(uid);
+    const { judged, held } = await database
+      .transaction(async (tx) => {
+        const locked = await lockFreeForOverlap(tx, uids);
+        return { held: locked.held, judged: await judgeOverlapsUnderLock(tx, locked.free) };
+      })
+      .catch((error: unknown) => {
+        for (const uid of uids) toJudge.add(uid);
+        throw error;
+      });
+    tellJudged(events, judged);
     // What is skipped or replaced has ended too, and others may follow that.
-    ({ toJudge } = judged.aftermath);
-    toClaim += judged.started + judged.aftermath.toClaim;
+    add({ ...judged.aftermath, toClaim: judged.aftermath.toClaim + judged.started });
+    const others = toJudge.size;
+    for (const uid of held) toJudge.add(uid);
+    return others > 0 ? 0 : held.length > 0 ? PASSED_OVER_MS : IDLE_MS;
   }
-  if (toClaim > 0) deps.wakeDispatch();
-  return started;
+
+  function add(aftermath: Aftermath): void {
+    if (aftermath.toClaim > 0) wakeDispatch();
+    if (aftermath.toJudge.length === 0) return;
+    for (const uid of aftermath.toJudge) toJudge.add(uid);
+    loop.wake();
+  }
+
+  return {
+    name: 'overlap',
+    start: () => loop.start(),
+    inPassMs: () => loop.inPassMs(),
+    passes: () => loop.passes(),
+    failingMs: () => loop.failingMs(),
+    stop: () => loop.stop(),
+    add,
+  };
 }
 
 export function tellJudged(events: EventBus, { skipped, replaced }: Judged): void {

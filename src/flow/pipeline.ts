@@ -23,7 +23,7 @@ import { attemptHandoff, withoutDefinition } from './handoff.ts';
 import { createHandoffDefinitions } from './handoff-definitions.ts';
 import { createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
-import { followUp } from './overlap.ts';
+import { type FollowUps, createFollowUps } from './overlap.ts';
 import { type Settler, createSettler } from './settle.ts';
 import { createHandoffStarter } from './start-handoff.ts';
 import { createTick } from './tick.ts';
@@ -50,15 +50,16 @@ export interface Pipeline {
   tick: Loop;
   dispatcher: Dispatcher;
   settler: Settler;
-  /** Sees to what the ends of runs brought about; answers how many waiting runs it started. */
-  followUp(aftermath: Aftermath): Promise<number>;
+  followUps: FollowUps;
   /** Gives up the fire-locks of rounds that did not finish. */
   releaseFireLocks(): Promise<void>;
 }
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { database, clock, databaseClock, lease } = deps;
-  const settler = createSettler({ ...deps, followUp: (aftermath) => followUpHere(aftermath) });
+  const followUps = createFollowUps({ ...deps, wakeDispatch: () => dispatcher.wake() });
+  const followUp = (aftermath: Aftermath) => followUps.add(aftermath);
+  const settler = createSettler({ ...deps, followUp });
   const handoffDeps = { ...deps, starter: createHandoffStarter(deps) };
   const dispatcher = createDispatcher({
     ...deps,
@@ -68,19 +69,17 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     attempt: (run, handoff, signal) => attemptHandoff(handoffDeps, run, handoff, signal),
     withoutDefinition: (run) => withoutDefinition(databaseClock, run),
   });
-  const followUpHere = (aftermath: Aftermath) =>
-    followUp({ ...deps, wakeDispatch: () => dispatcher.wake() }, aftermath);
   const tick = createTick({
     ...deps,
     planner: createPlanner(clock, deps.retentionDays),
     takeFireLocks: (walking) => takeFireLocks(deps, walking),
-    recordIntents: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
+    recordIntents: (planned, now) => recordIntents({ ...deps, dispatcher, followUp }, planned, now),
   });
   return {
     tick,
     dispatcher,
     settler,
-    followUp: followUpHere,
+    followUps,
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };
 }

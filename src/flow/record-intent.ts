@@ -10,7 +10,7 @@ import type { ClaimedRun } from '../store/claims.ts';
 import { SKIP_REASONS, lastFireOf } from '../core/time/catch-up.ts';
 import type { Database } from '../store/database.ts';
 import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
-import { together } from '../store/followers.ts';
+import { type Aftermath, together } from '../store/followers.ts';
 import {
   type Advance,
   type Intent,
@@ -20,7 +20,7 @@ import {
 } from '../store/intents.ts';
 import { judgeOverlapsUnderLock, lockForOverlap } from '../store/overlaps.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { type OverlapDeps, followUp, tellJudged } from './overlap.ts';
+import { tellJudged } from './overlap.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 
 export interface RecordIntentDeps {
@@ -28,6 +28,8 @@ export interface RecordIntentDeps {
   events: EventBus;
   lease: Lease;
   dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept' | 'wake'>;
+  /** Sees to what the ends of runs brought about. */
+  followUp: (aftermath: Aftermath) => void;
 }
 
 export async function recordIntents(
@@ -87,7 +89,7 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
   );
   const inserted = told(deps.events, planned, fires, recorded);
   if (inserted.some(({ intent }) => !intent.claimed && intent.skipped === null)) dispatcher.wake();
-  await followUp(overlapDeps(deps), recorded.aftermath);
+  deps.followUp(recorded.aftermath);
 }
 
 /** Those whose runs must not overlap: recorded as waiting, and judged in the same transaction, under locks taken before. */
@@ -105,7 +107,7 @@ async function recordGuarded(deps: RecordIntentDeps, planned: readonly PlannedSc
   told(deps.events, planned, fires, recorded);
   tellJudged(deps.events, judged);
   if (judged.started > 0) deps.dispatcher.wake();
-  await followUp(overlapDeps(deps), together([recorded.aftermath, judged.aftermath]));
+  deps.followUp(together([recorded.aftermath, judged.aftermath]));
 }
 
 function firesOf(planned: readonly PlannedSchedule[], reserve: (lane: string) => boolean): Fire[] {
@@ -140,10 +142,6 @@ function told(
 
 function intentIn({ intent }: Fire): Intent {
   return intent;
-}
-
-function overlapDeps({ database, events, dispatcher }: RecordIntentDeps): OverlapDeps {
-  return { database, events, wakeDispatch: () => dispatcher.wake() };
 }
 
 const FIRST_RETRY_MS = 5_000;

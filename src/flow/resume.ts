@@ -89,16 +89,8 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     const last = page.at(-1);
     if (!last) break;
     after = last.uid;
-    const skips: Skip[] = [];
-    for (const schedule of page) {
-      try {
-        const skip = skipOf(schedule, await count(schedule), now);
-        if (skip) skips.push(skip);
-      } catch (error) {
-        signal.throwIfAborted();
-        done.unplannable.push({ scheduleId: schedule.id, error });
-      }
-    }
+    const { skips, unplannable } = await skipsOf(page, count, { now, signal });
+    done.unplannable.push(...unplannable);
     const moved = await alone((tx) => skipDueIfUnmoved(tx, skips), BATCH_LIMIT_MS);
     const written = skips.filter(({ schedule }) => moved.has(schedule.uid));
     done.moved += written.length;
@@ -106,6 +98,25 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     done.fenced += skips.length - written.length;
   }
   return { now, ...done, runs, resting: await database.run(countRestingSchedules, BATCH_LIMIT_MS) };
+}
+
+async function skipsOf(
+  page: readonly DueSchedule[],
+  count: (schedule: DueSchedule) => Promise<Plan>,
+  { now, signal }: { now: Instant; signal: AbortSignal },
+): Promise<{ skips: Skip[]; unplannable: Resumed['unplannable'] }> {
+  const skips: Skip[] = [];
+  const unplannable: Resumed['unplannable'] = [];
+  for (const schedule of page) {
+    try {
+      const skip = skipOf(schedule, await count(schedule), now);
+      if (skip) skips.push(skip);
+    } catch (error) {
+      signal.throwIfAborted();
+      unplannable.push({ scheduleId: schedule.id, error });
+    }
+  }
+  return { skips, unplannable };
 }
 
 const IN_DOUBT =

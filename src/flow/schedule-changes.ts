@@ -7,20 +7,26 @@ import { randomUUID } from 'node:crypto';
 import { cursorAt, firstCursor, movesFireTimes, sameDefinition } from '../core/definition-change.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Definition, Schedule } from '../core/schedule.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { TryAgain, isUniqueViolation } from '../store/errors.ts';
 import type { Executor } from '../store/executor.ts';
-import { NO_AFTERMATH, followersOf, together } from '../store/followers.ts';
+import { type Aftermath, NO_AFTERMATH, followersOf, together } from '../store/followers.ts';
 import { type Judged, guardOpenRuns, judgeOverlapsUnderLock } from '../store/overlaps.ts';
 import { type ScheduleWrite, deleteScheduleAndAbandon, writeSchedules } from '../store/schedule-writes.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, recordWhatWasDue } from './due-before-edit.ts';
 import { resolveFollowed } from './following.ts';
-import { type OverlapDeps, followUp, tellJudged } from './overlap.ts';
+import { tellJudged } from './overlap.ts';
 
-export interface ScheduleChangeDeps extends OverlapDeps {
+export interface ScheduleChangeDeps {
+  database: Database;
+  events: EventBus;
   targets: TargetRegistry;
+  /** Sees to what the ends of runs brought about. */
+  followUp: (aftermath: Aftermath) => void;
   /** Nothing older is planned. */
   retentionDays: number;
 }
@@ -85,7 +91,7 @@ export async function changeSchedules(
   );
   if (written.length > 0) deps.events.emit({ type: 'schedulesWritten', changes: written });
   if (judged) tellJudged(deps.events, judged);
-  await followUp(deps, { ...aftermath, toClaim: aftermath.toClaim + (judged?.started ?? 0) });
+  deps.followUp({ ...aftermath, toClaim: aftermath.toClaim + (judged?.started ?? 0) });
   return changed;
 }
 
@@ -115,7 +121,7 @@ export async function deleteSchedule(
   const { version, abandoned, aftermath } = deleted;
   deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
   if (abandoned > 0) deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', count: abandoned });
-  await followUp(deps, aftermath);
+  deps.followUp(aftermath);
   return true;
 }
 

@@ -11,7 +11,7 @@ import { type Turning, createLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
-import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
+import type { Aftermath } from '../store/followers.ts';
 import { type AttemptSettlement, settleAgainIfClaimed, settleRunsIfClaimed } from '../store/settlements.ts';
 
 export interface SettleDeps {
@@ -19,7 +19,7 @@ export interface SettleDeps {
   clock: Clock;
   events: EventBus;
   /** Sees to what ends brought about. */
-  followUp: (aftermath: Aftermath) => Promise<unknown>;
+  followUp: (aftermath: Aftermath) => void;
 }
 
 /** An attempt that ended, and what is told of it once it is written. */
@@ -50,8 +50,6 @@ export function createSettler(deps: SettleDeps): Settler {
   /** Those whose statement was not answered: it may have been committed. The longest untried first. */
   const uncertain = new Set<EndedAttempt>();
   let largestUncertain = LARGEST_BATCH;
-  /** Of ends that are written; what is not done about it here, recovery does later. */
-  let aftermath = NO_AFTERMATH;
   let afterPass: (() => void)[] = [];
 
   const loop = createLoop({
@@ -66,7 +64,6 @@ export function createSettler(deps: SettleDeps): Settler {
       if (waiting.size > 0) await settle(batchOf(waiting, LARGEST_BATCH));
       const before = uncertain.size;
       if (before > 0) await settleAgain(batchOf(uncertain, largestUncertain));
-      await seeToAftermath();
       if (waiting.size > 0 || uncertain.size < before) return 0;
       return uncertain.size > 0 ? PASSED_OVER_MS : IDLE_MS;
     } finally {
@@ -76,20 +73,10 @@ export function createSettler(deps: SettleDeps): Settler {
     }
   }
 
-  async function seeToAftermath(): Promise<void> {
-    const due = aftermath;
-    if (due.toClaim === 0 && due.toJudge.length === 0) return;
-    aftermath = NO_AFTERMATH;
-    await deps.followUp(due).catch((error: unknown) => {
-      aftermath = together([due, aftermath]);
-      throw error;
-    });
-  }
-
   async function settle(batch: readonly EndedAttempt[]): Promise<void> {
     try {
       const settled = await database.run((db) => settleRunsIfClaimed(db, batch.map(outcomeOf)));
-      aftermath = together([aftermath, settled.aftermath]);
+      deps.followUp(settled.aftermath);
       for (const ended of batch) tell(ended, settled.runs.get(ended.outcome.runId));
     } catch (error) {
       if (isDataRefused(error)) {
@@ -109,10 +96,10 @@ export function createSettler(deps: SettleDeps): Settler {
     for (const ended of batch) uncertain.delete(ended);
     for (const ended of batch) uncertain.add(ended);
     try {
-      const { runs, passedOver, ...settled } = await database.transaction((tx) =>
+      const { runs, passedOver, aftermath } = await database.transaction((tx) =>
         settleAgainIfClaimed(tx, batch.map(outcomeOf)),
       );
-      aftermath = together([aftermath, settled.aftermath]);
+      deps.followUp(aftermath);
       largestUncertain = Math.min(LARGEST_BATCH, largestUncertain * 2);
       for (const ended of batch) {
         const { runId } = ended.outcome;
@@ -146,7 +133,7 @@ export function createSettler(deps: SettleDeps): Settler {
     try {
       const bare = { ...only.outcome, settlement: withoutText(only.outcome.settlement) };
       const settled = await database.run((db) => settleRunsIfClaimed(db, [bare]));
-      aftermath = together([aftermath, settled.aftermath]);
+      deps.followUp(settled.aftermath);
       tell(only, settled.runs.get(runId));
     } catch (refusedAgain) {
       if (!isDataRefused(refusedAgain)) throw refusedAgain;

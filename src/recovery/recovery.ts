@@ -11,7 +11,9 @@ import { type Loop, createLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
+import type { Aftermath } from '../store/followers.ts';
 import { forgetLongDead } from '../store/instances.ts';
+import { findWaitingInVain } from '../store/overlaps.ts';
 import {
   type LostClaim,
   type RecoveryPolicy,
@@ -34,6 +36,8 @@ export interface RecoveryDeps extends RecoveryPolicy {
   holds: (runId: string, attempt: number) => boolean;
   /** There are runs to claim. */
   wakeDispatch: () => void;
+  /** Sees to what the ends of runs brought about. */
+  followUp: (aftermath: Aftermath) => void;
 }
 
 /** Driven on per pass and instance: with the lanes' shares, what keeps the runs of a dead instance from stampeding their targets. */
@@ -48,7 +52,12 @@ export function createRecovery(deps: RecoveryDeps): Loop {
   async function recover(): Promise<number> {
     const began = clock.monotonic();
     // Each by itself: what stops one must not stop the others.
-    const found = await Promise.allSettled([takeOverOrphans(), takeOverForgotten(), takeOverExpired()]);
+    const found = await Promise.allSettled([
+      takeOverOrphans(),
+      takeOverForgotten(),
+      takeOverExpired(),
+      releaseWaiting(),
+    ]);
     await database.run(forgetLongDead);
     const failed = found.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
@@ -79,6 +88,13 @@ export function createRecovery(deps: RecoveryDeps): Loop {
     return false;
   }
 
+  async function releaseWaiting(): Promise<boolean> {
+    const toJudge = await database.run((db) => findWaitingInVain(db, BATCH));
+    if (toJudge.length > 0) events.emit({ type: 'waitingReleased', count: toJudge.length });
+    deps.followUp({ toJudge, toClaim: 0 });
+    return toJudge.length === BATCH;
+  }
+
   /** For longer than a statement may take: its answer will not come any more. */
   function forgottenOf(claims: readonly LostClaim[]): LostClaim[] {
     return unknown.seenFor(
@@ -91,10 +107,11 @@ export function createRecovery(deps: RecoveryDeps): Loop {
     const [only, ...others] = claims;
     if (!only) return;
     try {
-      const runs = await database.run((db) => takeOverIfStillClaimed(db, claims, deps));
+      const { runs, aftermath } = await database.run((db) => takeOverIfStillClaimed(db, claims, deps));
       if (runs.length === 0) return;
       events.emit({ type: 'runsTakenOver', found, runs });
       deps.wakeDispatch();
+      deps.followUp(aftermath);
     } catch (error) {
       if (!isDataRefused(error)) throw error;
       // A row that cannot be written must not hold up the others: halve until it stands alone.

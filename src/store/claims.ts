@@ -22,6 +22,8 @@ export interface ClaimedRun {
   failures: number;
   recoveries: number;
   ownPayload: string | null;
+  /** Whose end it follows; its target is told how that ended. */
+  parentRunId: string | null;
   claimedAt: Instant;
   /** Of the first attempt; null before it. */
   latenessMs: number | null;
@@ -61,6 +63,7 @@ interface Row {
   failures: number;
   recoveries: number;
   own_payload: string | null;
+  parent_run_id: string | null;
   claimed_at: InstantText;
   /** bigint: a string on the wire. */
   lateness_ms: string | null;
@@ -110,7 +113,7 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
     FROM chosen, clock
     WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
     RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.due_at,
-      r.attempts, r.failures, r.recoveries, r.own_payload, r.claimed_at, r.lateness_ms, r.recovered_at,
+      r.attempts, r.failures, r.recoveries, r.own_payload, r.parent_run_id, r.claimed_at, r.lateness_ms, r.recovered_at,
       r.in_doubt_until, r.lookups`,
   );
   return rows.map((row) => claimedRun(row, instanceId));
@@ -168,6 +171,7 @@ function claimedRun(row: Row, instanceId: string): ClaimedRun {
     failures: row.failures,
     recoveries: row.recoveries,
     ownPayload: row.own_payload,
+    parentRunId: row.parent_run_id,
     claimedAt: toInstant(row.claimed_at),
     latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
     recoveredAt: toInstantOrNull(row.recovered_at),

@@ -1,20 +1,24 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../core/instant.ts';
+import type { Overlap } from '../core/schedule.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
+import { type TimingRow, timingColumns, timingOfRow } from './timings.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
 export interface LockedSchedule {
   uid: string;
   id: string;
   version: number;
-  cron: string;
-  timezone: string | null;
+  /** For `readTiming`. */
+  timing: string;
+  overlap: Overlap;
   lane: string;
   nextOccurrenceAt: Instant;
   planFailures: number;
   lockedAt: Instant;
+  createdAt: Instant;
 }
 
 export interface DueSchedules {
@@ -37,19 +41,19 @@ export interface FireLockRequest {
   walking: readonly string[];
 }
 
-interface Row {
+interface Row extends TimingRow {
   now: InstantText;
   next_due_at: InstantText | null;
   contended: number;
   uid: string | null;
   id: string;
   version: number;
-  cron: string;
-  timezone: string | null;
+  overlap: Overlap;
   lane: string;
   next_occurrence_at: InstantText;
   plan_failures: number;
   locked_at: InstantText;
+  created_at: InstantText;
   taken_over: boolean;
 }
 
@@ -79,8 +83,8 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
       FROM due WHERE s.uid = due.uid
-      RETURNING s.uid, s.id, s.version, s.cron, s.timezone, s.lane, s.next_occurrence_at, s.plan_failures, s.locked_at,
-        due.locked_by IS NOT NULL AND due.locked_by <> ${instanceId} AS taken_over
+      RETURNING s.uid, s.id, s.version, ${timingColumns(sql`s`)}, s.overlap, s.lane, s.next_occurrence_at,
+        s.plan_failures, s.locked_at, s.created_at, due.locked_by IS NOT NULL AND due.locked_by <> ${instanceId} AS taken_over
     ), held AS (
       SELECT FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
@@ -144,11 +148,12 @@ function lockedSchedule(row: Row): LockedSchedule {
     uid: row.uid ?? '',
     id: row.id,
     version: row.version,
-    cron: row.cron,
-    timezone: row.timezone,
+    timing: timingOfRow(row),
+    overlap: row.overlap,
     lane: row.lane,
     nextOccurrenceAt: toInstant(row.next_occurrence_at),
     planFailures: row.plan_failures,
     lockedAt: toInstant(row.locked_at),
+    createdAt: toInstant(row.created_at),
   };
 }

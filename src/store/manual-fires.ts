@@ -35,7 +35,9 @@ export async function recordManualFireUnlessKeyTaken(
     scheduleVersion: schedule.version,
     scheduleId: schedule.id,
     trigger: 'manual',
-    status: 'pending',
+    // Where runs must not overlap it is for judgeOverlaps, in the same transaction.
+    status: schedule.definition.overlap === 'allow' ? 'pending' : 'waiting',
+    overlapGuarded: schedule.definition.overlap !== 'allow',
     lane,
     priority: PRIORITY_RANK[schedule.definition.priority],
     dueAt: at,

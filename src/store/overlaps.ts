@@ -24,6 +24,18 @@ export async function lockForOverlap(tx: Executor, uids: readonly string[]): Pro
   );
 }
 
+/** The same for those that nobody else has locked. Answers these, and those that others have; what is neither is gone. */
+export async function lockFreeForOverlap(
+  tx: Executor,
+  uids: readonly string[],
+): Promise<{ free: string[]; held: string[] }> {
+  const named = sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(uids)})`;
+  const locked = await rowsOf<{ uid: string }>(tx, sql`${named} ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
+  const free = new Set(locked.map((row) => row.uid));
+  const there = free.size === uids.length ? [] : await rowsOf<{ uid: string }>(tx, named);
+  return { free: [...free], held: there.map((row) => row.uid).filter((uid) => !free.has(uid)) };
+}
+
 /**
  * Decides, in the order in which they came, which waiting runs of these schedules start, go on waiting, or are skipped; under
  * `replace` the active one is cancelled. The caller holds the locks of lockForOverlap, taken by an earlier statement of this

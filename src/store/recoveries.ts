@@ -3,6 +3,7 @@ import type { RunTakenOver } from '../core/events.ts';
 import type { Instant } from '../core/instant.ts';
 import { instants, ints, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
+import { type Aftermath, type AftermathRow, NO_AFTERMATH, aftermathOf, followEnds } from './followers.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A claim that its run has in vain: by an instance that is gone, that does not know of it, or for too long. */
@@ -80,13 +81,15 @@ export async function takeOverIfStillClaimed(
   db: Executor,
   claims: readonly LostClaim[],
   policy: RecoveryPolicy,
-): Promise<RunTakenOver[]> {
-  const rows = await rowsOf<{
-    id: string;
-    schedule_id: string;
-    claimed_by: string;
-    verdict: RunTakenOver['verdict'];
-  }>(
+): Promise<{ runs: RunTakenOver[]; aftermath: Aftermath }> {
+  const rows = await rowsOf<
+    {
+      id: string | null;
+      schedule_id: string;
+      claimed_by: string;
+      verdict: RunTakenOver['verdict'];
+    } & AftermathRow
+  >(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     lost AS MATERIALIZED (${lockedAsFound(claims)}),
@@ -109,21 +112,23 @@ export async function takeOverIfStillClaimed(
         due_at = CASE WHEN j.verdict = 'again' THEN greatest(r.due_at, j.believed_from) ELSE r.due_at END,
         updated_at = clock.now
       FROM judged j, clock WHERE r.scheduled_for = j.scheduled_for AND r.id = j.id
-    ), logged AS (
+      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+    ), ${followEnds(sql`taken`)}, logged AS (
       INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, error, recovery)
       SELECT id, scheduled_for, attempts, claimed_by, coalesce(handoff_started_at, claimed_at, clock.now), clock.now,
         CASE WHEN at_most_once AND handoff_started_at IS NULL THEN 'transient' ELSE 'unknown' END, error, recoveries > 0
       FROM judged, clock
       ON CONFLICT DO NOTHING
     )
-    SELECT id, schedule_id, claimed_by, verdict FROM judged`,
+    SELECT j.id, j.schedule_id, j.claimed_by, j.verdict, to_judge, to_claim FROM aftermath LEFT JOIN judged j ON true`,
   );
-  return rows.map(({ id, schedule_id, claimed_by, verdict }) => ({
-    runId: id,
-    scheduleId: schedule_id,
-    instanceId: claimed_by,
-    verdict,
-  }));
+  const [first] = rows;
+  return {
+    runs: rows.flatMap(({ id, schedule_id, claimed_by, verdict }) =>
+      id === null ? [] : [{ runId: id, scheduleId: schedule_id, instanceId: claimed_by, verdict }],
+    ),
+    aftermath: first ? aftermathOf(first) : NO_AFTERMATH,
+  };
 }
 
 /** All that is judged comes from the locked rows: read again beside them, it would be as old as the statement's snapshot. */

@@ -5,6 +5,7 @@ import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { lives } from './instances.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
+import { type TimingRow, timingColumns, timingOfRow } from './timings.ts';
 
 /** What `firelock resume` reads and writes while no instance lives. */
 
@@ -30,8 +31,9 @@ export interface DueSchedule {
   uid: string;
   id: string;
   version: number;
-  cron: string;
-  timezone: string | null;
+  /** For `readTiming`. */
+  timing: string;
+  createdAt: Instant;
   /** No number where the row holds no moment. */
   nextOccurrenceAt: Instant;
 }
@@ -42,22 +44,27 @@ export async function listDueSchedules(
   now: Instant,
   { after, limit }: { after: string; limit: number },
 ): Promise<DueSchedule[]> {
-  const rows = await rowsOf<{
-    uid: string;
-    id: string;
-    version: number;
-    cron: string;
-    timezone: string | null;
-    next_occurrence_at: InstantText;
-  }>(
+  const rows = await rowsOf<
+    TimingRow & {
+      uid: string;
+      id: string;
+      version: number;
+      created_at: InstantText;
+      next_occurrence_at: InstantText;
+    }
+  >(
     db,
-    sql`SELECT uid, id, version, cron, timezone, next_occurrence_at FROM schedules
+    sql`SELECT uid, id, version, ${timingColumns(sql`schedules`)}, created_at, next_occurrence_at FROM schedules
     WHERE enabled AND error IS NULL AND next_fire_at <= ${isoInstant(now)}::timestamptz AND uid > ${after}
     ORDER BY uid LIMIT ${limit}`,
   );
-  return rows.map(({ next_occurrence_at, ...row }) => ({
-    ...row,
-    nextOccurrenceAt: toInstant(next_occurrence_at),
+  return rows.map((row) => ({
+    uid: row.uid,
+    id: row.id,
+    version: row.version,
+    timing: timingOfRow(row),
+    createdAt: toInstant(row.created_at),
+    nextOccurrenceAt: toInstant(row.next_occurrence_at),
   }));
 }
 
@@ -65,10 +72,13 @@ export interface Skip {
   schedule: DueSchedule;
   /** The newest of what was due: the one record is of this moment. */
   scheduledFor: Instant;
+  dueAt: Instant;
   trigger: 'schedule' | 'catchUp';
-  /** How many others it stands for. */
+  /** How many others it stands for, and the first of them. */
   coalesced: number;
+  coalescedFrom: Instant | null;
   nextOccurrenceAt: Instant | null;
+  nextFireAt: Instant | null;
 }
 
 /**
@@ -84,11 +94,14 @@ export async function skipDueIfUnmoved(db: Executor, skips: readonly Skip[]): Pr
     input AS MATERIALIZED (
       SELECT * FROM unnest(${uuids(schedules.map(({ uid }) => uid))}, ${ints(schedules.map(({ version }) => version))},
         ${firsts}, ${uuids(skips.map(({ schedule, scheduledFor }) => plannedRunId(schedule.uid, scheduledFor)))},
-        ${instants(skips.map(({ scheduledFor }) => scheduledFor))}, ${texts(skips.map(({ trigger }) => trigger))},
-        ${ints(skips.map(({ coalesced }) => coalesced))}, ${instants(skips.map((skip) => skip.nextOccurrenceAt))})
-        AS i(uid, version, first, run_id, scheduled_for, trigger, coalesced, next_occurrence_at)
+        ${instants(skips.map(({ scheduledFor }) => scheduledFor))}, ${instants(skips.map(({ dueAt }) => dueAt))},
+        ${texts(skips.map(({ trigger }) => trigger))}, ${ints(skips.map(({ coalesced }) => coalesced))},
+        ${instants(skips.map(({ coalescedFrom }) => coalescedFrom))},
+        ${instants(skips.map((skip) => skip.nextOccurrenceAt))}, ${instants(skips.map((skip) => skip.nextFireAt))})
+        AS i(uid, version, first, run_id, scheduled_for, due_at, trigger, coalesced, coalesced_from, next_occurrence_at,
+          next_fire_at)
     ), moved AS (
-      UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_occurrence_at,
+      UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
         locked_by = NULL, locked_at = NULL
       FROM input i
       WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
@@ -98,7 +111,7 @@ export async function skipDueIfUnmoved(db: Executor, skips: readonly Skip[]): Pr
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane,
         priority, due_at, attempts, coalesced, coalesced_from, finished_at, created_at, updated_at)
       SELECT i.run_id, i.scheduled_for, s.uid, s.version, s.id, i.trigger, 'skipped', 'missed', s.lane, s.priority,
-        i.scheduled_for, 0, i.coalesced, CASE WHEN i.coalesced > 0 THEN i.first END, clock.now, clock.now, clock.now
+        i.due_at, 0, i.coalesced, i.coalesced_from, clock.now, clock.now, clock.now
       FROM input i JOIN moved s ON s.uid = i.uid CROSS JOIN clock
       ON CONFLICT DO NOTHING
     )

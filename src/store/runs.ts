@@ -2,7 +2,7 @@ import { type SQL, and, asc, desc, eq, gte, inArray, lt, sql } from 'drizzle-orm
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { AttemptEntry } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
-import { type Run, type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
+import { type Dependency, type Run, type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
 import { priorityOfRank } from '../core/schedule.ts';
 import type { Executor } from './executor.ts';
 import { attempts, runKeys, runs, scheduleVersions } from './schema.ts';
@@ -27,6 +27,12 @@ export async function findRun(db: Executor, id: string): Promise<Run | null> {
   // The id carries scheduledFor, the first column of the key.
   const [row] = await select(db).where(and(eq(runs.scheduledFor, scheduledForOf(id)), eq(runs.id, id)));
   return row ? toRun(row) : null;
+}
+
+/** How a run ended, as another one is told that depends on it; null where it is not kept any more. */
+export async function findDependency(db: Executor, id: string): Promise<Dependency | null> {
+  const run = await findRun(db, id);
+  return run && { runId: id, status: run.status, error: run.error, result: run.result };
 }
 
 /** Ids of the runs that a client's key stands for: one for each schedule it was used with. */

@@ -3,6 +3,8 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Definition, PRIORITY_RANK } from '../core/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
+import { type Aftermath, type AftermathRow, NO_AFTERMATH, aftermathOf, followEnds } from './followers.ts';
+import { timingText } from './definitions.ts';
 import { scheduleVersions, schedules } from './schema.ts';
 import { rowsOf } from './rows.ts';
 
@@ -14,8 +16,13 @@ export interface ScheduleWrite {
   definition: Definition;
   lane: string;
   nextOccurrenceAt: Instant | null;
+  nextFireAt: Instant | null;
   lastFireAt: Instant | null;
+  /** Whose runs' ends it follows; null where it has fire times of its own. */
+  afterUid: string | null;
   createdAt: Instant;
+  /** Who wants it so; null: somebody without a name. */
+  by: string | null;
 }
 
 /** The name of the NOTIFY that tells instances to look at schedules again: a hint, never needed. */
@@ -44,50 +51,72 @@ export async function deleteScheduleAndAbandon(
   tx: Executor,
   last: ScheduleWrite,
   now: Instant,
-): Promise<number> {
-  const whose = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ${last.uid} AND status = 'pending'`;
+): Promise<{ abandoned: number; aftermath: Aftermath }> {
+  const runsOf = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ${last.uid}`;
+  const whose = sql`${runsOf} AND status = 'pending'`;
   const at = sql`${isoInstant(now)}::timestamptz`;
   // Each half has its index; one snapshot for both, since a run goes from one half to the other at any time.
-  const abandoned = await rowsOf(
+  const [row] = await rowsOf<{ abandoned: number } & AftermathRow>(
     tx,
-    sql`WITH open AS MATERIALIZED (${whose} AND claimed_by IS NULL UNION ALL ${whose} AND claimed_by IS NOT NULL)
-    UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = ${at}, updated_at = ${at} FROM open
-    WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id AND CASE WHEN r.status = 'pending' THEN true END
-    RETURNING r.id`,
+    sql`WITH clock AS (SELECT ${at} AS now),
+    open AS MATERIALIZED (${whose} AND claimed_by IS NULL UNION ALL ${whose} AND claimed_by IS NOT NULL
+      UNION ALL ${runsOf} AND overlap_guarded AND status = 'waiting'),
+    abandoned AS (
+      UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = ${at}, updated_at = ${at} FROM open
+      WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id
+        AND CASE WHEN r.status IN ('pending', 'waiting') THEN true END
+      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+    ), ${followEnds(sql`abandoned`)}
+    SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, to_judge, to_claim FROM aftermath`,
   );
   await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
   await tx.delete(schedules).where(eq(schedules.uid, last.uid));
-  return abandoned.length;
+  return { abandoned: row?.abandoned ?? 0, aftermath: row ? aftermathOf(row) : NO_AFTERMATH };
 }
 
 /** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
-  const nexts = instants(writes.map((write) => write.nextOccurrenceAt));
-  return sql`INSERT INTO schedules (uid, id, version, enabled, cron, timezone, lane, priority, next_occurrence_at,
-      next_fire_at, last_fire_at, created_at, updated_at)
-    SELECT w.*, ${isoInstant(now)}::timestamptz FROM unnest(
+  const definitions = writes.map((write) => write.definition);
+  const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));
+  return sql`INSERT INTO schedules (uid, id, version, enabled, cron, timezone, timing, timing_version, overlap, lane, priority,
+      next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
+      after_jitter_seconds, updated_at)
+    SELECT w.uid, w.id, w.version, w.enabled, w.cron, w.timezone, w.timing, w.version, w.overlap, w.lane, w.priority,
+      w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
+      w.after_start_at, w.after_end_at, w.after_jitter_seconds, ${isoInstant(now)}::timestamptz
+    FROM unnest(
       ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
-      ${ints(writes.map((write) => write.version))}, ${booleans(writes.map((write) => write.definition.enabled))},
-      ${texts(writes.map((write) => write.definition.cron))}, ${texts(writes.map((write) => write.definition.timezone))},
-      ${texts(writes.map((write) => write.lane))},
-      ${ints(writes.map((write) => PRIORITY_RANK[write.definition.priority]))},
-      ${nexts}, ${nexts}, ${instants(writes.map((write) => write.lastFireAt))},
-      ${instants(writes.map((write) => write.createdAt))}) AS w
+      ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
+      ${texts(definitions.map(({ cron }) => cron ?? ''))}, ${texts(definitions.map(({ timezone }) => timezone))},
+      ${texts(definitions.map(timingText))}, ${texts(definitions.map(({ overlap }) => overlap))},
+      ${texts(writes.map((write) => write.lane))}, ${ints(definitions.map(({ priority }) => PRIORITY_RANK[priority]))},
+      ${instants(writes.map((write) => write.nextOccurrenceAt))}, ${instants(writes.map((write) => write.nextFireAt))},
+      ${instants(writes.map((write) => write.lastFireAt))}, ${instants(writes.map((write) => write.createdAt))},
+      ${uuids(writes.map((write) => write.afterUid))},
+      ${texts(followers.map((follower) => follower?.after?.on.join(',') ?? null))},
+      ${instants(followers.map((follower) => follower?.startAt ?? null))},
+      ${instants(followers.map((follower) => follower?.endAt ?? null))},
+      ${ints(followers.map((follower) => follower?.jitterSeconds ?? null))})
+      AS w(uid, id, version, enabled, cron, timezone, timing, overlap, lane, priority, next_occurrence_at, next_fire_at,
+        last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds)
     ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled, cron = excluded.cron,
-      timezone = excluded.timezone, lane = excluded.lane, priority = excluded.priority,
+      timezone = excluded.timezone, timing = excluded.timing, timing_version = excluded.timing_version,
+      overlap = excluded.overlap, lane = excluded.lane, priority = excluded.priority,
       next_occurrence_at = excluded.next_occurrence_at, next_fire_at = excluded.next_fire_at,
-      last_fire_at = excluded.last_fire_at, locked_by = NULL, locked_at = NULL, error = NULL, plan_failures = 0,
-      updated_at = excluded.updated_at`;
+      last_fire_at = excluded.last_fire_at, after_uid = excluded.after_uid, after_on = excluded.after_on,
+      after_start_at = excluded.after_start_at, after_end_at = excluded.after_end_at,
+      after_jitter_seconds = excluded.after_jitter_seconds, locked_by = NULL, locked_at = NULL, error = NULL,
+      plan_failures = 0, updated_at = excluded.updated_at`;
 }
 
 function insertVersions(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const rows = writes.map((write) => versionRow(write, now));
-  return sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition, payload)
-    SELECT w.uid, w.version, w.id, w.change, ${isoInstant(now)}::timestamptz, w.definition::jsonb, w.payload
+  return sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload)
+    SELECT w.uid, w.version, w.id, w.change, ${isoInstant(now)}::timestamptz, w.by, w.definition::jsonb, w.payload
     FROM unnest(${uuids(rows.map((row) => row.scheduleUid))}, ${ints(rows.map((row) => row.version))},
-      ${texts(rows.map((row) => row.scheduleId))}, ${texts(rows.map((row) => row.change))},
+      ${texts(rows.map((row) => row.scheduleId))}, ${texts(rows.map((row) => row.change))}, ${texts(rows.map((row) => row.by))},
       ${texts(rows.map((row) => JSON.stringify(row.definition)))}, ${texts(rows.map((row) => row.payload))})
-      AS w(uid, version, id, change, definition, payload)`;
+      AS w(uid, version, id, change, by, definition, payload)`;
 }
 
 function versionRow(write: ScheduleWrite, now: Instant) {
@@ -98,6 +127,7 @@ function versionRow(write: ScheduleWrite, now: Instant) {
     scheduleId: write.id,
     change: write.version === 1 ? ('created' as const) : ('updated' as const),
     at: now,
+    by: write.by,
     definition,
     payload,
   };

@@ -7,7 +7,8 @@ import { scheduleVersions, schedules } from './schema.ts';
 
 /** As the API answers it: what stands in the row, told in the contract's words. */
 const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'
-  WHEN ${schedules.error} IS NOT NULL THEN 'error' WHEN ${schedules.nextFireAt} IS NULL THEN 'ended' ELSE 'active' END`;
+  WHEN ${schedules.error} IS NOT NULL THEN 'error'
+  WHEN ${schedules.nextFireAt} IS NULL AND ${schedules.afterUid} IS NULL THEN 'ended' ELSE 'active' END`;
 
 export interface ScheduleFilter {
   enabled?: boolean | undefined;
@@ -34,15 +35,19 @@ export async function listSchedules(db: Executor, filter: ScheduleFilter): Promi
 
 /**
  * The named schedules that exist, their rows locked until the transaction ends, in the order in which every multi-row
- * lock is taken.
+ * lock is taken. `no key update` leaves those alone who only need the row to stay there; a delete needs `update`.
  */
-export async function lockSchedules(tx: Executor, ids: readonly string[]): Promise<Map<string, Schedule>> {
+export async function lockSchedules(
+  tx: Executor,
+  ids: readonly string[],
+  strength: 'no key update' | 'update' = 'no key update',
+): Promise<Map<string, Schedule>> {
   const locked = await tx
     .select({ uid: schedules.uid })
     .from(schedules)
     .where(inArray(schedules.id, [...ids]))
     .orderBy(asc(schedules.uid))
-    .for('update');
+    .for(strength);
   // A second statement: the first one's snapshot is older than its locks.
   const rows = await select(tx).where(inArray(schedules.id, [...ids]));
   const uids = new Set(locked.map((row) => row.uid));

@@ -15,7 +15,8 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
-import type { RunStatus, RunTrigger } from '../core/run.ts';
+import type { RunEnd, RunStatus, RunTrigger } from '../core/run.ts';
+import type { Overlap } from '../core/schedule.ts';
 import type { AttemptError } from '../core/outcome.ts';
 import { instant } from './columns.ts';
 import type { StoredDefinition } from './definitions.ts';
@@ -35,8 +36,19 @@ export const schedules = pgTable(
     id: identifier().notNull(),
     version: integer().notNull(),
     enabled: boolean().notNull(),
+    /** Kept up for the version before this one, which plans by them; this one only reads them where that one wrote last. */
     cron: text().notNull(),
     timezone: text(),
+    /** When it fires, as JSON, for the planner; of the version beside it. */
+    timing: text(),
+    timingVersion: integer('timing_version'),
+    overlap: text().$type<Overlap>().notNull().default('allow'),
+    /** Whose runs' ends it follows, which ends, from when and until when; null: it has fire times of its own. */
+    afterUid: uuid('after_uid'),
+    afterOn: text('after_on').array().$type<RunEnd[]>(),
+    afterStartAt: instant('after_start_at'),
+    afterEndAt: instant('after_end_at'),
+    afterJitterSeconds: integer('after_jitter_seconds'),
     /** Where its runs go, for the share of slots: kind and origin of the target. */
     lane: text().notNull(),
     priority: smallint().notNull(),
@@ -59,6 +71,9 @@ export const schedules = pgTable(
     index('schedules_due')
       .on(t.nextFireAt)
       .where(sql`enabled AND next_fire_at IS NOT NULL`),
+    index('schedules_followers')
+      .on(t.afterUid)
+      .where(sql`after_uid IS NOT NULL`),
   ],
 );
 
@@ -71,6 +86,8 @@ export const scheduleVersions = pgTable(
     scheduleId: identifier('schedule_id').notNull(),
     change: text().$type<'created' | 'updated' | 'deleted'>().notNull(),
     at: instant().notNull(),
+    /** Who wrote it: the name of a token. Null: somebody without one. */
+    by: text(),
     definition: jsonb().$type<StoredDefinition>().notNull(),
     payload: text(),
   },
@@ -127,6 +144,10 @@ export const runs = pgTable(
     /** A manual fire's own payload and key; planned runs have their version's payload and no key. */
     ownPayload: text('own_payload'),
     key: text(),
+    /** Its schedule allows one at a time: its end may let another one start. */
+    overlapGuarded: boolean('overlap_guarded').notNull().default(false),
+    /** Whose end it follows. */
+    parentRunId: uuid('parent_run_id'),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
   },
@@ -138,6 +159,12 @@ export const runs = pgTable(
     index('runs_unplanned')
       .on(t.scheduleUid, t.scheduledFor, t.id)
       .where(sql`trigger NOT IN ('schedule', 'catchUp', 'backfill')`),
+    index('runs_guarded')
+      .on(t.scheduleUid)
+      .where(sql`overlap_guarded AND status IN ('waiting', 'pending', 'running')`),
+    index('runs_coalesced')
+      .on(t.scheduleUid, t.scheduledFor)
+      .where(sql`coalesced > 0`),
     index('runs_unclaimed')
       .on(t.lane, t.priority, t.dueAt)
       .where(sql`status = 'pending' AND claimed_by IS NULL`),

@@ -5,6 +5,7 @@ import type { Settlement } from '../core/settlement.ts';
 import { bigints, booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Claim } from './claims.ts';
 import type { Executor } from './executor.ts';
+import { type Aftermath, type AftermathRow, NO_AFTERMATH, aftermathOf, followEnds } from './followers.ts';
 import { rowsOf } from './rows.ts';
 
 /** What became of one attempt, with the claim it was made under. */
@@ -20,8 +21,11 @@ export interface AttemptSettlement extends Claim {
   lookup: LookedUp | null;
 }
 
-/** Of the runs that a batch settled, by id: whether it had once been found lost. */
-export type Settled = ReadonlyMap<string, { wasLost: boolean }>;
+/** The runs that a batch settled, by id, with whether each had once been found lost; and what their ends brought about. */
+export interface Settled {
+  runs: ReadonlyMap<string, { wasLost: boolean }>;
+  aftermath: Aftermath;
+}
 
 /**
  * Writes outcomes, one statement for the batch; answers the runs it settled. The guard is the claim the
@@ -39,8 +43,7 @@ export async function settleRunsIfClaimed(
 }
 
 /** A batch that was settled again, and the runs of it that somebody else works on right now. */
-export interface SettledAgain {
-  settled: Settled;
+export interface SettledAgain extends Settled {
   passedOver: ReadonlySet<string>;
 }
 
@@ -63,12 +66,13 @@ export async function settleAgainIfClaimed(
   const free = new Set(locked.map((row) => row.id));
   const held =
     free.size === outcomes.length ? [] : await rowsOf<{ id: string }>(tx, sql`SELECT r.id ${found}`);
+  const settled = await settle(
+    tx,
+    outcomes.filter((row) => free.has(row.runId)),
+    true,
+  );
   return {
-    settled: await settle(
-      tx,
-      outcomes.filter((row) => free.has(row.runId)),
-      true,
-    ),
+    ...settled,
     passedOver: new Set(held.map((row) => row.id).filter((id) => !free.has(id))),
   };
 }
@@ -79,7 +83,7 @@ async function settle(
   repeated: boolean,
 ): Promise<Settled> {
   const instantsOf = settled.map((row) => row.scheduledFor);
-  const rows = await rowsOf<{ id: string; was_lost: boolean }>(
+  const rows = await rowsOf<{ id: string | null; was_lost: boolean } & AftermathRow>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     input AS MATERIALIZED (
@@ -111,8 +115,8 @@ async function settle(
       WHERE r.scheduled_for = i.scheduled_for AND r.id = i.id
         AND CASE WHEN r.status = 'pending'
           THEN i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt END
-      RETURNING r.id, i.attempt, r.attempts, r.lost_at
-    ), before AS (
+      RETURNING r.id, i.attempt, r.attempts, r.lost_at, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+    ), ${followEnds(sql`settled`)}, before AS (
       SELECT r.id, i.attempt, r.attempts, r.lost_at FROM input i
       JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
       WHERE ${repeated} AND r.status = i.status AND CASE WHEN r.status = 'pending'
@@ -120,7 +124,7 @@ async function settle(
         ELSE r.claimed_by = i.claimed_by AND r.finished_at = i.finished_at END
         AND NOT EXISTS (SELECT FROM settled WHERE settled.id = r.id)
     ), done AS (
-      SELECT * FROM settled UNION ALL SELECT * FROM before
+      SELECT id, attempt, attempts, lost_at FROM settled UNION ALL SELECT * FROM before
     ), logged AS (
       INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, status_code,
         error, recovery, lookup)
@@ -133,7 +137,11 @@ async function settle(
         outcome = excluded.outcome, status_code = excluded.status_code, error = excluded.error
         WHERE attempts.outcome = 'unknown' AND excluded.outcome <> 'unknown'
     )
-    SELECT id, lost_at IS NOT NULL AS was_lost FROM done`,
+    SELECT done.id, done.lost_at IS NOT NULL AS was_lost, to_judge, to_claim FROM aftermath LEFT JOIN done ON true`,
   );
-  return new Map(rows.map((row) => [row.id, { wasLost: row.was_lost }]));
+  const [first] = rows;
+  return {
+    runs: new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, { wasLost: row.was_lost }]]))),
+    aftermath: first ? aftermathOf(first) : NO_AFTERMATH,
+  };
 }

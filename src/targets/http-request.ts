@@ -130,6 +130,7 @@ function buildBody(attempt: Attempt): string {
     `{"runId":${JSON.stringify(attempt.runId)},"runName":${JSON.stringify(attempt.runName)}` +
     `,"scheduleId":${JSON.stringify(attempt.scheduleId)},"scheduledFor":"${isoInstant(attempt.scheduledFor)}"` +
     `,"trigger":"${attempt.trigger}","attempt":${attempt.attempt},"recovery":${recovered}` +
+    (attempt.dependencies.length > 0 ? `,"dependencies":${JSON.stringify(attempt.dependencies)}` : '') +
     `,"payload":${attempt.payload ?? 'null'}}`
   );
 }

@@ -1,6 +1,6 @@
 import type { Instant } from '../core/instant.ts';
 import type { AttemptError, Outcome } from '../core/outcome.ts';
-import type { RunTrigger } from '../core/run.ts';
+import type { Dependency, RunTrigger } from '../core/run.ts';
 import type { Delivery, Target } from '../core/schedule.ts';
 
 /** One attempt of one run, as a target sees it. */
@@ -17,6 +17,8 @@ export interface Attempt {
   /** At most once: over a connection that nothing was sent on before, and never sent twice by the kind itself. */
   delivery: Delivery;
   recovery: { recoveries: number; recoveredAt: Instant } | null;
+  /** How the runs ended that it waited for. */
+  dependencies: readonly Dependency[];
   /**
    * Asked at the last moment before the first byte is written, as often as needed; false: the lease has run out meanwhile.
    * Then nothing is sent, and the outcome is `transient` with `senderStopped`.

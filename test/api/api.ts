@@ -61,6 +61,7 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     targets,
     events: createEventBus(),
     wakeDispatch: () => void (woken += 1),
+    followUp: () => undefined,
     retentionDays: 30,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },

@@ -204,7 +204,7 @@ describe('resume --from-now', () => {
     await rewind('broken', newYear(thisYear - 1));
     await sql`UPDATE schedules SET next_occurrence_at = '-infinity', next_fire_at = '-infinity' WHERE id = 'no-moment'`;
     await rewind('sound', newYear(thisYear - 1));
-    await sql`UPDATE schedules SET cron = 'at noon' WHERE id = 'broken'`;
+    await sql`UPDATE schedules SET timing = '{"cron":"at noon"}' WHERE id = 'broken'`;
     const before = await sql`SELECT * FROM schedules WHERE id <> 'sound' ORDER BY id`;
     const answer = await resume();
     expect(answer.code).toBe(0);
@@ -258,9 +258,12 @@ describe('resume --from-now', () => {
       const skips = due.map((one) => ({
         schedule: one,
         scheduledFor: one.nextOccurrenceAt,
+        dueAt: one.nextOccurrenceAt,
         trigger: 'catchUp' as const,
         coalesced: 0,
+        coalescedFrom: null,
         nextOccurrenceAt: null,
+        nextFireAt: null,
       }));
       const moved = await store.run((db) => skipDueIfUnmoved(db, skips));
       expect([...moved]).toEqual([(await schedule('untouched')).uid]);

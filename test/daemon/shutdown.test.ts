@@ -173,7 +173,7 @@ describe('SIGTERM', () => {
   it('frees the fire-lock of a schedule it is still planning, with nothing of the plan written', async () => {
     const daemon = await start();
     await fire(daemon, 0);
-    await sql`UPDATE schedules SET cron = '* * * * * *', next_occurrence_at = date_trunc('second', now()) - interval '60 days',
+    await sql`UPDATE schedules SET timing = '{"cron":"* * * * * *"}', next_occurrence_at = date_trunc('second', now()) - interval '60 days',
       next_fire_at = now()`;
     const locked = () =>
       sql`SELECT next_occurrence_at < now() - interval '59 days' AS unplanned FROM schedules WHERE locked_by IS NOT NULL`;

@@ -349,9 +349,9 @@ describe('settling', () => {
   }
   const settle = async (outcome: AttemptSettlement, repeated = false) => {
     const settled = repeated
-      ? (await store.database.transaction((tx) => settleAgainIfClaimed(tx, [outcome]))).settled
+      ? await store.database.transaction((tx) => settleAgainIfClaimed(tx, [outcome]))
       : await store.database.run((db) => settleRunsIfClaimed(db, [outcome]));
-    return [...settled.keys()];
+    return [...settled.runs.keys()];
   };
 
   it('is refused once somebody else holds the claim, or this attempt is not the last', async () => {

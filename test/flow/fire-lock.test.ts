@@ -89,6 +89,7 @@ describe('recording an intent', () => {
       scheduledFor: nextOccurrenceAt,
       trigger: 'schedule',
       dueAt: nextOccurrenceAt,
+      skipped: null,
       coalesced: 0,
       coalescedFrom: null,
       claimed: false,
@@ -98,6 +99,7 @@ describe('recording an intent', () => {
       version,
       lockedAt,
       nextOccurrenceAt: nextOccurrenceAt + 3_600_000,
+      nextFireAt: nextOccurrenceAt + 3_600_000,
       lastFireAt: nextOccurrenceAt,
     };
     return async () => {

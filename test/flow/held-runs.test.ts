@@ -18,6 +18,7 @@ function claimOf(id: string, attempt: number, instanceId = 'a'): ClaimedRun {
     failures: 0,
     recoveries: 0,
     ownPayload: null,
+    parentRunId: null,
     claimedAt: 0,
     latenessMs: null,
     recoveredAt: null,

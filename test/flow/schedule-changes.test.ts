@@ -1,10 +1,7 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { deleteSchedule } from '../../src/flow/schedule-changes.ts';
 import { isUnavailable } from '../../src/store/errors.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 
@@ -24,12 +21,6 @@ afterEach(async () => {
 
 const runs = () =>
   store.rows<{ status: string; reason: string | null }>(sql`SELECT * FROM runs ORDER BY scheduled_for`);
-const remove = (id: string) =>
-  deleteSchedule(
-    { database: store.database, targets: createTargetRegistry([]), events: createEventBus() },
-    id,
-    () => undefined,
-  );
 const rewind = (seconds: number) =>
   store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('second', clock_timestamp()) - make_interval(secs => ${seconds}),
     next_fire_at = date_trunc('second', clock_timestamp()) - make_interval(secs => ${seconds})`);
@@ -81,8 +72,8 @@ describe('a delete', () => {
   it('abandons what is open, also what was due a moment ago, and keeps the versions', async () => {
     await instance.put('a', { url, cron: '* * * * * *' });
     await rewind(1);
-    expect(await remove('a')).toBe(true);
-    expect(await remove('a')).toBe(false);
+    expect(await instance.remove('a')).toBe(true);
+    expect(await instance.remove('a')).toBe(false);
     const left = await runs();
     expect(left.length).toBeGreaterThanOrEqual(2);
     expect(left.every((run) => run.status === 'abandoned' && run.reason === 'deleted')).toBe(true);
@@ -102,7 +93,7 @@ describe('a delete', () => {
     const deleting = await other.begin(async (tx) => {
       await tx`UPDATE runs SET claimed_by = NULL, claimed_at = NULL WHERE claimed_by IS NOT NULL`;
       await tx`SELECT FROM runs WHERE claimed_by IS NULL FOR UPDATE`;
-      const pending = remove('a');
+      const pending = instance.remove('a');
       await until(async () => {
         const [row] = await store.rows<{ waiting: number }>(
           sql`SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted`,
@@ -121,7 +112,7 @@ describe('a delete', () => {
     await Promise.all(
       rounds.map((index) =>
         index % 2 === 0
-          ? remove('a')
+          ? instance.remove('a')
           : instance.put('a', { url, description: `round ${index}` }).then(() => true),
       ),
     );
@@ -135,7 +126,7 @@ describe('a delete', () => {
 
   it('makes room for another schedule of the same id', async () => {
     const first = await instance.put('a', { url });
-    await remove('a');
+    await instance.remove('a');
     const second = await instance.put('a', { url });
     expect(second.version).toBe(1);
     expect(second.uid).not.toBe(first.uid);

@@ -184,7 +184,12 @@ describe('a settler', () => {
   let told: string[];
 
   function settlerOn(database: Database): Settler {
-    const settler = createSettler({ database, clock: systemClock, events: createEventBus() });
+    const settler = createSettler({
+      database,
+      clock: systemClock,
+      events: createEventBus(),
+      followUp: () => undefined,
+    });
     cleanUp.push(() => Promise.resolve(settler.stop()));
     return settler;
   }

@@ -306,7 +306,7 @@ it('without an answered beat the lease runs out, and what was claimed and what i
   await instance.start();
   const due = () =>
     store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('second', clock_timestamp())
-    - interval '1 second', next_fire_at = clock_timestamp(), cron = '* * * * * *' WHERE id = 'early'`);
+    - interval '1 second', next_fire_at = clock_timestamp(), timing = '{"cron":"* * * * * *"}' WHERE id = 'early'`);
   const statuses = () =>
     store.rows<{ status: string; claimed: boolean }>(
       sql`SELECT status, claimed_by IS NOT NULL AS claimed FROM runs ORDER BY created_at, scheduled_for`,
@@ -349,7 +349,12 @@ it('without an answered beat the lease runs out, and what was claimed and what i
 it('a beat after an outage does not wait for what ended meanwhile to be written, where that takes too long', async () => {
   const way = await startPostgresProxy(store.url);
   const silent = openDatabase(way.url, 1);
-  const settler = createSettler({ database: silent, clock: systemClock, events: createEventBus() });
+  const settler = createSettler({
+    database: silent,
+    clock: systemClock,
+    events: createEventBus(),
+    followUp: () => undefined,
+  });
   cleanUp.push(async () => {
     await way.restore();
     await settler.stop();

@@ -103,6 +103,7 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
     lostAfterSeconds: 300,
     holds: (runId, attempt) => instance.pipeline.dispatcher.holds(runId, attempt),
     wakeDispatch: () => instance.pipeline.dispatcher.wake(),
+    followUp: (aftermath) => instance.pipeline.followUps.add(aftermath),
     ...overrides,
   });
   void loop.start();
@@ -112,7 +113,10 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
 /** One pass over what instances that are gone have left. */
 async function recoverOrphans(policy: Partial<typeof POLICY> = {}) {
   const claims = await store.database.run((db) => findOrphans(db, 500));
-  return store.database.run((db) => takeOverIfStillClaimed(db, claims, { ...POLICY, ...policy }));
+  const taken = await store.database.run((db) =>
+    takeOverIfStillClaimed(db, claims, { ...POLICY, ...policy }),
+  );
+  return taken.runs;
 }
 
 const lookups = async () =>
@@ -535,8 +539,14 @@ describe('a claim that has waited', () => {
     const targets = createTargetRegistry([
       createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 1 }),
     ]);
-    const deps = { database: store.database, targets, events: createEventBus() };
-    await deleteSchedule(deps, 'lost', () => undefined);
+    const deps = {
+      database: store.database,
+      targets,
+      events: createEventBus(),
+      retentionDays: 30,
+      followUp: () => undefined,
+    };
+    await deleteSchedule(deps, { id: 'lost', by: null }, () => undefined);
     await store.rows(sql`SELECT pg_sleep(1.1)`);
     owed[0]?.();
     await until(() => (narrow.pipeline.dispatcher.claimed() === 0 ? true : null));

@@ -2,17 +2,21 @@ import type { SQL } from 'drizzle-orm';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import {
   DEFAULT_RETRY,
+  DEFAULT_TIMING,
   DEFAULT_TIMEOUT_SECONDS,
   type Definition,
   type Schedule,
 } from '../../src/core/schedule.ts';
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
-import { changeSchedules } from '../../src/flow/schedule-changes.ts';
+import type { Run } from '../../src/core/run.ts';
+import { fireManually } from '../../src/flow/manual-fire.ts';
+import { changeSchedules, deleteSchedule } from '../../src/flow/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Lease, createLease } from '../../src/runtime/lease.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { Aftermath } from '../../src/store/followers.ts';
 import { registerInstance } from '../../src/store/instances.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { rowsOf } from '../../src/store/rows.ts';
@@ -54,6 +58,9 @@ export interface TestInstance {
   /** Writes schedules as the API does. */
   put(id: string, definition: Partial<Definition> & { url: string }): Promise<Schedule>;
   putMany(ids: readonly string[], definition: Partial<Definition> & { url: string }): Promise<void>;
+  /** Fires one now, as the API does. */
+  fire(id: string): Promise<Run>;
+  remove(id: string): Promise<boolean>;
 }
 
 export interface InstanceOptions {
@@ -83,6 +90,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     database,
     lease,
     maxRecoveries: 3,
+    retentionDays: 30,
     targets,
     events: bus,
     clock: systemClock,
@@ -92,6 +100,21 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     concurrency,
     concurrencyPerLane,
   });
+  const changeDeps = {
+    database,
+    targets,
+    events: bus,
+    retentionDays: 30,
+    wakeDispatch: () => pipeline.dispatcher.wake(),
+    followUp: (aftermath: Aftermath) => pipeline.followUps.add(aftermath),
+  };
+  const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
+    const decide = () => definitionOf(given);
+    return changeSchedules(
+      changeDeps,
+      ids.map((one) => ({ id: one, by: null, decide })),
+    );
+  };
   await database.run((db) =>
     registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds: 3600 }),
   );
@@ -101,7 +124,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     pipeline,
     events,
     start: async () => {
-      for (const service of [pipeline.settler, pipeline.dispatcher, pipeline.tick]) await service.start();
+      for (const service of [pipeline.settler, pipeline.followUps, pipeline.dispatcher, pipeline.tick])
+        await service.start();
     },
     stop: async () => {
       await pipeline.tick.stop();
@@ -109,32 +133,34 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       pipeline.dispatcher.abort();
       await pipeline.dispatcher.drained();
       await pipeline.settler.stop();
+      await pipeline.followUps.stop();
       await targets.close();
     },
-    putMany: async (ids, given) => {
-      const decide = () => definitionOf(given);
-      await changeSchedules(
-        { database, targets, events: bus },
-        ids.map((one) => ({ id: one, decide })),
-      );
-    },
+    putMany: (ids, given) => change(ids, given).then(() => undefined),
     put: async (scheduleId, given) => {
-      const decide = () => definitionOf(given);
-      const [changed] = await changeSchedules({ database, targets, events: bus }, [
-        { id: scheduleId, decide },
-      ]);
+      const [changed] = await change([scheduleId], given);
       if (!changed) throw new Error('nothing was written');
       return changed.schedule;
     },
+    fire: async (scheduleId) => {
+      const fired = await fireManually(changeDeps, { scheduleId, payload: null, key: null });
+      if (!('run' in fired)) throw new Error(fired.kind);
+      return fired.run;
+    },
+    remove: (scheduleId) => deleteSchedule(changeDeps, { id: scheduleId, by: null }, () => undefined),
   };
 }
 
 /** A definition with the API's defaults; once a year unless told otherwise, so that only what a test makes due fires. */
 export function definitionOf({ url, ...given }: Partial<Definition> & { url: string }): Definition {
   return {
+    ...DEFAULT_TIMING,
     description: null,
     cron: '0 0 1 1 *',
-    timezone: null,
+    everySeconds: null,
+    at: null,
+    after: null,
+    overlap: 'allow',
     enabled: true,
     priority: 'normal',
     labels: {},

@@ -39,6 +39,7 @@ export function startRecovery(
     wakeDispatch: () => {
       instance.pipeline.dispatcher.wake();
     },
+    followUp: (aftermath) => instance.pipeline.followUps.add(aftermath),
     ...overrides,
   });
   void loop.start();

@@ -95,6 +95,7 @@ export function attemptOf(rest: Partial<Attempt> = {}): Attempt {
     timeoutSeconds: 20,
     delivery: 'atLeastOnce',
     recovery: null,
+    dependencies: [],
     mayStart: () => true,
     ...rest,
   };

@@ -1,22 +1,45 @@
 import type { Instant } from '../instant.ts';
-import type { CronTimes } from './cron.ts';
-
-/** A fire at most this late when planned is on time; later ones are *missed*. */
-export const GRACE_MS = 60_000;
+import type { Timing } from '../schedule.ts';
+import type { FireTimes } from './fire-times.ts';
 
 /** One run to be recorded. */
 export interface PlannedFire {
   scheduledFor: Instant;
+  /** `scheduledFor` and its jitter. */
+  dueAt: Instant;
   trigger: 'schedule' | 'catchUp';
+  /** Not fired, by the schedule's policy: why. */
+  skipped: SkipReason | null;
   /** How many other, missed fire times it stands for, and the first of them. */
   coalesced: number;
   coalescedFrom: Instant | null;
 }
 
+/** `missed`: too late, and nothing is caught up with; `limit`: older than the newest that are. */
+export const SKIP_REASONS = ['missed', 'limit'] as const;
+export type SkipReason = (typeof SKIP_REASONS)[number];
+
 export interface Plan {
   fires: PlannedFire[];
   /** Null: nothing left to fire. */
   nextOccurrenceAt: Instant | null;
+  /** When that is due; not after `now` where there was more than a plan may hold. */
+  nextFireAt: Instant | null;
+  /** The walk has more: `step` goes on behind this plan, as of the same moment. */
+  isPartial: boolean;
+}
+
+export type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
+
+/** As of when is planned, and for how old. */
+export interface PlanningPeriod {
+  now: Instant;
+  /** What is older leaves no run: it would be in a day that retention has dropped. */
+  horizon: Instant;
+}
+
+export function horizonOf(now: Instant, retentionDays: number): Instant {
+  return now - retentionDays * 86_400_000;
 }
 
 /**
@@ -28,33 +51,59 @@ export interface Walk {
   step(mayGoOn: () => boolean): Plan | null;
 }
 
+/** What one commit writes of a schedule at most, beside the missed ones that `all` fires. */
+export const MOST_ON_TIME = 5_000;
+
+interface Due {
+  at: Instant;
+  dueAt: Instant;
+}
+
 /**
- * Missed fires of one outage become one: the newest of them fires late (`catchUp`), or, where an on-time fire is due as
- * well, they fold into the oldest on-time one. What is on time always fires, each of them.
+ * What is on time fires, each. What is *missed*, that is due for longer than the grace:
+ * `skip`: becomes one skipped record, at the newest of them. `latest`: the newest of them fires late, or, where an on-time fire is
+ * due as well, they fold into the oldest on-time one. `all`: the newest `catchUpLimit` fire, oldest first; the rest
+ * becomes one skipped record.
  */
-export function walkDue(times: CronTimes, firstDue: Instant, now: Instant): Walk {
-  const onTime: Instant[] = [];
-  const missed = { count: 0, first: firstDue, newest: firstDue };
-  let next: Instant | null = firstDue;
+export function walkDue(
+  times: FireTimes,
+  policy: CatchUpPolicy,
+  firstOccurrence: Instant,
+  { now, horizon }: PlanningPeriod,
+): Walk {
+  const graceMs = policy.graceSeconds * 1000;
+  let next: Instant | null = firstOccurrence < horizon ? times.next(horizon - 1) : firstOccurrence;
+  let missed = missedOf(policy);
+  let onTime: Due[] = [];
+
+  function planUpTo(nextOccurrenceAt: Instant | null, nextFireAt: Instant | null): Plan {
+    const isPartial = nextFireAt !== null && nextFireAt <= now;
+    const plan = { fires: missed.settle(onTime), nextOccurrenceAt, nextFireAt, isPartial };
+    [missed, onTime] = [missedOf(policy), []];
+    return plan;
+  }
 
   return {
     step: (mayGoOn) => {
-      while (next !== null && next <= now) {
+      while (next !== null) {
+        const dueAt = times.dueAt(next);
+        if (dueAt > now || onTime.length === MOST_ON_TIME) return planUpTo(next, dueAt);
         if (!mayGoOn()) return null;
-        if (now - next > GRACE_MS) {
-          missed.count += 1;
-          missed.newest = next;
-        } else {
-          onTime.push(next);
-        }
+        if (now - dueAt > graceMs) missed.add({ at: next, dueAt });
+        else onTime.push({ at: next, dueAt });
         next = following(times, next);
       }
-      return { fires: fold(onTime, missed), nextOccurrenceAt: next };
+      return planUpTo(null, null);
     },
   };
 }
 
-export function following(times: CronTimes, from: Instant): Instant | null {
+/** The newest moment that a plan fires; null where it fires nothing. */
+export function lastFireOf({ fires }: Plan): Instant | null {
+  return fires.findLast(({ skipped }) => skipped === null)?.scheduledFor ?? null;
+}
+
+export function following(times: Pick<FireTimes, 'next'>, from: Instant): Instant | null {
   const next = times.next(from);
   // Whatever the calendar answers, planning only steps forward: otherwise one bad zone rule would spin for ever.
   if (next !== null && next <= from)
@@ -62,23 +111,69 @@ export function following(times: CronTimes, from: Instant): Instant | null {
   return next;
 }
 
-function fold(onTime: Instant[], missed: { count: number; first: Instant; newest: Instant }): PlannedFire[] {
-  const [oldest, ...rest] = onTime;
-  if (oldest === undefined) {
-    if (missed.count === 0) return [];
-    return [fire(missed.newest, 'catchUp', missed.count - 1, missed.first)];
-  }
-  return [
-    fire(oldest, 'schedule', missed.count, missed.first),
-    ...rest.map((at) => fire(at, 'schedule', 0, at)),
-  ];
+interface Missed {
+  add(due: Due): void;
+  /** What is recorded of them and of what is on time, oldest first. */
+  settle(onTime: readonly Due[]): PlannedFire[];
 }
 
-function fire(
-  scheduledFor: Instant,
-  trigger: PlannedFire['trigger'],
-  coalesced: number,
-  first: Instant,
-): PlannedFire {
-  return { scheduledFor, trigger, coalesced, coalescedFrom: coalesced > 0 ? first : null };
+function missedOf({ catchUp, catchUpLimit }: CatchUpPolicy): Missed {
+  if (catchUp === 'all') return firingNewest(catchUpLimit);
+  let count = 0;
+  let first: Due | undefined;
+  let newest: Due | undefined;
+  return {
+    add: (due) => {
+      count += 1;
+      first ??= due;
+      newest = due;
+    },
+    settle: (onTime) => {
+      const [oldest, ...rest] = onTime.map((due) => fire(due, 'schedule'));
+      if (!first || !newest) return oldest ? [oldest, ...rest] : [];
+      if (catchUp === 'skip')
+        return [skip(newest, 'missed', count, first), ...(oldest ? [oldest, ...rest] : [])];
+      if (!oldest) return [standingFor(fire(newest, 'catchUp'), count - 1, first)];
+      return [standingFor(oldest, count, first), ...rest];
+    },
+  };
+}
+
+function firingNewest(limit: number): Missed {
+  let count = 0;
+  let first: Due | undefined;
+  /** The newest, one more than are fired: that one is the newest of the others. A ring. */
+  const ring: Due[] = [];
+  return {
+    add: (due) => {
+      first ??= due;
+      ring[count % (limit + 1)] = due;
+      count += 1;
+    },
+    settle: (onTime) => {
+      const kept = Math.min(count, limit + 1);
+      const newest = Array.from({ length: kept }, (_, i) => ring[(count - kept + i) % (limit + 1)]).flatMap(
+        (due) => due ?? [],
+      );
+      const [beyond] = count > limit ? newest.splice(0, 1) : [];
+      return [
+        ...(beyond && first ? [skip(beyond, 'limit', count - limit, first)] : []),
+        ...newest.map((due) => fire(due, 'catchUp')),
+        ...onTime.map((due) => fire(due, 'schedule')),
+      ];
+    },
+  };
+}
+
+function fire({ at, dueAt }: Due, trigger: PlannedFire['trigger']): PlannedFire {
+  return { scheduledFor: at, dueAt, trigger, skipped: null, coalesced: 0, coalescedFrom: null };
+}
+
+/** One record for `count` of them, itself included. */
+function skip(newest: Due, reason: SkipReason, count: number, first: Due): PlannedFire {
+  return { ...standingFor(fire(newest, 'catchUp'), count - 1, first), skipped: reason };
+}
+
+function standingFor(one: PlannedFire, others: number, first: Due): PlannedFire {
+  return { ...one, coalesced: others, coalescedFrom: others > 0 ? first.at : null };
 }

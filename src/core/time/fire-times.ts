@@ -25,12 +25,12 @@ export function fireTimes(timing: Timing, identity: Identity): FireTimes {
   const { jitterSeconds } = timing;
   const times = within(timing, kindOf(timing, identity));
   return {
-    next: times.next,
+    next: (after) => times.next(after),
     dueAt: (occurrence) =>
       jitterSeconds === 0
         ? occurrence
         : occurrence + jitterMs(identity.id, occurrence, jitterSeconds, times.next(occurrence)),
-    noteOf: times.noteOf,
+    noteOf: (occurrence) => times.noteOf(occurrence),
   };
 }
 
@@ -53,7 +53,7 @@ export function firstDueAfter(times: FireTimes, jitterSeconds: number, now: Inst
 function lastBetween(times: FireTimes, after: Instant, until: Instant): Instant | null {
   let newest = times.next(after);
   if (newest === null || newest > until) return null;
-  for (let beyond = until; newest < beyond - 1; ) {
+  for (let beyond = until; newest < beyond - 1;) {
     const middle: Instant = Math.floor((newest + beyond) / 2);
     const next = times.next(middle);
     if (next !== null && next <= until) newest = next;
@@ -88,7 +88,7 @@ function within({ startAt, endAt }: Timing, times: CronTimes): CronTimes {
       const next = times.next(Math.max(after, first));
       return next !== null && next < end ? next : null;
     },
-    noteOf: times.noteOf,
+    noteOf: (occurrence) => times.noteOf(occurrence),
   };
 }
 
@@ -96,12 +96,7 @@ function within({ startAt, endAt }: Timing, times: CronTimes): CronTimes {
  * A delay of 0 … `jitterSeconds`, the same whenever it is asked for: SHA-256 of the launch name, modulo the range. Shorter where
  * the next fire would come first, so that fires keep their order.
  */
-function jitterMs(
-  id: string,
-  occurrence: Instant,
-  jitterSeconds: number,
-  following: Instant | null,
-): number {
+function jitterMs(id: string, occurrence: Instant, jitterSeconds: number, following: Instant | null): number {
   const room = following === null ? Infinity : following - occurrence;
   const range = Math.min(jitterSeconds * 1000 + 1, room);
   const digest = hash('sha256', plannedRunName(id, occurrence), 'hex');

@@ -1,0 +1,298 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Overlap } from '../../src/core/schedule.ts';
+import { recordManualFireUnlessKeyTaken } from '../../src/store/manual-fires.ts';
+import { findWaitingInVain, judgeOverlapsUnderLock, lockForOverlap } from '../../src/store/overlaps.ts';
+import { databaseNow } from '../../src/store/database-now.ts';
+import { findSchedule } from '../../src/store/schedules.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+/** Answers that the receiver owes, oldest first. */
+let owed: (() => void)[];
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+  owed = [];
+  receiver = await startReceiver((_, response) => void owed.push(() => response.end('{}')));
+});
+
+afterEach(async () => {
+  for (const answer of owed.splice(0)) answer();
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+interface RunRow {
+  id: string;
+  status: string;
+  reason: string | null;
+  trigger: string;
+  scheduled_for: string;
+}
+
+const runs = (id = 'one') =>
+  store.rows<RunRow>(
+    sql`SELECT id, status, reason, trigger, scheduled_for FROM runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
+  );
+const told = async (id = 'one') =>
+  (await runs(id)).map(({ status, reason }) => (reason === null ? status : `${status} ${reason}`));
+const put = (overlap: Overlap, more: object = {}) =>
+  instance.put('one', { overlap, url: receiver.url, ...more });
+const ended = (count: number) =>
+  until(async () => {
+    const found = await told();
+    return found.filter((status) => status === 'succeeded').length === count ? found : null;
+  });
+
+/** An active run, whose answer is owed. */
+async function withActive(overlap: Overlap, more: object = {}) {
+  await put(overlap, more);
+  await instance.start();
+  const run = await instance.fire('one');
+  await receiver.arrived(1);
+  return run;
+}
+
+describe('a fire while an earlier run of its schedule is active', () => {
+  it('starts another, where that is allowed', async () => {
+    await withActive('allow');
+    await instance.fire('one');
+    await receiver.arrived(2);
+    expect(await told()).toEqual(['pending', 'pending']);
+  });
+
+  it('is recorded as skipped, under skip', async () => {
+    await withActive('skip');
+    expect(await instance.fire('one')).toMatchObject({ status: 'skipped', reason: 'overlap', attempts: 0 });
+    owed.shift()?.();
+    await ended(1);
+    await instance.fire('one');
+    await receiver.arrived(2);
+    expect(await told()).toEqual(['succeeded', 'skipped overlap', 'pending']);
+    expect(instance.events.filter(({ type }) => type === 'runsSkipped')).toEqual([
+      { type: 'runsSkipped', reason: 'overlap', count: 1 },
+    ]);
+  });
+
+  it('waits, under queue, and starts when that run has ended', async () => {
+    await withActive('queue');
+    expect(await instance.fire('one')).toMatchObject({ status: 'waiting', nextAttemptAt: null });
+    expect(receiver.arrivals).toHaveLength(1);
+    owed.shift()?.();
+    await receiver.arrived(2);
+    expect(await told()).toEqual(['succeeded', 'pending']);
+    owed.shift()?.();
+    await ended(2);
+  });
+
+  it('takes the place of the one that waits, under queue', async () => {
+    await withActive('queue');
+    for (let fires = 0; fires < 3; fires += 1) await instance.fire('one');
+    expect(await told()).toEqual(['pending', 'skipped overlap', 'skipped overlap', 'waiting']);
+  });
+
+  it('cancels that run and starts, under replace, and the answer of the replaced one changes nothing', async () => {
+    const first = await withActive('replace');
+    await instance.fire('one');
+    await receiver.arrived(2);
+    expect(await told()).toEqual(['cancelled replaced', 'pending']);
+    for (const answer of owed.splice(0)) answer();
+    await ended(1);
+    expect(await told()).toEqual(['cancelled replaced', 'succeeded']);
+    const log = await store.rows<{ outcome: string }>(
+      sql`SELECT outcome FROM attempts WHERE run_id = ${first.id}`,
+    );
+    expect(log).toEqual([{ outcome: 'acceptedLate' }]);
+  });
+
+  it('counts a run between two attempts as active', async () => {
+    await put('skip', { retry: { maxAttempts: 5, minBackoffSeconds: 600, maxBackoffSeconds: 600 } });
+    await instance.start();
+    await instance.fire('one');
+    await receiver.arrived(1);
+    const [first] = await runs();
+    await store.rows(
+      sql`UPDATE runs SET claimed_by = NULL, due_at = clock_timestamp() + interval '10 minutes'`,
+    );
+    expect(first?.status).toBe('pending');
+    expect(await instance.fire('one')).toMatchObject({ status: 'skipped', reason: 'overlap' });
+  });
+});
+
+describe('fires that come together, after an outage,', () => {
+  /** Five of a minute each are missed, and planned by one commit. */
+  async function missFive(overlap: Overlap) {
+    await put(overlap, { cron: '* * * * *', catchUp: 'all', graceSeconds: 0 });
+    await store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('minute', clock_timestamp()) - interval '5 minutes',
+      next_fire_at = date_trunc('minute', clock_timestamp()) - interval '5 minutes', timing = jsonb_set(timing::jsonb, '{endAt}',
+        to_jsonb((extract(epoch FROM date_trunc('minute', clock_timestamp())) * 1000)::bigint))::text`);
+    await instance.start();
+    await receiver.arrived(overlap === 'allow' ? 5 : 1);
+    return until(async () => ((await runs()).length === 5 ? told() : null));
+  }
+
+  it.each([
+    ['allow', ['pending', 'pending', 'pending', 'pending', 'pending']],
+    ['skip', ['pending', 'skipped overlap', 'skipped overlap', 'skipped overlap', 'skipped overlap']],
+    ['queue', ['pending', 'skipped overlap', 'skipped overlap', 'skipped overlap', 'waiting']],
+    [
+      'replace',
+      ['cancelled replaced', 'cancelled replaced', 'cancelled replaced', 'cancelled replaced', 'pending'],
+    ],
+  ] as const)('are judged under %s as if they had come one by one', async (overlap, expected) => {
+    expect(await missFive(overlap)).toEqual(expected);
+  });
+});
+
+describe('two that decide at the same moment', () => {
+  /** A transaction of a second session, up to its commit, which the caller makes. */
+  async function inAnotherSession(work: Parameters<Store['database']['transaction']>[0]) {
+    let commit: () => void = () => undefined;
+    const mayCommit = new Promise<void>((resolve) => (commit = resolve));
+    let reached: () => void = () => undefined;
+    const hasReached = new Promise<void>((resolve) => (reached = resolve));
+    const done = store.database.transaction(async (tx) => {
+      await work(tx);
+      reached();
+      await mayCommit;
+    });
+    await hasReached;
+    return async () => {
+      commit();
+      await done;
+    };
+  }
+
+  async function fireIn(tx: Parameters<Parameters<Store['database']['transaction']>[0]>[0]) {
+    const schedule = await findSchedule(tx, 'one');
+    if (!schedule) throw new Error('there is no schedule');
+    await lockForOverlap(tx, [schedule.uid]);
+    await recordManualFireUnlessKeyTaken(tx, {
+      schedule,
+      lane: 'http http://127.0.0.1:9',
+      at: await databaseNow(tx),
+      payload: null,
+      key: null,
+    });
+    await judgeOverlapsUnderLock(tx, [schedule.uid]);
+  }
+
+  it.each(['skip', 'queue'] as const)('under %s start one run between them', async (overlap) => {
+    await put(overlap);
+    const commitFirst = await inAnotherSession(fireIn);
+    // It waits for the row lock with the first one's run not committed yet, and must see it all the same.
+    const second = instance.fire('one');
+    await until(async () => {
+      const waiting = await store.rows(sql`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+        AND datname = current_database()`);
+      return waiting.length > 0 ? true : null;
+    });
+    await commitFirst();
+    expect((await second).status).toBe(overlap === 'skip' ? 'skipped' : 'waiting');
+    expect((await told()).filter((status) => status === 'pending')).toHaveLength(1);
+  });
+
+  it('a fire, and the end of the run it would wait for: it starts, whichever comes first', async () => {
+    await withActive('queue');
+    // The fire has found the run active and is not committed; the run ends meanwhile, and finds nobody waiting.
+    const commit = await inAnotherSession(fireIn);
+    owed.shift()?.();
+    await until(async () => ((await told())[0] === 'succeeded' ? true : null));
+    await commit();
+    await receiver.arrived(2);
+    owed.shift()?.();
+    await ended(2);
+  });
+
+  it.each(['skip', 'queue'] as const)(
+    'a hundred fires on two instances under %s never overlap',
+    async (overlap) => {
+      const other = await createInstance(store);
+      let active = 0;
+      let most = 0;
+      const strict = await startReceiver((_, response) => {
+        active += 1;
+        most = Math.max(most, active);
+        setTimeout(() => {
+          active -= 1;
+          response.end('{}');
+        }, 5);
+      });
+      try {
+        await instance.put('one', { overlap, url: strict.url });
+        await Promise.all([instance.start(), other.start()]);
+        await Promise.all(
+          Array.from({ length: 10 }, async (_, index) => {
+            for (let fires = 0; fires < 10; fires += 1)
+              await (index % 2 === 0 ? instance : other).fire('one');
+          }),
+        );
+        await until(async () =>
+          (await told()).every((status) => /succeeded|skipped/.test(status)) ? true : null,
+        );
+        expect(most).toBe(1);
+        expect(await runs()).toHaveLength(100);
+      } finally {
+        await other.stop();
+        await strict.close();
+      }
+    },
+  );
+});
+
+describe('an edit of `overlap`', () => {
+  it('to skip counts what was already active', async () => {
+    await withActive('allow');
+    await put('skip');
+    expect((await instance.fire('one')).status).toBe('skipped');
+  });
+
+  it('to allow starts what waited', async () => {
+    await withActive('queue');
+    await instance.fire('one');
+    await put('allow');
+    await receiver.arrived(2);
+    expect(await told()).toEqual(['pending', 'pending']);
+  });
+
+  it('to skip, and to replace, judges what waited as if it came now', async () => {
+    await withActive('queue');
+    await instance.fire('one');
+    await put('skip');
+    expect(await told()).toEqual(['pending', 'skipped overlap']);
+    await put('queue');
+    await instance.fire('one');
+    await put('replace');
+    expect(await told()).toEqual(['cancelled replaced', 'skipped overlap', 'pending']);
+  });
+});
+
+it('a schedule that is deleted abandons what waits as well', async () => {
+  await withActive('queue');
+  await instance.fire('one');
+  await instance.remove('one');
+  expect(await told()).toEqual(['abandoned deleted', 'abandoned deleted']);
+});
+
+it('what waits for nothing, since whoever ended the active run died, is found', async () => {
+  await withActive('queue');
+  await instance.fire('one');
+  await store.rows(
+    sql`UPDATE runs SET status = 'succeeded', finished_at = clock_timestamp() WHERE status = 'pending'`,
+  );
+  const inVain = () => store.database.run((db) => findWaitingInVain(db, 10));
+  expect(await inVain()).toEqual([]);
+  await store.rows(sql`UPDATE runs SET updated_at = updated_at - interval '3 seconds'`);
+  const toJudge = await inVain();
+  expect(toJudge).toHaveLength(1);
+  instance.pipeline.followUps.add({ toJudge, toClaim: 0 });
+  await receiver.arrived(2);
+  expect(await inVain()).toEqual([]);
+});
