@@ -35,6 +35,7 @@ interface Item {
 }
 
 const itemsOf = (answer: Answer) => answer.body['items'] as unknown as Item[];
+const nextOf = (answer: Answer) => answer.body['nextCursor'] as unknown as string | null;
 const iso = (at: number) => new Date(at).toISOString();
 const put = async (id: string, more: object) => {
   const target = { type: 'http', url: receiver.url };
@@ -57,7 +58,7 @@ async function occurrences(id: string, from: number, to: number, limit = 100): P
     const answer = await ask(id, `from=${iso(from)}&to=${iso(to)}&limit=${limit}${cursor}`);
     expect(answer.status).toBe(200);
     all.push(...itemsOf(answer));
-    const next = answer.body['nextCursor'] as unknown as string | null;
+    const next = nextOf(answer);
     if (next === null) return all;
     expect(itemsOf(answer).length).toBeLessThanOrEqual(limit);
     cursor = `&cursor=${next}`;
@@ -279,10 +280,12 @@ describe('a page', () => {
     const from = Math.ceil(since / 1000) * 1000;
     const query = `from=${iso(from)}&limit=500`;
     const first = await ask('seconds', query);
-    const second = await ask('seconds', `${query}&cursor=${String(first.body['nextCursor'])}`);
+    const second = await ask('seconds', `${query}&cursor=${nextOf(first) ?? ''}`);
     const told = [...itemsOf(first), ...itemsOf(second)].map(({ fireAt }) => Date.parse(fireAt));
     expect(told).toHaveLength(1000);
-    expect(told.map((at) => (at - told[0]!) / 1000)).toEqual(Array.from({ length: 1000 }, (_, n) => n));
+    expect(told.map((at) => (at - Math.min(...told)) / 1000)).toEqual(
+      Array.from({ length: 1000 }, (_, n) => n),
+    );
   });
 
   test('is of the last day unless said otherwise, of one in the future where it begins there', async () => {

@@ -7,7 +7,8 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-const items = (answer: Answer) => answer.body['items'] as unknown as { fireAt: string; local: string }[];
+const items = (answer: Answer) =>
+  answer.body['items'] as unknown as { fireAt: string; local: string; dueAt?: string }[];
 const preview = (body: unknown) => api.call('POST', '/api/v1/preview', body);
 
 describe('upcoming', () => {
@@ -56,6 +57,52 @@ describe('upcoming', () => {
     expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
   });
 
+  test('says what a change of the clocks does to a fire', async () => {
+    const spring = await upcoming('from=2026-03-28T12:00:00Z&count=2');
+    expect(spring.body).toEqual({
+      items: [
+        { fireAt: '2026-03-29T01:00:00.000Z', local: '2026-03-29T03:00:00.000+02:00', note: 'moved by DST' },
+        { fireAt: '2026-03-30T00:30:00.000Z', local: '2026-03-30T02:30:00.000+02:00' },
+      ],
+    });
+  });
+
+  test('tells when a fire is due where the schedule has jitter, and nothing of it else', async () => {
+    const jitter = { ...SCHEDULE, cron: '*/10 * * * *', jitterSeconds: 300 };
+    await api.call('PUT', '/api/v1/schedules/jittered', jitter);
+    const fires = items(await api.call('GET', '/api/v1/schedules/jittered/upcoming?count=50'));
+    const delays = fires.map(({ fireAt, dueAt = '' }) => Date.parse(dueAt) - Date.parse(fireAt));
+    expect(delays.every((delay) => delay >= 0 && delay <= 300_000)).toBe(true);
+    expect(new Set(delays).size).toBeGreaterThan(25);
+    const { body } = await api.call('GET', '/api/v1/schedules/jittered');
+    expect(fires[0]?.dueAt).toBe(body['nextFireAt']);
+  });
+
+  test('knows every kind, from startAt on and before endAt', async () => {
+    const put = (id: string, timing: object) =>
+      api.call('PUT', `/api/v1/schedules/${id}`, { target: SCHEDULE.target, ...timing });
+    const fires = async (id: string) =>
+      items(await api.call('GET', `/api/v1/schedules/${id}/upcoming`)).map(({ fireAt }) => fireAt);
+    await put('window', {
+      cron: '0 0 1 1 *',
+      startAt: '2090-01-01T00:00:00Z',
+      endAt: '2093-01-01T00:00:00Z',
+    });
+    expect(await fires('window')).toEqual([
+      '2090-01-01T00:00:00.000Z',
+      '2091-01-01T00:00:00.000Z',
+      '2092-01-01T00:00:00.000Z',
+    ]);
+    await put('interval', {
+      everySeconds: 100 * 86_400,
+      startAt: '2090-01-01T00:00:00Z',
+      endAt: '2090-07-20T00:00:00Z',
+    });
+    expect(await fires('interval')).toEqual(['2090-01-01T00:00:00.000Z', '2090-04-11T00:00:00.000Z']);
+    await put('once', { at: '2090-05-05T05:05:05Z' });
+    expect(await fires('once')).toEqual(['2090-05-05T05:05:05.000Z']);
+  });
+
   test('is 404 for an unknown schedule, 409 for one that cannot be planned', async () => {
     expect((await api.call('GET', '/api/v1/schedules/nobody/upcoming')).status).toBe(404);
     await api.call('PUT', '/api/v1/schedules/broken', SCHEDULE);
@@ -77,6 +124,7 @@ describe('preview', () => {
     expect([answer.status, answer.body]).toEqual([
       200,
       {
+        description: 'At 09:00, only on Monday',
         items: [
           { fireAt: '2026-11-23T00:00:00.000Z', local: '2026-11-23T09:00:00.000+09:00' },
           { fireAt: '2026-11-30T00:00:00.000Z', local: '2026-11-30T09:00:00.000+09:00' },
@@ -86,6 +134,42 @@ describe('preview', () => {
     expect(items(await preview({ cron: '* * * * *', timezone: null, from: null }))).toHaveLength(10);
   });
 
+  test('of an interval counts from where it begins', async () => {
+    const answer = await preview({ everySeconds: 5400, from: '2026-11-20T10:00:00Z', count: 2 });
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      {
+        description: 'Every 90 minutes',
+        items: [
+          { fireAt: '2026-11-20T11:30:00.000Z', local: '2026-11-20T11:30:00.000Z' },
+          { fireAt: '2026-11-20T13:00:00.000Z', local: '2026-11-20T13:00:00.000Z' },
+        ],
+      },
+    ]);
+  });
+
+  test('picks what is left to firelock as it does for the schedule of that id', async () => {
+    await api.call('PUT', '/api/v1/schedules/picked', { ...SCHEDULE, cron: 'H H * * *' });
+    const from = '2026-11-20T00:00:00Z';
+    const stored = await api.call('GET', `/api/v1/schedules/picked/upcoming?count=2&from=${from}`);
+    const asked = async (id?: string) => items(await preview({ cron: 'H H * * *', from, count: 2, id }));
+    expect(await asked('picked')).toEqual(items(stored));
+    const others = await Promise.all(['a', 'b', 'c', undefined].map(asked));
+    expect(new Set(others.map(([first]) => first?.fireAt)).size).toBeGreaterThan(1);
+  });
+
+  test('says what is wrong with an expression, and where', async () => {
+    const answer = await preview({ cron: '5/15 * * * *' });
+    expect([answer.status, faultPaths(answer)]).toEqual([400, ['/cron']]);
+    expect(answer.text).toContain('5-59/15');
+  });
+
+  test('of nothing in the years that are left is empty', async () => {
+    const answer = await preview({ cron: '0 0 1 1 *', from: '2099-12-31T00:00:00Z' });
+    expect(items(answer).map(({ fireAt }) => fireAt)).toEqual(['2100-01-01T00:00:00.000Z']);
+    expect(items(await preview({ cron: '0 0 2 1 *', from: '2099-12-31T00:00:00Z' }))).toEqual([]);
+  });
+
   test('of what never fires is 422', async () => {
     const answer = await preview({ cron: '0 0 31 2 *' });
     expect([answer.status, faultPaths(answer)]).toEqual([422, ['/cron']]);
@@ -93,7 +177,9 @@ describe('preview', () => {
 
   test.each<[unknown, string[]]>([
     [{}, ['/cron']],
-    [{ everySeconds: 60 }, ['/cron', '/everySeconds']],
+    [{ cron: null, everySeconds: null }, ['/cron']],
+    [{ cron: '* * * * *', everySeconds: 60 }, ['/cron', '/everySeconds']],
+    [{ cron: 'x', everySeconds: 0, at: '2026-01-01T00:00:00Z' }, ['/at', '/cron', '/everySeconds']],
     [
       { cron: '* * * * *', timezone: 'X', from: 'y', count: 0, id: '/', to: 1 },
       ['/count', '/from', '/id', '/timezone', '/to'],

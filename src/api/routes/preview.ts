@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing } from '../../core/schedule.ts';
 import { describeCron, describeInterval } from '../../core/time/describe.ts';
-import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
+import { type FireTimes, type Identity, fireTimes, firstDueAfter } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/time/zone.ts';
 import { databaseNow } from '../../store/database-now.ts';
 import { findSchedule } from '../../store/schedules.ts';
@@ -28,7 +28,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
     {
       schema: {
         operationId: 'listUpcomingFires',
-        summary: 'When a schedule fires next, paused or not, strictly after `from`',
+        summary: 'When a schedule fires next, paused or not: strictly after `from`, or what is still to come',
         tags,
         params: scheduleIdParams,
         querystring: upcomingQuery,
@@ -38,14 +38,17 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
     async ({ params: { id }, query: { count, from } }) => {
       const { found, now } = await database.run(async (db) => ({
         found: await findSchedule(db, id),
-        now: from ?? (await databaseNow(db)),
+        now: await databaseNow(db),
       }));
       if (!found) throw noSuchSchedule(id);
       const { definition, createdAt } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {
         const times = fireTimes(definition, { id, createdAt });
-        return { items: await firesAfter(times, now, count, (at) => answerDueFire(times, definition, at)) };
+        // With jitter, what is still to come may have had its own moment.
+        const first =
+          from === undefined ? firstDueAfter(times, definition.jitterSeconds, now) : times.next(from);
+        return { items: await firesFrom(times, first, count, (at) => answerDueFire(times, definition, at)) };
       } catch (error) {
         throw asUnplannable(id, error);
       }
@@ -70,7 +73,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, at: null, after: null };
       const identity = { id: id ?? '', createdAt: after };
       const times = fireTimes(timing, identity);
-      const items = await firesAfter(times, after, count, (at) => answerFire(times, timing, at));
+      const items = await firesFrom(times, times.next(after), count, (at) => answerFire(times, timing, at));
       if (items.length === 0 && cron !== null && outlookOf(timing, identity.id, after).barren)
         throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
       return { description: describe(timing, identity), items };
@@ -81,14 +84,14 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
 const SLICE = 10;
 
 /** In slices, so that a thousand fire times keep nobody waiting. */
-async function firesAfter<Answer>(
+async function firesFrom<Answer>(
   times: FireTimes,
-  from: Instant,
+  first: Instant | null,
   count: number,
   answer: (at: Instant) => Answer,
 ): Promise<Answer[]> {
   const items: Answer[] = [];
-  let at = times.next(from);
+  let at = first;
   while (at !== null && at <= LATEST && items.length < count) {
     items.push(answer(at));
     if (items.length % SLICE === 0) await setImmediate();
