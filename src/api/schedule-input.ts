@@ -61,13 +61,28 @@ export function resolveInput(
 export function resolvePatch(patch: unknown, payload: string | undefined, current: Schedule): Resolved {
   const { payload: stored } = current.definition;
   const merged = mergePatch(patchable(current, patch), withoutPayload(patch));
-  const checked = checkValue(scheduleInput, merged);
+  const kept = keptUnread(patch, current.definition);
+  const checked = checkValue(scheduleInput, isObject(merged) ? { ...merged, ...kept.standIns } : merged);
   if ('faults' in checked) throw invalid(checked.faults);
   const newPayload = payload === undefined ? stored : mergeJsonText(stored, payload);
   if (newPayload !== null && Buffer.byteLength(newPayload) > LONGEST_PAYLOAD_BYTES) {
     throw invalid([{ path: '/payload', message: `must be at most ${LONGEST_PAYLOAD_BYTES} bytes of JSON` }]);
   }
-  return resolveInput(checked.value, newPayload ?? undefined, current);
+  return resolveInput({ ...checked.value, ...kept.stored }, newPayload ?? undefined, current);
+}
+
+/**
+ * An expression, or a zone, that an earlier version took and this one does not, holds nobody up who changes something else:
+ * the schedule can be paused, or given another one.
+ */
+function keptUnread(patch: unknown, { cron, timezone }: Definition) {
+  const named = isObject(patch) ? patch : {};
+  const keepsCron = cron !== null && kindsOf(patch).length === 0 && !('cron' in named);
+  const keepsZone = timezone !== null && !('timezone' in named);
+  return {
+    standIns: { ...(keepsCron ? { cron: '@daily' } : {}), ...(keepsZone ? { timezone: 'UTC' } : {}) },
+    stored: { ...(keepsCron ? { cron } : {}), ...(keepsZone ? { timezone } : {}) },
+  };
 }
 
 function unmaskTarget(

@@ -1,3 +1,4 @@
+import { CronError } from '../core/time/cron.ts';
 import { CannotFollow } from '../flow/following.ts';
 import { type ChangedSchedule, type ScheduleChange, changeSchedules } from '../flow/schedule-changes.ts';
 import type { ApiDeps } from './deps.ts';
@@ -18,6 +19,8 @@ export async function writeSchedules(
       changes.map((change) => ({ ...change, by: null })),
     );
   } catch (error) {
+    // Stored by a version that took it; nothing is said of when it fires but that it is to fire again.
+    if (error instanceof CronError) throw invalid([{ path: '/cron', message: error.message }], 422);
     if (!(error instanceof CannotFollow)) throw error;
     const faults = error.faults.map(({ scheduleId, message }) => ({
       path: `${pathOf(scheduleId)}/after/scheduleId`,

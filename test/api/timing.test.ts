@@ -445,9 +445,40 @@ describe('what can no longer fire is 422', () => {
     expect((await patch('stored-end', { endAt: null })).status).toBe(200);
   });
 
+  test('an expression or a zone that an earlier version took holds up nothing but what needs it', async () => {
+    for (const [id, fields] of [
+      ['old-cron', { cron: '5/15 * * * *' }],
+      ['old-zone', { cron: '0 9 * * *', timezone: 'Europe/Atlantis' }],
+    ] as const) {
+      await put(id, SCHEDULE);
+      await store(id, fields);
+      const paused = await patch(id, { enabled: false, labels: { a: 'b' } });
+      expect([id, paused.status, paused.body['status']]).toEqual([id, 200, 'paused']);
+      expect(paused.body).toMatchObject(fields);
+      const resumed = await patch(id, { enabled: true });
+      expect([id, resumed.status, faultPaths(resumed)]).toEqual([id, 422, ['/cron']]);
+      expect((await patch(id, fields)).status).toBe(400);
+      const mended = await patch(id, { cron: '5-59/15 * * * *', timezone: null, enabled: true });
+      expect([id, mended.status, mended.body['status']]).toEqual([id, 200, 'active']);
+    }
+    await store('old-zone', { timezone: 'Europe/Atlantis' });
+    expect((await patch('old-zone', { everySeconds: 60 })).status).toBe(200);
+    expect(api.warnings).toEqual([]);
+  });
+
+  test('an expression that firelock picks so, for the schedule’s own id', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => put(`picked-${n}`, { cron: '0 0 30 H *' })),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 422]));
+    const barren = answers.find(({ status }) => status === 422);
+    expect(barren && faults(barren).errors).toEqual([{ path: '/cron', message: 'never fires' }]);
+  });
+
   /** As if it had been written while it could still fire. */
   async function store(id: string, fields: object): Promise<void> {
-    const none = { cron: null, everySeconds: null, at: null, after: null };
+    const isKind = Object.keys(fields).some((name) => name in KINDS);
+    const none = isKind ? NONE : {};
     const instants = Object.entries(fields).map(([name, value]) => [
       name,
       /^(at|endAt)$/.test(name) ? Date.parse(value as string) : (value as unknown),
