@@ -7,9 +7,8 @@ import {
   type Position,
   type VersionSpan,
   createExpectation,
-  latestWithin,
 } from '../../src/core/time/expected.ts';
-import { fireTimes } from '../../src/core/time/fire-times.ts';
+import { fireTimes, lastBetween } from '../../src/core/time/fire-times.ts';
 import { type PlannedRun, type Sight, accountFor } from '../../src/core/time/occurrences.ts';
 
 const A = '00000000-0000-4000-8000-00000000000a';
@@ -199,10 +198,10 @@ describe('what a version explains', () => {
     const times = fireTimes(timing({ cron: '* * * * * *' }), { id: 'job', createdAt: 0 });
     let asked = 0;
     const counted = { next: (after: Instant) => ((asked += 1), times.next(after)) };
-    expect(latestWithin(counted, at('12:00') - LONGEST_JITTER_MS, at('12:00') - 1)).toBe(at('11:59:59'));
+    expect(lastBetween(counted, at('12:00') - LONGEST_JITTER_MS, at('12:00') - 1)).toBe(at('11:59:59'));
     expect(asked).toBeLessThan(60);
-    expect(latestWithin(counted, at('12:00'), at('12:00') + 999)).toBeNull();
-    expect(latestWithin(counted, at('12:00') - 1, at('12:00'))).toBe(at('12:00'));
+    expect(lastBetween(counted, at('12:00'), at('12:00') + 999)).toBeNull();
+    expect(lastBetween(counted, at('12:00') - 1, at('12:00'))).toBe(at('12:00'));
   });
 
   test('says when enough versions were seen', () => {

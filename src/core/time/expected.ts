@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { CatchUp, Timing } from '../schedule.ts';
 import { following } from './catch-up.ts';
-import { type FireTimes, type Identity, fireTimes } from './fire-times.ts';
+import { type FireTimes, type Identity, fireTimes, lastBetween } from './fire-times.ts';
 
 /** One version of a schedule and how long it was in force: it holds for what is due after `since`, up to and with `until`. */
 export interface VersionSpan {
@@ -102,22 +102,7 @@ function* occurrencesOf(span: VersionSpan, from: Instant): Generator<Expected, v
 function firstOf(times: FireTimes, { timing, since }: VersionSpan, from: Instant): Instant | null {
   if (since < from) return times.next(from - 1);
   const earliest = Math.max(from - 1, since - timing.jitterSeconds * 1000 - 1);
-  return latestWithin(times, earliest, since) ?? times.next(since);
-}
-
-/** The last occurrence after one instant, up to and with another. By halves: a walk would take as many steps as there are occurrences. */
-export function latestWithin(times: Pick<FireTimes, 'next'>, after: Instant, upTo: Instant): Instant | null {
-  const first = times.next(after);
-  if (first === null || first > upTo) return null;
-  let latest = first;
-  let beyond = upTo;
-  while (latest < beyond) {
-    const middle = Math.floor((latest + beyond) / 2);
-    const next = times.next(middle);
-    if (next !== null && next <= upTo) latest = next;
-    else beyond = middle;
-  }
-  return latest;
+  return lastBetween(times, earliest, since) ?? times.next(since);
 }
 
 /** Two versions can both explain an occurrence, where jitter moved it over the edit: the one under which it could fire, and the later one. */

@@ -50,7 +50,7 @@ export function firstDueAfter(times: FireTimes, jitterSeconds: number, now: Inst
 }
 
 /** The newest occurrence in (after, until], by bisection: how many lie there does not matter. */
-function lastBetween(times: FireTimes, after: Instant, until: Instant): Instant | null {
+export function lastBetween(times: Pick<FireTimes, 'next'>, after: Instant, until: Instant): Instant | null {
   let newest = times.next(after);
   if (newest === null || newest > until) return null;
   for (let beyond = until; newest < beyond - 1;) {

@@ -1,7 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedule.ts';
-import { latestWithin } from './expected.ts';
-import { type FireTimes, type Identity, dependsOnIdentity, fireTimes } from './fire-times.ts';
+import { type FireTimes, type Identity, dependsOnIdentity, fireTimes, lastBetween } from './fire-times.ts';
 
 export interface LoadPeriod {
   /** Inclusive. */
@@ -117,7 +116,7 @@ function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Gener
 
 /** With jitter, the last occurrence before the period can be due in it, and no earlier one: each is due before the next. */
 function firstOf(times: FireTimes, jitterSeconds: number, from: Instant): Instant | null {
-  const earlier = jitterSeconds === 0 ? null : latestWithin(times, from - jitterSeconds * 1000 - 1, from - 1);
+  const earlier = jitterSeconds === 0 ? null : lastBetween(times, from - jitterSeconds * 1000 - 1, from - 1);
   return earlier ?? times.next(from - 1);
 }
 
