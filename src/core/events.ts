@@ -56,6 +56,8 @@ export type FirelockEvent =
   /** Recorded and never handed off, by the policy of their schedule. */
   | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap'; count: number }
   | { type: 'runsCancelled'; reason: 'replaced'; count: number }
+  /** A pass that saw to schedules whose runs must not overlap. */
+  | { type: 'overlapsJudged'; count: number }
   /** Runs that waited for nothing, and go on. */
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; count: number };

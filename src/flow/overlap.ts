@@ -46,6 +46,7 @@ export function createFollowUps({ database, clock, events, wakeDispatch }: Follo
         for (const uid of uids) toJudge.add(uid);
         throw error;
       });
+    events.emit({ type: 'overlapsJudged', count: uids.length });
     tellJudged(events, judged);
     // What is skipped or replaced has ended too, and others may follow that.
     add({ ...judged.aftermath, toClaim: judged.aftermath.toClaim + judged.started });

@@ -42,6 +42,7 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   migrationsApplied: 'migrations',
   gaugesSampled: 'gauges',
   recoveryFinished: 'recovery',
+  overlapsJudged: 'overlap',
 };
 
 function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent): void {

@@ -50,6 +50,18 @@ test('differing zone data is told when it changes, and what no instance says cha
   ]);
 });
 
+test('a loop that failed is told to work again by its own sign of life, and by no other', () => {
+  const { events, lines } = observed();
+  const fail = () =>
+    events.emit({ type: 'loopFailed', loop: 'overlap', error: new Error('x'), retryInMs: 1 });
+  fail();
+  events.emit({ type: 'heartbeat', roundTripMs: 1 });
+  fail();
+  events.emit({ type: 'overlapsJudged', count: 1 });
+  fail();
+  expect(lines().map(({ level }) => level)).toEqual([40, 30, 40]);
+});
+
 function observed() {
   const events = createEventBus();
   const metrics = createMetrics({
