@@ -132,3 +132,90 @@ describe('a delete', () => {
     expect(second.uid).not.toBe(first.uid);
   });
 });
+
+describe('where fires are delayed, an edit', () => {
+  /** Of an hour ago, with so much jitter that it is not due yet. */
+  const startAt = Date.now() - 3_600_000;
+  const daily = { url, cron: null, everySeconds: 86_400, startAt, jitterSeconds: 86_400 };
+  async function delayed(id: string) {
+    for (let tries = 0; tries < 50; tries += 1) {
+      const schedule = await instance.put(`${id}-${tries}`, daily);
+      if (schedule.nextOccurrenceAt === startAt) return schedule;
+    }
+    throw new Error('all of them are due already');
+  }
+  const due = () =>
+    store.rows<{ status: string; due: number }>(
+      sql`SELECT status, (extract(epoch FROM due_at) * 1000)::float8 AS due FROM runs`,
+    );
+
+  it('records the one whose moment has come, with its delay, where the new definition moves it', async () => {
+    const { id, nextFireAt } = await delayed('moved');
+    const edited = await instance.put(id, { ...daily, jitterSeconds: 0 });
+    expect(await due()).toEqual([{ status: 'pending', due: nextFireAt }]);
+    expect(edited.nextFireAt).toBe(edited.nextOccurrenceAt ?? 0);
+    expect(edited.nextOccurrenceAt).toBeGreaterThan(Date.now());
+  });
+
+  it('that pauses lets it go, and one that unpauses in time brings it back', async () => {
+    const { id, nextFireAt, nextOccurrenceAt } = await delayed('paused');
+    await instance.put(id, { ...daily, enabled: false });
+    expect(await due()).toEqual([]);
+    const unpaused = await instance.put(id, daily);
+    expect(unpaused).toMatchObject({ nextFireAt, nextOccurrenceAt });
+  });
+
+  it('of anything else leaves it as it is', async () => {
+    const { id, nextFireAt, nextOccurrenceAt } = await delayed('labelled');
+    const edited = await instance.put(id, { ...daily, labels: { a: 'b' }, catchUp: 'all' });
+    expect(edited).toMatchObject({ version: 2, nextFireAt, nextOccurrenceAt });
+    expect(await due()).toEqual([]);
+  });
+});
+
+describe('an edit after an outage', () => {
+  it.each([
+    ['skip', ['skipped missed']],
+    ['latest', ['pending null']],
+    ['all', ['skipped limit', 'pending null', 'pending null']],
+  ] as const)('records what was missed by the old definition’s %s', async (catchUp, expected) => {
+    const old = { url, cron: '0 * * * *', catchUp, catchUpLimit: 2, graceSeconds: 0 };
+    await instance.put('edited', old);
+    await rewind(4 * 3600);
+    const edited = await instance.put('edited', { url, cron: '30 * * * *', catchUp: 'latest' });
+    expect((await runs()).map(({ status, reason }) => `${status} ${reason}`)).toEqual(expected);
+    expect(edited.nextFireAt).toBeGreaterThan(Date.now());
+  });
+
+  it('is put off where more was missed than can be recorded with it', async () => {
+    await instance.put('edited', { url, cron: '* * * * * *', graceSeconds: 86_400 });
+    await rewind(3 * 3600);
+    await expect(instance.put('edited', { url, cron: '0 * * * *' })).rejects.toThrow('being caught up with');
+    expect(await runs()).toEqual([]);
+  });
+});
+
+describe('a schedule of one moment', () => {
+  it('fires once and has ended, and an edit of its labels does not fire it again', async () => {
+    const at = Date.now() - 1000;
+    expect(await instance.put('once', { url, cron: null, at })).toMatchObject({
+      status: 'active',
+      nextFireAt: at,
+    });
+    await instance.start();
+    await until(async () => ((await runs()).length === 1 ? true : null));
+    const edited = await instance.put('once', { url, cron: null, at, labels: { a: 'b' } });
+    expect(edited).toMatchObject({ status: 'ended', nextFireAt: null, lastFireAt: at });
+    expect(await runs()).toHaveLength(1);
+  });
+
+  it('does not fire for having been paused beyond it', async () => {
+    const at = Date.now() + 300;
+    await instance.put('once', { url, cron: null, at, enabled: false });
+    await until(() => (Date.now() > at ? true : null));
+    expect(await instance.put('once', { url, cron: null, at })).toMatchObject({
+      status: 'ended',
+      nextFireAt: null,
+    });
+  });
+});
