@@ -134,6 +134,13 @@ describe('what a version explains', () => {
       '10:00',
       '10:10',
     ]);
+    const justAfter = createExpectation({
+      after: { fireAt: at('10:00'), uid: FIRST },
+      to: at('10:20') + 1,
+      most: 9,
+    });
+    Array.from(justAfter.add(span({ since: '00:00' })));
+    expect(justAfter.list().map(({ fireAt }) => clock(fireAt))).toEqual(['10:00', '10:10', '10:20']);
     const after = { fireAt: at('10:00'), uid: A };
     expect(expectedOf(spans, '', '10:20', 10, after).map(({ fireAt }) => clock(fireAt))).toEqual(['10:10']);
     expect(expectedOf(spans, '10:00', '10:20', 1).map(({ fireAt }) => clock(fireAt))).toEqual(['10:00']);
@@ -348,6 +355,23 @@ describe('what became of an occurrence', () => {
       '10:20 v1 fired *',
       '10:35 v2 upcoming',
     ]);
+  });
+
+  test('nor where jitter makes the new version begin before the edit', () => {
+    const jitter = { cron: '0 * * * *', jitterSeconds: 3599 };
+    const due = fireTimes(timing(jitter), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
+    const edit = due - 1;
+    const before = { ...span({ since: '00:00', timing: { cron: '*/10 * * * *' } }), until: edit };
+    const behind = { ...span({ version: 2, since: '00:00', timing: jitter }), since: edit };
+    const last = Math.floor(edit / 600_000) * 600_000;
+    const record = { ...run('10:00'), scheduledFor: last, coalesced: 9, coalescedFrom: at('00:00') };
+    const told = accountFor(expectedOf([before, behind], '10:00', '11:00'), [record], [], {
+      ...sight({ now: '12:00', cursor: '10:00' }),
+      now: edit,
+    });
+    const states = Object.fromEntries(told.map(({ fireAt, state }) => [clock(fireAt), state]));
+    expect(last).toBeGreaterThan(at('10:10'));
+    expect(states).toMatchObject({ '10:00': 'upcoming', '10:10': 'missed', [clock(last)]: 'fired' });
   });
 
   test('is kept apart by schedule, where an id was created again', () => {
