@@ -1,0 +1,19 @@
+import { cronTimes } from '../../../src/core/time/cron.ts';
+
+export const at = (text: string): number => Date.parse(text);
+
+/** The next fires strictly after an instant, as ISO texts; fewer where it ends. */
+export function firesAfter(
+  expression: string,
+  timezone: string | null,
+  from: string,
+  count: number,
+  scheduleId = '',
+): string[] {
+  const times = cronTimes(expression, timezone, scheduleId);
+  const fires: string[] = [];
+  for (let next = times.next(at(from)); next !== null && fires.length < count; next = times.next(next)) {
+    fires.push(new Date(next).toISOString().replace('.000Z', 'Z'));
+  }
+  return fires;
+}
