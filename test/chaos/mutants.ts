@@ -324,4 +324,31 @@ export const MUTANTS: readonly Mutant[] = [
       { at: 'after:deliver', action: 'kill' },
     ]),
   },
+  {
+    name: 'overlap-decided-in-the-statement-that-locks',
+    why: 'a statement that has waited for the lock still sees no run of whoever held it: two are started side by side',
+    edits: [
+      {
+        file: 'src/store/schedules.ts',
+        find: '.for(strength);',
+        replace: ".for(strength === 'update' ? strength : 'key share');",
+      },
+      {
+        file: 'src/store/overlaps.ts',
+        find: `    open AS MATERIALIZED (
+      SELECT r.scheduled_for, r.id,`,
+        replace: `    locked AS MATERIALIZED (
+      SELECT uid, overlap FROM schedules WHERE uid = ANY (\${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE
+    ), open AS MATERIALIZED (
+      SELECT r.scheduled_for, r.id,`,
+      },
+      {
+        file: 'src/store/overlaps.ts',
+        find: 'FROM runs r JOIN schedules s ON s.uid = r.schedule_uid\n      WHERE r.schedule_uid = ANY',
+        replace: 'FROM runs r JOIN locked s ON s.uid = r.schedule_uid\n      WHERE r.schedule_uid = ANY',
+      },
+    ],
+    caughtBy: ['overlap'],
+    campaign: { fireEveryMs: 150, disturb: quietFor(10_000) },
+  },
 ];
