@@ -112,7 +112,7 @@ function daySpecial(field: Field, item: string, items: number): string | null {
   if (field === DAY_OF_MONTH) return lastOrNearest(text, items);
   if (field === DAY_OF_WEEK) {
     if (text === 'L') return 'write SAT, or 6L for the last Saturday of the month';
-    if (/^\w+(-\w+)+L$|^\w+L[-/]/.test(text) && !text.startsWith("JUL"))
+    if (/^\w+(-\w+)+L$|^\w+L[-/]/.test(text) && !text.startsWith('JUL'))
       return 'L goes with one day, such as 5L; write a list of them';
     return /^(\d+|[A-Z]{3})?W$/.test(text) ? 'W belongs to day of month (15W)' : null;
   }
