@@ -269,6 +269,7 @@ describe('what became of an occurrence', () => {
     // Opened again by a backfill; and skipped by `firelock resume`, whatever the catch-up is.
     expect(under('skip')).toEqual(both('skip', 'fired'));
     expect(under('all')).toEqual(both('limit', 'fired'));
+    expect(under('all', { version: 2 })).toEqual(both('limit', 'fired'));
     expect(under('latest', { status: 'skipped', reason: 'missed' })).toEqual(both('skip', 'missed skip'));
   });
 
@@ -298,6 +299,20 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
+  test('by the record of its own version, where it lies among those of the version before', () => {
+    const before = run('10:20', { version: 1, coalesced: 2, coalescedFrom: at('10:00') });
+    const own = run('10:50', { version: 2, coalesced: 1, coalescedFrom: at('10:00') });
+    const spans = [span({ version: 2, since: '00:00' })];
+    expect(told(spans, [before, own], half).slice(0, 2)).toEqual([
+      '10:00 v2 missed latest by 10:50 *',
+      '10:10 v2 missed latest by 10:50 *',
+    ]);
+    expect(told(spans, [before], { ...half, horizon: '10:20' }).slice(0, 2)).toEqual([
+      '10:00 v2 missed retention',
+      '10:10 v2 missed retention',
+    ]);
+  });
+
   test('is open for what is not planned yet, also when it is due, and says where planning fails', () => {
     expect(told(always, [run('10:00')], { ...half, now: '10:15', cursor: '10:10' })).toEqual([
       '10:00 v1 fired *',
@@ -306,6 +321,13 @@ describe('what became of an occurrence', () => {
     ]);
     const inError = told(always, [run('10:00')], { ...half, now: '10:15', cursor: '10:10', inError: true });
     expect(inError.slice(1)).toEqual(['10:10 v1 upcoming error', '10:20 v1 upcoming error']);
+    // An edit that leaves the times alone does not plan what cannot be planned.
+    const edited = [
+      span({ version: 1, since: '00:00', until: '10:15' }),
+      span({ version: 2, since: '10:15' }),
+    ];
+    const late = told(edited, [run('10:00')], { ...half, cursor: '10:10', inError: true });
+    expect(late.slice(1)).toEqual(['10:10 v1 upcoming error', '10:20 v2 upcoming error']);
   });
 
   test('was older than the retention when nobody planned it, and has no other explanation else', () => {

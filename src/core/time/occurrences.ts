@@ -94,26 +94,36 @@ function ofRun({ id: runId, status, reason }: PlannedRun): Fate {
 
 function withoutRun(expected: Expected, records: readonly PlannedRun[], sight: Sight): Fate {
   if (!expected.enabled) return { state: 'paused', reason: null, runId: null };
-  if (isUpcoming(expected, sight)) {
-    const inError = sight.current?.uid === expected.uid && sight.current.inError;
-    return { state: 'upcoming', reason: inError ? 'error' : null, runId: null };
-  }
-  const record = records.find((one) => standsFor(one, expected));
+  const { dueAt, inForce, fireAt } = expected;
+  const isUnplanned = isAtCursor(expected, sight);
+  const inError = isUnplanned && sight.current?.inError === true;
+  const upcoming: Fate = { state: 'upcoming', reason: inError ? 'error' : null, runId: null };
+  // Of the versions before it an edit leaves nothing unplanned, unless planning fails.
+  if (dueAt > sight.now || (inForce && isUnplanned)) return upcoming;
+  const record = recordFor(expected, records);
   if (record) return { state: 'missed', reason: reasonOf(record, expected.catchUp), runId: record.id };
-  const reason = expected.fireAt < sight.horizon ? 'retention' : 'unknown';
-  return { state: 'missed', reason, runId: null };
+  if (inError) return upcoming;
+  return { state: 'missed', reason: fireAt < sight.horizon ? 'retention' : 'unknown', runId: null };
 }
 
-function isUpcoming(expected: Expected, { now, current }: Sight): boolean {
-  if (expected.dueAt > now) return true;
-  // An edit leaves nothing unplanned of the versions before it.
-  if (!expected.inForce || current?.uid !== expected.uid) return false;
-  return current.nextOccurrenceAt !== null && expected.fireAt >= current.nextOccurrenceAt;
+/** Planning has not come so far. */
+function isAtCursor({ uid, fireAt }: Expected, { current }: Sight): boolean {
+  if (current?.uid !== uid || current.nextOccurrenceAt === null) return false;
+  return fireAt >= current.nextOccurrenceAt;
 }
 
-function standsFor(record: PlannedRun, { uid, fireAt }: Expected): boolean {
-  const { coalescedFrom, scheduledFor } = record;
-  return record.uid === uid && coalescedFrom !== null && coalescedFrom <= fireAt && fireAt < scheduledFor;
+/** Jitter can move an occurrence over an edit, so that it lies among those of the version before: their record does not stand for it. */
+function recordFor(expected: Expected, records: readonly PlannedRun[]): PlannedRun | undefined {
+  const { uid, fireAt, version } = expected;
+  const covering = records.filter((record) => {
+    const { coalescedFrom, scheduledFor } = record;
+    return record.uid === uid && coalescedFrom !== null && coalescedFrom <= fireAt && fireAt < scheduledFor;
+  });
+  // One that was opened again since has a later version, that of the moment.
+  return (
+    covering.find((record) => record.version === version) ??
+    covering.find((record) => record.version > version)
+  );
 }
 
 /** A record that was re-opened no longer says by itself why it did not fire. */
