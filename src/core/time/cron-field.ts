@@ -13,8 +13,6 @@ export interface FieldValues {
   any: boolean;
   /** The text has `H` or `?`: it depends on the schedule's id. */
   hashed: boolean;
-  /** The text with what `H` and `?` stand for. */
-  resolved: string;
 }
 
 /** `at`: how far into the field's text. */
@@ -30,33 +28,40 @@ export function parseField(field: Field, text: string, scheduleId: string): Fiel
     special: [],
     any: /^\*(\/0*1)?$/.test(text),
     hashed: false,
-    resolved: '',
   };
   const items = text.split(',');
-  const resolved: string[] = [];
   let at = 0;
   for (const item of items) {
     const read = special(field, item, items.length) ?? plain(field, item, scheduleId);
     if (read === null) return { fault: explainItem(field, item, items.length), at };
     add(values, field, read);
-    resolved.push(read.resolved ?? item);
     at += item.length + 1;
   }
-  return { ...values, resolved: resolved.join(',') };
+  return values;
 }
 
-/** Values from … to in steps, or a special; `resolved` where the text is not what it stands for. */
+/** In order, without specials. */
+export function valuesOf({ min, max }: Field, { low, high }: FieldValues): number[] {
+  const values: number[] = [];
+  for (let value = min; value <= max; value += 1) {
+    const bits = max === 59 && value >= 30 ? high >>> (value - 30) : low >>> value;
+    if (bits & 1) values.push(value);
+  }
+  return values;
+}
+
+/** Values from … to in steps, or a special. */
 interface Item {
   from?: number;
   to?: number;
   step?: number;
   special?: string;
-  resolved?: string;
+  hashed?: boolean;
 }
 
 function add(values: FieldValues, field: Field, item: Item): void {
   if (item.special !== undefined) values.special.push(item.special);
-  if (item.resolved !== undefined) values.hashed = true;
+  if (item.hashed) values.hashed = true;
   const { from = 1, to = 0, step = 1 } = item;
   for (let value = from; value <= to; value += step) {
     if (field.max === 59 && value >= 30) values.high |= 1 << (value - 30);
@@ -116,10 +121,6 @@ function hashedItem(
   scheduleId: string,
 ): Item {
   const count = to - from + 1;
-  if (step === null) {
-    const value = from + pick(scheduleId, field, count);
-    return { from: value, to: value, resolved: String(value) };
-  }
-  const first = from + pick(scheduleId, field, Math.min(step, count));
-  return { from: first, to, step, resolved: step === 1 ? `${first}-${to}` : `${first}-${to}/${step}` };
+  const first = from + pick(scheduleId, field, step === null ? count : Math.min(step, count));
+  return { from: first, to: step === null ? first : to, step: step ?? 1, hashed: true };
 }

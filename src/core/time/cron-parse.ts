@@ -76,4 +76,4 @@ function parseFields(texts: Text[], scheduleId: string): ParsedCron {
 
 const NO_TEXT: Text = { text: '', column: 1 };
 /** In place of a field with a fault, so that the others are read as well. */
-const NOTHING: FieldValues = { low: 0, high: 0, special: [], any: false, hashed: false, resolved: '' };
+const NOTHING: FieldValues = { low: 0, high: 0, special: [], any: false, hashed: false };

@@ -1,6 +1,6 @@
 import { type Calendar, calendarOf, everyDay } from './calendar.ts';
 import { type Days, daysOf, nextDay, trailingZeros } from './calendar-days.ts';
-import type { FieldValues } from './cron-field.ts';
+import { type FieldValues, valuesOf } from './cron-field.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
 import type { ParsedCron } from './cron-parse.ts';
 import type { Second } from './zone-offsets.ts';
@@ -91,11 +91,7 @@ function calendarFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): Calendar 
 }
 
 /** Numbers and specials only, in order: what croner reads never depends on how it was spelled. */
-function cronerText(field: Field, { any, low, special }: FieldValues): string {
-  if (any) return '*';
-  const numbers: string[] = [];
-  for (let value = field.min; value <= field.max; value += 1) {
-    if ((low >>> value) & 1) numbers.push(String(value));
-  }
-  return [...numbers, ...new Set(special.toSorted())].join(',');
+function cronerText(field: Field, values: FieldValues): string {
+  if (values.any) return '*';
+  return [...valuesOf(field, values), ...new Set(values.special.toSorted())].join(',');
 }

@@ -1,5 +1,5 @@
 import cronstrue from 'cronstrue';
-import type { FieldValues } from './cron-field.ts';
+import { type FieldValues, valuesOf } from './cron-field.ts';
 import { DAY_OF_WEEK, type Field, DAY_OF_MONTH, HOUR, MINUTE, MONTH, SECOND } from './cron-fields.ts';
 import { type ParsedCron, parseCron } from './cron-parse.ts';
 
@@ -117,15 +117,6 @@ function setText(field: Field, values: FieldValues): string {
     if (set.length >= LEAST_STEPS) return `${first}-${last}/${step}`;
   }
   return runsOf(set);
-}
-
-function valuesOf(field: Field, { low, high }: FieldValues): number[] {
-  const values: number[] = [];
-  for (let value = field.min; value <= field.max; value += 1) {
-    const bits = field.max === 59 && value >= 30 ? high >>> (value - 30) : low >>> value;
-    if (bits & 1) values.push(value);
-  }
-  return values;
 }
 
 function runsOf(set: readonly number[]): string {

@@ -1,12 +1,13 @@
 import { DateTime } from 'luxon';
 import type { Instant } from '../instant.ts';
+import { zoneOffsets } from './zone-offsets.ts';
 
 /** An IANA name or link. Offsets (`+02:00`), `local` and the empty string are not zones here. */
 export function isZone(name: string): boolean {
   if (!/^[A-Za-z][A-Za-z0-9_+\-/]*$/.test(name)) return false;
   try {
     // Asked by use: Intl.supportedValuesOf leaves out links that work.
-    new Intl.DateTimeFormat('en', { timeZone: name });
+    zoneOffsets(name);
     return true;
   } catch {
     return false;
