@@ -19,24 +19,25 @@ export interface ParsedCron {
   hashed: boolean;
 }
 
-const NICKNAMES: Record<string, string> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-};
+const NICKNAMES = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+]);
 
 /** @throws CronError that names each faulty field, with the column (from 1) of its first fault */
 export function parseCron(expression: string, scheduleId: string): ParsedCron {
   if (expression.length > LONGEST_EXPRESSION) {
     throw new CronError(`is longer than ${LONGEST_EXPRESSION} characters`);
   }
-  const nickname = NICKNAMES[expression.trim().toLowerCase()];
-  const texts = split(nickname ?? expression);
-  const shape = explainShape(nickname ?? expression, texts.length);
+  const texts = split(expression);
+  const nickname = texts.length === 1 ? NICKNAMES.get(texts[0]?.text.toLowerCase() ?? '') : undefined;
+  if (nickname !== undefined) return parseCron(nickname, scheduleId);
+  const shape = explainShape(expression, texts.length);
   if (shape !== null) throw new CronError(shape);
   if (texts.length === 5) texts.unshift({ text: '0', column: 1 });
   return parseFields(texts, scheduleId);

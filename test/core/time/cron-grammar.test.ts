@@ -135,6 +135,8 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ['@every 5m', 'intervals go into the field everySeconds (everySeconds: 300)'],
     ['@every 1h30m', '(everySeconds: 5400)'],
     ['@every 100ms', 'intervals go into the field everySeconds'],
+    ['\u00a0@daily', 'column 1: U+00A0 does not separate fields; write a space'],
+    ['constructor', 'this has 1'],
     ['@workdays', 'is not a nickname; known are @yearly'],
     ['0 10:00 * * *', 'hour, column 3: “10:00”: a time of day is two fields: minute 0, hour 10'],
     ['10:30', 'column 1: “10:30” is a time of day; for each day write 30 10 * * *'],
