@@ -144,6 +144,42 @@ describe('after an outage of three hours every fire is accounted for, with no ga
   });
 });
 
+describe('what was missed', () => {
+  test('can be fired after all, also while paused: then each has its own run, and none is missed', async () => {
+    await put('filled', { cron: '*/10 * * * *', catchUp: 'skip', graceSeconds: 0 });
+    const since = await rewind('filled', 3 * HOUR);
+    instance.pipeline.tick.wake();
+    await planned('filled');
+    await patch('filled', { enabled: false, timeoutSeconds: 7 });
+    const end = since + 3 * HOUR;
+    const before = await occurrences('filled', since, end);
+    expect(tally(before)).toEqual({ 'missed skip': before.length });
+    const answer = await api.call('POST', '/api/v1/schedules/filled/backfill', {
+      from: iso(since),
+      to: iso(end),
+    });
+    expect([answer.status, answer.body]).toEqual([
+      202,
+      { created: before.length, existing: 0, remainingFrom: null },
+    ]);
+    const runs = await until(async () => {
+      const rows = await api.sql<{ id: string; status: string; trigger: string }[]>`
+        SELECT id, status, trigger FROM runs WHERE schedule_id = 'filled'`;
+      return rows.every(({ status }) => status !== 'pending') ? rows : null;
+    });
+    expect(new Set(runs.map(({ status, trigger }) => `${status} ${trigger}`))).toEqual(
+      new Set(['succeeded backfill']),
+    );
+    const arrived = receiver.arrivals.filter(({ body }) => body.scheduleId === 'filled');
+    expect(arrived.map(({ body }) => body.scheduledFor).sort()).toEqual(before.map(({ fireAt }) => fireAt));
+    const after = await occurrences('filled', since, end);
+    expect(after.map(({ fireAt, runId }) => [fireAt, runId])).toEqual(
+      arrived.map(({ body }) => [body.scheduledFor, body.runId]).sort(),
+    );
+    expect(tally(after)).toEqual({ fired: before.length });
+  });
+});
+
 describe('a schedule that is edited', () => {
   test('is paused from the moment of it to the moment of its end, and fires before and after', async () => {
     await put('paused', { cron: '* * * * *' });
