@@ -80,6 +80,11 @@ function isDisturbed({ disturbances }: History, from: number, to: number): boole
   return disturbances.some((one) => one.from <= to && one.to + JUDGED_WITHIN_MS >= from);
 }
 
+/** Until its end is written a run is active, however long ago it was. */
+function writtenAt({ run, endedAt }: Lived): number {
+  return Math.max(endedAt, run.updatedAt);
+}
+
 function checkHeldBack(lived: readonly Lived[], report: Report): void {
   for (const { run, endedAt } of lived) {
     const others = lived.filter((other) => other.run.id !== run.id);
@@ -88,7 +93,7 @@ function checkHeldBack(lived: readonly Lived[], report: Report): void {
         (other) =>
           other.run.status !== 'skipped' &&
           other.run.createdAt <= endedAt + SAME_TIME_MS &&
-          other.endedAt >= run.createdAt - SAME_TIME_MS,
+          writtenAt(other) >= run.createdAt - SAME_TIME_MS,
       );
       if (!active) report.add('overlap', `${nameOf(run)} is skipped, and nothing was active`);
     }

@@ -28,6 +28,15 @@ const OVERLAPPING: [Definition['overlap'], string, boolean, (history: History) =
   ],
   [
     'skip',
+    'skipped while another had ended, and nobody could write that',
+    true,
+    (history) => {
+      skipSecond(history);
+      history.dump.runs[0] = run(1, { updatedAt: at(2.4) });
+    },
+  ],
+  [
+    'skip',
     'sent while another was active',
     false,
     (history) => void (history.dump.runs[0] = lasting(1, 1.9)),

@@ -82,6 +82,7 @@ export function run(second: number, given: Partial<RunRow> = {}): RunRow {
     coalescedFrom: null,
     claimedBy: 'i',
     createdAt: at(second) + 10,
+    updatedAt: at(second) + 30,
     handedOffAt: at(second) + 30,
     finishedAt: at(second) + 30,
     lostAt: null,

@@ -141,6 +141,7 @@ export interface RunRow {
   coalescedFrom: number | null;
   claimedBy: string | null;
   createdAt: number;
+  updatedAt: number;
   handedOffAt: number | null;
   finishedAt: number | null;
   lostAt: number | null;
