@@ -264,6 +264,40 @@ describe('a schedule that is edited', () => {
   });
 });
 
+describe('while it is planned and edited', () => {
+  test('nothing is ever unexplained', async () => {
+    await put('live', { cron: '* * * * * *' });
+    const [row] = await api.sql<{ created_at: Date }[]>`SELECT created_at FROM schedules WHERE id = 'live'`;
+    const since = Number(row?.created_at);
+    const edits = [
+      { labels: { a: 'b' } },
+      { jitterSeconds: 1 },
+      { cron: '*/2 * * * * *' },
+      { enabled: false },
+    ];
+    const reset = { labels: null, jitterSeconds: null, cron: '* * * * * *', enabled: true };
+    let rounds = 0;
+    await until(async () => {
+      const answer = await ask('live', `from=${iso(since)}&to=${iso(since + DAY)}&limit=500`);
+      expect(itemsOf(answer).filter(({ reason }) => reason === 'unknown')).toEqual([]);
+      const edit = edits[Math.floor(rounds / 2) % edits.length] ?? {};
+      await patch('live', rounds % 2 === 0 ? edit : reset);
+      rounds += 1;
+      const fired = itemsOf(answer).filter(({ state }) => state === 'fired');
+      return fired.length >= 4 && rounds >= 24 ? true : null;
+    });
+    await remove('live');
+    const [end] = await api.sql<{ at: Date }[]>`
+      SELECT at FROM schedule_versions WHERE schedule_id = 'live' AND change = 'deleted'`;
+    const items = await occurrences('live', since, Number(end?.at) + DAY);
+    expect(new Set(items.map(({ state }) => state)).difference(new Set(['fired', 'paused']))).toEqual(
+      new Set(),
+    );
+    const runs = await api.sql<{ id: string }[]>`SELECT id FROM runs WHERE schedule_id = 'live'`;
+    expect(items.flatMap(({ runId }) => runId ?? []).sort()).toEqual(runs.map(({ id }) => id).sort());
+  });
+});
+
 describe('a schedule that is gone', () => {
   test('keeps its occurrences, up to its deletion, and so does the one before it under the id', async () => {
     await put('phoenix', { cron: '* * * * *', graceSeconds: 0 });
