@@ -31,17 +31,17 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/flow/record-intent.ts',
-        find: '  try {\n    const recorded = await',
+        find: '  const recorded = await database\n    .run(',
         replace: `  dispatcher.accept(
     reserved.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, Date.now())),
   );
-  try {\n    const recorded = await`,
+  const recorded = await database\n    .run(`,
       },
       {
         file: 'src/flow/record-intent.ts',
-        find: `    dispatcher.accept(
-      mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
-    );\n`,
+        find: `  dispatcher.accept(
+    mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+  );\n`,
         replace: '',
       },
     ],
@@ -54,8 +54,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/intents.ts',
-        find: 'id: plannedRunId(scheduleUid, scheduledFor)',
-        replace: 'id: plannedRunId(crypto.randomUUID(), scheduledFor)',
+        find: 'id: plannedRunId(scheduleUid, fire.scheduledFor)',
+        replace: 'id: plannedRunId(crypto.randomUUID(), fire.scheduledFor)',
       },
       { file: 'src/store/intents.ts', find: INTENT_GUARD, replace: 'true' },
       {
@@ -314,8 +314,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/daemon.ts',
-        find: 'pipeline.tick, recovery, gauges',
-        replace: 'pipeline.tick, gauges',
+        find: 'tick, recovery, gauges];',
+        replace: 'tick, gauges];',
       },
     ],
     caughtBy: ['stuck'],
