@@ -31,7 +31,7 @@ module.exports = {
       from: { path: '^src/core/' },
       to: {
         pathNot:
-          '^(src/core/|node:crypto$|crypto$|node_modules/(croner|cronstrue|luxon|lru-cache|@types/luxon)/)',
+          '^(src/core/|node:crypto$|crypto$|node:util$|util$|node_modules/(croner|cronstrue|luxon|lru-cache|@types/luxon)/)',
       },
     },
     {

@@ -79,8 +79,8 @@ export function toProblem(error: unknown): Problem {
   return new Problem(500, 'an error of the server; its log says more', { cause: error });
 }
 
-function stillFollowed({ followers }: StillFollowed): string {
-  return `the schedule is followed by ${followers.join(', ')}: delete these first, or let them follow another`;
+function stillFollowed({ message }: StillFollowed): string {
+  return `the schedule is ${message}: delete these first, or let them follow another`;
 }
 
 /** The framework's own refusals carry their status; below 500 their text is about the request and nothing else. */

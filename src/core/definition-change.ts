@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from './instant.ts';
 import type { Definition, Timing } from './schedule.ts';
-import { type Identity, fireTimes, firstDueAfter } from './time/fire-times.ts';
+import { type FireTimes, type Identity, fireTimes } from './time/fire-times.ts';
 
 /** Where a schedule's planning stands. */
 export interface Cursor {
@@ -16,7 +16,7 @@ export function sameDefinition(a: Definition, b: Definition): boolean {
 }
 
 /** Whether an edit moves fire times: anything else leaves the cursor where it is. */
-export function movesFireTimes(before: Definition, after: Definition): boolean {
+export function movesTimes(before: Timing, after: Timing): boolean {
   return MOVING.some((field) => !isDeepStrictEqual(before[field], after[field]));
 }
 
@@ -29,31 +29,38 @@ const MOVING = [
   'startAt',
   'endAt',
   'jitterSeconds',
-  'enabled',
-] as const satisfies readonly (keyof Definition)[];
+] as const satisfies readonly (keyof Timing)[];
+
+/** A definition, and how far it was planned. */
+export interface Before {
+  definition: Definition;
+  nextOccurrenceAt: Instant | null;
+}
 
 /**
- * Where planning begins under a new definition: at the first occurrence that is due after this moment. Nothing fires retroactively and
- * nothing is replayed; only an `at` that is new is fired when it has passed by no more than the grace.
+ * Where planning goes on under a new definition. Where fire times stay, where it stood. Where they move, at the first occurrence
+ * after this moment: nothing fires retroactively and nothing is replayed; only an `at` that is new fires when it has
+ * passed by no more than the grace. A pause keeps its place, since what jitter delays beyond it is judged when it is due.
  */
-export function firstCursor(
+export function cursorUnder(
   definition: Definition,
-  before: Definition | null,
+  before: Before | null,
   identity: Identity,
   now: Instant,
 ): Cursor {
-  const { enabled, at, graceSeconds, jitterSeconds } = definition;
-  if (!enabled) return NOTHING;
+  const { enabled, at, graceSeconds } = definition;
+  const stays = before !== null && !movesTimes(before.definition, definition);
+  if (!enabled) return { nextOccurrenceAt: stays ? before.nextOccurrenceAt : null, nextFireAt: null };
   const times = fireTimes(definition, identity);
-  if (at !== null && at !== before?.at && now - at <= graceSeconds * 1000) {
-    return cursorAt(times.next(at - 1), definition, identity);
+  if (stays) {
+    const kept = cursorAt(before.nextOccurrenceAt, times);
+    const isAhead = kept.nextFireAt !== null && kept.nextFireAt > now;
+    return before.definition.enabled || isAhead ? kept : cursorAt(times.next(now), times);
   }
-  return cursorAt(firstDueAfter(times, jitterSeconds, now), definition, identity);
+  const isNew = at !== null && at !== before?.definition.at && now - at <= graceSeconds * 1000;
+  return cursorAt(times.next(isNew ? Math.min(now, at - 1) : now), times);
 }
 
-export function cursorAt(nextOccurrenceAt: Instant | null, timing: Timing, identity: Identity): Cursor {
-  if (nextOccurrenceAt === null) return NOTHING;
-  return { nextOccurrenceAt, nextFireAt: fireTimes(timing, identity).dueAt(nextOccurrenceAt) };
+function cursorAt(nextOccurrenceAt: Instant | null, times: FireTimes): Cursor {
+  return { nextOccurrenceAt, nextFireAt: nextOccurrenceAt === null ? null : times.dueAt(nextOccurrenceAt) };
 }
-
-const NOTHING: Cursor = { nextOccurrenceAt: null, nextFireAt: null };

@@ -1,31 +1,11 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type Instant, isoInstant } from './instant.ts';
 import type { AttemptError } from './outcome.ts';
+import { RUN_ENDS } from './run-end.ts';
 import type { Priority } from './schedule.ts';
 
-export const RUN_STATUSES = [
-  'waiting',
-  'pending',
-  'running',
-  'succeeded',
-  'failed',
-  'unknown',
-  'abandoned',
-  'skipped',
-  'cancelled',
-] as const;
+export const RUN_STATUSES = ['waiting', 'pending', 'running', ...RUN_ENDS] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
-
-/** How a run can end. */
-export const RUN_ENDS = [
-  'succeeded',
-  'failed',
-  'unknown',
-  'abandoned',
-  'skipped',
-  'cancelled',
-] as const satisfies readonly RunStatus[];
-export type RunEnd = (typeof RUN_ENDS)[number];
 
 /** Fire times of the schedule itself: one run per (schedule, scheduledFor), with a computed id. */
 export const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;

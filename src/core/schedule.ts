@@ -1,5 +1,5 @@
 import type { Instant } from './instant.ts';
-import type { RunEnd } from './run.ts';
+import type { RunEnd } from './run-end.ts';
 
 /** Order in which waiting work is handed off: the smaller first. */
 export const PRIORITY_RANK = { high: 0, normal: 1, low: 2 } as const;

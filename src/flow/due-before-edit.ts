@@ -5,7 +5,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
-import { movesFireTimes } from '../core/definition-change.ts';
+import { cursorUnder, movesTimes } from '../core/definition-change.ts';
 import type { Schedule } from '../core/schedule.ts';
 import { type Plan, type PlannedFire, horizonOf, lastFireOf, walkDue } from '../core/time/catch-up.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
@@ -29,18 +29,17 @@ export async function recordWhatWasDue(
 ): Promise<Aftermath> {
   const due: ReturnType<typeof intentOf>[] = [];
   for (const { schedule, write } of edited) {
-    if (!schedule || !write || schedule.nextOccurrenceAt === null || schedule.nextOccurrenceAt > now)
-      continue;
+    // What a paused schedule has for its next is kept, not due.
+    if (!schedule?.definition.enabled || !write) continue;
+    if (schedule.nextOccurrenceAt === null || schedule.nextOccurrenceAt > now) continue;
     const plan = await planWholly(schedule, schedule.nextOccurrenceAt, { now, retentionDays });
     if (!plan) continue;
-    const moved = movesFireTimes(schedule.definition, write.definition);
+    const moved = movesTimes(schedule.definition, write.definition);
     const fires = moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now)] : plan.fires;
     for (const fire of fires) due.push(intentOf(schedule.uid, fire));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
-    if (!moved) {
-      write.nextOccurrenceAt = plan.nextOccurrenceAt;
-      write.nextFireAt = plan.nextFireAt;
-    }
+    const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
+    Object.assign(write, cursorUnder(write.definition, planned, schedule, now));
   }
   return recordDueBeforeEdit(tx, due, now);
 }

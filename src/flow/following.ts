@@ -56,10 +56,12 @@ async function circlesOf(
 ): Promise<{ scheduleId: string; message: string }[]> {
   const following = new Map<string, string | null>(writes.map(({ uid, afterUid }) => [uid, afterUid]));
   const faults: { scheduleId: string; message: string }[] = [];
+  /** From here up there is no circle. */
+  const straight = new Set<string | null>([null, ALL_SCHEDULES]);
   for (const { uid, id, afterUid, definition } of writes) {
     let above = afterUid;
     const passed = new Set<string>();
-    while (above !== null && above !== ALL_SCHEDULES && above !== uid && !passed.has(above)) {
+    while (above !== null && !straight.has(above) && above !== uid && !passed.has(above)) {
       passed.add(above);
       let next = following.get(above);
       if (next === undefined) {
@@ -71,6 +73,8 @@ async function circlesOf(
     if (above === uid) {
       const parent = definition.after?.scheduleId ?? '';
       faults.push({ scheduleId: id, message: `${parent} follows it, directly or by way of others` });
+    } else if (straight.has(above)) {
+      for (const one of [uid, ...passed]) straight.add(one);
     }
   }
   return faults;

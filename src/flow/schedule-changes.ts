@@ -4,7 +4,7 @@
  * If the process dies here: everything or nothing of the call is written.
  */
 import { randomUUID } from 'node:crypto';
-import { cursorAt, firstCursor, movesFireTimes, sameDefinition } from '../core/definition-change.ts';
+import { cursorUnder, sameDefinition } from '../core/definition-change.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Definition, Schedule } from '../core/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -53,8 +53,8 @@ export class StillFollowed extends Error {
   /** Their ids, or the first of them. */
   readonly followers: readonly string[];
 
-  constructor(followers: readonly string[]) {
-    super(`followed by ${followers.join(', ')}`);
+  constructor(followers: readonly string[], andMore: boolean) {
+    super(`followed by ${followers.join(', ')}${andMore ? ' and more' : ''}`);
     this.followers = followers;
   }
 }
@@ -109,8 +109,9 @@ export async function deleteSchedule(
     const schedule = (await lockSchedules(tx, [id], 'update')).get(id);
     if (!schedule) return null;
     check(schedule);
-    const followers = await followersOf(tx, schedule.uid, MOST_NAMED);
-    if (followers.length > 0) throw new StillFollowed(followers);
+    const followers = await followersOf(tx, schedule.uid, MOST_NAMED + 1);
+    if (followers.length > 0)
+      throw new StillFollowed(followers.slice(0, MOST_NAMED), followers.length > MOST_NAMED);
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps, schedule, by), version: schedule.version + 1 };
     const recorded = await recordWhatWasDue(tx, [{ schedule, write }], { now, retentionDays });
@@ -125,7 +126,8 @@ export async function deleteSchedule(
   return true;
 }
 
-const MOST_NAMED = 10;
+/** More than anybody reads; the answer says that there are more. */
+const MOST_NAMED = 100;
 
 function decide(
   deps: ScheduleChangeDeps,
@@ -138,13 +140,11 @@ function decide(
   const lane = laneOf(deps, definition);
   if (!current) {
     const born = { uid: randomUUID(), version: 1, lastFireAt: null, afterUid: null, createdAt: now, by };
-    const cursor = firstCursor(definition, null, { id, createdAt: now }, now);
+    const cursor = cursorUnder(definition, null, { id, createdAt: now }, now);
     return { schedule: null, write: { ...born, id, definition, lane, ...cursor } };
   }
   if (sameDefinition(current.definition, definition)) return { schedule: current, write: null };
-  const cursor = movesFireTimes(current.definition, definition)
-    ? firstCursor(definition, current.definition, current, now)
-    : cursorAt(current.nextOccurrenceAt, definition, current);
+  const cursor = cursorUnder(definition, current, current, now);
   const version = current.version + 1;
   return {
     schedule: current,

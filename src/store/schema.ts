@@ -15,7 +15,8 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
-import type { RunEnd, RunStatus, RunTrigger } from '../core/run.ts';
+import type { RunEnd } from '../core/run-end.ts';
+import type { RunStatus, RunTrigger } from '../core/run.ts';
 import type { Overlap } from '../core/schedule.ts';
 import type { AttemptError } from '../core/outcome.ts';
 import { instant } from './columns.ts';

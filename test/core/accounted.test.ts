@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Cursor, cursorAt, firstCursor, movesFireTimes } from '../../src/core/definition-change.ts';
+import { type Cursor, cursorUnder, movesTimes } from '../../src/core/definition-change.ts';
 import { type Instant, isoInstant } from '../../src/core/instant.ts';
 import { plannedRunId } from '../../src/core/run.ts';
 import type { Definition } from '../../src/core/schedule.ts';
@@ -60,7 +60,7 @@ function simulate(seed: number) {
   const runs = new Map<Instant, PlannedRun>();
   const versions: { at: Instant; definition: Definition }[] = [];
   let definition = someDefinition(random);
-  let cursor = firstCursor(definition, null, identity, START);
+  let cursor = cursorUnder(definition, null, identity, START);
   versions.push({ at: START, definition });
 
   const record = (fires: readonly PlannedFire[]) => {
@@ -72,7 +72,7 @@ function simulate(seed: number) {
     }
   };
   const plan = (now: Instant): Cursor => {
-    if (cursor.nextOccurrenceAt === null) return cursor;
+    if (!definition.enabled || cursor.nextOccurrenceAt === null) return cursor;
     const period = { now, horizon: horizonOf(now, RETENTION_DAYS) };
     const walk = walkDue(fireTimes(definition, identity), definition, cursor.nextOccurrenceAt, period);
     for (;;) {
@@ -87,15 +87,13 @@ function simulate(seed: number) {
     const after = random.below(3) === 0 ? { ...before, labels: { edited: 'yes' } } : someDefinition(random);
     const planned = plan(now);
     const { nextOccurrenceAt: at, nextFireAt: dueAt } = planned;
-    const moved = movesFireTimes(before, after);
-    if (moved && after.enabled && at !== null && dueAt !== null && at <= now) {
+    const moved = before.enabled && after.enabled && movesTimes(before, after);
+    if (moved && at !== null && dueAt !== null && at <= now) {
       record([
         { scheduledFor: at, dueAt, trigger: 'schedule', skipped: null, coalesced: 0, coalescedFrom: null },
       ]);
     }
-    cursor = moved
-      ? firstCursor(after, before, identity, now)
-      : cursorAt(planned.nextOccurrenceAt, after, identity);
+    cursor = cursorUnder(after, { definition: before, nextOccurrenceAt: at }, identity, now);
     definition = after;
     versions.push({ at: now, definition });
   };

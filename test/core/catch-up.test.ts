@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Definition, DEFAULT_TIMING, type Timing } from '../../src/core/schedule.ts';
-import { cursorAt, firstCursor, movesFireTimes } from '../../src/core/definition-change.ts';
+import { cursorUnder, movesTimes } from '../../src/core/definition-change.ts';
 import { MOST_ON_TIME, type Plan, type PlannedFire, walkDue } from '../../src/core/time/catch-up.ts';
-import {
-  type FireTimes,
-  dependsOnIdentity,
-  fireTimes,
-  firstDueAfter,
-} from '../../src/core/time/fire-times.ts';
+import { type FireTimes, dependsOnIdentity, fireTimes } from '../../src/core/time/fire-times.ts';
 
 const at = (text: string): number => Date.parse(text);
 const created = at('2026-11-20T08:00:00.500Z');
@@ -269,23 +264,6 @@ describe('jitter', () => {
     expect(plan?.fires[0]?.dueAt).toBe(now - 1);
     expect(plan?.nextFireAt).toBe(times.dueAt(at('2026-11-20T12:10:00Z')));
   });
-
-  it('lets the first fire after an edit be one whose moment has passed and whose delay has not', () => {
-    const hourly = timing({ cron: '0 * * * *', jitterSeconds: 3600 });
-    const delayed = fireTimes(hourly, identity);
-    const twelve = at('2026-11-20T12:00:00Z');
-    expect(firstDueAfter(delayed, 3600, twelve)).toBe(twelve);
-    expect(firstDueAfter(delayed, 3600, delayed.dueAt(twelve) - 1)).toBe(twelve);
-    expect(firstDueAfter(delayed, 3600, delayed.dueAt(twelve))).toBe(twelve + 3_600_000);
-    // Many occurrences within the jitter: only the last can still be ahead.
-    expect(
-      firstDueAfter(
-        fireTimes(timing({ cron: '* * * * * *', jitterSeconds: 86_400 }), identity),
-        86_400,
-        twelve,
-      ),
-    ).toBeGreaterThanOrEqual(twelve);
-  });
 });
 
 describe('an edit', () => {
@@ -300,36 +278,62 @@ describe('an edit', () => {
       { startAt: 1 },
       { endAt: 1 },
       { jitterSeconds: 1 },
-      { enabled: false },
     ]) {
-      expect(movesFireTimes(before, definition(given))).toBe(true);
+      expect(movesTimes(before, definition(given))).toBe(true);
     }
     for (const given of [
       { catchUp: 'all' },
       { graceSeconds: 1 },
       { catchUpLimit: 1 },
       { overlap: 'skip' },
+      { enabled: false },
       { labels: { a: 'b' } },
     ] as const) {
-      expect(movesFireTimes(before, definition(given))).toBe(false);
+      expect(movesTimes(before, definition(given))).toBe(false);
     }
   });
 
   it('to a new moment fires it if that has just passed, and never twice', () => {
     const past = definition({ cron: null, at: NOW - 60_000 });
-    expect(firstCursor(past, null, identity, NOW).nextFireAt).toBe(NOW - 60_000);
-    expect(firstCursor(past, past, identity, NOW).nextFireAt).toBeNull();
+    expect(cursorUnder(past, null, identity, NOW).nextFireAt).toBe(NOW - 60_000);
     expect(
-      firstCursor(definition({ cron: null, at: NOW - 60_001 }), null, identity, NOW).nextFireAt,
+      cursorUnder(past, { definition: past, nextOccurrenceAt: null }, identity, NOW).nextFireAt,
+    ).toBeNull();
+    expect(
+      cursorUnder(definition({ cron: null, at: NOW - 60_001 }), null, identity, NOW).nextFireAt,
     ).toBeNull();
   });
 
   it('that pauses leaves nothing to fire', () => {
-    expect(firstCursor(definition({ enabled: false }), null, identity, NOW)).toEqual({
+    expect(cursorUnder(definition({ enabled: false }), null, identity, NOW)).toEqual({
       nextOccurrenceAt: null,
       nextFireAt: null,
     });
-    expect(cursorAt(null, definition({}), identity)).toEqual({ nextOccurrenceAt: null, nextFireAt: null });
+  });
+
+  it('that pauses and one that unpauses leave what jitter delays beyond both where it was', () => {
+    const daily = definition({ cron: '0 12 * * *', jitterSeconds: 86_000 });
+    const noon = at('2026-11-20T12:00:00Z');
+    const dueAt = fireTimes(daily, identity).dueAt(noon);
+    expect(dueAt).toBeGreaterThan(NOW + 1000);
+    const paused = definition({ ...daily, enabled: false });
+    const before = { definition: daily, nextOccurrenceAt: noon };
+    const rest = cursorUnder(paused, before, identity, NOW);
+    expect(rest).toEqual({ nextOccurrenceAt: noon, nextFireAt: null });
+    const again = (now: number) =>
+      cursorUnder(daily, { definition: paused, nextOccurrenceAt: rest.nextOccurrenceAt }, identity, now);
+    expect(again(dueAt - 1)).toEqual({ nextOccurrenceAt: noon, nextFireAt: dueAt });
+    // While it was paused, time passed: nothing is replayed.
+    expect(again(dueAt).nextOccurrenceAt).toBe(noon + 86_400_000);
+  });
+
+  it('that gives jitter does not bring back what was before it', () => {
+    const hourly = definition({ cron: '0 * * * *' });
+    const delayed = definition({ cron: '0 * * * *', jitterSeconds: 3600 });
+    const thirteen = at('2026-11-20T13:00:00Z');
+    const before = { definition: hourly, nextOccurrenceAt: thirteen };
+    expect(cursorUnder(delayed, before, identity, NOW).nextOccurrenceAt).toBe(thirteen);
+    expect(cursorUnder(delayed, null, identity, NOW).nextOccurrenceAt).toBe(thirteen);
   });
 });
 

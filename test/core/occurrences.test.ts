@@ -159,7 +159,7 @@ describe('what a version explains', () => {
     expect([edited(-1), edited(0), edited(1)]).toEqual([[2], [1], [1]]);
   });
 
-  test('is listed once where two versions explain it, under the one that lets it fire', () => {
+  test('is of no version that gave the schedule other fire times after it, whatever their jitter', () => {
     const jitter = { cron: '0 * * * *', jitterSeconds: 3599 };
     const due = fireTimes(timing(jitter), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
     const edit = Math.floor((at('10:00') + due) / 2);
@@ -174,10 +174,24 @@ describe('what a version explains', () => {
       };
       return expectedOf([before, behind], '10:00', '11:00').map(({ version }) => version);
     };
-    expect(versions([true, true])).toEqual([2]);
-    expect(versions([false, true])).toEqual([2]);
-    expect(versions([true, false])).toEqual([1]);
-    expect(versions([false, false])).toEqual([2]);
+    for (const first of [true, false]) {
+      for (const second of [true, false]) expect(versions([first, second])).toEqual([1]);
+    }
+  });
+
+  test('whose delay an edit of the fire times cut short is of the version before, as one that does not fire by itself', () => {
+    const jitter = { cron: '0 * * * *', jitterSeconds: 3599 };
+    const due = fireTimes(timing(jitter), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
+    const before = { ...span({ since: '00:00', timing: jitter }), until: due - 1 };
+    const behind = {
+      ...span({ version: 2, since: '00:00', timing: { cron: '30 * * * *' } }),
+      since: due - 1,
+    };
+    const [cut] = expectedOf([before, behind], '10:00', '10:01');
+    expect(cut).toMatchObject({ fireAt: at('10:00'), version: 1, enabled: false });
+    expect(expectedOf([before, { ...behind, timing: before.timing }], '10:00', '10:01')).toMatchObject([
+      { fireAt: at('10:00'), version: 2, enabled: true },
+    ]);
   });
 
   test('comes in order, whatever jitter does to versions that follow each other quickly', () => {
@@ -190,7 +204,7 @@ describe('what a version explains', () => {
     const list = expectedOf(spans, '09:30', '11:01').map(
       ({ fireAt, version }) => `${clock(fireAt)} v${version}`,
     );
-    expect(list).toEqual(['10:00 v3', '10:01 v1', '10:02 v2', '11:00 v3']);
+    expect(list).toEqual(['10:00 v1', '10:01 v1', '10:02 v2', '11:00 v3']);
   });
 
   test('of an interval hangs on the creation of the schedule', () => {
@@ -379,21 +393,17 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
-  test('nor where jitter makes the new version begin before the edit', () => {
+  test('nor where jitter delays beyond an edit that leaves the times as they are', () => {
     const jitter = { cron: '0 * * * *', jitterSeconds: 3599 };
     const due = fireTimes(timing(jitter), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
     const edit = due - 1;
-    const before = { ...span({ since: '00:00', timing: { cron: '*/10 * * * *' } }), until: edit };
+    const before = { ...span({ since: '00:00', timing: jitter }), until: edit };
     const behind = { ...span({ version: 2, since: '00:00', timing: jitter }), since: edit };
-    const last = Math.floor(edit / 600_000) * 600_000;
-    const record = { ...run('10:00'), scheduledFor: last, coalesced: 9, coalescedFrom: at('00:00') };
-    const told = accountFor(expectedOf([before, behind], '10:00', '11:00'), [record], [], {
+    const told = accountFor(expectedOf([before, behind], '10:00', '10:01'), [], [], {
       ...sight({ now: '12:00', cursor: '10:00' }),
       now: edit,
     });
-    const states = Object.fromEntries(told.map(({ fireAt, state }) => [clock(fireAt), state]));
-    expect(last).toBeGreaterThan(at('10:10'));
-    expect(states).toMatchObject({ '10:00': 'upcoming', '10:10': 'missed', [clock(last)]: 'fired' });
+    expect(told).toMatchObject([{ fireAt: at('10:00'), version: 2, state: 'upcoming' }]);
   });
 
   test('is kept apart by schedule, where an id was created again', () => {

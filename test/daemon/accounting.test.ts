@@ -94,9 +94,8 @@ test('every moment of every schedule is accounted for, after two daemons were ki
     expect((await first.call('PATCH', `/api/v1/schedules/${id}`, { enabled: false })).status).toBe(200);
   }
   const open = ['waiting', 'pending', 'running'].join(',');
-  await until(
-    async () => ((await page<Run>(first, `/runs?status=${open}`)).items.length === 0 ? true : null),
-    60_000,
+  await until(async () =>
+    (await page<Run>(first, `/runs?status=${open}`)).items.length === 0 ? true : null,
   );
 
   const told = new Set<string>();

@@ -282,7 +282,7 @@ describe('resume --from-now', () => {
     await until(async () => {
       const counting = await sql`SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'firelock' AND state = 'idle'
-          AND query LIKE 'SELECT uid, id, version, cron%'`;
+          AND query LIKE 'SELECT uid, id, version, CASE%'`;
       return counting.length > 0 || null;
     });
     child.kill('SIGINT');

@@ -134,15 +134,17 @@ describe('a delete', () => {
 });
 
 describe('where fires are delayed, an edit', () => {
-  /** Of an hour ago, with so much jitter that it is not due yet. */
-  const startAt = Date.now() - 3_600_000;
-  const daily = { url, cron: null, everySeconds: 86_400, startAt, jitterSeconds: 86_400 };
+  /** Its moment has just come, and it is delayed by minutes at least. */
   async function delayed(id: string) {
+    const startAt = Date.now() + 300;
+    const daily = { url, cron: null, everySeconds: 86_400, startAt, jitterSeconds: 86_400 };
     for (let tries = 0; tries < 50; tries += 1) {
       const schedule = await instance.put(`${id}-${tries}`, daily);
-      if (schedule.nextOccurrenceAt === startAt) return schedule;
+      if ((schedule.nextFireAt ?? 0) < startAt + 600_000) continue;
+      await until(() => (Date.now() > startAt + 10 ? true : null));
+      return { ...schedule, daily };
     }
-    throw new Error('all of them are due already');
+    throw new Error('none of them is delayed for long');
   }
   const due = () =>
     store.rows<{ status: string; due: number }>(
@@ -150,7 +152,7 @@ describe('where fires are delayed, an edit', () => {
     );
 
   it('records the one whose moment has come, with its delay, where the new definition moves it', async () => {
-    const { id, nextFireAt } = await delayed('moved');
+    const { id, daily, nextFireAt } = await delayed('moved');
     const edited = await instance.put(id, { ...daily, jitterSeconds: 0 });
     expect(await due()).toEqual([{ status: 'pending', due: nextFireAt }]);
     expect(edited.nextFireAt).toBe(edited.nextOccurrenceAt ?? 0);
@@ -158,7 +160,7 @@ describe('where fires are delayed, an edit', () => {
   });
 
   it('that pauses lets it go, and one that unpauses in time brings it back', async () => {
-    const { id, nextFireAt, nextOccurrenceAt } = await delayed('paused');
+    const { id, daily, nextFireAt, nextOccurrenceAt } = await delayed('paused');
     await instance.put(id, { ...daily, enabled: false });
     expect(await due()).toEqual([]);
     const unpaused = await instance.put(id, daily);
@@ -166,7 +168,7 @@ describe('where fires are delayed, an edit', () => {
   });
 
   it('of anything else leaves it as it is', async () => {
-    const { id, nextFireAt, nextOccurrenceAt } = await delayed('labelled');
+    const { id, daily, nextFireAt, nextOccurrenceAt } = await delayed('labelled');
     const edited = await instance.put(id, { ...daily, labels: { a: 'b' }, catchUp: 'all' });
     expect(edited).toMatchObject({ version: 2, nextFireAt, nextOccurrenceAt });
     expect(await due()).toEqual([]);

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing } from '../../core/schedule.ts';
 import { describeCron, describeInterval } from '../../core/time/describe.ts';
-import { type FireTimes, type Identity, fireTimes, firstDueAfter } from '../../core/time/fire-times.ts';
+import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/time/zone.ts';
 import { databaseNow } from '../../store/database-now.ts';
 import { findSchedule } from '../../store/schedules.ts';
@@ -41,13 +41,14 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
         now: await databaseNow(db),
       }));
       if (!found) throw noSuchSchedule(id);
-      const { definition, createdAt } = found;
+      const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {
         const times = fireTimes(definition, { id, createdAt });
+        const next = times.next(from ?? now);
         // With jitter, what is still to come may have had its own moment.
-        const first =
-          from === undefined ? firstDueAfter(times, definition.jitterSeconds, now) : times.next(from);
+        const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
+        const first = isDelayed && (next === null || delayed < next) ? delayed : next;
         return { items: await firesFrom(times, first, count, (at) => answerDueFire(times, definition, at)) };
       } catch (error) {
         throw asUnplannable(id, error);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type RunEnd, RUN_ENDS } from '../../core/run.ts';
+import { type RunEnd, RUN_ENDS } from '../../core/run-end.ts';
 import { CATCH_UPS, DEFAULT_TIMING, OVERLAPS, type Timing } from '../../core/schedule.ts';
 import { LONGEST_EXPRESSION } from '../../core/time/cron.ts';
 import { isObject } from '../json-body.ts';

@@ -1,5 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { CatchUp, Timing } from '../schedule.ts';
+import { movesTimes } from '../definition-change.ts';
 import { following } from './catch-up.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from './fire-times.ts';
 
@@ -60,6 +61,7 @@ export function createExpectation({
   most: number;
 }): Expectation {
   let found: Expected[] = [];
+  let before: Timed | null = null;
   const last = (): Instant => (found.length < most ? to - 1 : (found.at(-1)?.fireAt ?? to - 1));
 
   return {
@@ -68,7 +70,11 @@ export function createExpectation({
     add: function* (span) {
       const own: Expected[] = [];
       let steps = 0;
-      for (const one of occurrencesOf(span, after.fireAt)) {
+      const timed = timedAfter(before, span);
+      const cutOff = before && timed.timedSince === span.since ? delayedBeyond(before) : null;
+      if (cutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
+      before = timed;
+      for (const one of occurrencesOf(timed, after.fireAt)) {
         if (one.fireAt > last() || own.length > most) break;
         if (byPosition(one, after) > 0) own.push(one);
         steps += 1;
@@ -81,27 +87,52 @@ export function createExpectation({
 
 const SLICE_STEPS = 200;
 
+/** Since when the schedule has had the fire times of a version: what occurred before is none of theirs. */
+type Timed = VersionSpan & { timedSince: Instant };
+
+function timedAfter(before: Timed | null, span: VersionSpan): Timed {
+  const goesOn =
+    before?.uid === span.uid && before.until === span.since && !movesTimes(before.timing, span.timing);
+  return { ...span, timedSince: goesOn ? before.timedSince : span.since };
+}
+
+/** The occurrence whose delay an edit of the fire times cut short: it has a run, or its schedule was paused. */
+function delayedBeyond(span: Timed): Expected | null {
+  if (span.until === null) return null;
+  const times = fireTimes(span.timing, span.identity);
+  const earliest = Math.max(span.timedSince, span.until - span.timing.jitterSeconds * 1000 - 1);
+  const at = lastBetween(times, earliest, span.until);
+  if (at === null || times.dueAt(at) <= span.until) return null;
+  return { ...expectedOf(span, at, times.dueAt(at)), enabled: false };
+}
+
+function expectedOf(
+  { uid, version, enabled, timing, until }: VersionSpan,
+  fireAt: Instant,
+  dueAt: Instant,
+): Expected {
+  return { uid, fireAt, dueAt, version, enabled, catchUp: timing.catchUp, inForce: until === null };
+}
+
 /** Ascending, from the first one at `from` or later. */
-function* occurrencesOf(span: VersionSpan, from: Instant): Generator<Expected, void, void> {
-  const { uid, version, enabled, timing, since, until } = span;
-  const times = fireTimes(timing, span.identity);
+function* occurrencesOf(span: Timed, from: Instant): Generator<Expected, void, void> {
+  const { since, until } = span;
+  const times = fireTimes(span.timing, span.identity);
   const end = until ?? Infinity;
   let at = firstOf(times, span, from);
   while (at !== null && at <= end) {
     const dueAt = times.dueAt(at);
     // None is due later than the next one occurs, so whatever follows is due later still.
     if (dueAt > end) return;
-    if (dueAt > since) {
-      yield { uid, fireAt: at, dueAt, version, enabled, catchUp: timing.catchUp, inForce: until === null };
-    }
+    if (dueAt > since) yield expectedOf(span, at, dueAt);
     at = following(times, at);
   }
 }
 
 /** Where the walk begins: jitter can make the last occurrence before `since` due after it, and no earlier one. */
-function firstOf(times: FireTimes, { timing, since }: VersionSpan, from: Instant): Instant | null {
+function firstOf(times: FireTimes, { timing, since, timedSince }: Timed, from: Instant): Instant | null {
   if (since < from) return times.next(from - 1);
-  const earliest = Math.max(from - 1, since - timing.jitterSeconds * 1000 - 1);
+  const earliest = Math.max(from - 1, timedSince, since - timing.jitterSeconds * 1000 - 1);
   return lastBetween(times, earliest, since) ?? times.next(since);
 }
 

@@ -43,12 +43,6 @@ export function dependsOnIdentity({ cron, everySeconds, startAt, jitterSeconds }
 /** The field letter H, which is also in THU and MARCH; taken for one too many is no harm. */
 const HASHED = /[H?]/i;
 
-/** The first occurrence that is due after `now`: with jitter, its own moment may be past. */
-export function firstDueAfter(times: FireTimes, jitterSeconds: number, now: Instant): Instant | null {
-  const last = jitterSeconds === 0 ? null : lastBetween(times, now - jitterSeconds * 1000, now);
-  return last !== null && times.dueAt(last) > now ? last : times.next(now);
-}
-
 /** The newest occurrence in (after, until], by bisection: how many lie there does not matter. */
 export function lastBetween(times: Pick<FireTimes, 'next'>, after: Instant, until: Instant): Instant | null {
   let newest = times.next(after);
