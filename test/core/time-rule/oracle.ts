@@ -4,9 +4,13 @@ import { type LocalClock, localClock } from './local-clock.ts';
 export interface Expectation {
   /** Strictly after `from`, in order. */
   fires: number[];
+  /** What a change of the clocks did to each. */
+  notes: Note[];
   /** Where the walk ended: what fires before it is in `fires`, unless these are all that were asked for. */
   horizon: number;
 }
+
+export type Note = 'moved by DST' | 'repeated hour' | null;
 
 const DAY = 1440;
 const WARM_UP = 2 * DAY;
@@ -26,22 +30,26 @@ export function expectedFires(
   const clock = localClock(zone);
   const walk = selection.periodic ? periodic(selection, clock) : timeOfDay(selection, clock);
   const fires: number[] = [];
+  const notes: Note[] = [];
   const today = Math.floor(from / 60_000 / DAY);
   let walked = 0;
   let day = today;
   for (; day < today + limits.days && walked < limits.walkedDays && fires.length < count; day += 1) {
     if (!mayMatch(selection, day)) continue;
     walked += 1;
-    walk(day * DAY, (fire) => {
-      if (fire > from && fires.length < count) fires.push(fire);
+    walk(day * DAY, (fire, isMoved) => {
+      if (fire > from && fires.length < count) {
+        fires.push(fire);
+        notes.push(isMoved ? 'moved by DST' : isShownTwice(clock, fire) ? 'repeated hour' : null);
+      }
       return fires.length === count;
     });
   }
-  return { fires, horizon: day * DAY * 60_000 };
+  return { fires, notes, horizon: day * DAY * 60_000 };
 }
 
-/** Told of a fire; answers whether that was enough. */
-type Told = (fire: number) => boolean;
+/** Told of a fire, and whether a gap put it there; answers whether that was enough. */
+type Told = (fire: number, isMoved: boolean) => boolean;
 /** Tells every fire of one UTC day. */
 type Walk = (start: number, told: Told) => void;
 
@@ -77,10 +85,22 @@ function timeOfDay(selection: Selection, clock: LocalClock): Walk {
       if (local <= latest) continue;
       const swallowed = local - latest - 1 < DAY && anyOf(matches, latest + 1, local);
       latest = local;
-      if (swallowed && told(minute * 60_000)) return;
+      if (swallowed && told(minute * 60_000, true)) return;
       if (matches(local) && tellSeconds(selection, minute, told, swallowed)) return;
     }
   };
+}
+
+/** The wall clock shows the same at some other minute of the two days before or after. */
+function isShownTwice(clock: LocalClock, fire: number): boolean {
+  const minute = Math.floor(fire / 60_000);
+  const hours = Array.from({ length: 97 }, (_, index) => minute + (index - 48) * 60);
+  const offset = clock(minute) - minute;
+  if (hours.every((other) => clock(other) - other === offset)) return false;
+  for (let other = minute - WARM_UP; other <= minute + WARM_UP; other += 1) {
+    if (other !== minute && clock(other) === clock(minute)) return true;
+  }
+  return false;
 }
 
 function anyOf(matches: (local: number) => boolean, first: number, end: number): boolean {
@@ -89,7 +109,9 @@ function anyOf(matches: (local: number) => boolean, first: number, end: number):
 }
 
 function tellSeconds({ seconds }: Selection, minute: number, told: Told, startIsTold = false): boolean {
-  return seconds.some((second) => !(startIsTold && second === 0) && told(minute * 60_000 + second * 1000));
+  return seconds.some(
+    (second) => !(startIsTold && second === 0) && told(minute * 60_000 + second * 1000, false),
+  );
 }
 
 function matcher(selection: Selection): (local: number) => boolean {

@@ -47,7 +47,7 @@ describe('a cron expression fires when, and only when, its zone’s wall clock s
 
 /** A line that says how the engine's fires differ from those expected; none where they agree. */
 function difference({ expression, zone, from }: Triple): string[] {
-  const { fires, horizon } = expectedFires(expression, zone ?? 'UTC', from, FIRES, LIMITS);
+  const { fires, notes, horizon } = expectedFires(expression, zone ?? 'UTC', from, FIRES, LIMITS);
   let got: (number | null)[] | string;
   try {
     got = ask(expression, zone, from, fires.length < FIRES ? fires.length + 1 : FIRES);
@@ -57,7 +57,17 @@ function difference({ expression, zone, from }: Triple): string[] {
   const beyond = fires.length < FIRES && typeof got !== 'string' ? got.at(-1) : null;
   const inside = typeof got === 'string' ? got : got.slice(0, fires.length);
   const agrees = typeof inside !== 'string' && inside.every((fire, index) => fire === fires[index]);
-  if (agrees && (beyond === null || beyond === undefined || beyond >= horizon)) return [];
+  if (agrees && (beyond === null || beyond === undefined || beyond >= horizon)) {
+    const times = cronTimes(expression, zone, '');
+    return fires.flatMap((fire, index) => {
+      const note = times.noteOf(fire);
+      if (note === notes[index]) return [];
+      const told = `expected the note ${notes[index] ?? 'null'}; got ${note ?? 'null'}`;
+      return [
+        `${JSON.stringify(expression)} in ${zone ?? 'null'} at ${new Date(fire).toISOString()}: ${told}`,
+      ];
+    });
+  }
   const then = fires.length < FIRES ? `, then none before ${told(horizon)}` : '';
   const answer = typeof got === 'string' ? got : got.map(told).join(' ');
   return [
