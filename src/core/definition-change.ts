@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from './instant.ts';
 import type { Definition, Timing } from './schedule.ts';
-import { type FireTimes, type Identity, fireTimes } from './time/fire-times.ts';
+import { type FireTimes, type Identity, fireTimes, lastBetween } from './time/fire-times.ts';
 
 /** Where a schedule's planning stands. */
 export interface Cursor {
@@ -40,7 +40,8 @@ export interface Before {
 /**
  * Where planning goes on under a new definition. Where fire times stay, where it stood. Where they move, at the first occurrence
  * after this moment: nothing fires retroactively and nothing is replayed; only an `at` that is new fires when it has
- * passed by no more than the grace. A pause keeps its place, since what jitter delays beyond it is judged when it is due.
+ * passed by no more than the grace. What is paused keeps its place, since it is judged at the moment at which a fire is
+ * due: what jitter delays beyond the pause fires.
  */
 export function cursorUnder(
   definition: Definition,
@@ -48,19 +49,26 @@ export function cursorUnder(
   identity: Identity,
   now: Instant,
 ): Cursor {
-  const { enabled, at, graceSeconds } = definition;
-  const stays = before !== null && !movesTimes(before.definition, definition);
-  if (!enabled) return { nextOccurrenceAt: stays ? before.nextOccurrenceAt : null, nextFireAt: null };
   const times = fireTimes(definition, identity);
-  if (stays) {
-    const kept = cursorAt(before.nextOccurrenceAt, times);
-    const isAhead = kept.nextFireAt !== null && kept.nextFireAt > now;
-    return before.definition.enabled || isAhead ? kept : cursorAt(times.next(now), times);
-  }
-  const isNew = at !== null && at !== before?.definition.at && now - at <= graceSeconds * 1000;
-  return cursorAt(times.next(isNew ? Math.min(now, at - 1) : now), times);
+  const nextOccurrenceAt = nextUnder(definition, before, times, now);
+  const isDue = definition.enabled && nextOccurrenceAt !== null;
+  return { nextOccurrenceAt, nextFireAt: isDue ? times.dueAt(nextOccurrenceAt) : null };
 }
 
-function cursorAt(nextOccurrenceAt: Instant | null, times: FireTimes): Cursor {
-  return { nextOccurrenceAt, nextFireAt: nextOccurrenceAt === null ? null : times.dueAt(nextOccurrenceAt) };
+function nextUnder(
+  definition: Definition,
+  before: Before | null,
+  times: FireTimes,
+  now: Instant,
+): Instant | null {
+  if (before === null || movesTimes(before.definition, definition)) {
+    const { at, graceSeconds } = definition;
+    const isNew = at !== null && at !== before?.definition.at && now - at <= graceSeconds * 1000;
+    return times.next(isNew ? Math.min(now, at - 1) : now);
+  }
+  const { nextOccurrenceAt: kept } = before;
+  if (before.definition.enabled || !definition.enabled) return kept;
+  // Unpaused: time has passed, but for the last occurrence, whose delay may not have.
+  const last = kept === null ? null : lastBetween(times, kept - 1, now);
+  return last !== null && times.dueAt(last) > now ? last : times.next(now);
 }

@@ -304,11 +304,13 @@ describe('an edit', () => {
     ).toBeNull();
   });
 
-  it('that pauses leaves nothing to fire', () => {
-    expect(cursorUnder(definition({ enabled: false }), null, identity, NOW)).toEqual({
-      nextOccurrenceAt: null,
-      nextFireAt: null,
-    });
+  it('that pauses leaves nothing to fire, and its place', () => {
+    const next = at('2026-11-20T13:00:00Z');
+    const paused = definition({ enabled: false });
+    expect(cursorUnder(paused, null, identity, NOW)).toEqual({ nextOccurrenceAt: next, nextFireAt: null });
+    expect(
+      cursorUnder(paused, { definition: definition({}), nextOccurrenceAt: next }, identity, NOW),
+    ).toEqual({ nextOccurrenceAt: next, nextFireAt: null });
   });
 
   it('that pauses and one that unpauses leave what jitter delays beyond both where it was', () => {
@@ -325,6 +327,8 @@ describe('an edit', () => {
     expect(again(dueAt - 1)).toEqual({ nextOccurrenceAt: noon, nextFireAt: dueAt });
     // While it was paused, time passed: nothing is replayed.
     expect(again(dueAt).nextOccurrenceAt).toBe(noon + 86_400_000);
+    const nextDay = fireTimes(daily, identity).dueAt(noon + 86_400_000);
+    expect(again(nextDay - 1)).toEqual({ nextOccurrenceAt: noon + 86_400_000, nextFireAt: nextDay });
   });
 
   it('that gives jitter does not bring back what was before it', () => {
