@@ -290,9 +290,7 @@ describe('while it is planned and edited', () => {
     const [end] = await api.sql<{ at: Date }[]>`
       SELECT at FROM schedule_versions WHERE schedule_id = 'live' AND change = 'deleted'`;
     const items = await occurrences('live', since, Number(end?.at) + DAY);
-    expect(new Set(items.map(({ state }) => state)).difference(new Set(['fired', 'paused']))).toEqual(
-      new Set(),
-    );
+    expect(items.filter(({ state }) => state !== 'fired' && state !== 'paused')).toEqual([]);
     const runs = await api.sql<{ id: string }[]>`SELECT id FROM runs WHERE schedule_id = 'live'`;
     expect(items.flatMap(({ runId }) => runId ?? []).sort()).toEqual(runs.map(({ id }) => id).sort());
   });

@@ -84,7 +84,12 @@ function simulate(seed: number) {
   };
   const edit = (now: Instant) => {
     const before = definition;
-    const after = random.below(3) === 0 ? { ...before, labels: { edited: 'yes' } } : someDefinition(random);
+    const after = random.pick([
+      { ...before, labels: { edited: String(now) } },
+      { ...before, enabled: !before.enabled },
+      { ...before, enabled: !before.enabled },
+      someDefinition(random),
+    ]);
     const planned = plan(now);
     const { nextOccurrenceAt: at, nextFireAt: dueAt } = planned;
     const moved = before.enabled && after.enabled && movesTimes(before, after);

@@ -71,7 +71,8 @@ export function createExpectation({
       const own: Expected[] = [];
       let steps = 0;
       const timed = timedAfter(before, span);
-      const cutOff = before && timed.timedSince === span.since ? delayedBeyond(before) : null;
+      const cutOff =
+        before?.uid === span.uid && timed.timedSince === span.since ? delayedBeyond(before) : null;
       if (cutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
       before = timed;
       for (const one of occurrencesOf(timed, after.fireAt)) {
