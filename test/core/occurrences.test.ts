@@ -236,6 +236,18 @@ describe('what a version explains', () => {
     expect(expectation.reach()).toBe(at('10:10') + LONGEST_JITTER_MS);
   });
 
+  test('is whole for a version that mends one that cannot be planned', () => {
+    const expectation = createExpectation({
+      after: { fireAt: at('10:00'), uid: FIRST },
+      to: at('10:35'),
+      most: 10,
+    });
+    const bad = span({ since: '00:00', until: '10:15', timing: { cron: 'soon', jitterSeconds: 60 } });
+    expect(() => Array.from(expectation.add(bad))).toThrow();
+    Array.from(expectation.add(span({ version: 2, since: '10:15' })));
+    expect(expectation.list().map(({ fireAt }) => clock(fireAt))).toEqual(['10:20', '10:30']);
+  });
+
   test('throws where it cannot be planned', () => {
     expect(() =>
       expectedOf([span({ since: '00:00', timing: { cron: 'soon' } })], '10:00', '11:00'),

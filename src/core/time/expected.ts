@@ -99,12 +99,22 @@ function timedAfter(before: Timed | null, span: VersionSpan): Timed {
 
 /** The occurrence whose delay an edit of the fire times cut short: it has a run, or its schedule was paused. */
 function delayedBeyond(span: Timed): Expected | null {
-  if (span.until === null) return null;
-  const times = fireTimes(span.timing, span.identity);
+  if (span.until === null || span.timing.jitterSeconds === 0) return null;
+  const times = timesOrNull(span);
+  if (!times) return null;
   const earliest = Math.max(span.timedSince, span.until - span.timing.jitterSeconds * 1000 - 1);
   const at = lastBetween(times, earliest, span.until);
   if (at === null || times.dueAt(at) <= span.until) return null;
   return { ...expectedOf(span, at, times.dueAt(at)), enabled: false };
+}
+
+/** That a version cannot be planned is said of itself, not of the one that mends it. */
+function timesOrNull({ timing, identity }: VersionSpan): FireTimes | null {
+  try {
+    return fireTimes(timing, identity);
+  } catch {
+    return null;
+  }
 }
 
 function expectedOf(
