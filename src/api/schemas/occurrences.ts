@@ -19,7 +19,7 @@ export const occurrence = z
         description:
           'Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), ' +
           'or `retention`: older than records are kept, so it was not planned and has none. `unknown`: no record explains it; ' +
-          'that happens where records were removed or the retention was shortened for a while, or where a version could not be planned. ' +
+          'that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. ' +
           'Of `skipped`: `overlap`. Of `upcoming`: `error`, the schedule cannot be planned at present.',
       }),
     runId: z
