@@ -49,25 +49,31 @@ export function cursorUnder(
   identity: Identity,
   now: Instant,
 ): Cursor {
+  const stays = before !== null && !movesTimes(before.definition, definition);
+  // Also for an expression that this version cannot plan: what is wrong with it must not keep anybody from pausing it.
+  if (stays && !definition.enabled) return { nextOccurrenceAt: before.nextOccurrenceAt, nextFireAt: null };
   const times = fireTimes(definition, identity);
-  const nextOccurrenceAt = nextUnder(definition, before, times, now);
+  const nextOccurrenceAt = stays ? nextOf(before, times, now) : firstOf(definition, before, times, now);
   const isDue = definition.enabled && nextOccurrenceAt !== null;
   return { nextOccurrenceAt, nextFireAt: isDue ? times.dueAt(nextOccurrenceAt) : null };
 }
 
-function nextUnder(
-  definition: Definition,
+function firstOf(
+  { at, graceSeconds }: Definition,
   before: Before | null,
   times: FireTimes,
   now: Instant,
 ): Instant | null {
-  if (before === null || movesTimes(before.definition, definition)) {
-    const { at, graceSeconds } = definition;
-    const isNew = at !== null && at !== before?.definition.at && now - at <= graceSeconds * 1000;
-    return times.next(isNew ? Math.min(now, at - 1) : now);
-  }
-  const { nextOccurrenceAt: kept } = before;
-  if (before.definition.enabled || !definition.enabled) return kept;
+  const isNew = at !== null && at !== before?.definition.at && now - at <= graceSeconds * 1000;
+  return times.next(isNew ? Math.min(now, at - 1) : now);
+}
+
+function nextOf(
+  { definition, nextOccurrenceAt: kept }: Before,
+  times: FireTimes,
+  now: Instant,
+): Instant | null {
+  if (definition.enabled) return kept;
   // Unpaused: time has passed, but for the last occurrence, whose delay may not have.
   const last = kept === null ? null : lastBetween(times, kept - 1, now);
   return last !== null && times.dueAt(last) > now ? last : times.next(now);
