@@ -1,7 +1,9 @@
-import { type Fault, Problem } from './problem.ts';
+import { type Fault, Problem, invalid } from './problem.ts';
 
 export const LONGEST_PAYLOAD_BYTES = 64 * 1024;
 export const DEEPEST = 64;
+/** Of a batch. */
+export const MOST_ITEMS = 1000;
 
 /** A body as it was sent: its value, and of its payloads the very text. */
 export interface JsonBody {
@@ -62,7 +64,7 @@ function parse(text: string): unknown {
 /**
  * The source text of every `payload` at the top and of every item. A lexer rather than a parser: it need not refuse what
  * is not JSON, since JSON.parse will. The last of duplicates wins, as it does there.
- * @throws Problem 400 where brackets are nested too deep.
+ * @throws Problem 400 where brackets are nested too deep, or where there are more items than any call takes.
  */
 export function findPayloads(text: string): Map<string, string> {
   const found = new Map<string, string>();
@@ -107,6 +109,7 @@ export function findPayloads(text: string): Map<string, string> {
       case COMMA:
         close(at);
         if (depth === 2) item += 1;
+        if (inItems && item >= MOST_ITEMS) throw tooManyItems();
         break;
       case OPEN_BRACE:
       case OPEN_BRACKET:
@@ -121,6 +124,11 @@ export function findPayloads(text: string): Map<string, string> {
     }
   }
   return found;
+}
+
+/** Before they are parsed: millions of empty ones would take seconds. */
+function tooManyItems(): Problem {
+  return invalid([{ path: '/items', message: `must be at most ${MOST_ITEMS} items` }]);
 }
 
 const NOWHERE = Infinity;

@@ -149,3 +149,14 @@ describe('findPayloads', () => {
     expect(Object.fromEntries(findPayloads(text))).toEqual(payloads);
   });
 });
+
+test('a body of millions of items is refused before it is parsed', () => {
+  const text = `{"items":[${'{},'.repeat(1_000_000)}`;
+  // It would be "not JSON" as well, if anybody had looked.
+  expect(() => findPayloads(text)).toThrow('/items must be at most 1000 items');
+  const items = (count: number) =>
+    findPayloads(`{"items":[${Array(count).fill('{"payload":1}').join(',')}]}`);
+  expect(items(1000).size).toBe(1000);
+  expect(() => items(1001)).toThrow('at most 1000 items');
+  expect(findPayloads(`{"payload":{"items":[${'1,'.repeat(5000)}1]}}`).size).toBe(1);
+});

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, DELIVERIES } from '../../core/schedule.ts';
+import { MOST_ITEMS } from '../json-body.ts';
 import { answeredInstant, scheduleIdText, text } from './common.ts';
 import { answeredTarget, targetInput, targetPatch } from './target.ts';
 import { ALWAYS, atMostOneKind, exactlyOneKind, timingAnswer, timingInput, timingPatch } from './timing.ts';
@@ -118,7 +119,7 @@ export const batchInput = z.strictObject({
         .superRefine(exactlyOneKind, ALWAYS)
         .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR }),
     )
-    .max(1000),
+    .max(MOST_ITEMS),
 });
 
 /** A merge patch is checked before it is merged, so that a fault is found without looking the schedule up. */
