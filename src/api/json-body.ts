@@ -70,8 +70,7 @@ export function findPayloads(text: string): Map<string, string> {
   const found = new Map<string, string>();
   const payload = { path: '', start: 0, depth: NOWHERE };
   let depth = 0;
-  let inItems = false;
-  let item = 0;
+  const items = { entered: false, item: 0 };
   let lastString = '';
 
   const close = (end: number): void => {
@@ -86,12 +85,11 @@ export function findPayloads(text: string): Map<string, string> {
     if (payload.depth !== NOWHERE) return;
     const name = depth === 1 || depth === 3 ? nameOf(lastString) : '';
     if (depth === 1) {
-      inItems = name === 'items';
-      item = 0;
-      if (inItems) forgetItems(found);
+      Object.assign(items, { entered: name === 'items', item: 0 });
+      if (items.entered) forgetItems(found);
       if (name === 'payload') open('/payload', start);
-    } else if (depth === 3 && inItems && name === 'payload') {
-      open(`/items/${item}/payload`, start);
+    } else if (depth === 3 && items.entered && name === 'payload') {
+      open(`/items/${items.item}/payload`, start);
     }
   };
 
@@ -108,8 +106,8 @@ export function findPayloads(text: string): Map<string, string> {
         break;
       case COMMA:
         close(at);
-        if (depth === 2) item += 1;
-        if (inItems && item >= MOST_ITEMS) throw tooManyItems();
+        if (depth === 2) items.item += 1;
+        if (items.entered && items.item >= MOST_ITEMS) throw tooManyItems();
         break;
       case OPEN_BRACE:
       case OPEN_BRACKET:
