@@ -8,6 +8,7 @@ import type { Logger } from './observability/logger.ts';
 import { createMetrics } from './observability/metrics.ts';
 import { createHeartbeat } from './recovery/heartbeat.ts';
 import { createRecovery } from './recovery/recovery.ts';
+import { createZoneWatch } from './recovery/zone-watch.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
 import { type EventBus, createEventBus } from './runtime/event-bus.ts';
@@ -89,6 +90,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     wakeDispatch: () => pipeline.dispatcher.wake(),
     followUp: (aftermath) => pipeline.followUps.add(aftermath),
   });
+  const zoneWatch = createZoneWatch({ ...common, zoneData });
   const heartbeat = createHeartbeat({
     ...common,
     database: databaseOfHeartbeat,
@@ -113,7 +115,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     state.zoneData = event.zoneData;
   });
   const { settler, followUps, dispatcher, tick } = pipeline;
-  const loops = [heartbeat, settler, followUps, dispatcher, tick, recovery, gauges];
+  const loops = [heartbeat, settler, followUps, dispatcher, tick, recovery, zoneWatch, gauges];
   const watchdog = createWatchdog({
     loops,
     patience: WATCHDOG_PATIENCE_SECONDS,
@@ -181,6 +183,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     await attempt('stop migrations', () => migrations.stop());
     await attempt('stop ticking', () => pipeline.tick.stop());
     await attempt('stop recovering', () => recovery.stop());
+    await attempt('stop watching the zone data', () => zoneWatch.stop());
     await attempt('hand back unsent runs', () => pipeline.dispatcher.stop());
     if (state.migrated) await attempt('release fire-locks', () => pipeline.releaseFireLocks());
     await pipeline.dispatcher.drained();

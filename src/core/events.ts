@@ -51,6 +51,9 @@ export type FirelockEvent =
   | { type: 'migrationsApplied'; count: number }
   /** `zoneData`: the versions of the time zone data that the living instances plan with, each once, sorted. */
   | { type: 'gaugesSampled'; strandedRuns: number; zoneData: readonly string[] }
+  /** Next fires that other time zone data had put elsewhere, moved to where this data puts them. */
+  | { type: 'cursorsMoved'; count: number; zoneData: string }
+  | { type: 'zoneWatchPassed' }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   /** Recorded and never handed off, by the policy of their schedule. */

@@ -168,6 +168,11 @@ function loopHandlers(registry: Registry): Handlers {
     help: 'Runs found waiting for nothing any more, since an instance died in between; they went on.',
     registers,
   });
+  const moved = new Counter({
+    name: 'firelock_cursors_moved_total',
+    help: 'Next fires that other time zone data had computed, moved to where the data of this instance put them.',
+    registers,
+  });
   const deaths = new Counter({
     name: 'firelock_instances_declared_dead_total',
     help: 'Silent instances that this one declared dead.',
@@ -190,6 +195,7 @@ function loopHandlers(registry: Registry): Handlers {
     scheduleSetAside: () => setAside.inc(),
     recoveryFinished: ({ durationMs }) => recoverySeconds.observe(durationMs / 1000),
     waitingReleased: ({ count }) => released.inc(count),
+    cursorsMoved: ({ count }) => moved.inc(count),
     instancesDeclaredDead: ({ instanceIds }) => deaths.inc(instanceIds.length),
     instanceReplaced: () => replaced.inc(),
     databaseWentBack: () => wentBack.inc(),

@@ -43,6 +43,7 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   gaugesSampled: 'gauges',
   recoveryFinished: 'recovery',
   overlapsJudged: 'overlap',
+  zoneWatchPassed: 'zone-watch',
 };
 
 function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent): void {
@@ -155,6 +156,11 @@ const LINES: Lines = {
     logger.debug({ reason, count }, 'fires were recorded as skipped'),
   waitingReleased: (logger, { count }) =>
     logger.warn({ count }, 'runs that waited for nothing any more were found; they go on'),
+  cursorsMoved: (logger, { count, zoneData }) =>
+    logger.info(
+      { count, zoneData },
+      'the time zone data in use have changed: next fires were moved to where these put them',
+    ),
   runsCancelled: (logger, { reason, count }) => logger.debug({ reason, count }, 'runs were cancelled'),
   runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, inDoubt } }) => {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run failed');

@@ -227,3 +227,15 @@ export const instances = pgTable('instances', {
   /** When it left, or was declared dead. */
   diedAt: instant('died_at'),
 });
+
+/** One row: with which zone data the cursors of all schedules were last looked through. */
+export const zoneData = pgTable(
+  'zone_data',
+  {
+    one: boolean().primaryKey().default(true),
+    version: text().notNull(),
+    /** When that began: whoever planned by other data before it is of no account. */
+    lookedThroughAt: instant('looked_through_at').notNull(),
+  },
+  (t) => [check('zone_data_one_row', sql`${t.one}`)],
+);

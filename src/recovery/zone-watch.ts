@@ -1,0 +1,151 @@
+/**
+ * Guarantees: what instances planned ahead by other time zone data is planned anew by the newest that is in use, once, when that changes.
+ * Transaction: one statement for each page of schedules, guarded by what was read.
+ * If the process dies here: nothing says that the look-through ended, so the next start with this data begins it anew.
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { Instant } from '../core/instant.ts';
+import { fireTimes } from '../core/time/fire-times.ts';
+import { cursorByZoneData } from '../core/time/zone-cursor.ts';
+import { type ZoneDataSeen, judgeZoneData } from '../core/zone-data.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../runtime/loop.ts';
+import {
+  type CursorMove,
+  type ZonedSchedule,
+  listZonedSchedules,
+  moveCursorsIfUnplanned,
+} from '../store/cursors.ts';
+import type { Database } from '../store/database.ts';
+import { readTiming } from '../store/definitions.ts';
+import { readZoneData, recordZoneDataIfAlone } from '../store/zone-data.ts';
+
+export interface ZoneWatchDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  /** The version of this instance's time zone data. */
+  zoneData: string;
+}
+
+const PAGE = 1_000;
+/** How long it may keep the process from everything else. */
+const SLICE_MS = 5;
+/** When what others may have planned meanwhile is looked at again. */
+const AGAIN_MS = 10_000;
+
+/** Under way: page by page, a pass of the loop each. */
+interface LookThrough {
+  began: Instant;
+  /** The last uid that was looked at. */
+  after: string | null;
+  moved: number;
+}
+
+export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatchDeps): Loop {
+  let look: LookThrough | null = null;
+  /** With which data the living plan, as far as it is known; null: it is still to be asked. */
+  let living: string | null = null;
+  let changed = true;
+  /** Beside whom the cursors were looked through without an end to it: once is enough until something changes. */
+  let lookedBeside: string | null = null;
+
+  async function pass(): Promise<number> {
+    const delay = look && !changed ? await goOn(look) : await judge();
+    events.emit({ type: 'zoneWatchPassed' });
+    return delay;
+  }
+
+  async function judge(): Promise<number> {
+    const seen = await database.run((db) => readZoneData(db, zoneData));
+    changed = false;
+    const others = livingOf(seen);
+    living = [...others, zoneData].sort().join();
+    const verdict = judgeZoneData(zoneData, seen);
+    if (verdict.kind !== 'look') {
+      endLook();
+      return verdict.kind === 'wait' ? verdict.ms : Infinity;
+    }
+    const beside = others.join();
+    if (!look && beside !== '' && beside === lookedBeside) return Infinity;
+    lookedBeside = beside;
+    look ??= { began: seen.now, after: null, moved: 0 };
+    return 0;
+  }
+
+  async function goOn(at: LookThrough): Promise<number> {
+    const page = await database.run((db) => listZonedSchedules(db, { after: at.after, limit: PAGE }));
+    const moves = await movesOf(page.schedules, page.now);
+    if (moves.length > 0) {
+      at.moved += await database.run((db) => moveCursorsIfUnplanned(db, zoneData, moves));
+    }
+    if (page.last !== null) {
+      at.after = page.last;
+      return 0;
+    }
+    const recorded = await database.run((db) => recordZoneDataIfAlone(db, zoneData, at.began));
+    endLook();
+    return recorded ? Infinity : AGAIN_MS;
+  }
+
+  async function movesOf(schedules: readonly ZonedSchedule[], now: Instant): Promise<CursorMove[]> {
+    const moves: CursorMove[] = [];
+    let sliceEnd = clock.monotonic() + SLICE_MS;
+    for (const schedule of schedules) {
+      if (clock.monotonic() >= sliceEnd) {
+        await setImmediate();
+        sliceEnd = clock.monotonic() + SLICE_MS;
+      }
+      const move = moveOf(schedule, now);
+      if (move) moves.push(move);
+    }
+    return moves;
+  }
+
+  function endLook(): void {
+    if (look && look.moved > 0) events.emit({ type: 'cursorsMoved', count: look.moved, zoneData });
+    look = null;
+  }
+
+  const loop = createLoop({ name: 'zone-watch', clock, body: pass, events });
+  events.subscribe((event) => {
+    if (event.type !== 'gaugesSampled' || living === null) return;
+    // Where this one is not among them, the sample tells of a moment in which it was not listed.
+    const now = event.zoneData.join();
+    if (now === living || !event.zoneData.includes(zoneData)) return;
+    living = now;
+    changed = true;
+    loop.wake();
+  });
+  return {
+    ...loop,
+    stop: async () => {
+      await loop.stop();
+      endLook();
+    },
+  };
+}
+
+function livingOf({ others }: ZoneDataSeen): string[] {
+  return others.flatMap(({ version, alive }) => (alive ? [version] : [])).sort();
+}
+
+/** Null where its cursor is right, and where it cannot be told: that is for the tick to find. */
+function moveOf(schedule: ZonedSchedule, now: Instant): CursorMove | null {
+  try {
+    if (!holdsMoments(schedule)) return null;
+    const times = fireTimes(readTiming(schedule.timing), schedule);
+    const nextOccurrenceAt = cursorByZoneData(times, schedule, now);
+    if (nextOccurrenceAt === schedule.nextOccurrenceAt) return null;
+    const nextFireAt = nextOccurrenceAt === null ? null : times.dueAt(nextOccurrenceAt);
+    return { schedule, nextOccurrenceAt, nextFireAt };
+  } catch {
+    return null;
+  }
+}
+
+/** A foreign hand may have written infinity. */
+function holdsMoments({ nextOccurrenceAt, lastFireAt, updatedAt, createdAt }: ZonedSchedule): boolean {
+  return [nextOccurrenceAt ?? 0, lastFireAt ?? 0, updatedAt, createdAt].every(Number.isFinite);
+}
