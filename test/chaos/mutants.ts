@@ -70,10 +70,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'no-fence',
-    why: 'a plan made before a freeze is written after it, over an edit that was made meanwhile',
+    why: 'a plan made before a freeze is written after it, over edits and plans that were made meanwhile',
     edits: [{ file: 'src/store/intents.ts', find: INTENT_GUARD, replace: 'true' }],
-    caughtBy: ['phantom', 'lost'],
+    // Conservation: what is planned again is missed by now, and told to stand for what has its own run.
+    caughtBy: ['phantom', 'lost', 'conservation'],
     campaign: {
+      // Many that are edited: what the late plan writes must contradict an edit.
+      schedules: 100,
       editEveryMs: 30,
       ...through([
         { at: 'before:recordPlanned', action: 'stop' },
