@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import postgres from 'postgres';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
@@ -47,6 +48,55 @@ it('living instances that differ in their zone data are told everywhere, once, u
   expect([await versionsOf(daemon), await warningsOf(daemon)]).toEqual([1, []]);
   expect(daemon.log().filter(({ msg }) => msg.includes('time zone data'))).toHaveLength(2);
 });
+
+it('a rollout moves the stored next fires to where the newer data put them, and again when the last older one has left', async () => {
+  const sql = postgres(database.url, { max: 1 });
+  onTestFinished(() => sql.end());
+  const recorded = async () => (await sql<{ version: string }[]>`SELECT version FROM zone_data`)[0]?.version;
+  const older = await readyDaemon(database.url, OLDER);
+  await until(async () => ((await recorded()) === '2020a' ? true : null));
+  const right = await putYearly(older);
+  const planByOlderData =
+    () => sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at + interval '1 hour',
+    next_fire_at = next_fire_at + interval '1 hour'`;
+  await planByOlderData();
+
+  const newer = await readyDaemon(database.url);
+  expect(await newer.logged(/next fires were moved/)).toMatchObject({ level: 30, count: 1, zoneData: OWN });
+  for (const one of [older, newer]) expect(await nextFireOf(one)).toBe(right);
+  expect([await movedBy(older), await movedBy(newer)]).toEqual([0, 1]);
+  // Not the end of it: the older one still plans.
+  expect(await recorded()).toBe('2020a');
+  await planByOlderData();
+
+  older.signal('SIGTERM');
+  expect(await older.exited).toBe(0);
+  await until(async () => ((await recorded()) === OWN ? true : null));
+  expect(await nextFireOf(newer)).toBe(right);
+  expect(await movedBy(newer)).toBe(2);
+});
+
+/** Half a year from now, in a zone. */
+async function putYearly(daemon: Daemon): Promise<string> {
+  const cron = `0 9 15 ${((new Date().getUTCMonth() + 6) % 12) + 1} *`;
+  const definition = {
+    cron,
+    timezone: 'Europe/Berlin',
+    target: { type: 'http', url: 'http://127.0.0.1:9/' },
+  };
+  expect((await daemon.call('PUT', '/api/v1/schedules/yearly', definition)).status).toBe(201);
+  return nextFireOf(daemon);
+}
+
+async function nextFireOf(daemon: Daemon): Promise<string> {
+  const { body } = await daemon.call('GET', '/api/v1/schedules/yearly');
+  return (body as { nextFireAt: string }).nextFireAt;
+}
+
+async function movedBy(daemon: Daemon): Promise<number> {
+  const { body } = await daemon.call('GET', '/metrics');
+  return Number(/^firelock_cursors_moved_total (\d+)$/m.exec(String(body))?.[1]);
+}
 
 async function versionsOf(daemon: Daemon): Promise<number> {
   const { body } = await daemon.call('GET', '/metrics');

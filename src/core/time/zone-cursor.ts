@@ -25,7 +25,7 @@ export function cursorByZoneData(times: FireTimes, standing: Standing, now: Inst
 /** No two versions of the zone data put a local time further apart than a country can move over the date line. */
 const FURTHEST_MS = 24 * 3_600_000;
 
-/** The occurrence that a cursor stands for, by being the nearest one, where it is past and has not been fired. */
+/** The occurrence that a cursor stands for, where it is past: none is nearer, and no fire that there was is nearer to it. */
 function passedOf(
   times: FireTimes,
   cursor: Instant,
@@ -33,10 +33,13 @@ function passedOf(
   { lastFireAt, updatedAt }: Standing,
   now: Instant,
 ): Instant | null {
-  const nearerThanNext = next === null ? -Infinity : cursor - (next - cursor);
-  const after = Math.max(cursor - FURTHEST_MS, nearerThanNext, (lastFireAt ?? -Infinity) + 1) - 1;
-  if (after >= now) return null;
-  const passed = lastBetween(times, after, now);
+  const first = Math.max(
+    cursor - FURTHEST_MS,
+    next === null ? -Infinity : cursor - (next - cursor),
+    lastFireAt === null ? -Infinity : (lastFireAt + cursor) / 2,
+  );
+  if (first > now) return null;
+  const passed = lastBetween(times, Math.ceil(first) - 1, now);
   // What was due before an edit was the older version's to plan.
   return passed !== null && times.dueAt(passed) > updatedAt ? passed : null;
 }
