@@ -29,7 +29,7 @@ export interface ZoneWatchDeps {
   zoneData: string;
 }
 
-const PAGE = 1_000;
+const PAGE = 500;
 /** How long it may keep the process from everything else. */
 const SLICE_MS = 5;
 /** When what others may have planned meanwhile is looked at again. */
