@@ -65,6 +65,7 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
     const verdict = judgeZoneData(zoneData, seen);
     if (verdict.kind !== 'look') {
       endLook();
+      lookedBeside = null;
       return verdict.kind === 'wait' ? verdict.ms : Infinity;
     }
     const beside = others.join();

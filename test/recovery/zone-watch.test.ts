@@ -433,6 +433,21 @@ describe('when the cursors are looked through', () => {
     expect(await recorded()).toMatchObject([{ version: OWN }]);
   });
 
+  it('again beside the same older ones after an instance with newer data has come and gone', async () => {
+    await another(OLDER);
+    const watch = startWatch();
+    await watch.passed(LOOKED_THROUGH);
+    const newer = await another(NEWER);
+    watch.sample(OLDER, OWN, NEWER);
+    await watch.passed(LOOKED_THROUGH + 1);
+    await plant('wrong', HOUR);
+    await gone(newer, 301);
+    watch.sample(OLDER, OWN);
+    await watch.passed(2 * LOOKED_THROUGH + 1);
+    await watch.stop();
+    expect(watch.moved()).toMatchObject([{ count: 1 }, { count: 1 }]);
+  });
+
   it('anew by the next instance where one has stopped in the middle', async () => {
     await instance.putMany(
       Array.from({ length: 499 }, (_, n) => `others-${n}`),
