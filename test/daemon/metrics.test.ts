@@ -17,6 +17,7 @@ const NAMES = [
   'firelock_runs_abandoned_total',
   'firelock_runs_skipped_total',
   'firelock_runs_cancelled_total',
+  'firelock_cursors_moved_total',
   'firelock_handoffs_total',
   'firelock_handoff_duration_seconds',
   'firelock_run_duration_seconds',
