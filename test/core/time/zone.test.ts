@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CronError, cronTimes } from '../../../src/core/time/cron.ts';
 import { isZone, localTime } from '../../../src/core/time/zone.ts';
+import { zoneHint } from '../../../src/core/time/zone-hints.ts';
 import { type Segment, zoneOffsets } from '../../../src/core/time/zone-offsets.ts';
 import { at, firesAfter } from './support.ts';
 
@@ -46,6 +47,86 @@ describe('a zone', () => {
     const fires = (zone: string) => firesAfter('30 2 * * *', zone, '2026-03-07T12:00:00Z', 3);
     expect(fires('US/Eastern')).toEqual(fires('America/New_York'));
     expect(fires('aMERICA/nEW_yORK')).toEqual(fires('America/New_York'));
+  });
+});
+
+/** Links of the IANA zone data (file backward) that have no region, or an odd one; in no list of Intl's. */
+const LINKS =
+  'CET CST6CDT Cuba EET EST EST5EDT Egypt Eire GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel ' +
+  'Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey ' +
+  'UCT UTC Universal W-SU WET Zulu Etc/GMT-14 Etc/GMT+12 Etc/GMT0 Etc/UCT Etc/Zulu Asia/Calcutta Europe/Kiev ' +
+  'US/Eastern US/East-Indiana US/Indiana-Starke US/Pacific Canada/Saskatchewan Brazil/East Chile/EasterIsland Mexico/BajaNorte ' +
+  'America/Buenos_Aires America/Argentina/ComodRivadavia Australia/ACT Australia/LHI Arctic/Longyearbyen';
+
+/** All names that Intl of Node.js knows and the IANA zone data do not, found by trying every three letters and all words of the binary. */
+const ONLY_OF_ICU =
+  'ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST ' +
+  'SystemV/AST4 SystemV/AST4ADT SystemV/CST6 SystemV/CST6CDT SystemV/EST5 SystemV/EST5EDT SystemV/HST10 SystemV/MST7 ' +
+  'SystemV/MST7MDT SystemV/PST8 SystemV/PST8PDT SystemV/YST9 SystemV/YST9YDT US/Pacific-New Canada/East-Saskatchewan';
+
+const inEveryCase = (name: string): string[] => [
+  name,
+  name.toLowerCase(),
+  name.toUpperCase(),
+  Array.from(name, (letter, index) => (index % 2 ? letter.toUpperCase() : letter.toLowerCase())).join(''),
+];
+
+describe('the names of zones', () => {
+  it('are those of the IANA zone data, links among them, in any letter case', () => {
+    const names = [...LINKS.split(' '), ...Intl.supportedValuesOf('timeZone')];
+    expect(names.flatMap(inEveryCase).filter((name) => !isZone(name))).toEqual([]);
+  });
+
+  it('are none that Intl alone knows, in whatever letter case', () => {
+    expect(ONLY_OF_ICU.split(' ').flatMap(inEveryCase).filter(isZone)).toEqual([]);
+  });
+
+  it('of up to three letters are these and no others', () => {
+    const letters = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ');
+    const short: string[] = [];
+    for (const one of letters)
+      for (const two of ['', ...letters]) for (const three of ['', ...letters]) short.push(one + two + three);
+    expect([...new Set(short.filter(isZone))]).toEqual(
+      'CET EET EST GB GMT HST MET MST NZ PRC ROC ROK UCT UTC WET'.split(' '),
+    );
+  });
+
+  it.each([
+    ['BST', 'write Europe/London'],
+    ['bst', 'write Europe/London'],
+    ['IST', 'write Asia/Kolkata, or Europe/Dublin, or Asia/Jerusalem'],
+    ['PST', 'write America/Los_Angeles'],
+    ['CEST', 'write Europe/Berlin, or another city of that time'],
+    ['SystemV/EST5EDT', 'write America/New_York'],
+    ['US/Pacific-New', 'write America/Los_Angeles'],
+    ['Canada/East-Saskatchewan', 'write America/Regina'],
+    ['Berlin', 'write Europe/Berlin'],
+    ['America/New York', 'write America/New_York'],
+    [' Europe/Berlin', 'write Europe/Berlin'],
+    ['UTC+2', 'write the zone of a city, such as Europe/Berlin, or Etc/GMT-2'],
+    ['-05:00', 'write the zone of a city, such as America/New_York, or Etc/GMT+5'],
+    ['+05:30', 'write the zone of a city, such as Europe/Berlin'],
+    ['+00:00', 'write UTC'],
+    ['Z', 'write UTC'],
+    ['', null],
+    ['local', null],
+    ['Mars/Phobos', null],
+    ['constructor', null],
+    ['x'.repeat(100_000), null],
+  ])('of a refused %j it is said: %j', (name, hint) => {
+    expect(isZone(name)).toBe(false);
+    expect(zoneHint(name)).toBe(hint);
+  });
+
+  it('that are proposed in place of a refused one are accepted', () => {
+    for (const name of `${ONLY_OF_ICU} CEST EDT NZDT SGT WIB CT Z UTC-3`.split(' ')) {
+      const proposed = [...(zoneHint(name) ?? '').matchAll(/[A-Z]\w*\/[\w/+-]+|UTC/g)].map(String);
+      expect({ name, count: proposed.length > 0, wrong: proposed.filter((zone) => !isZone(zone)) }).toEqual({
+        name,
+        count: true,
+        wrong: [],
+      });
+    }
   });
 });
 
