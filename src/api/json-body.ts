@@ -1,12 +1,12 @@
-import { type Fault, Problem, invalid } from './problem.ts';
+import { othersTurn } from '../runtime/slices.ts';
+import { type Part, SLICE_BYTES, splitJson } from './json-parts.ts';
+import { type Fault, MOST_FAULTS, Problem } from './problem.ts';
 
 export const LONGEST_PAYLOAD_BYTES = 64 * 1024;
-export const DEEPEST = 64;
-/** Of a batch. */
-export const MOST_ITEMS = 1000;
 
 /** A body as it was sent: its value, and of its payloads the very text. */
 export interface JsonBody {
+  /** With null in the place of each payload. */
   value: unknown;
   /** By JSON pointer (`/payload`, `/items/3/payload`); what is absent was not sent. */
   payloads: ReadonlyMap<string, string>;
@@ -14,19 +14,42 @@ export interface JsonBody {
   faults: Fault[];
 }
 
-/** @throws Problem 400 where the text is not UTF-8, not JSON, or nested too deep. */
-export function parseJsonBody(bytes: Uint8Array): JsonBody {
-  const text = decode(bytes);
-  // Before it is parsed: that alone would take a multiple of the memory of a body that is nothing but brackets.
-  const payloads = findPayloads(text);
-  const value = parse(text);
-  const faults: Fault[] = [];
-  collectBadText(value, '', faults);
-  for (const [path, payload] of payloads) {
-    if (Buffer.byteLength(payload) > LONGEST_PAYLOAD_BYTES) {
-      faults.push({ path, message: `must be at most ${LONGEST_PAYLOAD_BYTES} bytes of JSON` });
-    }
+/**
+ * With others' turns in between, whatever the body holds.
+ * @throws Problem 400 where the text is not UTF-8, not JSON, or more than any call takes.
+ */
+export async function parseJsonBody(bytes: Buffer): Promise<JsonBody> {
+  const steps = readJsonBody(bytes);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await othersTurn();
   }
+}
+
+/** The same in steps, each of them short. */
+export function* readJsonBody(bytes: Buffer): Generator<void, JsonBody, void> {
+  const payloads = new Map<string, string>();
+  const faults: Fault[] = [];
+  const items: unknown[] = [];
+  let value: unknown;
+  let read = 0;
+  for (const part of yield* splitJson(bytes)) {
+    read += part.end - part.start;
+    if (read > SLICE_BYTES) {
+      read = 0;
+      yield;
+    }
+    if (part.kind === 'payload') {
+      const text = payloadText(bytes, part, faults);
+      if (!part.replaced) payloads.set(part.path, text);
+      continue;
+    }
+    value = parsePart(bytes, part);
+    if (!part.replaced && faults.length < MOST_FAULTS) collectBadText(value, part.path, faults);
+    if (!part.replaced && part.kind === 'item') items[part.item] = value;
+  }
+  if (isObject(value) && Array.isArray(value['items'])) Object.assign(value['items'], items);
   return { value, payloads, faults };
 }
 
@@ -43,7 +66,32 @@ export function pointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** Without the white space around it. Empty where it is too long, and then it may not even have been parsed. */
+function payloadText(bytes: Buffer, part: Part, faults: Fault[]): string {
+  if (part.end - part.start <= 2 * LONGEST_PAYLOAD_BYTES) {
+    const source = decode(bytes.subarray(part.start, part.end));
+    parse(source, part, bytes);
+    const text = source.trim();
+    if (Buffer.byteLength(text) <= LONGEST_PAYLOAD_BYTES) return text;
+  }
+  faults.push({ path: part.path, message: `must be at most ${LONGEST_PAYLOAD_BYTES} bytes of JSON` });
+  return '';
+}
+
+function parsePart(bytes: Buffer, part: Part): unknown {
+  const pieces: Uint8Array[] = [];
+  let start = part.start;
+  for (const hole of part.holes) {
+    pieces.push(bytes.subarray(start, hole.start), NULL);
+    start = hole.end;
+  }
+  const rest = bytes.subarray(start, part.end);
+  return parse(decode(pieces.length === 0 ? rest : Buffer.concat([...pieces, rest])), part, bytes);
+}
+
+const NULL = Buffer.from('null');
+// A byte order mark at the beginning of the body is passed over; anywhere else it is no JSON.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function decode(bytes: Uint8Array): string {
   try {
@@ -53,113 +101,28 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function parse(text: string): unknown {
+function parse(text: string, part: Part, bytes: Buffer): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Problem(400, `the body is not JSON: ${error instanceof Error ? error.message : ''}`);
+    throw new Problem(400, `the body is not JSON: ${whyNotJson(error, part, bytes)}`);
   }
 }
 
-/**
- * The source text of every `payload` at the top and of every item. A lexer rather than a parser: it need not refuse what
- * is not JSON, since JSON.parse will. The last of duplicates wins, as it does there.
- * @throws Problem 400 where brackets are nested too deep, or where there are more items than any call takes.
- */
-export function findPayloads(text: string): Map<string, string> {
-  const found = new Map<string, string>();
-  const payload = { path: '', start: 0, depth: NOWHERE };
-  let depth = 0;
-  const items = { entered: false, item: 0 };
-  let lastString = '';
-
-  const close = (end: number): void => {
-    if (payload.depth !== depth) return;
-    found.set(payload.path, text.slice(payload.start, end).trim());
-    payload.depth = NOWHERE;
-  };
-  const open = (path: string, start: number): void => {
-    Object.assign(payload, { path, start, depth });
-  };
-  const enterMember = (start: number): void => {
-    if (payload.depth !== NOWHERE) return;
-    const name = depth === 1 || depth === 3 ? nameOf(lastString) : '';
-    if (depth === 1) {
-      Object.assign(items, { entered: name === 'items', item: 0 });
-      if (items.entered) forgetItems(found);
-      if (name === 'payload') open('/payload', start);
-    } else if (depth === 3 && items.entered && name === 'payload') {
-      open(`/items/${items.item}/payload`, start);
-    }
-  };
-
-  for (let at = 0; at < text.length; at += 1) {
-    switch (text.charCodeAt(at)) {
-      case QUOTE: {
-        const end = endOfString(text, at);
-        if (depth <= 3 && payload.depth === NOWHERE) lastString = text.slice(at, end + 1);
-        at = end;
-        break;
-      }
-      case COLON:
-        enterMember(at + 1);
-        break;
-      case COMMA:
-        close(at);
-        if (depth === 2) items.item += 1;
-        if (items.entered && items.item >= MOST_ITEMS) throw tooManyItems();
-        break;
-      case OPEN_BRACE:
-      case OPEN_BRACKET:
-        depth += 1;
-        if (depth > DEEPEST) throw new Problem(400, `the body is nested deeper than ${DEEPEST}`);
-        break;
-      case CLOSE_BRACE:
-      case CLOSE_BRACKET:
-        close(at);
-        depth -= 1;
-        break;
-    }
-  }
-  return found;
-}
-
-/** Before they are parsed: millions of empty ones would take seconds. */
-function tooManyItems(): Problem {
-  return invalid([{ path: '/items', message: `must be at most ${MOST_ITEMS} items` }]);
-}
-
-const NOWHERE = Infinity;
-const [QUOTE, COLON, COMMA, BACKSLASH] = [0x22, 0x3a, 0x2c, 0x5c];
-const [OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d];
-
-/** Where the closing quote stands, or the end of the text. */
-function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end === -1 ? text.length : end;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
-  return backslashes % 2 === 1;
-}
-
-function nameOf(source: string): string {
-  if (!source.includes('\\')) return source.slice(1, -1);
+/** Where a small body goes wrong is told by its own text; of a large one, which part it is. */
+function whyNotJson(error: unknown, { path }: Part, bytes: Buffer): string {
+  if (bytes.length > SLICE_BYTES) return `${path} ${messageOf(error).replace(/ in JSON at position.*$/, '')}`;
   try {
-    return String(JSON.parse(source));
-  } catch {
-    return '';
+    JSON.parse(bytes.toString());
+    return messageOf(error);
+  } catch (whole) {
+    return messageOf(whole);
   }
 }
 
-function forgetItems(found: Map<string, string>): void {
-  for (const path of found.keys()) if (path.startsWith('/items/')) found.delete(path);
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : '';
 }
-
-const PAYLOAD_PATH = /^(?:\/items\/\d+)?$/;
 
 function collectBadText(value: unknown, path: string, faults: Fault[]): void {
   if (typeof value === 'string') {
@@ -169,8 +132,6 @@ function collectBadText(value: unknown, path: string, faults: Fault[]): void {
     for (const [index, element] of value.entries()) collectBadText(element, `${path}/${index}`, faults);
   } else if (isObject(value)) {
     for (const key of Object.keys(value)) {
-      // A payload is kept as its source text, where such characters are harmless escapes.
-      if (key === 'payload' && PAYLOAD_PATH.test(path)) continue;
       const below = path + pointer([key]);
       if (!isStorableText(key))
         faults.push({ path: below, message: 'has NUL or half of a surrogate pair in its name' });

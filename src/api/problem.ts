@@ -44,16 +44,32 @@ export function problemBody({ status, message, faults }: Problem): ProblemBody {
   return faults.length === 0 ? body : { ...body, errors: [...faults] };
 }
 
-/** More than anybody reads, and a bound on what a hostile body can make us answer. */
-const MOST_FAULTS = 10_000;
+/** More than anybody reads, and a bound on what a hostile body can make us find and answer. */
+export const MOST_FAULTS = 10_000;
 
 export function invalid(faults: readonly Fault[], status = 400): Problem {
-  const [first] = faults;
+  const answered = faults.slice(0, MOST_FAULTS).map(shortened);
+  const [first] = answered;
+  if (answered.length === 1 && first) {
+    return new Problem(status, `${first.path === '' ? 'the body' : first.path} ${first.message}`, {
+      faults: answered,
+    });
+  }
   const detail =
-    faults.length === 1 && first
-      ? `${first.path === '' ? 'the body' : first.path} ${first.message}`
-      : `${faults.length} faults in the request, see errors`;
-  return new Problem(status, detail, { faults: faults.slice(0, MOST_FAULTS) });
+    faults.length <= MOST_FAULTS
+      ? `${faults.length} faults in the request, see errors`
+      : `more faults in the request than are looked for: errors has the first ${MOST_FAULTS}`;
+  return new Problem(status, detail, { faults: answered });
+}
+
+/** Longer than the path to any field there is. */
+const LONGEST_PATH = 500;
+
+/** What was sent as a name may be megabytes long. */
+function shortened({ path, message }: Fault): Fault {
+  return path.length <= LONGEST_PATH
+    ? { path, message }
+    : { path: `${path.slice(0, LONGEST_PATH)}…`, message };
 }
 
 export function noSuchSchedule(id: string): Problem {

@@ -67,10 +67,7 @@ function addApi(api: Api, deps: ApiDeps): void {
     if (migrations !== 'ok') throw unavailable('the database is not ready yet');
     return Promise.resolve();
   });
-  api.addHook('preValidation', async (request) => {
-    await request.routeOptions.config.checkAhead?.(request);
-    validateRequest(request);
-  });
+  api.addHook('preValidation', validateRequest);
   addScheduleRoutes(api, deps);
   addScheduleBatchRoute(api, deps);
   addFireRoute(api, deps);

@@ -1,12 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { isStorableText, pointer } from './json-body.ts';
-import { type Fault, invalid } from './problem.ts';
+import { othersTurn } from '../runtime/slices.ts';
+import { isObject, isStorableText, pointer } from './json-body.ts';
+import { MOST_ITEMS } from './json-parts.ts';
+import { type Fault, MOST_FAULTS, invalid } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What takes too long to be found out in one go; awaited before all parts are checked at once. */
-    checkAhead?: (request: FastifyRequest) => Promise<void>;
+    /** The body is `{items}`, and this is the schema of one: they are checked one by one, with others' turns in between. */
+    itemSchema?: z.ZodType;
     /** What no schema of one part can say; sees the request as it was sent. */
     alsoCheck?: (request: FastifyRequest) => Fault[];
   }
@@ -17,21 +19,25 @@ declare module 'fastify' {
  * of them into the request. The framework's own validation stops at the first part that fails.
  * @throws Problem 400
  */
-export function validateRequest(request: FastifyRequest): void {
+export async function validateRequest(request: FastifyRequest): Promise<void> {
   const { schema, config } = request.routeOptions;
-  const faults: Fault[] = [...(request.json?.faults ?? []), ...(config.alsoCheck?.(request) ?? [])];
+  const faults: Fault[] = config.alsoCheck?.(request) ?? [];
   const check = (part: unknown, value: unknown, pathOf: PathOf): unknown => {
     if (!(part instanceof z.ZodType)) return value;
     const checked = checkValue(part, value, pathOf);
-    if ('faults' in checked) faults.push(...checked.faults);
+    if ('faults' in checked) append(faults, checked.faults);
     return 'faults' in checked ? value : checked.value;
   };
-  faults.push(...badText(request.query), ...badText(request.params));
+  append(faults, badText(request.query));
+  append(faults, badText(request.params));
   const params = check(schema?.params, request.params, parameter);
   const query = check(schema?.querystring ?? noParameters, request.query, parameter);
   const headers = check(schema?.headers, headersFor(schema?.headers, request), parameter);
-  const body = check(schema?.body, request.body, pointer);
-  if (faults.length > 0) throw invalid(oncePerPath(faults));
+  const { itemSchema } = config;
+  const body = check(itemSchema ? unreadItems : schema?.body, request.body, pointer);
+  if (itemSchema) append(faults, await checkItems(itemSchema, body));
+  const all = [...(request.json?.faults ?? []), ...oncePerPath(faults, request.json?.faults)];
+  if (all.length > 0) throw invalid(all);
   request.params = params;
   request.query = query;
   request.headers = inLowerCase(headers);
@@ -50,6 +56,23 @@ export function checkValue<T>(
 }
 
 const noParameters = z.strictObject({});
+
+const unreadItems = z.strictObject({ items: z.array(z.unknown()).max(MOST_ITEMS) });
+
+/** Puts what the schema makes of each in its place. More faults than are answered are not looked for. */
+async function checkItems(schema: z.ZodType, body: unknown): Promise<Fault[]> {
+  const items = isObject(body) ? body['items'] : undefined;
+  const faults: Fault[] = [];
+  if (!Array.isArray(items)) return faults;
+  for (const [index, item] of items.entries()) {
+    if (faults.length > MOST_FAULTS) break;
+    await othersTurn();
+    const checked = checkValue(schema, item, (path) => pointer(['items', index, ...path]));
+    if ('faults' in checked) append(faults, checked.faults);
+    else items[index] = checked.value;
+  }
+  return faults;
+}
 
 type PathOf = (path: readonly PropertyKey[]) => string;
 
@@ -124,7 +147,13 @@ function badText(parameters: unknown): Fault[] {
     .map(([name]) => ({ path: name, message: 'is not percent-encoded UTF-8 text without NUL' }));
 }
 
-function oncePerPath(faults: Fault[]): Fault[] {
-  const paths = new Set<string>();
+/** Not with push(...more), which takes no more than the stack does. */
+function append(faults: Fault[], more: readonly Fault[]): void {
+  for (const fault of more) faults.push(fault);
+}
+
+/** Of a place where something is wrong with the text itself, no schema has more to say. */
+function oncePerPath(faults: readonly Fault[], said: readonly Fault[] = []): Fault[] {
+  const paths = new Set(said.map(({ path }) => path));
   return faults.filter(({ path }) => !paths.has(path) && paths.add(path));
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findPayloads } from '../../src/api/json-body.ts';
+import { readJsonBody } from '../../src/api/json-body.ts';
+import { splitJson } from '../../src/api/json-parts.ts';
 import { mergeJsonText } from '../../src/api/merge-patch.ts';
 import { type Api, SCHEDULE, faultPaths, startApi } from './api.ts';
 
@@ -11,7 +12,16 @@ afterAll(() => api.stop());
 
 /** A definition whose payload is this very text. */
 const withPayload = (payload: string) => `${JSON.stringify(SCHEDULE).slice(0, -1)}, "payload" : ${payload} }`;
-const payloadOf = (text: string) => findPayloads(text).get('/payload');
+const payloadOf = (text: string) => read(text).payloads.get('/payload');
+const read = (text: string) => finished(readJsonBody(Buffer.from(text))).value;
+
+/** What it comes to, and in how many steps. */
+function finished<T>(work: Generator<void, T, void>): { value: T; steps: number } {
+  for (let steps = 1; ; steps += 1) {
+    const step = work.next();
+    if (step.done === true) return { value: step.value, steps };
+  }
+}
 
 const TEXTS = [
   '12345678901234567890.1234567890123456789',
@@ -130,7 +140,7 @@ describe('a payload in PATCH', () => {
   });
 });
 
-describe('findPayloads', () => {
+describe('the payloads of a body', () => {
   test.each<[string, Record<string, string>]>([
     ['{"payload":1}', { '/payload': '1' }],
     ['{ "a" : { "payload" : 1 } , "payload" : [ "}" , "\\"" ] }', { '/payload': '[ "}" , "\\"" ]' }],
@@ -139,24 +149,140 @@ describe('findPayloads', () => {
       { '/items/0/payload': '1', '/items/2/payload': '{"payload":2}' },
     ],
     ['{"items":[{"payload":1}],"items":[{},{"payload":3}]}', { '/items/1/payload': '3' }],
+    ['{"items":[{"payload":1}],"items":5}', {}],
+    [
+      '{"items":[{"payload":1,"p\\u0061yload":2.0}],"payload":3,"payload":4}',
+      { '/items/0/payload': '2.0', '/payload': '4' },
+    ],
+    ['{"it\\u0065ms":[{"payload":1}]}', { '/items/0/payload': '1' }],
+    ['{"items":{"payload":1}}', {}],
+    ['{"items":[[{"payload":1}]]}', {}],
     ['{"x":[{"payload":1}]}', {}],
     ['[{"payload":1}]', {}],
     ['{"a":"\\\\","payload":"\\\\"}', { '/payload': '"\\\\"' }],
-    ['{"payload', {}],
-    ['}}}]]]"payload":1', {}],
-    ['', {}],
-  ])('finds in %s', (text, payloads) => {
-    expect(Object.fromEntries(findPayloads(text))).toEqual(payloads);
+    ['\ufeff{"payload":1}', { '/payload': '1' }],
+    ['{"a":"payload","b":[{"payload":1}],"payload":null}', { '/payload': 'null' }],
+  ])('are found in %s', (text, payloads) => {
+    expect(Object.fromEntries(read(text).payloads)).toEqual(payloads);
+  });
+
+  test('are left out of its value, which is else what JSON.parse makes of it', () => {
+    const text =
+      '{"a":[1,{"payload":2}],"items":[ {"id":"x","payload":[1]}, "y" , [3] ,{}],"payload":{"a":1},"items":[{"id":"z"}, 7]}';
+    const value = JSON.parse(text) as Record<string, unknown>;
+    expect(read(text).value).toEqual({ ...value, payload: null });
+    expect(read('{"items":[{"payload":1,"id":"a"}]}').value).toEqual({ items: [{ payload: null, id: 'a' }] });
+    for (const plain of ['[]', '{"items":[ ]}', '{"items":{}}', '"items"', ' 1 '])
+      expect(read(plain).value).toEqual(JSON.parse(plain));
+  });
+
+  test.each([
+    '',
+    '{"payload',
+    '}}}]]]"payload":1',
+    '{"payload":}',
+    '{"payload":1]',
+    '{"payload":[1}',
+    '{"payload":[1}}',
+    '{"payload":1:2}',
+    '{"payload"::1}',
+    '{"payload":"a',
+    '{"payload":1 2}',
+    '{"payload":1,}',
+    '{"payload":01}',
+    '{"payload":\u00a01}',
+    '{"payload":\ufeff1}',
+    '{"a":"payload":1}',
+    '["payload":1]',
+    '{"items":[{},]}',
+    '{"items":[,{}]}',
+    '{"items":[{"payload":1]}]}',
+    '{"items":[{"payload":x}]}',
+    '{"items":[{]}',
+    '{"items":[{}}',
+    '{"items":[{}][{}]}',
+    '{"items":[{"payload":1x}],"items":[]}',
+    '{"items":["payload":1]}',
+    '{"items":[[{"a" 1}]]}',
+  ])('are refused together with what is not JSON: %s', (text) => {
+    expect(() => JSON.parse(text) as unknown).toThrow();
+    expect(() => read(text)).toThrow(/^the body is not JSON/);
   });
 });
 
-test('a body of millions of items is refused before it is parsed', () => {
-  const text = `{"items":[${'{},'.repeat(1_000_000)}`;
-  // It would be "not JSON" as well, if anybody had looked.
-  expect(() => findPayloads(text)).toThrow('/items must be at most 1000 items');
-  const items = (count: number) =>
-    findPayloads(`{"items":[${Array(count).fill('{"payload":1}').join(',')}]}`);
-  expect(items(1000).size).toBe(1000);
-  expect(() => items(1001)).toThrow('at most 1000 items');
-  expect(findPayloads(`{"payload":{"items":[${'1,'.repeat(5000)}1]}}`).size).toBe(1);
+describe('a body that no call takes', () => {
+  const many = (count: number, member: (n: number) => string) =>
+    Array.from({ length: count }, (_, n) => member(n)).join(',');
+  const refusals: [name: string, text: string, refusal: RegExp][] = [
+    ['millions of items', `{"items":[${'{},'.repeat(1_000_000)}`, /^\/items must be at most 1000 items$/],
+    [
+      'a million fields of an item',
+      `{"items":[{${many(1_000_000, (n) => `"k${n}":1`)}`,
+      /^\/items\/0 has more members/,
+    ],
+    ['a million fields', `{${many(1_000_000, (n) => `"k${n}":1`)}`, /^the body has more members/],
+    [
+      '300,000 headers',
+      `{"items":[{},{"target":{"headers":{${many(300_000, (n) => `"H${n}":""`)}`,
+      /^\/items\/1 has more members/,
+    ],
+    [
+      '300,000 ends',
+      `{"items":[{"after":{"on":[${many(300_000, () => '"failed"')}`,
+      /^\/items\/0 has more members/,
+    ],
+    ['lists of nothing', `{"items":[[${'[],'.repeat(300_000)}`, /^\/items\/0 has more members/],
+    [
+      'a long name',
+      `{"items":[{"${'x'.repeat(3_000_000)}":1}]}`,
+      /^\/items\/0 must be at most 2097152 bytes of JSON/,
+    ],
+    [
+      'white space',
+      `{"items":[${' '.repeat(3_000_000)}]}`,
+      /^\/items\/0 must be at most 2097152 bytes of JSON/,
+    ],
+    [
+      'white space around',
+      `{"items":[]${' '.repeat(3_000_000)}}`,
+      /^the body must be at most 2097152 bytes of JSON/,
+    ],
+  ];
+  // They would be "not JSON" as well, if anybody had looked.
+  test.each(refusals)('is refused before it is parsed: %s', (_name, text, refusal) => {
+    expect(() => finished(splitJson(Buffer.from(text)))).toThrow(refusal);
+  });
+
+  test('is no reason to count what is in payloads, or in strings', () => {
+    const list = `[${'1,'.repeat(5000)}1]`;
+    expect(read(`{"payload":{"items":${list}}}`).payloads.size).toBe(1);
+    expect(read(`{"items":[{"payload":${list}}]}`).payloads.size).toBe(1);
+    expect(read(`{"a":"${'{},'.repeat(5000)}"}`).value).toEqual({ a: '{},'.repeat(5000) });
+  });
+
+  test('is nothing that a call takes: 1000 items with 64 headers, twice, and 32 labels', () => {
+    const headers = Object.fromEntries(Array.from({ length: 64 }, (_, n) => [`X-Header-${n}`, 'value']));
+    const labels = Object.fromEntries(Array.from({ length: 32 }, (_, n) => [`label-${n}`, 'value']));
+    const item = {
+      ...SCHEDULE,
+      target: { ...SCHEDULE.target, headers, lookup: { headers } },
+      labels,
+      payload: 1,
+    };
+    const body = { items: Array.from({ length: 1000 }, () => item) };
+    const { value, payloads, faults } = read(JSON.stringify(body));
+    expect(value).toEqual({ items: body.items.map((one) => ({ ...one, payload: null })) });
+    expect([payloads.size, faults]).toEqual([1000, []]);
+  });
+
+  test.each([
+    [
+      'payloads',
+      JSON.stringify({ items: Array.from({ length: 200 }, () => ({ payload: '€'.repeat(20_000) })) }),
+    ],
+    ['one payload', `{"items":[{"payload":[${'1,'.repeat(4_000_000)}1]}]}`],
+    ['escapes', `{"items":[{"payload":"${'\\"'.repeat(4_000_000)}"}]}`],
+  ])('or takes many steps, whatever it is made of: %s', (_name, text) => {
+    expect(finished(readJsonBody(Buffer.from(text))).steps).toBeGreaterThan(text.length / 200_000);
+  });
 });

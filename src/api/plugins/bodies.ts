@@ -20,14 +20,10 @@ export function acceptJsonBodies(server: Api): void {
   server.addContentTypeParser<Buffer>(
     ['application/json', 'application/merge-patch+json'],
     { parseAs: 'buffer' },
-    (request, bytes, done) => {
-      try {
-        refuseOtherEncodings(request);
-        request.json = bytes.length === 0 ? null : parseJsonBody(bytes);
-        done(null, request.json?.value);
-      } catch (error) {
-        done(error as Error, undefined);
-      }
+    async (request: FastifyRequest, bytes: Buffer): Promise<unknown> => {
+      refuseOtherEncodings(request);
+      request.json = bytes.length === 0 ? null : await parseJsonBody(bytes);
+      return request.json?.value;
     },
   );
 }

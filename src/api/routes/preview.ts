@@ -1,9 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing } from '../../core/schedule.ts';
 import { describeCron, describeInterval } from '../../core/time/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/time/zone.ts';
+import { othersTurn } from '../../runtime/slices.ts';
 import { databaseNow } from '../../store/database-now.ts';
 import { findSchedule } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -95,7 +95,7 @@ async function firesFrom<Answer>(
   let at = first;
   while (at !== null && at <= LATEST && items.length < count) {
     items.push(answer(at));
-    if (items.length % SLICE === 0) await setImmediate();
+    if (items.length % SLICE === 0) await othersTurn();
     at = times.next(at);
   }
   return items;

@@ -1,9 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedule.ts';
 import type { ScheduleChange } from '../../flow/schedule-changes.ts';
+import { othersTurn } from '../../runtime/slices.ts';
 import { databaseNow } from '../../store/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { type Outlook, fireFaults, outlookOf } from '../fire-faults.ts';
@@ -14,8 +14,7 @@ import { type Fault, invalid } from '../problem.ts';
 import { resolveInput } from '../schedule-input.ts';
 import { writeSchedules } from '../schedule-writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../schemas/answers.ts';
-import { batchInput } from '../schemas/schedule.ts';
-import { checkAhead } from '../schemas/timing-text.ts';
+import { batchInput, itemInput } from '../schemas/schedule.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
 
@@ -26,7 +25,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     '/schedules/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { checkAhead: ({ body }) => checkAhead(body), alsoCheck: repeatedIds },
+      config: { itemSchema: itemInput, alsoCheck: repeatedIds },
       schema: {
         operationId: 'putSchedules',
         summary: 'Create or replace up to 1000 schedules, all or none',
@@ -91,7 +90,7 @@ async function lookAhead(
   if (withCron.length === 0) return outlooks;
   const asOf = await database.run((db) => databaseNow(db));
   for (const item of withCron) {
-    await setImmediate();
+    await othersTurn();
     outlooks.set(item, outlookOf(item, item.id, asOf));
   }
   return outlooks;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, DELIVERIES } from '../../core/schedule.ts';
-import { MOST_ITEMS } from '../json-body.ts';
+import { MOST_ITEMS } from '../json-parts.ts';
 import { answeredInstant, scheduleIdText, text } from './common.ts';
 import { answeredTarget, targetInput, targetPatch } from './target.ts';
 import { ALWAYS, atMostOneKind, exactlyOneKind, timingAnswer, timingInput, timingPatch } from './timing.ts';
@@ -111,16 +111,13 @@ export const scheduleInput = z
   });
 export type ScheduleInput = z.output<typeof scheduleInput>;
 
-export const batchInput = z.strictObject({
-  items: z
-    .array(
-      z
-        .strictObject({ id: scheduleIdText, ...definitionInput })
-        .superRefine(exactlyOneKind, ALWAYS)
-        .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR }),
-    )
-    .max(MOST_ITEMS),
-});
+/** Of a batch. */
+export const itemInput = z
+  .strictObject({ id: scheduleIdText, ...definitionInput })
+  .superRefine(exactlyOneKind, ALWAYS)
+  .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR });
+
+export const batchInput = z.strictObject({ items: z.array(itemInput).max(MOST_ITEMS) });
 
 /** A merge patch is checked before it is merged, so that a fault is found without looking the schedule up. */
 export const schedulePatch = z

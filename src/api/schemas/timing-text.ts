@@ -1,9 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { CronError, LONGEST_EXPRESSION } from '../../core/time/cron.ts';
 import { parseCron } from '../../core/time/cron-parse.ts';
 import { isZone } from '../../core/time/zone.ts';
-import { isObject } from '../json-body.ts';
 
 /** What a batch holds at most, twice, of each. */
 const REMEMBERED = 2000;
@@ -26,21 +24,6 @@ export function isKnownZone(name: string): boolean {
   zones.set(name, known);
   return known;
 }
-
-/** The same for each item of a batch, before all of it is checked at once: with others' turns in between. */
-export async function checkAhead(body: unknown): Promise<void> {
-  const items = isObject(body) ? body['items'] : undefined;
-  if (!Array.isArray(items) || items.length > REMEMBERED / 2) return;
-  for (const [index, item] of items.entries()) {
-    if (index % SLICE === SLICE - 1) await setImmediate();
-    if (!isObject(item)) continue;
-    const { cron, timezone } = item;
-    if (typeof cron === 'string') cronFault(cron);
-    if (typeof timezone === 'string') isKnownZone(timezone);
-  }
-}
-
-const SLICE = 10;
 
 function findCronFault(expression: string): string | null {
   try {
