@@ -1,0 +1,34 @@
+/** `A`, `A and B`, `A, B, and C`. */
+export function listed(items: readonly (string | number)[], word = 'and'): string {
+  if (items.length < 3) return items.join(` ${word} `);
+  return `${items.slice(0, -1).join(', ')}, ${word} ${items.at(-1)}`;
+}
+
+/** From how many neighbours on `3 through 5` is said in place of all of them. */
+export const LEAST_RUN = 3;
+
+/** A sorted set as runs of neighbours. */
+export function runsOf(set: readonly number[]): number[][] {
+  const runs: number[][] = [];
+  for (const value of set) {
+    const run = runs.at(-1);
+    if (run?.at(-1) === value - 1) run.push(value);
+    else runs.push([value]);
+  }
+  return runs;
+}
+
+/** Runs as the items of a list. */
+export function runItems(runs: readonly (readonly number[])[], nameOf: (value: number) => string): string[] {
+  return runs.flatMap((run) => {
+    const names = run.map(nameOf);
+    return run.length < LEAST_RUN ? names : [`${names[0]} through ${names.at(-1)}`];
+  });
+}
+
+/** The step that leads through a whole sorted set; null: there is none. */
+export function stepOf(set: readonly number[]): number | null {
+  const [first = 0, second = 0] = set;
+  const step = second - first;
+  return set.length > 1 && set.every((value, index) => value === first + index * step) ? step : null;
+}
