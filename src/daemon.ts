@@ -14,7 +14,7 @@ import { createDatabaseClock } from './runtime/database-clock.ts';
 import { type EventBus, createEventBus } from './runtime/event-bus.ts';
 import { createLease } from './runtime/lease.ts';
 import { createLoop } from './runtime/loop.ts';
-import { type InstanceState, readinessOf } from './runtime/readiness.ts';
+import { createInstanceState, readinessOf } from './runtime/readiness.ts';
 import { createWatchdog } from './runtime/watchdog.ts';
 import { RUNS_RETURNED } from './store/claims.ts';
 import { listen } from './store/connection.ts';
@@ -108,12 +108,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   });
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
-  const state: InstanceState = { migrated: false, stopping: false, strandedRuns: 0, zoneData: [] };
-  events.subscribe((event) => {
-    if (event.type !== 'gaugesSampled') return;
-    state.strandedRuns = event.strandedRuns;
-    state.zoneData = event.zoneData;
-  });
+  const state = createInstanceState(events, clock);
   const { settler, followUps, dispatcher, tick } = pipeline;
   const loops = [heartbeat, settler, followUps, dispatcher, tick, recovery, zoneWatch, gauges];
   const watchdog = createWatchdog({

@@ -44,6 +44,8 @@ export type FirelockEvent =
       attempt: number;
       outcome: AttemptOutcome;
       statusCode: number | null;
+      /** Replaced, or ended with its schedule: its attempt was still under way, and nothing is wrong. */
+      alreadyEnded: boolean;
     }
   | { type: 'settlementRefused'; runId: string; error: string }
   /** Unsent claims handed back: the instance stops, or they have waited too long for a slot. */
@@ -63,10 +65,24 @@ export type FirelockEvent =
   | { type: 'overlapsJudged'; count: number }
   /** Runs that waited for nothing, and go on. */
   | { type: 'waitingReleased'; count: number }
-  | { type: 'runsAbandoned'; reason: 'deleted'; count: number };
+  | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }
+  | ({ type: 'firesMissed' } & MissedFires);
 
 /** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */
 export type LostBecause = 'orphaned' | 'forgotten' | 'expired';
+
+/** Due for longer than the grace when they were planned. */
+export interface MissedFires {
+  schedules: number;
+  /** The first of them. */
+  scheduleIds: readonly string[];
+  /** Fired late all the same. */
+  caughtUp: number;
+  /** Stood for by one that fires. */
+  folded: number;
+  /** Recorded, and not fired. */
+  skipped: number;
+}
 
 export interface RunTakenOver {
   runId: string;

@@ -123,7 +123,7 @@ export interface Schedule {
   status: ScheduleStatus;
   error: string | null;
   nextFireAt: Instant | null;
-  /** The next occurrence not yet planned: planning only ever steps forward from here. Null while paused or ended. */
+  /** The next occurrence not yet planned: planning only ever steps forward from here. Null where none is left. */
   nextOccurrenceAt: Instant | null;
   lastFireAt: Instant | null;
   lockedBy: string | null;

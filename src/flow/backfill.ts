@@ -89,16 +89,25 @@ function record(
   return database.transaction(async (tx) => {
     const schedule = (await lockSchedules(tx, [listed.id])).get(listed.id);
     if (schedule?.uid !== listed.uid || schedule.version !== listed.version) return null;
-    refuseWhileCatchingUp(schedule, to, await databaseNow(tx));
-    return recordBackfillUnderLock(tx, schedule.uid, fires);
+    refuseWhileDue(schedule, to, await databaseNow(tx));
+    return recordBackfillUnderLock(
+      tx,
+      schedule.uid,
+      fires.filter((fire) => isPlanned(schedule, fire)),
+    );
   });
 }
 
+/** What is delayed by its jitter beyond this moment is the planner's. */
+function isPlanned({ status, nextOccurrenceAt }: Schedule, { scheduledFor }: BackfillFire): boolean {
+  return status !== 'active' || nextOccurrenceAt === null || scheduledFor < nextOccurrenceAt;
+}
+
 /** The record that stands for what was missed is made at one of the occurrences, which must not have a run by then. */
-function refuseWhileCatchingUp(schedule: Schedule, to: Instant, now: Instant): void {
+function refuseWhileDue(schedule: Schedule, to: Instant, now: Instant): void {
   const { id, status, definition, nextOccurrenceAt } = schedule;
   if (status !== 'active' || nextOccurrenceAt === null || nextOccurrenceAt >= to) return;
   const dueAt = fireTimes(definition, schedule).dueAt(nextOccurrenceAt);
-  if (now - dueAt <= definition.graceSeconds * 1000) return;
+  if (dueAt > now) return;
   throw new NotNow(`schedule ${id} is being caught up with; then the rest can be backfilled`);
 }

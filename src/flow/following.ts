@@ -1,10 +1,10 @@
 /**
  * Guarantees: an `after` schedule follows one that exists, and nobody follows itself, however far around.
- * Transaction: that of the edit. Every schedule on the way up is locked against edits, so that two edits cannot close a circle together.
+ * Transaction: that of the edit; edits of who follows whom come one after the other, so that two cannot close a circle together.
  * If the process dies here: nothing of the edit is written.
  */
 import type { Executor } from '../store/executor.ts';
-import { ALL_SCHEDULES, lockAncestor, lockFollowed } from '../store/followers.ts';
+import { ALL_SCHEDULES, followedBy, keepFollowed, lockFollowing } from '../store/followers.ts';
 import type { ScheduleWrite } from '../store/schedule-writes.ts';
 
 /** What `after` names cannot be followed. */
@@ -43,11 +43,9 @@ export async function resolveFollowed(tx: Executor, writes: readonly ScheduleWri
 async function parentsOf(tx: Executor, writes: readonly ScheduleWrite[]): Promise<Map<string, string>> {
   const named = writes.flatMap(({ definition: { after } }) => (after === null ? [] : [after.scheduleId]));
   if (named.length === 0) return new Map();
-  const stored = await lockFollowed(tx, [...new Set(named)]);
-  return new Map([
-    ...[...stored].map(([id, { uid }]) => [id, uid] as const),
-    ...writes.map(({ id, uid }) => [id, uid] as const),
-  ]);
+  await lockFollowing(tx);
+  const stored = await keepFollowed(tx, [...new Set(named)]);
+  return new Map([...stored, ...writes.map(({ id, uid }) => [id, uid] as const)]);
 }
 
 async function circlesOf(
@@ -65,7 +63,7 @@ async function circlesOf(
       passed.add(above);
       let next = following.get(above);
       if (next === undefined) {
-        next = await lockAncestor(tx, above);
+        next = await followedBy(tx, above);
         following.set(above, next);
       }
       above = next;

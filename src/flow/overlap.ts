@@ -37,10 +37,11 @@ export function createFollowUps({ database, clock, events, wakeDispatch }: Follo
     if (uids.length === 0) return IDLE_MS;
     // Taken out first: what ends while they are judged has them judged again.
     for (const uid of uids) toJudge.delete(uid);
-    const { judged, held } = await database
+    const judged = await database
       .transaction(async (tx) => {
-        const locked = await lockFreeForOverlap(tx, uids);
-        return { held: locked.held, judged: await judgeOverlapsUnderLock(tx, locked.free) };
+        const { free, held } = await lockFreeForOverlap(tx, uids);
+        const verdict = await judgeOverlapsUnderLock(tx, free);
+        return { ...verdict, held: [...held, ...verdict.held] };
       })
       .catch((error: unknown) => {
         for (const uid of uids) toJudge.add(uid);
@@ -51,8 +52,9 @@ export function createFollowUps({ database, clock, events, wakeDispatch }: Follo
     // What is skipped or replaced has ended too, and others may follow that.
     add({ ...judged.aftermath, toClaim: judged.aftermath.toClaim + judged.started });
     const others = toJudge.size;
-    for (const uid of held) toJudge.add(uid);
-    return others > 0 ? 0 : held.length > 0 ? PASSED_OVER_MS : IDLE_MS;
+    for (const uid of judged.held) toJudge.add(uid);
+    if (judged.held.length === uids.length) return PASSED_OVER_MS;
+    return others > 0 ? 0 : toJudge.size > 0 ? PASSED_OVER_MS : IDLE_MS;
   }
 
   function add(aftermath: Aftermath): void {

@@ -4,6 +4,7 @@
  *   Where runs must not overlap: one transaction, which takes the row locks first, records, and then judges.
  * If the process dies here: either nothing was written, or the runs are there to be found, some of them claimed by the dead.
  */
+import type { MissedFires } from '../core/events.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { ClaimedRun } from '../store/claims.ts';
@@ -18,7 +19,7 @@ import {
   intentOf,
   recordIntentsIfLocked,
 } from '../store/intents.ts';
-import { judgeOverlapsUnderLock, lockForOverlap } from '../store/overlaps.ts';
+import { judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { tellJudged } from './overlap.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
@@ -73,8 +74,12 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
   const { database, dispatcher } = deps;
   // What it reserves and records is this id's; another one meanwhile, and the guard of the statement sees to it.
   const { instanceId } = deps.lease;
-  const fires = firesOf(planned, (lane) => dispatcher.reserve(lane));
-  const reserved = fires.filter(({ intent }) => intent.claimed);
+  const fires = firesOf(planned);
+  const reserved: Fire[] = [];
+  for (const fire of fires) {
+    fire.intent.claimed = fire.intent.skipped === null && dispatcher.reserve(fire.schedule.lane);
+    if (fire.intent.claimed) reserved.push(fire);
+  }
   const recorded = await database
     .run((db) => recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn)))
     .catch((error: unknown) => {
@@ -92,30 +97,36 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
   deps.followUp(recorded.aftermath);
 }
 
-/** Those whose runs must not overlap: recorded as waiting, and judged in the same transaction, under locks taken before. */
+/**
+ * Those whose runs must not overlap: recorded as waiting, and judged in the same transaction, under locks taken before. What somebody
+ * else has locked holds up none of the others: a schedule is left to the next round, and one with such a run is judged later.
+ */
 async function recordGuarded(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
   const { instanceId } = deps.lease;
-  const uids = planned.map(({ schedule }) => schedule.uid);
-  const fires = firesOf(planned, () => false);
-  const { recorded, judged } = await deps.database.transaction(async (tx) => {
-    await lockForOverlap(tx, uids);
+  const { free, fires, recorded, judged } = await deps.database.transaction(async (tx) => {
+    const locked = new Set((await lockFreeForOverlap(tx, planned.map(uidOf))).free);
+    const own = planned.filter((one) => locked.has(uidOf(one)));
+    const toRecord = firesOf(own);
     return {
-      recorded: await recordIntentsIfLocked(tx, instanceId, planned.map(advanceOf), fires.map(intentIn)),
-      judged: await judgeOverlapsUnderLock(tx, uids),
+      free: own,
+      fires: toRecord,
+      recorded: await recordIntentsIfLocked(tx, instanceId, own.map(advanceOf), toRecord.map(intentIn)),
+      judged: await judgeOverlapsUnderLock(tx, own.map(uidOf)),
     };
   });
-  told(deps.events, planned, fires, recorded);
+  told(deps.events, free, fires, recorded);
   tellJudged(deps.events, judged);
   if (judged.started > 0) deps.dispatcher.wake();
-  deps.followUp(together([recorded.aftermath, judged.aftermath]));
+  deps.followUp(together([recorded.aftermath, judged.aftermath, { toJudge: judged.held, toClaim: 0 }]));
 }
 
-function firesOf(planned: readonly PlannedSchedule[], reserve: (lane: string) => boolean): Fire[] {
+function uidOf({ schedule }: PlannedSchedule): string {
+  return schedule.uid;
+}
+
+function firesOf(planned: readonly PlannedSchedule[]): Fire[] {
   return planned.flatMap(({ schedule, plan }) =>
-    plan.fires.map((fire) => {
-      const claimed = fire.skipped === null && reserve(schedule.lane);
-      return { schedule, intent: { ...intentOf(schedule.uid, fire), claimed } };
-    }),
+    plan.fires.map((fire) => ({ schedule, intent: { ...intentOf(schedule.uid, fire), claimed: false } })),
   );
 }
 
@@ -133,11 +144,31 @@ function told(
   const claimed = fired.filter(({ intent }) => intent.claimed).length;
   const coalesced = fired.reduce((sum, { intent }) => sum + intent.coalesced, 0);
   events.emit({ type: 'intentsRecorded', fires: fired.length, claimed, coalesced });
+  const missed = missedOf(inserted);
+  if (missed.schedules > 0) events.emit({ type: 'firesMissed', ...missed });
   for (const reason of SKIP_REASONS) {
     const count = inserted.filter(({ intent }) => intent.skipped === reason).length;
     if (count > 0) events.emit({ type: 'runsSkipped', reason, count });
   }
   return inserted;
+}
+
+const MOST_NAMED = 10;
+
+function missedOf(recorded: readonly Fire[]): MissedFires {
+  const late = recorded.filter(({ intent }) => intent.trigger === 'catchUp' || intent.coalesced > 0);
+  const ids = new Set(late.map(({ schedule }) => schedule.id));
+  const stoodFor = (fires: readonly Fire[]) => fires.reduce((sum, { intent }) => sum + intent.coalesced, 0);
+  const [skipped, fired] = [true, false].map((skip) =>
+    late.filter(({ intent }) => (intent.skipped !== null) === skip),
+  );
+  return {
+    schedules: ids.size,
+    scheduleIds: [...ids].slice(0, MOST_NAMED),
+    caughtUp: fired?.filter(({ intent }) => intent.trigger === 'catchUp').length ?? 0,
+    folded: stoodFor(fired ?? []),
+    skipped: (skipped?.length ?? 0) + stoodFor(skipped ?? []),
+  };
 }
 
 function intentIn({ intent }: Fire): Intent {

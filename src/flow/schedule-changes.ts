@@ -14,7 +14,12 @@ import { TryAgain, isUniqueViolation } from '../store/errors.ts';
 import type { Executor } from '../store/executor.ts';
 import { type Aftermath, NO_AFTERMATH, followersOf, together } from '../store/followers.ts';
 import { type Judged, guardOpenRuns, judgeOverlapsUnderLock } from '../store/overlaps.ts';
-import { type ScheduleWrite, deleteScheduleAndAbandon, writeSchedules } from '../store/schedule-writes.ts';
+import {
+  type ScheduleWrite,
+  abandonOpenRuns,
+  deleteScheduleAndAbandon,
+  writeSchedules,
+} from '../store/schedule-writes.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, recordWhatWasDue } from './due-before-edit.ts';
@@ -83,7 +88,11 @@ export async function changeSchedules(
     return {
       changed: decided.map((one) => told(one, now)),
       judged: verdict,
-      aftermath: together([recorded, verdict?.aftermath ?? NO_AFTERMATH]),
+      aftermath: together([
+        recorded,
+        verdict?.aftermath ?? NO_AFTERMATH,
+        { toJudge: verdict?.held ?? [], toClaim: 0 },
+      ]),
     };
   });
   const written = changed.flatMap(({ schedule: { id, version }, change }) =>
@@ -116,13 +125,17 @@ export async function deleteSchedule(
     const write = { ...asWrite(deps, schedule, by), version: schedule.version + 1 };
     const recorded = await recordWhatWasDue(tx, [{ schedule, write }], { now, retentionDays });
     const { abandoned, aftermath } = await deleteScheduleAndAbandon(tx, write, now);
-    return { version: write.version, abandoned, aftermath: together([recorded, aftermath]) };
+    return { ...write, abandoned, aftermath: together([recorded, aftermath]) };
   });
   if (!deleted) return false;
-  const { version, abandoned, aftermath } = deleted;
+  const { version, aftermath } = deleted;
+  // What an end that was under way meanwhile has recorded for it.
+  const late = await deps.database.run((db) => abandonOpenRuns(db, deleted.uid));
+  const abandoned = deleted.abandoned + late.abandoned;
   deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
-  if (abandoned > 0) deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', count: abandoned });
-  deps.followUp(aftermath);
+  if (abandoned > 0)
+    deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
+  deps.followUp(together([aftermath, late.aftermath]));
   return true;
 }
 

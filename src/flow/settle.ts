@@ -12,7 +12,12 @@ import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
 import type { Aftermath } from '../store/followers.ts';
-import { type AttemptSettlement, settleAgainIfClaimed, settleRunsIfClaimed } from '../store/settlements.ts';
+import {
+  type AttemptSettlement,
+  type Settled,
+  settleAgainIfClaimed,
+  settleRunsIfClaimed,
+} from '../store/settlements.ts';
 
 export interface SettleDeps {
   database: Database;
@@ -77,7 +82,7 @@ export function createSettler(deps: SettleDeps): Settler {
     try {
       const settled = await database.run((db) => settleRunsIfClaimed(db, batch.map(outcomeOf)));
       deps.followUp(settled.aftermath);
-      for (const ended of batch) tell(ended, settled.runs.get(ended.outcome.runId));
+      for (const ended of batch) tell(ended, settled);
     } catch (error) {
       if (isDataRefused(error)) {
         await settleApart(batch, error, settle);
@@ -96,14 +101,14 @@ export function createSettler(deps: SettleDeps): Settler {
     for (const ended of batch) uncertain.delete(ended);
     for (const ended of batch) uncertain.add(ended);
     try {
-      const { runs, passedOver, aftermath } = await database.transaction((tx) =>
+      const { passedOver, ...settled } = await database.transaction((tx) =>
         settleAgainIfClaimed(tx, batch.map(outcomeOf)),
       );
-      deps.followUp(aftermath);
+      deps.followUp(settled.aftermath);
       largestUncertain = Math.min(LARGEST_BATCH, largestUncertain * 2);
       for (const ended of batch) {
         const { runId } = ended.outcome;
-        if (!passedOver.has(runId)) tell(ended, runs.get(runId));
+        if (!passedOver.has(runId)) tell(ended, settled);
       }
     } catch (error) {
       if (!isDataRefused(error)) {
@@ -134,16 +139,18 @@ export function createSettler(deps: SettleDeps): Settler {
       const bare = { ...only.outcome, settlement: withoutText(only.outcome.settlement) };
       const settled = await database.run((db) => settleRunsIfClaimed(db, [bare]));
       deps.followUp(settled.aftermath);
-      tell(only, settled.runs.get(runId));
+      tell(only, settled);
     } catch (refusedAgain) {
       if (!isDataRefused(refusedAgain)) throw refusedAgain;
       // Nothing is left to leave out: the claim stays in the row, to be found there, and the others go on.
-      tell(only, undefined);
+      tell(only, null);
     }
   }
 
-  function tell(ended: EndedAttempt, written: { wasLost: boolean } | undefined): void {
+  /** Null: it could not be written. */
+  function tell(ended: EndedAttempt, settled: Settled | null): void {
     const { runId, attempt, settlement, finishedAt } = ended.outcome;
+    const written = settled?.runs.get(runId);
     waiting.delete(ended);
     uncertain.delete(ended);
     ended.onSettled();
@@ -151,7 +158,16 @@ export function createSettler(deps: SettleDeps): Settler {
       const { outcome } = ended.outcome;
       const { statusCode } = settlement;
       const { scheduleId } = ended;
-      events.emit({ type: 'settlementFenced', runId, scheduleId, attempt, outcome, statusCode });
+      const alreadyEnded = settled?.ended.has(runId) ?? false;
+      events.emit({
+        type: 'settlementFenced',
+        runId,
+        scheduleId,
+        attempt,
+        outcome,
+        statusCode,
+        alreadyEnded,
+      });
       return;
     }
     const { status, error, retryAt } = settlement;

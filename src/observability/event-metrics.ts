@@ -118,7 +118,7 @@ function runHandlers(registry: Registry): Handlers {
       intents.inc(event.fires);
       coalesced.inc(event.coalesced);
     },
-    settlementFenced: () => fenced.inc(),
+    settlementFenced: ({ alreadyEnded }) => fenced.inc(alreadyEnded ? 0 : 1),
     runsSkipped: ({ reason, count }) => skipped.inc({ reason }, count),
     runsCancelled: ({ reason, count }) => cancelled.inc({ reason }, count),
     runsAbandoned: ({ count }) => abandoned.inc(count),

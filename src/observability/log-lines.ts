@@ -134,7 +134,16 @@ const LINES: Lines = {
     logger.info({ count: changes.length }, 'schedules created or updated');
     for (const one of changes) logger.debug(one, `schedule ${one.change}`);
   },
-  runsAbandoned: (logger, { reason, count }) => logger.warn({ reason, count }, 'open runs were abandoned'),
+  runsAbandoned: (logger, { reason, scheduleId, count }) =>
+    logger.warn(
+      { reason, ...(scheduleId === null ? {} : { scheduleId }), count },
+      'open runs were abandoned',
+    ),
+  firesMissed: (logger, { schedules, scheduleIds, caughtUp, folded, skipped }) =>
+    logger.warn(
+      { schedules, scheduleIds, caughtUp, folded, skipped },
+      'fires were missed: due for longer than their grace when they were planned',
+    ),
   scheduleSetAside: (logger, { scheduleId, error, failures, retryAt }) =>
     logger.error(
       { scheduleId, error, failures, retryAt: isoInstant(retryAt) },
@@ -148,10 +157,7 @@ const LINES: Lines = {
       );
     else if (outcome === 'expired') logger.warn({ count }, 'took over fire-locks that nobody worked on');
   },
-  intentsRecorded: (logger, { fires, claimed, coalesced }) => {
-    if (coalesced > 0) logger.warn({ fires, coalesced }, 'missed fires were folded into one run each');
-    else logger.debug({ fires, claimed }, 'intents recorded');
-  },
+  intentsRecorded: (logger, { fires, claimed }) => logger.debug({ fires, claimed }, 'intents recorded'),
   runsSkipped: (logger, { reason, count }) =>
     logger.debug({ reason, count }, 'fires were recorded as skipped'),
   waitingReleased: (logger, { count }) =>
@@ -178,11 +184,12 @@ const LINES: Lines = {
       logger.info({ runId, scheduleId, attempt, error, retryAt: at }, follows);
     }
   },
-  settlementFenced: (logger, { runId, scheduleId, attempt, outcome, statusCode }) =>
-    logger.warn(
-      { runId, scheduleId, attempt, outcome, statusCode },
-      'an outcome came too late: its claim was gone; it is in the attempt log',
-    ),
+  settlementFenced: (logger, { runId, scheduleId, attempt, outcome, statusCode, alreadyEnded }) => {
+    const told = { runId, scheduleId, attempt, outcome, statusCode };
+    if (alreadyEnded)
+      logger.debug(told, 'an attempt ended of a run that was replaced, or went with its schedule');
+    else logger.warn(told, 'an outcome came too late: its claim was gone; it is in the attempt log');
+  },
   targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
     logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),
   settlementRefused: (logger, { runId, error }) =>

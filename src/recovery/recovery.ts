@@ -13,7 +13,7 @@ import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
 import type { Aftermath } from '../store/followers.ts';
 import { forgetLongDead } from '../store/instances.ts';
-import { findWaitingInVain } from '../store/overlaps.ts';
+import { abandonWaitingOfDeleted, findWaitingInVain } from '../store/overlaps.ts';
 import {
   type LostClaim,
   type RecoveryPolicy,
@@ -89,6 +89,9 @@ export function createRecovery(deps: RecoveryDeps): Loop {
   }
 
   async function releaseWaiting(): Promise<boolean> {
+    const abandoned = await database.run((db) => abandonWaitingOfDeleted(db, BATCH));
+    if (abandoned > 0)
+      events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count: abandoned });
     const toJudge = await database.run((db) => findWaitingInVain(db, BATCH));
     if (toJudge.length > 0) events.emit({ type: 'waitingReleased', count: toJudge.length });
     deps.followUp({ toJudge, toClaim: 0 });

@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts';
+import type { EventBus } from './event-bus.ts';
 import type { Lease } from './lease.ts';
 import type { Turning } from './loop.ts';
 
@@ -15,6 +17,38 @@ export interface InstanceState {
   strandedRuns: number;
   /** Versions of the time zone data that the living instances plan with; as of the last sample. */
   zoneData: readonly string[];
+  /** How many fires this instance has found missed in the last minutes. */
+  missedLately: () => number;
+}
+
+const LATELY_MS = 10 * 60_000;
+
+/** What is heard of this instance, from its start on. */
+export function createInstanceState(events: EventBus, clock: Clock): InstanceState {
+  const missed: { at: number; fires: number }[] = [];
+  const missedLately = (): number => {
+    const since = clock.monotonic() - LATELY_MS;
+    while (missed[0] !== undefined && missed[0].at < since) missed.shift();
+    return missed.reduce((sum, { fires }) => sum + fires, 0);
+  };
+  const state: InstanceState = {
+    migrated: false,
+    stopping: false,
+    strandedRuns: 0,
+    zoneData: [],
+    missedLately,
+  };
+  events.subscribe((event) => {
+    if (event.type === 'firesMissed') {
+      const { caughtUp, folded, skipped } = event;
+      missedLately();
+      missed.push({ at: clock.monotonic(), fires: caughtUp + folded + skipped });
+    } else if (event.type === 'gaugesSampled') {
+      state.strandedRuns = event.strandedRuns;
+      state.zoneData = event.zoneData;
+    }
+  });
+  return state;
 }
 
 /** What must have come back from a pass, or succeeded in one, within this time. */
@@ -35,7 +69,10 @@ export function readinessOf(state: InstanceState, lease: Lease, loops: readonly 
   return { status: ready ? 'ready' : 'unavailable', checks, warnings: warningsOf(loops, state) };
 }
 
-function warningsOf(loops: readonly Turning[], { strandedRuns, zoneData }: InstanceState): string[] {
+function warningsOf(
+  loops: readonly Turning[],
+  { strandedRuns, zoneData, missedLately }: InstanceState,
+): string[] {
   const warnings = loops
     .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
     .map(
@@ -45,6 +82,12 @@ function warningsOf(loops: readonly Turning[], { strandedRuns, zoneData }: Insta
   if (strandedRuns > 0) {
     warnings.push(
       `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`,
+    );
+  }
+  const missed = missedLately();
+  if (missed > 0) {
+    warnings.push(
+      `${missed} fires were found missed in the last ten minutes; the log names schedules, their occurrences say what became of each`,
     );
   }
   if (zoneData.length > 1) warnings.push(mixedZoneData(zoneData));

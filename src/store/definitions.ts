@@ -1,4 +1,11 @@
-import { DEFAULT_TIMING, type Definition, type HttpTarget, type Timing } from '../core/schedule.ts';
+import { EARLIEST, LATEST } from '../core/instant.ts';
+import {
+  CATCH_UPS,
+  DEFAULT_TIMING,
+  type Definition,
+  type HttpTarget,
+  type Timing,
+} from '../core/schedule.ts';
 
 /** What came with a later version than the first. */
 type Later = Exclude<keyof Timing, 'cron' | 'timezone'> | 'overlap' | 'delivery';
@@ -33,10 +40,37 @@ export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<T
   return JSON.stringify(timing, [...said, 'scheduleId', 'on']);
 }
 
-/** @throws Error where the text is none of ours */
+/** @throws Error where the text is none that this version writes: of a later one, or a foreign hand's */
 export function readTiming(text: string): Timing {
-  return { ...UNSAID, ...(JSON.parse(text) as Partial<Timing>) };
+  const said = fieldsOf(JSON.parse(text));
+  for (const [field, value] of Object.entries(said)) {
+    if (!(SHAPES[field]?.(value) ?? false))
+      throw new Error(`its timing has ${field}, which cannot be planned by`);
+  }
+  const timing = { ...UNSAID, ...said };
+  const kinds = [timing.cron, timing.everySeconds, timing.at, timing.after].filter((kind) => kind !== null);
+  if (kinds.length !== 1) throw new Error('its timing is of no kind that can be planned');
+  return timing;
 }
+
+const isMoment = (value: unknown) =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= EARLIEST && value <= LATEST;
+const isCount = (least: number) => (value: unknown) =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= least;
+const isText = (value: unknown) => typeof value === 'string';
+const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
+  cron: isText,
+  everySeconds: isCount(1),
+  at: isMoment,
+  after: (value) => typeof fieldsOf(value)['scheduleId'] === 'string',
+  timezone: isText,
+  startAt: isMoment,
+  endAt: isMoment,
+  jitterSeconds: isCount(0),
+  catchUp: (value) => CATCH_UPS.some((known) => known === value),
+  catchUpLimit: isCount(0),
+  graceSeconds: isCount(0),
+};
 
 const UNSAID: Timing = { ...DEFAULT_TIMING, cron: null, everySeconds: null, at: null, after: null };
 const TIMING_FIELDS = Object.keys(UNSAID) as (keyof Timing)[];

@@ -4,7 +4,7 @@ import type { Overlap } from '../core/schedule.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
-import { type TimingRow, timingColumns, timingOfRow } from './timings.ts';
+import { type TimingRow, overlapOf, timingColumns, timingOfRow } from './timings.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
 export interface LockedSchedule {
@@ -83,7 +83,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
       FROM due WHERE s.uid = due.uid
-      RETURNING s.uid, s.id, s.version, ${timingColumns(sql`s`)}, s.overlap, s.lane, s.next_occurrence_at,
+      RETURNING s.uid, s.id, s.version, ${timingColumns(sql`s`)}, ${overlapOf(sql`s`)} AS overlap, s.lane, s.next_occurrence_at,
         s.plan_failures, s.locked_at, s.created_at, due.locked_by IS NOT NULL AND due.locked_by <> ${instanceId} AS taken_over
     ), held AS (
       SELECT FROM schedules

@@ -8,7 +8,7 @@ export const ALL_SCHEDULES = '00000000-0000-0000-0000-000000000000';
 
 /** What the ends of runs brought about, in the commit of these ends. */
 export interface Aftermath {
-  /** Schedules of which a run may start now, or is not judged yet: see judgeOverlaps. */
+  /** Schedules of which a run may start now, or is not judged yet. */
   toJudge: string[];
   /** Runs of schedules that follow, to be claimed by anybody. */
   toClaim: number;
@@ -19,10 +19,15 @@ export const NO_AFTERMATH: Aftermath = { toJudge: [], toClaim: 0 };
 /**
  * CTEs that record one run for each end in `changed` and each enabled schedule that follows it: in the very statement of the end, so
  * that neither is without the other. `changed` has id, schedule_uid, status, finished_at and overlap_guarded of the runs that the
- * statement wrote, ended or not; a CTE `clock` is there. A schedule that must not overlap gets it as waiting, to be judged.
+ * statement wrote, ended or not; a CTE `clock` is there; the names `ends`, `followers`, `followed` and `aftermath` are taken
+ * with this. A schedule that must not overlap gets its run as waiting, to be judged; and all of them say that their end matters,
+ * since the schedule may be edited so at this moment.
  *
- * A schedule that is being deleted is waited for; one that is being edited is not, since that may take long and holds up the ends of
- * others: it follows as it was.
+ * No row of a schedule is locked: one that somebody has locked must not hold up the ends of others. So what is being edited
+ * follows as it was, and what is being deleted may get a run that deleting it again abandons (abandonOpenRuns).
+ *
+ * The condition on `after_uid` is its equality alone: beside IS NOT NULL the planner takes the index for a list of all
+ * followers, and compares each end with each.
  */
 export function followEnds(changed: SQL): SQL {
   return sql`ends AS MATERIALIZED (
@@ -32,38 +37,50 @@ export function followEnds(changed: SQL): SQL {
       SELECT s.uid, s.id, s.version, s.lane, s.priority, s.overlap, s.after_jitter_seconds, ends.id AS parent_run_id,
         date_trunc('milliseconds', ends.finished_at) AS at
       FROM ends JOIN schedules s ON s.after_uid = ANY (ARRAY[ends.schedule_uid, ${ALL_SCHEDULES}::uuid])
-      WHERE s.after_uid IS NOT NULL AND s.enabled AND ends.status = ANY (s.after_on)
+      WHERE s.enabled AND s.timing_version = s.version AND ends.status = ANY (s.after_on)
         AND coalesce(ends.finished_at >= s.after_start_at, true) AND coalesce(ends.finished_at < s.after_end_at, true)
         AND (s.after_uid = ends.schedule_uid OR NOT EXISTS (
-          SELECT FROM schedules parent WHERE parent.uid = ends.schedule_uid AND parent.after_uid IS NOT NULL))
+          SELECT FROM schedules parent WHERE parent.uid = ends.schedule_uid AND parent.after_uid IS NOT NULL
+            AND parent.timing_version = parent.version))
         AND (SELECT EXISTS (SELECT FROM schedules WHERE after_uid IS NOT NULL))
-      ORDER BY s.uid, ends.id FOR KEY SHARE OF s
     ), followed AS (
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
         due_at, attempts, parent_run_id, overlap_guarded, created_at, updated_at)
       SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7'
           || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
         at, uid, version, id, 'after', CASE WHEN overlap = 'allow' THEN 'pending' ELSE 'waiting' END, lane, priority,
-        at + make_interval(secs => random() * coalesce(after_jitter_seconds, 0)), 0, parent_run_id, overlap <> 'allow',
+        at + make_interval(secs => random() * coalesce(after_jitter_seconds, 0)), 0, parent_run_id, true,
         clock.now, clock.now
       FROM followers, clock
-      RETURNING schedule_uid, overlap_guarded
+      RETURNING schedule_uid, status
     ), aftermath AS (
-      SELECT string_agg(DISTINCT schedule_uid::text, ',') FILTER (WHERE overlap_guarded) AS to_judge,
-        count(*) FILTER (WHERE NOT overlap_guarded AND recorded)::int AS to_claim
-      FROM (SELECT schedule_uid, overlap_guarded, false AS recorded FROM ends
-        UNION ALL SELECT schedule_uid, overlap_guarded, true FROM followed) AS touched
+      SELECT (SELECT string_agg(DISTINCT schedule_uid::text, ',') FROM ends WHERE overlap_guarded) AS ended,
+        (SELECT string_agg(DISTINCT schedule_uid::text, ',') FROM followed WHERE status = 'waiting') AS followed,
+        (SELECT count(*) FROM followed WHERE status = 'pending')::int AS to_claim
     )`;
 }
 
 /** The columns of `aftermath`, which is one row. */
+export const AFTERMATH = sql`aftermath.ended, aftermath.followed, aftermath.to_claim`;
+
 export interface AftermathRow {
-  to_judge: string | null;
+  /** Uids, comma-separated. */
+  ended: string | null;
+  followed: string | null;
   to_claim: number;
 }
 
-export function aftermathOf({ to_judge, to_claim }: AftermathRow): Aftermath {
-  return { toJudge: to_judge?.split(',') ?? [], toClaim: to_claim };
+/** `judged`: schedules whose own ends have been seen to by who asks. */
+export function aftermathOf(
+  { ended, followed, to_claim }: AftermathRow,
+  judged: readonly string[] = [],
+): Aftermath {
+  const ends = uidsIn(ended).filter((uid) => !judged.includes(uid));
+  return { toJudge: [...new Set([...ends, ...uidsIn(followed)])], toClaim: to_claim };
+}
+
+function uidsIn(list: string | null): string[] {
+  return list?.split(',') ?? [];
 }
 
 export function together(aftermaths: readonly Aftermath[]): Aftermath {
@@ -73,26 +90,27 @@ export function together(aftermaths: readonly Aftermath[]): Aftermath {
   };
 }
 
-export interface Followed {
-  uid: string;
-  /** Whom it follows in turn; null: it has fire times of its own. */
-  afterUid: string | null;
+/** Edits of who follows whom come one after the other until the transaction ends: two could close a circle together. */
+export async function lockFollowing(tx: Executor): Promise<void> {
+  await tx.execute(sql`SELECT pg_advisory_xact_lock(${FOLLOWING_LOCK})`);
 }
 
-/** The schedules of these ids, locked against edits until the transaction ends, so that nobody else can close a circle with them. */
-export async function lockFollowed(tx: Executor, ids: readonly string[]): Promise<Map<string, Followed>> {
-  const rows = await rowsOf<{ uid: string; id: string; after_uid: string | null }>(
+const FOLLOWING_LOCK = 0x66697265;
+
+/** The uids of schedules, by id, kept from being deleted until the transaction ends. */
+export async function keepFollowed(tx: Executor, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await rowsOf<{ uid: string; id: string }>(
     tx,
-    sql`SELECT uid, id, after_uid FROM schedules WHERE id = ANY (${texts(ids)}) ORDER BY uid FOR SHARE`,
+    sql`SELECT uid, id FROM schedules WHERE id = ANY (${texts(ids)}) ORDER BY uid FOR KEY SHARE`,
   );
-  return new Map(rows.map(({ uid, id, after_uid }) => [id, { uid, afterUid: after_uid }]));
+  return new Map(rows.map(({ uid, id }) => [id, uid]));
 }
 
-/** Whom the schedule of this uid follows, under the same lock; null: nobody, or it is not there. */
-export async function lockAncestor(tx: Executor, uid: string): Promise<string | null> {
+/** Whom the schedule of this uid follows; null: nobody, or it is not there. */
+export async function followedBy(tx: Executor, uid: string): Promise<string | null> {
   const [row] = await rowsOf<{ after_uid: string | null }>(
     tx,
-    sql`SELECT after_uid FROM schedules WHERE uid = ${uid} FOR SHARE`,
+    sql`SELECT after_uid FROM schedules WHERE uid = ${uid}`,
   );
   return row?.after_uid ?? null;
 }

@@ -4,6 +4,7 @@ import type { ScheduleStatus } from '../core/schedule.ts';
 import type { Executor } from './executor.ts';
 import { lives } from './instances.ts';
 import { rowsOf } from './rows.ts';
+import { isOver } from './timings.ts';
 
 /** What the database looks like from outside, sampled now and then; a scrape never asks for it. */
 export interface Gauges {
@@ -37,11 +38,9 @@ export async function sampleGauges(db: Executor, overdueSeconds: number): Promis
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     by_status AS (
-      SELECT count(*) FILTER (WHERE enabled AND error IS NULL
-          AND (next_fire_at IS NOT NULL OR after_uid IS NOT NULL))::int AS active,
+      SELECT count(*) FILTER (WHERE enabled AND error IS NULL AND NOT ${isOver})::int AS active,
         count(*) FILTER (WHERE NOT enabled)::int AS paused,
-        count(*) FILTER (WHERE enabled AND error IS NULL
-          AND next_fire_at IS NULL AND after_uid IS NULL)::int AS ended,
+        count(*) FILTER (WHERE enabled AND error IS NULL AND ${isOver})::int AS ended,
         count(*) FILTER (WHERE enabled AND error IS NOT NULL)::int AS error
       FROM schedules
     )

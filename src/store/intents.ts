@@ -4,8 +4,16 @@ import { type RunTrigger, plannedRunId } from '../core/run.ts';
 import type { PlannedFire, SkipReason } from '../core/time/catch-up.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { type Aftermath, type AftermathRow, NO_AFTERMATH, aftermathOf, followEnds } from './followers.ts';
+import {
+  AFTERMATH,
+  type Aftermath,
+  type AftermathRow,
+  NO_AFTERMATH,
+  aftermathOf,
+  followEnds,
+} from './followers.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
+import { overlapOf } from './timings.ts';
 
 /** One fire to be recorded. */
 export interface Intent {
@@ -50,7 +58,7 @@ export interface Recorded {
 /**
  * Records fires and moves their schedules on, in one statement: all of a schedule or nothing of it. A lock that was
  * lost meanwhile (a pause longer than its TTL, an edit) writes nothing. One occurrence has one run, whoever comes first.
- * Where runs of a schedule must not overlap, they are recorded as waiting, for judgeOverlaps in the same transaction.
+ * Where runs of a schedule must not overlap, they are recorded as waiting, for judgeOverlapsUnderLock in the same transaction.
  * Callers sort by uid: rows are locked in one order everywhere. The guard is a CASE so that the planner cannot take it
  * for a filter: statistics call locked schedules rare, and it would compare each with each.
  */
@@ -75,11 +83,11 @@ export async function recordIntentsIfLocked(
         AS a(uid, version, locked_at, next_occurrence_at, next_fire_at, last_fire_at)
       WHERE s.uid = a.uid
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = a.locked_at AND s.version = a.version END
-      RETURNING s.uid, s.id, s.version, s.lane, s.priority, s.overlap
+      RETURNING s.uid, s.id, s.version, s.lane, s.priority, s.overlap, s.timing_version
     ), recorded AS (
       ${insertRuns(intents, sql`advanced`, instanceId)}
     ), ${followEnds(sql`recorded`)}
-    SELECT clock.now, (SELECT count(*) FROM advanced)::int AS advanced, recorded.id, to_judge, to_claim
+    SELECT clock.now, (SELECT count(*) FROM advanced)::int AS advanced, recorded.id, ${AFTERMATH}
     FROM clock CROSS JOIN aftermath LEFT JOIN recorded ON true`,
   );
   const [first] = rows;
@@ -107,21 +115,22 @@ export async function recordDueBeforeEdit(
     tx,
     sql`WITH clock AS (SELECT ${isoInstant(now)}::timestamptz AS now),
     recorded AS (${insertRuns(unclaimed, sql`schedules`, null)}), ${followEnds(sql`recorded`)}
-    SELECT to_judge, to_claim FROM aftermath`,
+    SELECT ${AFTERMATH} FROM aftermath`,
   );
   return row ? aftermathOf(row) : NO_AFTERMATH;
 }
 
 /** What all runs of a schedule have in common comes from its row, in `schedules` or what was returned of it. */
 function insertRuns(intents: readonly Intent[], rows: SQL, instanceId: string | null): SQL {
+  const overlap = overlapOf(sql`s`);
   return sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane,
       priority, due_at, attempts, coalesced, coalesced_from, claimed_by, claimed_at, finished_at, overlap_guarded,
       created_at, updated_at)
     SELECT i.id, i.scheduled_for, s.uid, s.version, s.id, i.trigger,
-      CASE WHEN i.skipped IS NOT NULL THEN 'skipped' WHEN s.overlap <> 'allow' THEN 'waiting' ELSE 'pending' END, i.skipped,
+      CASE WHEN i.skipped IS NOT NULL THEN 'skipped' WHEN ${overlap} <> 'allow' THEN 'waiting' ELSE 'pending' END, i.skipped,
       s.lane, s.priority, i.due_at, i.claimed::int, i.coalesced, i.coalesced_from,
       CASE WHEN i.claimed THEN ${instanceId}::uuid END, CASE WHEN i.claimed THEN clock.now END,
-      CASE WHEN i.skipped IS NOT NULL THEN clock.now END, s.overlap <> 'allow', clock.now, clock.now
+      CASE WHEN i.skipped IS NOT NULL THEN clock.now END, ${overlap} <> 'allow', clock.now, clock.now
     FROM unnest(${uuids(intents.map((intent) => intent.id))}, ${uuids(intents.map((intent) => intent.scheduleUid))},
       ${instants(intents.map((intent) => intent.scheduledFor))}, ${texts(intents.map((intent) => intent.trigger))},
       ${instants(intents.map((intent) => intent.dueAt))}, ${texts(intents.map((intent) => intent.skipped))},

@@ -35,7 +35,7 @@ export async function recordManualFireUnlessKeyTaken(
     scheduleVersion: schedule.version,
     scheduleId: schedule.id,
     trigger: 'manual',
-    // Where runs must not overlap it is for judgeOverlaps, in the same transaction.
+    // Where runs must not overlap it is for judgeOverlapsUnderLock, in the same transaction.
     status: schedule.definition.overlap === 'allow' ? 'pending' : 'waiting',
     overlapGuarded: schedule.definition.overlap !== 'allow',
     lane,

@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
+import { AFTERMATH, type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
 import { rowsOf } from './rows.ts';
+import { overlapOf } from './timings.ts';
 
 /** What became of the runs of some schedules that must not overlap. */
 export interface Judged {
@@ -11,20 +12,16 @@ export interface Judged {
   skipped: number;
   /** Active ones, and waiting ones, that gave way to a newer one. */
   replaced: number;
+  /** Schedules that were passed over, since somebody has a run of theirs locked: they are judged later. */
+  held: string[];
   aftermath: Aftermath;
 }
 
 /**
- * The row locks under which it is decided which run of a schedule may start. A statement of its own, before the one that decides: in
- * READ COMMITTED a statement that has waited for a row lock still looks at everything else as it was before it waited.
+ * Takes the row locks under which it is decided which run of a schedule may start, of those that nobody else has locked. A
+ * statement of its own, before the one that decides: in READ COMMITTED a statement that has waited for a row lock still
+ * looks at everything else as it was before it waited. Answers these, and those that others have; what is neither is gone.
  */
-export async function lockForOverlap(tx: Executor, uids: readonly string[]): Promise<void> {
-  await tx.execute(
-    sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE`,
-  );
-}
-
-/** The same for those that nobody else has locked. Answers these, and those that others have; what is neither is gone. */
 export async function lockFreeForOverlap(
   tx: Executor,
   uids: readonly string[],
@@ -38,18 +35,20 @@ export async function lockFreeForOverlap(
 
 /**
  * Decides, in the order in which they came, which waiting runs of these schedules start, go on waiting, or are skipped; under
- * `replace` the active one is cancelled. The caller holds the locks of lockForOverlap, taken by an earlier statement of this
- * transaction.
+ * `replace` the active one is cancelled. The caller holds the schedules' row locks, taken by an earlier statement of this
+ * transaction. No row of a run is waited for.
  */
 export async function judgeOverlapsUnderLock(tx: Executor, uids: readonly string[]): Promise<Judged> {
+  const held = await lockRunsToJudge(tx, uids);
+  const judged = uids.filter((uid) => !held.includes(uid));
   const [row] = await rowsOf<{ started: number; skipped: number; replaced: number } & AftermathRow>(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     open AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id, r.schedule_uid, r.status, r.created_at, s.overlap,
+      SELECT r.scheduled_for, r.id, r.schedule_uid, r.status, r.created_at, ${overlapOf(sql`s`)} AS overlap,
         r.status = 'waiting' AS waits, count(*) FILTER (WHERE r.status <> 'waiting') OVER schedule AS active
       FROM runs r JOIN schedules s ON s.uid = r.schedule_uid
-      WHERE r.schedule_uid = ANY (${uuids(uids)}) AND r.overlap_guarded AND r.status IN ('waiting', 'pending', 'running')
+      WHERE r.schedule_uid = ANY (${uuids(judged)}) AND r.overlap_guarded AND r.status IN ('waiting', 'pending', 'running')
       WINDOW schedule AS (PARTITION BY r.schedule_uid)
     ), placed AS (
       SELECT *, row_number() OVER arrival AS place, row_number() OVER reverse = 1 AS newest
@@ -62,8 +61,7 @@ export async function judgeOverlapsUnderLock(tx: Executor, uids: readonly string
           SELECT FROM open other WHERE other.schedule_uid = placed.schedule_uid AND other.waits) THEN 'cancelled' END
         WHEN overlap = 'allow' OR overlap IN ('skip', 'queue') AND active = 0 AND place = 1 THEN 'pending'
         WHEN overlap = 'replace' THEN CASE WHEN newest THEN 'pending' ELSE 'cancelled' END
-        WHEN overlap = 'queue' AND newest THEN NULL
-        ELSE 'skipped' END AS verdict
+        WHEN overlap = 'skip' OR overlap = 'queue' AND NOT newest THEN 'skipped' END AS verdict
       FROM placed
     ), changed AS (
       UPDATE runs r SET status = v.verdict, updated_at = clock.now,
@@ -73,23 +71,34 @@ export async function judgeOverlapsUnderLock(tx: Executor, uids: readonly string
       WHERE r.scheduled_for = v.scheduled_for AND r.id = v.id AND v.verdict IS NOT NULL
         AND CASE WHEN r.status = v.status THEN true END
       RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
-    ), ${followEnds(sql`changed`)}
-    SELECT count(*) FILTER (WHERE status = 'pending')::int AS started,
-      count(*) FILTER (WHERE status = 'skipped')::int AS skipped,
-      count(*) FILTER (WHERE status = 'cancelled')::int AS replaced,
-      (SELECT to_judge FROM aftermath), (SELECT to_claim FROM aftermath)
-    FROM changed`,
+    ), ${followEnds(sql`changed`)}, counted AS (
+      SELECT count(*) FILTER (WHERE status = 'pending')::int AS started,
+        count(*) FILTER (WHERE status = 'skipped')::int AS skipped,
+        count(*) FILTER (WHERE status = 'cancelled')::int AS replaced
+      FROM changed
+    )
+    SELECT counted.*, ${AFTERMATH} FROM counted, aftermath`,
   );
   if (!row) throw new Error('the statement about overlaps answered no row');
   const { started, skipped, replaced } = row;
-  const aftermath = aftermathOf(row);
-  // What it ended of these schedules is judged with that.
-  return {
-    started,
-    skipped,
-    replaced,
-    aftermath: { ...aftermath, toJudge: aftermath.toJudge.filter((uid) => !uids.includes(uid)) },
-  };
+  return { started, skipped, replaced, held, aftermath: aftermathOf(row, judged) };
+}
+
+/** Locks the runs that a judgement may change; answers the schedules of those that others have locked. */
+async function lockRunsToJudge(tx: Executor, uids: readonly string[]): Promise<string[]> {
+  const rows = await rowsOf<{ uid: string }>(
+    tx,
+    sql`WITH open AS MATERIALIZED (
+      SELECT r.scheduled_for, r.id, r.schedule_uid FROM runs r JOIN schedules s ON s.uid = r.schedule_uid
+      WHERE r.schedule_uid = ANY (${uuids(uids)}) AND r.overlap_guarded AND r.status IN ('waiting', 'pending', 'running')
+        AND (r.status = 'waiting' OR ${overlapOf(sql`s`)} = 'replace')
+    ), locked AS MATERIALIZED (
+      SELECT r.id FROM open JOIN runs r ON r.scheduled_for = open.scheduled_for AND r.id = open.id
+      ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
+    )
+    SELECT DISTINCT schedule_uid AS uid FROM open WHERE NOT EXISTS (SELECT FROM locked WHERE locked.id = open.id)`,
+  );
+  return rows.map((row) => row.uid);
 }
 
 /** Schedules whose open runs were recorded while they could overlap, and now must not: from now on they count. */
@@ -112,7 +121,7 @@ export async function findWaitingInVain(db: Executor, limit: number): Promise<st
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT DISTINCT w.schedule_uid AS uid FROM clock, runs w JOIN schedules s ON s.uid = w.schedule_uid
     WHERE w.overlap_guarded AND w.status = 'waiting' AND w.updated_at < clock.now - make_interval(secs => ${IN_HAND_SECONDS})
-      AND (s.overlap <> 'queue' OR NOT EXISTS (
+      AND (${overlapOf(sql`s`)} <> 'queue' OR NOT EXISTS (
           SELECT FROM runs a WHERE a.schedule_uid = w.schedule_uid AND a.overlap_guarded AND a.status IN ('pending', 'running'))
         OR EXISTS (SELECT FROM runs other WHERE other.schedule_uid = w.schedule_uid AND other.overlap_guarded
           AND other.status = 'waiting' AND other.id <> w.id))
@@ -122,3 +131,19 @@ export async function findWaitingInVain(db: Executor, limit: number): Promise<st
 }
 
 const IN_HAND_SECONDS = 2;
+
+/** Ends what waits for a schedule that is gone: recorded while it was deleted. Answers how many. */
+export async function abandonWaitingOfDeleted(db: Executor, limit: number): Promise<number> {
+  const rows = await rowsOf(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    open AS MATERIALIZED (
+      SELECT r.scheduled_for, r.id FROM runs r WHERE r.overlap_guarded AND r.status = 'waiting'
+        AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid)
+      ORDER BY r.scheduled_for, r.id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    )
+    UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, updated_at = clock.now
+    FROM open, clock WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id RETURNING r.id`,
+  );
+  return rows.length;
+}

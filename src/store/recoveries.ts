@@ -3,7 +3,14 @@ import type { RunTakenOver } from '../core/events.ts';
 import type { Instant } from '../core/instant.ts';
 import { instants, ints, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { type Aftermath, type AftermathRow, NO_AFTERMATH, aftermathOf, followEnds } from './followers.ts';
+import {
+  AFTERMATH,
+  type Aftermath,
+  type AftermathRow,
+  NO_AFTERMATH,
+  aftermathOf,
+  followEnds,
+} from './followers.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A claim that its run has in vain: by an instance that is gone, that does not know of it, or for too long. */
@@ -120,7 +127,7 @@ export async function takeOverIfStillClaimed(
       FROM judged, clock
       ON CONFLICT DO NOTHING
     )
-    SELECT j.id, j.schedule_id, j.claimed_by, j.verdict, to_judge, to_claim FROM aftermath LEFT JOIN judged j ON true`,
+    SELECT j.id, j.schedule_id, j.claimed_by, j.verdict, ${AFTERMATH} FROM aftermath LEFT JOIN judged j ON true`,
   );
   const [first] = rows;
   return {

@@ -3,9 +3,10 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import { plannedRunId } from '../core/run.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
+import { followEnds } from './followers.ts';
 import { lives } from './instances.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
-import { type TimingRow, timingColumns, timingOfRow } from './timings.ts';
+import { type TimingRow, isOver, timingColumns, timingOfRow } from './timings.ts';
 
 /** What `firelock resume` reads and writes while no instance lives. */
 
@@ -113,8 +114,8 @@ export async function skipDueIfUnmoved(db: Executor, skips: readonly Skip[]): Pr
       SELECT i.run_id, i.scheduled_for, s.uid, s.version, s.id, i.trigger, 'skipped', 'missed', s.lane, s.priority,
         i.due_at, 0, i.coalesced, i.coalesced_from, clock.now, clock.now, clock.now
       FROM input i JOIN moved s ON s.uid = i.uid CROSS JOIN clock
-      ON CONFLICT DO NOTHING
-    )
+      ON CONFLICT DO NOTHING RETURNING id, schedule_uid, status, finished_at, overlap_guarded
+    ), ${followEnds(sql`recorded`)}
     SELECT uid FROM moved`,
   );
   return new Set(rows.map((row) => row.uid));
@@ -130,7 +131,7 @@ export interface PendingAfterResume {
 }
 
 /**
- * Pending runs as the database has them, which may have been sent since what it holds. At most once: whatever was due,
+ * Pending and waiting runs as the database has them, which may have been sent since what it holds. At most once: whatever was due,
  * claimed or not, ends as `unknown`, or is in doubt where the target can be asked, until nothing that was sent before can
  * still arrive; what is neither claimed nor due nobody can have sent. At least once: goes on, asked about first where
  * that can be.
@@ -147,6 +148,7 @@ export async function doubtPendingRuns(
     pending AS MATERIALIZED (
       ${columns} WHERE status = 'pending' AND claimed_by IS NULL
       UNION ALL ${columns} WHERE status = 'pending' AND claimed_by IS NOT NULL
+      UNION ALL ${columns} WHERE overlap_guarded AND status = 'waiting'
     ), judged AS MATERIALIZED (
       SELECT p.scheduled_for, p.id, coalesce(v.definition->>'delivery' = 'atMostOnce', false) AS at_most_once,
         coalesce(jsonb_typeof(v.definition->'target'->'lookup') = 'object', false) AS has_lookup,
@@ -159,13 +161,14 @@ export async function doubtPendingRuns(
         CASE WHEN j.at_most_once
           THEN clock.now + j.timeout + make_interval(secs => ${lockTtlSeconds}) ELSE clock.now END AS in_doubt_until
       FROM judged j JOIN runs r ON r.scheduled_for = j.scheduled_for AND r.id = j.id, clock
-      WHERE (j.at_most_once OR j.has_lookup) AND CASE WHEN r.status = 'pending' THEN true END
+      WHERE (j.at_most_once OR j.has_lookup) AND CASE WHEN r.status IN ('pending', 'waiting') THEN true END
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r
     ), ended AS (
       UPDATE runs r SET status = 'unknown', finished_at = clock.now, error = ${error}::jsonb, updated_at = clock.now
       FROM locked l, clock
-      WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id AND l.at_most_once AND NOT l.has_lookup RETURNING r.id
-    ), asked AS (
+      WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id AND l.at_most_once AND NOT l.has_lookup
+      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+    ), ${followEnds(sql`ended`)}, asked AS (
       UPDATE runs r SET in_doubt_until = l.in_doubt_until, lookups = 0, due_at = greatest(r.due_at, l.in_doubt_until),
         claimed_by = NULL, claimed_at = NULL, updated_at = clock.now
       FROM locked l, clock
@@ -191,7 +194,7 @@ export async function countRestingSchedules(db: Executor): Promise<RestingSchedu
   const [row] = await rowsOf<{ paused: number; ended: number; in_error: number }>(
     db,
     sql`SELECT count(*) FILTER (WHERE NOT enabled)::int AS paused,
-      count(*) FILTER (WHERE enabled AND error IS NULL AND next_fire_at IS NULL)::int AS ended,
+      count(*) FILTER (WHERE enabled AND error IS NULL AND ${isOver})::int AS ended,
       count(*) FILTER (WHERE enabled AND error IS NOT NULL)::int AS in_error
     FROM schedules`,
   );

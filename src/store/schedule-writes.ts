@@ -3,7 +3,14 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Definition, PRIORITY_RANK } from '../core/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { type Aftermath, type AftermathRow, NO_AFTERMATH, aftermathOf, followEnds } from './followers.ts';
+import {
+  AFTERMATH,
+  type Aftermath,
+  type AftermathRow,
+  NO_AFTERMATH,
+  aftermathOf,
+  followEnds,
+} from './followers.ts';
 import { timingText } from './definitions.ts';
 import { scheduleVersions, schedules } from './schema.ts';
 import { rowsOf } from './rows.ts';
@@ -43,34 +50,40 @@ export async function writeSchedules(
   await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
 }
 
-/**
- * Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. Answers how many
- * runs were abandoned.
- */
+/** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */
 export async function deleteScheduleAndAbandon(
   tx: Executor,
   last: ScheduleWrite,
   now: Instant,
 ): Promise<{ abandoned: number; aftermath: Aftermath }> {
-  const runsOf = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ${last.uid}`;
-  const whose = sql`${runsOf} AND status = 'pending'`;
-  const at = sql`${isoInstant(now)}::timestamptz`;
-  // Each half has its index; one snapshot for both, since a run goes from one half to the other at any time.
+  const abandoned = await abandonOpenRuns(tx, last.uid);
+  await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
+  await tx.delete(schedules).where(eq(schedules.uid, last.uid));
+  return abandoned;
+}
+
+/** Ends what is open of a schedule's runs, since the schedule goes, or is gone. */
+export async function abandonOpenRuns(
+  db: Executor,
+  uid: string,
+): Promise<{ abandoned: number; aftermath: Aftermath }> {
+  const runsOf = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ${uid}`;
+  const pending = sql`${runsOf} AND status = 'pending'`;
+  // Each part has its index; one snapshot for all, since a run goes from one to the other at any time.
   const [row] = await rowsOf<{ abandoned: number } & AftermathRow>(
-    tx,
-    sql`WITH clock AS (SELECT ${at} AS now),
-    open AS MATERIALIZED (${whose} AND claimed_by IS NULL UNION ALL ${whose} AND claimed_by IS NOT NULL
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    open AS MATERIALIZED (${pending} AND claimed_by IS NULL UNION ALL ${pending} AND claimed_by IS NOT NULL
       UNION ALL ${runsOf} AND overlap_guarded AND status = 'waiting'),
     abandoned AS (
-      UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = ${at}, updated_at = ${at} FROM open
+      UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, updated_at = clock.now
+      FROM open, clock
       WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id
         AND CASE WHEN r.status IN ('pending', 'waiting') THEN true END
       RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
     ), ${followEnds(sql`abandoned`)}
-    SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, to_judge, to_claim FROM aftermath`,
+    SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, ${AFTERMATH} FROM aftermath`,
   );
-  await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
-  await tx.delete(schedules).where(eq(schedules.uid, last.uid));
   return { abandoned: row?.abandoned ?? 0, aftermath: row ? aftermathOf(row) : NO_AFTERMATH };
 }
 

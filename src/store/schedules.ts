@@ -4,11 +4,12 @@ import { readDefinition } from './definitions.ts';
 import { TryAgain } from './errors.ts';
 import type { Executor } from './executor.ts';
 import { scheduleVersions, schedules } from './schema.ts';
+import { isOver } from './timings.ts';
 
 /** As the API answers it: what stands in the row, told in the contract's words. */
 const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'
   WHEN ${schedules.error} IS NOT NULL THEN 'error'
-  WHEN ${schedules.nextFireAt} IS NULL AND ${schedules.afterUid} IS NULL THEN 'ended' ELSE 'active' END`;
+  WHEN ${isOver} THEN 'ended' ELSE 'active' END`;
 
 export interface ScheduleFilter {
   enabled?: boolean | undefined;

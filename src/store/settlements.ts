@@ -5,7 +5,14 @@ import type { Settlement } from '../core/settlement.ts';
 import { bigints, booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Claim } from './claims.ts';
 import type { Executor } from './executor.ts';
-import { type Aftermath, type AftermathRow, NO_AFTERMATH, aftermathOf, followEnds } from './followers.ts';
+import {
+  AFTERMATH,
+  type Aftermath,
+  type AftermathRow,
+  NO_AFTERMATH,
+  aftermathOf,
+  followEnds,
+} from './followers.ts';
 import { rowsOf } from './rows.ts';
 
 /** What became of one attempt, with the claim it was made under. */
@@ -24,6 +31,8 @@ export interface AttemptSettlement extends Claim {
 /** The runs that a batch settled, by id, with whether each had once been found lost; and what their ends brought about. */
 export interface Settled {
   runs: ReadonlyMap<string, { wasLost: boolean }>;
+  /** Those of the others that firelock itself had ended meanwhile: replaced, or with their schedule. */
+  ended: ReadonlySet<string>;
   aftermath: Aftermath;
 }
 
@@ -83,7 +92,9 @@ async function settle(
   repeated: boolean,
 ): Promise<Settled> {
   const instantsOf = settled.map((row) => row.scheduledFor);
-  const rows = await rowsOf<{ id: string | null; was_lost: boolean } & AftermathRow>(
+  const rows = await rowsOf<
+    { id: string | null; was_lost: boolean; ended_before: string | null } & AftermathRow
+  >(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     input AS MATERIALIZED (
@@ -136,12 +147,18 @@ async function settle(
       ON CONFLICT (scheduled_for, run_id, attempt) DO UPDATE SET finished_at = excluded.finished_at,
         outcome = excluded.outcome, status_code = excluded.status_code, error = excluded.error
         WHERE attempts.outcome = 'unknown' AND excluded.outcome <> 'unknown'
+    ), undone AS MATERIALIZED (
+      SELECT i.scheduled_for, i.id FROM input i WHERE NOT EXISTS (SELECT FROM done WHERE done.id = i.id)
     )
-    SELECT done.id, done.lost_at IS NOT NULL AS was_lost, to_judge, to_claim FROM aftermath LEFT JOIN done ON true`,
+    SELECT done.id, done.lost_at IS NOT NULL AS was_lost, ${AFTERMATH}, (SELECT string_agg(r.id::text, ',')
+      FROM undone u JOIN runs r ON r.scheduled_for = u.scheduled_for AND r.id = u.id
+      WHERE r.reason IN ('replaced', 'deleted')) AS ended_before
+    FROM aftermath LEFT JOIN done ON true`,
   );
   const [first] = rows;
   return {
     runs: new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, { wasLost: row.was_lost }]]))),
+    ended: new Set(first?.ended_before?.split(',')),
     aftermath: first ? aftermathOf(first) : NO_AFTERMATH,
   };
 }

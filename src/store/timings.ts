@@ -13,6 +13,15 @@ export function timingColumns(table: SQL): SQL {
   return sql`CASE WHEN ${table}.timing_version = ${table}.version THEN ${table}.timing END AS timing, ${table}.cron, ${table}.timezone`;
 }
 
+/** Of a row of `schedules`, by that name: whether nothing is left for it to fire, or to follow. */
+export const isOver = sql`(schedules.next_fire_at IS NULL AND (schedules.after_uid IS NULL
+  OR schedules.timing_version <> schedules.version OR coalesce(schedules.after_end_at <= (SELECT clock_timestamp()), false)))`;
+
+/** What a row says of overlap; that version knows of none. */
+export function overlapOf(table: SQL): SQL {
+  return sql`CASE WHEN ${table}.timing_version = ${table}.version THEN ${table}.overlap ELSE 'allow' END`;
+}
+
 /** For `readTiming`. */
 export function timingOfRow({ timing, cron, timezone }: TimingRow): string {
   return timing ?? timingText({ cron, timezone });

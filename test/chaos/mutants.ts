@@ -317,8 +317,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/daemon.ts',
-        find: 'tick, recovery, gauges];',
-        replace: 'tick, gauges];',
+        find: 'tick, recovery, zoneWatch, gauges];',
+        replace: 'tick, zoneWatch, gauges];',
       },
     ],
     caughtBy: ['stuck'],
@@ -339,16 +339,18 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: 'src/store/overlaps.ts',
         find: `    open AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id,`,
+      SELECT r.scheduled_for, r.id, r.schedule_uid, r.status,`,
         replace: `    locked AS MATERIALIZED (
-      SELECT uid, overlap FROM schedules WHERE uid = ANY (\${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE
+      SELECT uid, overlap, version, timing_version FROM schedules
+      WHERE uid = ANY (\${uuids(judged)}) ORDER BY uid FOR NO KEY UPDATE
     ), open AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id,`,
+      SELECT r.scheduled_for, r.id, r.schedule_uid, r.status,`,
       },
       {
         file: 'src/store/overlaps.ts',
-        find: 'FROM runs r JOIN schedules s ON s.uid = r.schedule_uid\n      WHERE r.schedule_uid = ANY',
-        replace: 'FROM runs r JOIN locked s ON s.uid = r.schedule_uid\n      WHERE r.schedule_uid = ANY',
+        find: 'FROM runs r JOIN schedules s ON s.uid = r.schedule_uid\n      WHERE r.schedule_uid = ANY (${uuids(judged)})',
+        replace:
+          'FROM runs r JOIN locked s ON s.uid = r.schedule_uid\n      WHERE r.schedule_uid = ANY (${uuids(judged)})',
       },
     ],
     caughtBy: ['overlap'],

@@ -56,6 +56,18 @@ describe('of what is due', () => {
     expect(fires(60_001)[0]).toMatchObject({ trigger: 'catchUp', skipped: null });
   });
 
+  it('what is late by no more than a second is on time, however little grace there is', () => {
+    const now = at('2026-11-20T12:10:01Z');
+    const fires = (lateBy: number) =>
+      planned(
+        { at: now - lateBy, graceSeconds: 0, catchUp: 'skip' },
+        new Date(now - lateBy).toISOString(),
+        now,
+      ).fires;
+    expect(fires(1000)[0]).toMatchObject({ trigger: 'schedule', skipped: null });
+    expect(fires(1001)[0]).toMatchObject({ trigger: 'catchUp', skipped: 'missed' });
+  });
+
   it('`latest` folds what was missed into the oldest that is on time', () => {
     expect(planned({ cron, graceSeconds: 100 }, '2026-11-20T12:00:00Z').fires.map(told)).toEqual([
       '12:09:00 schedule +9 from 12:00:00',
@@ -203,7 +215,7 @@ describe('an interval', () => {
 
   it('is anchored at the creation of its schedule, to the millisecond, and never drifts', () => {
     const every = { everySeconds: 7 };
-    expect(next(every, '2026-11-20T08:00:00.499Z')).toBe('2026-11-20T08:00:00.500Z');
+    expect(next(every, '2026-11-20T07:00:00Z')).toBe('2026-11-20T08:00:07.500Z');
     expect(next(every, '2026-11-20T08:00:00.500Z')).toBe('2026-11-20T08:00:07.500Z');
     expect(next(every, '2027-11-20T08:00:00.000Z')).toBe('2027-11-20T08:00:01.500Z');
     expect((at('2027-11-20T08:00:01.500Z') - created) % 7000).toBe(0);

@@ -417,6 +417,26 @@ describe('pending runs of what the database was', () => {
     expect(body).toMatchObject({ unknownRuns: 3, openRuns: 1 });
   });
 
+  test('what waited for an earlier run may have been sent since as well', async () => {
+    await sql`UPDATE runs SET status = 'waiting', overlap_guarded = true WHERE key = 'unclaimed'`;
+    await resume();
+    const unclaimed = async (id: string) => (await rows(id)).find(({ key }) => key === 'unclaimed');
+    expect(await unclaimed('most')).toMatchObject({ status: 'unknown' });
+    const asked = await unclaimed('most-asked');
+    expect(asked).toMatchObject({ status: 'waiting' });
+    expect(asked?.in_doubt_until).not.toBeNull();
+    expect(await unclaimed('least')).toMatchObject({ status: 'waiting', in_doubt_until: null });
+  });
+
+  test('what ends with that is followed', async () => {
+    await sql`UPDATE schedules SET after_uid = ${(await schedule('most')).uid}, after_on = '{unknown}' WHERE id = 'least'`;
+    await resume();
+    const ended = (await rows('most')).filter(({ status }) => status === 'unknown').map(({ id }) => id);
+    const parents = (await rows('least')).flatMap((run) => run['parent_run_id'] ?? []);
+    expect(parents.sort()).toEqual(ended.sort());
+    expect(ended).toHaveLength(3);
+  });
+
   test('where the target can be asked it is, before anything is sent', async () => {
     const answer = await resume();
     expect(told(answer, 'pending runs whose target is asked')).toBe(6);

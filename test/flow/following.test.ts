@@ -4,6 +4,7 @@ import type { After } from '../../src/core/schedule.ts';
 import { scheduledForOf } from '../../src/core/run.ts';
 import { CannotFollow } from '../../src/flow/following.ts';
 import { StillFollowed } from '../../src/flow/schedule-changes.ts';
+import { findSchedule } from '../../src/store/schedules.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -266,4 +267,17 @@ describe('what cannot be followed is refused:', () => {
     await put('two');
     expect(await instance.remove('parent')).toBe(true);
   });
+});
+
+it('has ended once its time is over', async () => {
+  await put('parent');
+  const over = {
+    cron: null,
+    after: { scheduleId: 'parent', on: ['succeeded' as const] },
+    endAt: Date.now() - 1,
+  };
+  await put('over', over);
+  await put('lasting', { ...over, endAt: Date.now() + 3_600_000 });
+  const statusOf = async (id: string) => (await store.database.run((db) => findSchedule(db, id)))?.status;
+  expect([await statusOf('over'), await statusOf('lasting')]).toEqual(['ended', 'active']);
 });

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Overlap } from '../../src/core/schedule.ts';
 import { recordManualFireUnlessKeyTaken } from '../../src/store/manual-fires.ts';
-import { findWaitingInVain, judgeOverlapsUnderLock, lockForOverlap } from '../../src/store/overlaps.ts';
+import { findWaitingInVain, judgeOverlapsUnderLock, lockFreeForOverlap } from '../../src/store/overlaps.ts';
 import { databaseNow } from '../../src/store/database-now.ts';
 import { findSchedule } from '../../src/store/schedules.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -173,7 +173,7 @@ describe('two that decide at the same moment', () => {
   async function fireIn(tx: Parameters<Parameters<Store['database']['transaction']>[0]>[0]) {
     const schedule = await findSchedule(tx, 'one');
     if (!schedule) throw new Error('there is no schedule');
-    await lockForOverlap(tx, [schedule.uid]);
+    await lockFreeForOverlap(tx, [schedule.uid]);
     await recordManualFireUnlessKeyTaken(tx, {
       schedule,
       lane: 'http http://127.0.0.1:9',

@@ -29,6 +29,7 @@ export interface Plan {
   isPartial: boolean;
 }
 
+/** With less than no grace at all, whatever is due is missed. */
 export type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
 
 /** As of when is planned, and for how old. */
@@ -54,6 +55,9 @@ export interface Walk {
 /** What one commit writes of a schedule at most, beside the missed ones that `all` fires. */
 export const MOST_ON_TIME = 5_000;
 
+/** Nobody is more punctual than this: with less of a grace, what is fired when it is due would at times be missed. */
+export const PUNCTUAL_MS = 1000;
+
 interface Due {
   at: Instant;
   dueAt: Instant;
@@ -71,7 +75,7 @@ export function walkDue(
   firstOccurrence: Instant,
   { now, horizon }: PlanningPeriod,
 ): Walk {
-  const graceMs = policy.graceSeconds * 1000;
+  const graceMs = policy.graceSeconds < 0 ? -1 : Math.max(policy.graceSeconds * 1000, PUNCTUAL_MS);
   let next: Instant | null = firstOccurrence < horizon ? times.next(horizon - 1) : firstOccurrence;
   let missed = missedOf(policy);
   let onTime: Due[] = [];
@@ -87,6 +91,7 @@ export function walkDue(
     step: (mayGoOn) => {
       while (next !== null) {
         const dueAt = times.dueAt(next);
+        if (!Number.isFinite(dueAt)) throw new Error('it would fire at no moment that there is');
         if (dueAt > now || onTime.length === MOST_ON_TIME) return planUpTo(next, dueAt);
         if (!mayGoOn()) return null;
         if (now - dueAt > graceMs) missed.add({ at: next, dueAt });

@@ -59,16 +59,19 @@ export function lastBetween(times: Pick<FireTimes, 'next'>, after: Instant, unti
 function kindOf(timing: Timing, { id, createdAt }: Identity): CronTimes {
   const { cron, everySeconds, at, timezone, startAt } = timing;
   if (cron !== null) return cronTimes(cron, timezone, id);
-  if (everySeconds !== null) return interval(startAt ?? createdAt, everySeconds * 1000);
+  if (everySeconds !== null) return interval(startAt, createdAt, everySeconds * 1000);
   if (at !== null) return { next: (after) => (after < at ? at : null), noteOf: () => null };
   return { next: () => null, noteOf: () => null };
 }
 
-/** Anchored: the n-th fire is at the anchor + n intervals, whatever happened meanwhile, so it never drifts. */
-function interval(anchor: Instant, everyMs: number): CronTimes {
+/**
+ * Anchored at `startAt`, where it begins to fire, or else at the creation, one interval before it does: the n-th fire is at
+ * the anchor + n intervals, whatever happened meanwhile, so it never drifts.
+ */
+function interval(startAt: Instant | null, createdAt: Instant, everyMs: number): CronTimes {
+  const first = startAt ?? createdAt + everyMs;
   return {
-    next: (after) =>
-      after < anchor ? anchor : anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs,
+    next: (after) => (after < first ? first : first + (Math.floor((after - first) / everyMs) + 1) * everyMs),
     noteOf: () => null,
   };
 }

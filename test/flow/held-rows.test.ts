@@ -1,0 +1,224 @@
+import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Definition } from '../../src/core/schedule.ts';
+import {
+  abandonWaitingOfDeleted,
+  judgeOverlapsUnderLock,
+  lockFreeForOverlap,
+} from '../../src/store/overlaps.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+let psql: postgres.Sql;
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store, { concurrency: 8, concurrencyPerLane: 8 });
+  receiver = await startReceiver(({ path }, response) => {
+    if (!path.startsWith('/never')) response.end('{}');
+  });
+  psql = postgres(store.url, { max: 1 });
+});
+
+afterEach(async () => {
+  await psql.end();
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+const EVERY_SECOND = { cron: '* * * * * *' };
+const put = (id: string, definition: Partial<Definition>) =>
+  instance.put(id, { url: `${receiver.url}/${id}`, ...definition });
+const statuses = async (id: string) =>
+  (
+    await store.rows<{ status: string }>(
+      sql`SELECT status FROM runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
+    )
+  ).map(({ status }) => status);
+/** Somebody's forgotten session holds these rows while the work goes on. */
+async function held<T>(query: string, work: () => Promise<T>): Promise<T> {
+  return psql.begin(async (tx) => {
+    await tx.unsafe(query);
+    return work();
+  }) as Promise<T>;
+}
+/** It fires on: three more of its runs end well. */
+async function firesOn(id: string): Promise<void> {
+  const count = async () => (await statuses(id)).filter((status) => status === 'succeeded').length;
+  const before = await count();
+  await until(async () => ((await count()) >= before + 3 ? true : null));
+}
+const corrupt = (id: string, timing: string) =>
+  store.rows(sql`UPDATE schedules SET timing = ${timing}, next_occurrence_at = next_occurrence_at - interval '5 minutes',
+    next_fire_at = next_fire_at - interval '5 minutes' WHERE id = ${id}`);
+
+describe('a row that somebody has locked holds up nobody else:', () => {
+  it('that of a schedule which follows others', async () => {
+    await put('other', EVERY_SECOND);
+    await put('skips', { ...EVERY_SECOND, catchUp: 'skip' });
+    await put('parent', {});
+    await put('all', { cron: null, after: { scheduleId: '*', on: ['succeeded', 'skipped'] } });
+    await put('one', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] } });
+    await instance.start();
+    await held(`SELECT FROM schedules WHERE id IN ('all', 'one') FOR UPDATE`, async () => {
+      await instance.fire('parent');
+      await store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at - interval '5 minutes',
+        next_fire_at = next_fire_at - interval '5 minutes' WHERE id = 'skips'`);
+      await firesOn('other');
+      await until(async () => ((await statuses('one')).length === 1 ? true : null));
+    });
+    await until(async () => ((await statuses('skips')).includes('skipped') ? true : null));
+  });
+
+  it('that of an active run of a schedule whose runs must not overlap', async () => {
+    await put('never', { ...EVERY_SECOND, overlap: 'replace' });
+    await put('guarded', { ...EVERY_SECOND, overlap: 'skip' });
+    await put('plain', EVERY_SECOND);
+    await instance.start();
+    await until(async () => ((await statuses('never')).includes('pending') ? true : null));
+    await held(`SELECT FROM runs WHERE schedule_id = 'never' AND status = 'pending' FOR UPDATE`, async () => {
+      await Promise.all([firesOn('guarded'), firesOn('plain')]);
+      expect(await statuses('never')).toContain('waiting');
+    });
+    // As soon as it is let go of, what came meanwhile is judged.
+    await until(async () => {
+      const open = (await statuses('never')).filter((status) => status !== 'cancelled');
+      return open.length === 1 && open[0] === 'pending' ? true : null;
+    });
+  });
+
+  it('that of a schedule whose waiting runs are to be judged', async () => {
+    await put('guarded', { ...EVERY_SECOND, overlap: 'queue' });
+    await put('free', { ...EVERY_SECOND, overlap: 'queue' });
+    await instance.start();
+    await firesOn('guarded');
+    await held(`SELECT FROM schedules WHERE id = 'guarded' FOR UPDATE`, () => firesOn('free'));
+    await firesOn('guarded');
+  });
+});
+
+describe('a timing that nobody can plan by is set aside, and holds up nobody:', () => {
+  const TIMINGS = [
+    '{"everySeconds":0}',
+    '{"everySeconds":"x"}',
+    '{"everySeconds":1e300}',
+    '{"at":1e300}',
+    '{"cron":"* * * * *","jitterSeconds":"abc"}',
+    '{"cron":"* * * * *","catchUp":"sometimes"}',
+    '{"cron":"* * * * *","everySeconds":5}',
+    '{"rrule":"FREQ=DAILY"}',
+    '{}',
+    '[]',
+    '7',
+    'not JSON',
+  ];
+
+  it('whatever is wrong with it', async () => {
+    await put('plain', EVERY_SECOND);
+    for (const [index, timing] of TIMINGS.entries()) {
+      await put(`bad-${index}`, EVERY_SECOND);
+      await corrupt(`bad-${index}`, timing);
+    }
+    await instance.start();
+    await until(async () => {
+      const inError = await store.rows(sql`SELECT FROM schedules WHERE error <> ''`);
+      return inError.length === TIMINGS.length ? true : null;
+    });
+    await firesOn('plain');
+    expect(await store.rows(sql`SELECT FROM runs WHERE schedule_id <> 'plain'`)).toEqual([]);
+    expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
+  });
+
+  it('not even a slot is lost with it, and its schedule can be deleted, and mended', async () => {
+    await put('plain', EVERY_SECOND);
+    for (const id of ['mended', 'deleted']) {
+      await put(id, EVERY_SECOND);
+      await corrupt(id, '{"everySeconds":0}');
+    }
+    await instance.start();
+    await until(async () => {
+      const rows = await store.rows(sql`SELECT FROM schedules WHERE error IS NOT NULL`);
+      return rows.length === 2 ? true : null;
+    });
+    // Far more was missed than an edit can record.
+    await store.rows(
+      sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at - interval '12 hours' WHERE error IS NOT NULL`,
+    );
+    expect(await instance.remove('deleted')).toBe(true);
+    expect(await put('mended', { ...EVERY_SECOND, labels: { now: 'well' } })).toMatchObject({ error: null });
+    await Promise.all([firesOn('plain'), firesOn('mended')]);
+  });
+
+  it('an overlap that a later version knows leaves its runs waiting, and skips none', async () => {
+    await put('later', { ...EVERY_SECOND, overlap: 'queue' });
+    await store.rows(sql`UPDATE schedules SET overlap = 'buffer' WHERE id = 'later'`);
+    await instance.start();
+    await until(async () => ((await statuses('later')).length >= 2 ? true : null));
+    expect(new Set(await statuses('later'))).toEqual(new Set(['waiting']));
+  });
+});
+
+describe('what the version before this one writes', () => {
+  it('by an edit, which says nothing of overlap and followers, is not taken for what stood there', async () => {
+    await put('parent', {});
+    await put('edited', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] }, overlap: 'skip' });
+    await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+      SELECT schedule_uid, 2, schedule_id, 'updated', clock_timestamp(), (definition - 'after' - 'overlap') || '{"cron":"* * * * * *"}'
+      FROM schedule_versions WHERE schedule_id = 'edited'`);
+    await store.rows(sql`UPDATE schedules SET version = 2, cron = '* * * * * *', next_occurrence_at = clock_timestamp(),
+      next_fire_at = clock_timestamp() WHERE id = 'edited'`);
+    await instance.start();
+    await instance.fire('parent');
+    await firesOn('edited');
+    const triggers = await store.rows<{ trigger: string; guarded: boolean }>(
+      sql`SELECT DISTINCT trigger, overlap_guarded AS guarded FROM runs WHERE schedule_id = 'edited'`,
+    );
+    expect(triggers).toEqual([{ trigger: 'schedule', guarded: false }]);
+  });
+});
+
+describe('ends that come together', () => {
+  it('a run that follows an end of its own batch is judged as well', async () => {
+    await put('a', { overlap: 'queue' });
+    await put('b', { cron: null, after: { scheduleId: 'a', on: ['skipped'] }, overlap: 'queue' });
+    for (let fires = 0; fires < 2; fires += 1) await instance.fire('a');
+    await store.rows(sql`UPDATE schedules SET overlap = 'skip' WHERE id = 'a'`);
+    const uids = (await store.rows<{ uid: string }>(sql`SELECT uid FROM schedules ORDER BY id`)).map(
+      ({ uid }) => uid,
+    );
+    const { aftermath } = await store.database.transaction(async (tx) => {
+      await lockFreeForOverlap(tx, uids);
+      return judgeOverlapsUnderLock(tx, uids);
+    });
+    expect(await statuses('b')).toEqual(['waiting']);
+    expect(aftermath.toJudge).toEqual([uids[1]]);
+  });
+
+  it('a run that follows counts as active, whatever the schedule was when its end was written', async () => {
+    await put('parent', {});
+    await put('child', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] } });
+    await instance.start();
+    await instance.fire('parent');
+    await until(async () => ((await statuses('child')).length === 1 ? true : null));
+    const [run] = await store.rows<{ guarded: boolean }>(
+      sql`SELECT overlap_guarded AS guarded FROM runs WHERE schedule_id = 'child'`,
+    );
+    expect(run?.guarded).toBe(true);
+  });
+
+  it('what waits for a schedule that is gone is abandoned', async () => {
+    await put('gone', { overlap: 'queue' });
+    for (let fires = 0; fires < 2; fires += 1) await instance.fire('gone');
+    // As a version does that knows of no waiting runs.
+    await store.rows(sql`UPDATE runs SET status = 'abandoned', reason = 'deleted' WHERE status = 'pending'`);
+    await store.rows(sql`DELETE FROM schedules`);
+    expect(await store.database.run((db) => abandonWaitingOfDeleted(db, 10))).toBe(1);
+    expect(await statuses('gone')).toEqual(['abandoned', 'abandoned']);
+  });
+});
