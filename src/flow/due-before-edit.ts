@@ -18,7 +18,7 @@ import type { ScheduleWrite } from '../store/schedule-writes.ts';
 export interface Edited {
   /** As it stands; null: it is created. */
   schedule: Schedule | null;
-  /** What it is to be; its cursor is moved on here where the fire times stay. Null: nothing changes. */
+  /** What it is to be; its cursor and last fire are set here, behind what is recorded. Null: nothing changes. */
   write: ScheduleWrite | null;
 }
 

@@ -223,6 +223,7 @@ function asWrite(deps: ScheduleChangeDeps, schedule: Schedule, by: string | null
     nextOccurrenceAt,
     nextFireAt,
     lastFireAt,
+    // For resolveFollowed; a deletion needs none.
     afterUid: null,
     createdAt,
     by,
