@@ -44,11 +44,16 @@ function explainNickname(text: string): string {
   const every = /^@every\s+(.*)$/i.exec(text);
   if (every) {
     const seconds = secondsOf(every[1] ?? '');
-    return `${quoted(text)}: intervals go into the field everySeconds${seconds === null ? '' : ` (everySeconds: ${seconds})`}`;
+    return `${quoted(text)}: intervals go into the field everySeconds${seconds === null ? '' : ` (${interval(seconds)})`}`;
   }
   if (/^@every_minute$|^@minutely$/i.test(text)) return `${quoted(text)} is not known; write * * * * *`;
   return `${quoted(text)} is not a nickname; known are ${KNOWN_NICKNAMES}, each alone`;
 }
+
+const LONGEST_INTERVAL = 366 * 86_400;
+
+const interval = (seconds: number): string =>
+  seconds > LONGEST_INTERVAL ? `at most ${LONGEST_INTERVAL}: 366 days` : `everySeconds: ${seconds}`;
 
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
@@ -85,6 +90,7 @@ const MISTAKES: readonly Mistake[] = [
   badStep,
   valueWithStep,
   (_, item) => (item.startsWith('/') ? `a step needs a range; write *${item}` : null),
+  (_, item) => (/^\*\d+$/.test(item) ? `write */${item.slice(1)} for a step` : null),
   backwards,
   unknownValue,
 ];
@@ -99,11 +105,10 @@ function clockTime(_: Field, item: string): string | null {
 function picking(field: Field, item: string): string | null {
   if (item === '?' && isDayField(field))
     return `write * for every day, or H for a ${field.label} that firelock picks`;
-  if (item.startsWith('?')) return item === '?' ? null : `write H${item.slice(1)}`;
+  if (/^\?\/\d+$/.test(item)) return `write H${item.slice(1)}`;
   const tilde = /^(\w+)?~(\w+)?$/.exec(item);
   if (tilde) return `write H(${tilde[1] ?? field.min}-${tilde[2] ?? field.max})`;
-  const range = /^H-?\(?(\w+)(?:-(\w+))?\)?$/i.exec(item);
-  if (!/^H(\W|$)/i.test(item) || !range) return null;
+  if (!/^(\?.+|H\d[\w-]*|H-\w*|H-?\(.*)$/i.test(item)) return null;
   return `write H, H(${field.min}-${field.max}) or H/2`;
 }
 
@@ -114,10 +119,12 @@ function daySpecial(field: Field, item: string, items: number): string | null {
     if (text === 'L') return 'write SAT, or 6L for the last Saturday of the month';
     if (/^\w+(-\w+)+L$|^\w+L[-/]/.test(text) && !text.startsWith('JUL'))
       return 'L goes with one day, such as 5L; write a list of them';
-    return /^(\d+|[A-Z]{3})?W$/.test(text) ? 'W belongs to day of month (15W)' : null;
+    const turned = /^L-?(\d|[A-Z]{3})$/.exec(text)?.[1];
+    if (turned !== undefined && valueOf(field, turned) !== null) return `write ${turned}L`;
+    return /^(\d+|[A-Z]{3})?W\d*$|^L?W$|^WL$/.test(text) ? 'W belongs to day of month (15W, LW)' : null;
   }
-  if (/^(\d*)L(W|-\d+)?$/.test(text)) return 'L belongs to day of month (L) and day of week (5L)';
-  return /^\d+W$/.test(text) ? 'W belongs to day of month (15W)' : null;
+  if (/^\d*L(W|-?\d+)?$/.test(text)) return 'L belongs to day of month (L) and day of week (5L)';
+  return /^\d*W\d*$|^WL$/.test(text) ? 'W belongs to day of month (15W, LW)' : null;
 }
 
 function lastOrNearest(text: string, items: number): string | null {
@@ -128,8 +135,8 @@ function lastOrNearest(text: string, items: number): string | null {
   }
   const turned = /^W(\d+)$/.exec(text);
   if (turned) return `write ${turned[1]}W`;
-  if (/^\d+L$/.test(text))
-    return 'a number with L belongs to day of week (5L: the last Friday); the last day is L';
+  if (/^(\d+L|L(\d+|[A-Z]{3}))$/.test(text))
+    return 'a day with L belongs to day of week (5L: the last Friday); the last day is L';
   if (/^\d+W$/.test(text)) return 'the day before W must be in 1-31';
   if (/^[LW\d]+[-/]|-\d*[LW]+$/.test(text) && /[LW]/.test(text))
     return 'L and W go with no range and no step';
@@ -141,10 +148,11 @@ function nthWeekday(field: Field, item: string): string | null {
   if (hash < 0) return null;
   if (field !== DAY_OF_WEEK) return '# belongs to day of week (5#2: the second Friday)';
   const [day, nth] = [item.slice(0, hash), item.slice(hash + 1)];
-  if (/^L$/i.test(nth)) return `write ${day}L`;
+  if (day !== '' && /^L$/i.test(nth)) return `write ${day}L`;
   const range = /^(\w+)-(\w+)$/.exec(day);
   if (range) return `# goes with one day; write ${range[1]}#${nth},…,${range[2]}#${nth}`;
-  if (valueOf(field, day) === null) return `${quoted(day)} is not a day of the week (0-7 or SUN-SAT)`;
+  if (day !== '' && valueOf(field, day) === null)
+    return `${quoted(day)} is not a day of the week (0-7 or SUN-SAT)`;
   return 'write 5#2 for the second Friday: a day in 0-7 or SUN-SAT, then 1-5';
 }
 
@@ -165,8 +173,9 @@ function badStep(field: Field, item: string): string | null {
   const most = field.max - field.min + 1;
   if (Number(step) <= most) return null;
   const unit = { second: 1, minute: 60, hour: 3600 }[field.key as string];
-  const other = unit === undefined ? '' : `; for an interval use everySeconds: ${Number(step) * unit}`;
-  return `a step is at most ${most}${other}`;
+  if (unit === undefined) return `a step is at most ${most}`;
+  const seconds = Number(step) * unit;
+  return `a step is at most ${most}; for an interval use ${seconds > LONGEST_INTERVAL ? 'everySeconds, ' : ''}${interval(seconds)}`;
 }
 
 /** `22-2` and `FRI-MON`: a range goes upwards, and one over the end is two. */
@@ -191,10 +200,12 @@ function backwards(field: Field, item: string): string | null {
 
 function unknownValue(field: Field, item: string): string | null {
   const range = /^(\w+)(?:-(\w+))?(?:\/\d+)?$/.exec(item);
-  if (!range) return /^-\d/.test(item) || /\w-$/.test(item) ? 'a range has two ends' : null;
-  for (const text of [range[1], range[2]]) {
-    const fault = text === undefined ? null : outOfRange(field, text);
-    if (fault !== null) return fault;
+  if (!range) return /^-\d/.test(item) || /\w-$/.test(item) ? 'a range has two ends, such as 1-5' : null;
+  const [, from = '', to] = range;
+  if (to === undefined) return outOfRange(field, from);
+  for (const text of [from, to]) {
+    const fault = outOfRange(field, text);
+    if (fault !== null) return `${quoted(text)}: ${fault.replace('; write 0', '')}`;
   }
   return null;
 }
@@ -202,9 +213,11 @@ function unknownValue(field: Field, item: string): string | null {
 function outOfRange(field: Field, text: string): string | null {
   const value = valueOf(field, text);
   const allowed = `must be in ${rangeText(field)}`;
-  if (value === null) return `${explainName(field, text)}${allowed}`;
+  if (value === null) return `${explainName(field, text)}; ${allowed}`;
   if (value >= field.min && value <= field.written) return null;
-  if (field === DAY_OF_WEEK && value >= 1970) return 'there is no year field, and 6 fields begin with second';
+  if (field === DAY_OF_WEEK && /^(19|20)\d\d$/.test(text)) {
+    return 'there is no year field, and 6 fields begin with second';
+  }
   if (field.min === 0 && value === field.max + 1) return `${allowed}; write 0`;
   if (field.min === 1 && value === 0) return `${allowed}; the first is 1`;
   return field === DAY_OF_MONTH ? `${allowed}; the last day of any month is L` : allowed;
@@ -218,9 +231,11 @@ const FULL_NAMES = (
 function explainName(field: Field, text: string): string {
   const upper = text.toUpperCase();
   const short = upper.slice(0, 3);
-  if (upper.length < 3 || !FULL_NAMES.some((name) => name.startsWith(upper))) return '';
-  if (valueOf(field, short) !== null) return `write ${short}; `;
-  return `${short} belongs to ${valueOf(MONTH, short) === null ? DAY_OF_WEEK.label : MONTH.label}; `;
+  if (upper.length < 3 || !FULL_NAMES.some((name) => name.startsWith(upper))) {
+    return field.names.length > 0 ? 'neither a number nor a known name' : 'not a number';
+  }
+  if (valueOf(field, short) !== null) return `write ${short}`;
+  return `${short} belongs to ${valueOf(MONTH, short) === null ? DAY_OF_WEEK.label : MONTH.label}`;
 }
 
 function rangeText(field: Field): string {

@@ -1,6 +1,6 @@
 import { CronError } from './cron-error.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, HOUR, MINUTE, MONTH, SECOND } from './cron-fields.ts';
-import { type FieldValues, parseField } from './cron-field.ts';
+import { type Fault, type FieldValues, parseField } from './cron-field.ts';
 import { explainShape } from './cron-hints.ts';
 
 export const LONGEST_EXPRESSION = 256;
@@ -56,7 +56,7 @@ function parseFields(texts: Text[], scheduleId: string): ParsedCron {
   const read = (field: Field, index: number): FieldValues => {
     const { text, column } = texts[index] ?? NO_TEXT;
     const plus = field === DAY_OF_WEEK && text.startsWith('+') ? 1 : 0;
-    const result = parseField(field, text.slice(plus), scheduleId);
+    const result = plus === text.length ? LONELY_PLUS : parseField(field, text.slice(plus), scheduleId);
     if (!('fault' in result)) return result;
     faults.push(`${field.label}, column ${column + plus + result.at}: ${result.fault}`);
     return NOTHING;
@@ -75,6 +75,7 @@ function parseFields(texts: Text[], scheduleId: string): ParsedCron {
   return { second, minute, hour, dayOfMonth, month, dayOfWeek, bothDays, hashed };
 }
 
+const LONELY_PLUS: Fault = { fault: '“+” stands before days (+SAT), for AND: none follow', at: -1 };
 const NO_TEXT: Text = { text: '', column: 1 };
 /** In place of a field with a fault, so that the others are read as well. */
 const NOTHING: FieldValues = { low: 0, high: 0, special: [], any: false, hashed: false };

@@ -73,6 +73,18 @@ describe('a refusal names the field, the column and the right spelling:', () => 
       '*/90 * * * *',
       'minute, column 1: “*/90”: a step is at most 60; for an interval use everySeconds: 5400',
     ],
+    [
+      '*/100000000000000000000 * * * *',
+      'a step is at most 60; for an interval use everySeconds, at most 31622400: 366 days',
+    ],
+    ['0 */8784 * * *', 'a step is at most 24; for an interval use everySeconds: 31622400'],
+    ['0 */8785 * * *', 'a step is at most 24; for an interval use everySeconds, at most 31622400: 366 days'],
+    ['*5 * * * *', 'minute, column 1: “*5”: write */5 for a step'],
+    ['0-60 * * * *', 'minute, column 1: “0-60”: “60”: must be in 0-59'],
+    ['1e1 * * * *', 'minute, column 1: “1e1”: not a number; must be in 0-59'],
+    ['1-1e1 * * * *', 'minute, column 1: “1-1e1”: “1e1”: not a number; must be in 0-59'],
+    ['0 0 * * noon', 'day of week, column 9: “noon”: neither a number nor a known name; must be in 0-7'],
+    ['0 0 * * 20270', 'day of week, column 9: “20270”: must be in 0-7 or SUN-SAT'],
     ['0 0 */40 * *', 'day of month, column 5: “*/40”: a step is at most 31'],
     ['0 22-2 * * *', 'hour, column 3: “22-2”: a range goes upwards; write 22-23,0-2'],
     ['0 22-5/3 * * *', 'hour, column 3: “22-5/3”: a range goes upwards; write 22-23/3,1-5/3'],
@@ -90,9 +102,15 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ['0 0 * * *\n', 'column 10: U+000A does not separate fields; write a space'],
     // Names
     ['0 0 * * MONDAY', 'day of week, column 9: “MONDAY”: write MON; must be'],
-    ['0 0 * JANFEB *', 'month, column 7: “JANFEB”: must be in 1-12 or JAN-DEC'],
+    [
+      '0 0 * JANFEB *',
+      'month, column 7: “JANFEB”: neither a number nor a known name; must be in 1-12 or JAN-DEC',
+    ],
     ['0 0 * MON *', 'month, column 7: “MON”: MON belongs to day of week; must be'],
-    ['0 0 * * MON,XYZ', 'day of week, column 13: “XYZ”: must be in 0-7 or SUN-SAT'],
+    [
+      '0 0 * * MON,XYZ',
+      'day of week, column 13: “XYZ”: neither a number nor a known name; must be in 0-7 or SUN-SAT',
+    ],
     // L, W, #
     [
       '0 0 L-3 * *',
@@ -102,9 +120,15 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ['0 0 1,LW * *', 'day of month, column 7: “LW”: LW stands alone, not in a list'],
     ['0 0 W15 * *', 'day of month, column 5: “W15”: write 15W'],
     ['0 0 32W * *', 'day of month, column 5: “32W”: the day before W must be in 1-31'],
-    ['0 0 5L * *', 'day of month, column 5: “5L”: a number with L belongs to day of week'],
+    ['0 0 5L * *', 'day of month, column 5: “5L”: a day with L belongs to day of week'],
+    ['0 0 L5 * *', 'day of month, column 5: “L5”: a day with L belongs to day of week (5L: the last Friday)'],
+    ['0 0 * * L5', 'day of week, column 9: “L5”: write 5L'],
+    ['0 0 * * lFri', 'day of week, column 9: “lFri”: write FRIL'],
+    ['L5 * * * *', 'minute, column 1: “L5”: L belongs to day of month (L) and day of week (5L)'],
+    ['0 0 * * #2', 'day of week, column 9: “#2”: write 5#2 for the second Friday'],
+    ['0 0 * * LW', 'day of week, column 9: “LW”: W belongs to day of month (15W, LW)'],
     ['0 0 * * L', 'day of week, column 9: “L”: write SAT, or 6L for the last Saturday of the month'],
-    ['0 0 * * 15W', 'day of week, column 9: “15W”: W belongs to day of month (15W)'],
+    ['0 0 * * 15W', 'day of week, column 9: “15W”: W belongs to day of month (15W, LW)'],
     ['0 0 * * 5#6', 'day of week, column 9: “5#6”: write 5#2 for the second Friday'],
     ['0 0 * * FRI#L', 'day of week, column 9: “FRI#L”: write FRIL'],
     ['0 0 * * MON-FRI#2', 'day of week, column 9: “MON-FRI#2”: # goes with one day; write MON#2,…,FRI#2'],
@@ -116,10 +140,12 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ],
     ['0 0 12 * * ?', 'day of week, column 12: “?”: write * for every day, or H for a day of week'],
     ['?/15 * * * *', 'minute, column 1: “?/15”: write H/15'],
+    ['?5 * * * *', 'minute, column 1: “?5”: write H, H(0-59) or H/2'],
+    ['H5 * * * *', 'minute, column 1: “H5”: write H, H(0-59) or H/2'],
     ['H(30-10) * * * *', 'minute, column 1: “H(30-10)”: write H, H(0-59) or H/2'],
     ['0 0 +15 * 6', 'day of month, column 5: “+15”: a + stands only before the whole day-of-week field'],
     ['0 0 1 * +FRI-MON', 'day of week, column 10: “FRI-MON”: a range goes upwards'],
-    ['0 0 1 * +', 'day of week, column 10: an item is empty'],
+    ['0 0 1 * +', 'day of week, column 9: “+” stands before days (+SAT), for AND: none follow'],
     // What belongs elsewhere
     ['0 0 1 1 * 2027', 'day of week, column 11: “2027”: there is no year field'],
     [
@@ -134,6 +160,9 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ['@reboot', 'column 1: @reboot is not known'],
     ['@every 5m', 'intervals go into the field everySeconds (everySeconds: 300)'],
     ['@every 1h30m', '(everySeconds: 5400)'],
+    ['@every 366d', '(everySeconds: 31622400)'],
+    ['@every 400d', 'intervals go into the field everySeconds (at most 31622400: 366 days)'],
+    ['@every 99999999999999999999999d', '(at most 31622400: 366 days)'],
     ['@every 100ms', 'intervals go into the field everySeconds'],
     ['\u00a0@daily', 'column 1: U+00A0 does not separate fields; write a space'],
     ['constructor', 'this has 1'],
@@ -174,6 +203,8 @@ describe('a refusal names the field, the column and the right spelling:', () => 
       '?/15 * * * *',
       '0~29 * * * *',
       '0 0 * * FRI#L',
+      '0 0 * * L5',
+      '0 0 * * lfri',
     ];
     for (const expression of refused) {
       const message = refusalOf(expression) ?? '';
