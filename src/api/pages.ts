@@ -1,14 +1,18 @@
 import { z } from 'zod';
 import { EARLIEST, LATEST } from '../core/instant.ts';
+import { invalid } from './problem.ts';
 import { queryInteger, scheduleIdText } from './schemas/common.ts';
 
 export const limitQuery = queryInteger(1, 500, 50);
 
-/** Where the next page begins; opaque to clients. */
+/** Where the next page begins, and of whose list, where there are several alike; opaque to clients. */
 export const scheduleCursor = cursorOf(z.strictObject({ after: scheduleIdText }));
-export const runCursor = cursorOf(z.strictObject({ scheduledFor: instantNumber(), id: z.uuid() }));
+export const runCursor = cursorOf(
+  z.strictObject({ of: ofSchedule(), scheduledFor: instantNumber(), id: z.uuid() }),
+);
 export const versionCursor = cursorOf(
   z.strictObject({
+    of: ofSchedule(),
     at: instantNumber(),
     uid: z.guid(),
     version: z
@@ -17,7 +21,21 @@ export const versionCursor = cursorOf(
       .max(2 ** 31 - 1),
   }),
 );
-export const occurrenceCursor = cursorOf(z.strictObject({ fireAt: instantNumber(), uid: z.guid() }));
+export const occurrenceCursor = cursorOf(
+  z.strictObject({ of: ofSchedule(), fireAt: instantNumber(), uid: z.guid() }),
+);
+
+/**
+ * A cursor of this schedule's list, or (null) of that over all schedules.
+ * @throws Problem 400
+ */
+export function cursorIn<Cursor extends { of: string | null }>(
+  cursor: Cursor | undefined,
+  scheduleId: string | null,
+): Cursor | undefined {
+  if (cursor !== undefined && cursor.of !== scheduleId) throw invalid([{ path: 'cursor', message: FOREIGN }]);
+  return cursor;
+}
 
 /** Rows were asked for one more than the limit, to know whether there is a next page. */
 export function pageOf<Row, Answer>(
@@ -43,6 +61,12 @@ export function pageSchema(item: z.ZodType) {
   });
 }
 
+const FOREIGN = 'is not a nextCursor of this list';
+
+function ofSchedule() {
+  return scheduleIdText.nullable();
+}
+
 function instantNumber() {
   return z.int().min(EARLIEST).max(LATEST);
 }
@@ -53,7 +77,7 @@ function cursorOf<T>(content: z.ZodType<T>) {
     .transform((value, context): T => {
       const parsed = content.safeParse(decode(value));
       if (parsed.success) return parsed.data;
-      context.issues.push({ code: 'custom', input: value, message: 'is not a nextCursor of this list' });
+      context.issues.push({ code: 'custom', input: value, message: FOREIGN });
       return z.NEVER;
     })
     .meta({ type: 'string', description: 'The `nextCursor` of the page before.' });

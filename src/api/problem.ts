@@ -72,12 +72,21 @@ function shortened({ path, message }: Fault): Fault {
     : { path: `${path.slice(0, LONGEST_PATH)}…`, message };
 }
 
+export function nothingHere(): Problem {
+  return new Problem(404, 'there is nothing at this path');
+}
+
 export function noSuchSchedule(id: string): Problem {
   return new Problem(404, `there is no schedule ${id}`);
 }
 
 export function unavailable(detail: string, cause?: unknown): Problem {
   return new Problem(503, detail, { headers: { 'Retry-After': '5' }, cause });
+}
+
+/** What nobody foresaw: the log says what, the answer does not. */
+export function unforeseen(cause: unknown): Problem {
+  return new Problem(500, 'an error of the server; its log says more', { cause });
 }
 
 /** What to answer for anything thrown while a request was served. What nobody foresaw is 500, and tells nothing. */
@@ -92,7 +101,7 @@ export function toProblem(error: unknown): Problem {
   }
   const status = clientErrorStatus(error);
   if (status !== null && error instanceof Error) return new Problem(status, detailOf(status, error));
-  return new Problem(500, 'an error of the server; its log says more', { cause: error });
+  return unforeseen(error);
 }
 
 function stillFollowed({ message }: StillFollowed): string {

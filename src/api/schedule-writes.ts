@@ -2,7 +2,7 @@ import { CronError } from '../core/time/cron.ts';
 import { CannotFollow } from '../flow/following.ts';
 import { type ChangedSchedule, type ScheduleChange, changeSchedules } from '../flow/schedule-changes.ts';
 import type { ApiDeps } from './deps.ts';
-import { invalid } from './problem.ts';
+import { invalid, unforeseen } from './problem.ts';
 
 /**
  * What cannot follow is told at the place of the body that says whom it follows: `pathOf` a schedule's definition.
@@ -16,7 +16,7 @@ export async function writeSchedules(
   try {
     return await changeSchedules(
       deps,
-      changes.map((change) => ({ ...change, by: null })),
+      changes.map((change) => ({ ...change, by: null, decide: outsideOfTheDatabase(change.decide) })),
     );
   } catch (error) {
     // Stored by a version that took it; nothing is said of when it fires but that it is to fire again.
@@ -28,4 +28,15 @@ export async function writeSchedules(
     }));
     throw invalid(faults, 422);
   }
+}
+
+/** What goes wrong in deciding goes wrong in the middle of a transaction, and has nothing to do with it. */
+function outsideOfTheDatabase(decide: ScheduleChange['decide']): ScheduleChange['decide'] {
+  return (current, now) => {
+    try {
+      return decide(current, now);
+    } catch (error) {
+      throw error instanceof TypeError || error instanceof RangeError ? unforeseen(error) : error;
+    }
+  };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { othersTurn } from '../runtime/slices.ts';
 import { isObject, isStorableText, pointer } from './json-body.ts';
 import { MOST_ITEMS } from './json-parts.ts';
-import { type Fault, MOST_FAULTS, invalid } from './problem.ts';
+import { type Fault, MOST_FAULTS, invalid, nothingHere } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -17,10 +17,12 @@ declare module 'fastify' {
 /**
  * Checks params, query, headers and body together, so that one answer names every fault, and puts what the schemas make
  * of them into the request. The framework's own validation stops at the first part that fails.
- * @throws Problem 400
+ * @throws Problem 400, 404
  */
 export async function validateRequest(request: FastifyRequest): Promise<void> {
   const { schema, config } = request.routeOptions;
+  // To the router `/schedules/` has an id that is empty.
+  if (Object.values(request.params as object).includes('')) throw nothingHere();
   const faults: Fault[] = config.alsoCheck?.(request) ?? [];
   const check = (part: unknown, value: unknown, pathOf: PathOf): unknown => {
     if (!(part instanceof z.ZodType)) return value;
@@ -100,13 +102,13 @@ function messageFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       if (Array.isArray(issue.input) && issue.expected === 'string') return 'must be one string';
-      return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected === 'int' ? 'whole number' : issue.expected}`;
+      return `must be ${withArticle(NOUNS[issue.expected] ?? issue.expected)}`;
     case 'invalid_value':
       return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
     case 'too_big':
-      return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
+      return `must be at most ${issue.maximum}${unitOf(issue.origin, issue.maximum)}`;
     case 'too_small':
-      return `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
+      return `must be at least ${issue.minimum}${unitOf(issue.origin, issue.minimum)}`;
     case 'invalid_format':
       return `must match ${issue.pattern ?? issue.format}`;
     case 'not_multiple_of':
@@ -119,9 +121,15 @@ function messageFor(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-function unitOf(origin: string): string {
-  if (origin === 'string') return ' characters';
-  return origin === 'array' ? ' items' : '';
+const NOUNS: Partial<Record<string, string>> = { int: 'whole number', record: 'object' };
+
+function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
+}
+
+function unitOf(origin: string, count: number | bigint): string {
+  const unit = origin === 'string' ? ' character' : origin === 'array' ? ' item' : '';
+  return unit === '' || Number(count) === 1 ? unit : `${unit}s`;
 }
 
 /** Each as often as it was sent: a header that stands there twice is a list, and refused where one is meant. */

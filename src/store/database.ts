@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type Connection, connect } from './connection.ts';
-import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost } from './errors.ts';
+import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost, markAsOfDatabaseWork } from './errors.ts';
 import type { Executor } from './executor.ts';
 
 /**
@@ -115,6 +115,7 @@ function createPool(url: string, size: number): Pool {
       try {
         return await Promise.race([work(connection.executor), limit.expired]);
       } catch (error) {
+        markAsOfDatabaseWork(error);
         // The others were made at about the same time, and would only find out one after the other.
         if (isReadOnly(error)) for (const other of idle.splice(0)) replace(other);
         usable = !isReadOnly(error);

@@ -53,11 +53,20 @@ export function isRepeatable(error: unknown): boolean {
 export function isDataRefused(error: unknown): boolean {
   const code = codeOf(error);
   if (code !== undefined) return /^(21|22|23|54)/.test(code);
+  let isOfDatabaseWork = false;
   for (let at = error; at instanceof Error; at = at.cause) {
-    if (at instanceof RangeError || at instanceof TypeError) return true;
+    isOfDatabaseWork ||= ofDatabaseWork.has(at);
+    if (isOfDatabaseWork && (at instanceof RangeError || at instanceof TypeError)) return true;
   }
   return false;
 }
+
+/** Anywhere else a RangeError or a TypeError is a mistake of the program, and says nothing about data. */
+export function markAsOfDatabaseWork(error: unknown): void {
+  if (error instanceof Error) ofDatabaseWork.add(error);
+}
+
+const ofDatabaseWork = new WeakSet<Error>();
 
 export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === '23505';

@@ -109,7 +109,16 @@ describe('the load', () => {
     await put(...Array.from({ length: 100 }, () => ({ cron: '* * * * * *', jitterSeconds: 1 })));
     const answer = await load(day);
     expect(answer.status).toBe(422);
-    expect(answer.body['detail']).toContain('ask for a shorter one');
+    expect([answer.body['detail'], faultPaths(answer)]).toEqual([
+      expect.stringContaining('ask for a shorter one'),
+      ['to'],
+    ]);
+    const [, fitting] = / a period to (\S+) would fit/.exec(answer.text) ?? [];
+    const shorter = await load(`from=2090-06-01T00:00:00Z&to=${fitting ?? ''}`);
+    expect([shorter.status, itemsOf(shorter).length]).toEqual([
+      200,
+      expect.toSatisfy((minutes: number) => minutes > 60),
+    ]);
     expect((await load('from=2090-06-01T00:00:00Z&to=2090-06-01T00:10:00Z')).status).toBe(200);
   });
 

@@ -52,6 +52,27 @@ test('names every fault of every item, and writes none', async () => {
   expect((await api.call('GET', '/api/v1/schedules?q=ok-')).body['items']).toEqual([]);
 });
 
+test('lists ten thousand faults, and looks for no more', async () => {
+  const fields = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`x${n}`, 1]));
+  const answer = await batch({ items: Array.from({ length: 1000 }, (_, n) => item(`x-${n}`, fields)) });
+  expect([answer.status, faultPaths(answer).length]).toEqual([400, 10_000]);
+  expect(answer.body['detail']).toContain('more faults in the request than are looked for');
+});
+
+test('of a million fields is told so', async () => {
+  const fields = Object.fromEntries(Array.from({ length: 1_000_000 }, (_, n) => [`x${n}`, 1]));
+  const answer = await batch({ items: [item('y-1'), item('y-2', fields)] });
+  expect([answer.status, faultPaths(answer)]).toEqual([400, ['/items/1']]);
+  const toBatch = await batch({ items: [], ...fields });
+  expect([toBatch.status, faultPaths(toBatch)]).toEqual([400, ['']]);
+});
+
+test('names a field of any length in an answer that can be read', async () => {
+  const answer = await batch({ items: [item('z', { ['k'.repeat(1_000_000)]: 1, description: 5 })] });
+  expect([answer.status, faultPaths(answer)[0]]).toEqual([400, '/items/0/description']);
+  expect(answer.text.length).toBeLessThan(2000);
+});
+
 test('with an item that never fires is 422, and writes none', async () => {
   const answer = await batch({
     items: [item('n-1'), item('n-2', { cron: '0 0 30 2 *' }), item('n-3', { cron: '0 0 31 4 *' })],

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Api } from '../deps.ts';
-import { PROBLEM_TYPE, Problem, problemBody, toProblem } from '../problem.ts';
+import { PROBLEM_TYPE, Problem, nothingHere, problemBody, toProblem } from '../problem.ts';
 
 /** problem+json for everything that goes wrong, also where no route was found. */
 export function answerProblems(server: Api): void {
@@ -16,7 +16,7 @@ export function answerProblems(server: Api): void {
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.replace(/[?#].*$/s, '');
     const allowed = [...routes].filter(([url]) => matches(url, path)).flatMap(([, methods]) => [...methods]);
-    if (allowed.length === 0) throw new Problem(404, 'there is nothing at this path');
+    if (allowed.length === 0) throw nothingHere();
     const allow = [...new Set(allowed)].sort().join(', ');
     sendProblem(new Problem(405, `this path takes ${allow}`, { headers: { Allow: allow } }), request, reply);
   });
@@ -27,6 +27,9 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   const problem = toProblem(error);
   // That the database is away is told by whoever tries to reach it; here it would be told once per request.
   if (problem.status === 500) request.log.error({ err: problem.cause }, 'unforeseen error');
+  // No check of ours foresaw it either, and nothing else says which it was.
+  else if (problem.status === 400 && problem.cause !== undefined)
+    request.log.warn({ err: problem.cause }, 'the database cannot hold a value of a request');
   else if (problem.status > 500) request.log.debug({ err: problem.cause }, problem.message);
   void reply
     .code(problem.status)

@@ -41,8 +41,13 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
     async ({ query: { from, to, bucketSeconds }, socket }) => {
       const begin = from ?? (await database.run(databaseNow));
       const period = periodOf(begin, to, bucketSeconds * 1000);
-      const counted = await inTurn(() => countLoad(database, period, () => socket.destroyed));
-      return answerLoad(counted);
+      const count = await inTurn(async () => {
+        const isGone = () => socket.destroyed;
+        const counted = await countLoad(database, period, isGone);
+        if (counted.count === null) throw await tooMuch(database, period, counted, isGone);
+        return counted.count;
+      });
+      return answerLoad(count);
     },
   );
 }
@@ -63,29 +68,68 @@ function periodOf(from: Instant, end: Instant | undefined, bucketMs: number): Lo
 const PAGE = 5_000;
 const FIRST_UID = '00000000-0000-0000-0000-000000000000';
 
-/** @throws Problem 422 */
-async function countLoad(database: Database, period: LoadPeriod, isGone: () => boolean): Promise<LoadCount> {
+interface Counted {
+  /** Null: there is too much to count. */
+  count: LoadCount | null;
+  /** All of about the same size. */
+  slices: number;
+}
+
+async function countLoad(database: Database, period: LoadPeriod, isGone: () => boolean): Promise<Counted> {
   const count = createLoadCount(period);
+  const spent = { slices: 0 };
   try {
-    for (let after: string | null = FIRST_UID; after !== null && !isGone();) {
-      after = await countPage(database, count, after);
+    for await (const { identity, timing } of allTimings(database, isGone)) {
+      await inSlices(tallied(count.add(timing, identity), spent));
     }
-    await inSlices(count.finish());
-    return count;
+    await inSlices(tallied(count.finish(), spent));
+    return { count, ...spent };
   } catch (error) {
-    if (!(error instanceof LoadTooLarge)) throw error;
-    throw new Problem(422, 'there is too much to count in this period: ask for a shorter one');
+    if (error instanceof LoadTooLarge) return { count: null, ...spent };
+    throw error;
   }
 }
 
-/** Answers after which schedule the next page begins; null: this was the last one. */
-async function countPage(database: Database, count: LoadCount, after: string): Promise<string | null> {
-  const page = await database.run((db) => listTimings(db, { after, limit: PAGE }));
-  for (const { identity, timing } of page) {
-    if (timing) await inSlices(count.add(timing, identity));
+function* tallied(steps: Iterable<void>, spent: { slices: number }): Generator<void, void, void> {
+  for (const step of steps) {
+    spent.slices += 1;
+    yield step;
   }
-  return page.length < PAGE ? null : (page.at(-1)?.uid ?? null);
 }
+
+async function* allTimings(database: Database, isGone: () => boolean) {
+  for (let after: string | null = FIRST_UID; after !== null && !isGone();) {
+    const first: string = after;
+    const page = await database.run((db) => listTimings(db, { after: first, limit: PAGE }));
+    for (const { identity, timing } of page) if (timing) yield { identity, timing };
+    after = page.length < PAGE ? null : (page.at(-1)?.uid ?? null);
+  }
+}
+
+/** How much of the period could be counted is told by what its beginning costs. */
+async function tooMuch(
+  database: Database,
+  period: LoadPeriod,
+  { slices: most }: Counted,
+  isGone: () => boolean,
+): Promise<Problem> {
+  const { from, to, bucketMs } = period;
+  const told = (hint: string) =>
+    invalid(
+      [{ path: 'to', message: `makes a period with too much to count: ask for a shorter one${hint}` }],
+      422,
+    );
+  for (let sample = (to - from) / SAMPLES; sample >= 1000 && !isGone(); sample /= SAMPLES) {
+    const { count, slices } = await countLoad(database, { from, to: from + sample, bucketMs }, isGone);
+    if (count === null) continue;
+    // Half of it, since no hour is like the other.
+    const fitting = Math.min(0.5 * sample * (most / Math.max(slices, 1)), (to - from) / 2);
+    return told(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
+  }
+  return told('');
+}
+
+const SAMPLES = 64;
 
 function answerLoad(count: LoadCount) {
   const buckets = count.buckets();

@@ -6,7 +6,7 @@ import { isFollower, livesOf, lookAt } from '../../store/occurrences.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { hasNoTimesOfItsOwn } from '../fire-time-problems.ts';
 import { BEFORE_ALL, type UnplannableSpan, occurrencePage } from '../occurrence-page.ts';
-import { encodeCursor, limitQuery, occurrenceCursor } from '../pages.ts';
+import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../pages.ts';
 import { emptyPeriod } from '../period.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { noSuchSchedule } from '../problem.ts';
@@ -41,6 +41,7 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
       },
     },
     async ({ params: { id }, query: { limit, cursor, ...period } }) => {
+      const after = cursorIn(cursor, id);
       const { seen, lives } = await database.run(async (db) => {
         const seen = await lookAt(db, id);
         const lives = await livesOf(db, id);
@@ -53,13 +54,13 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
       const { items, end, unplannable } = await occurrencePage(database, {
         lives,
         sight: { ...seen, horizon: horizonOf(seen.now, retentionDays) },
-        after: cursor ?? { fireAt: from, uid: BEFORE_ALL },
+        after: after ?? { fireAt: from, uid: BEFORE_ALL },
         to,
         limit,
       });
       return {
         items: items.map(answerOccurrence),
-        nextCursor: end === null ? null : encodeCursor({ fireAt: end.fireAt, uid: end.uid }),
+        nextCursor: end === null ? null : encodeCursor({ of: id, fireAt: end.fireAt, uid: end.uid }),
         ...(unplannable.length === 0 ? {} : { unplannable: unplannable.map(answerUnplannable) }),
       };
     },

@@ -1,5 +1,6 @@
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing } from '../../core/schedule.ts';
+import { parseCron } from '../../core/time/cron-parse.ts';
 import { describeCron, describeInterval } from '../../core/time/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/time/zone.ts';
@@ -13,7 +14,7 @@ import { TAGS } from '../plugins/openapi.ts';
 import { invalid, noSuchSchedule } from '../problem.ts';
 import { BODY_PROBLEMS, json, problems } from '../schemas/answers.ts';
 import { scheduleIdParams } from '../schemas/common.ts';
-import { previewInput, previewedTimes, upcomingQuery, upcomingTimes } from '../schemas/times.ts';
+import { ASSUMED_ID, previewInput, previewedTimes, upcomingQuery, upcomingTimes } from '../schemas/times.ts';
 
 const tags = [TAGS.times];
 
@@ -77,7 +78,12 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       const items = await firesFrom(times, times.next(after), count, (at) => answerFire(times, timing, at));
       if (items.length === 0 && cron !== null && outlookOf(timing, identity.id, after).barren)
         throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
-      return { description: describe(timing, identity), items };
+      const isOfNobody = cron !== null && (id ?? null) === null && parseCron(cron, '').hashed;
+      return {
+        description: describe(timing, identity),
+        items,
+        ...(isOfNobody ? { assumes: ASSUMED_ID } : {}),
+      };
     },
   );
 }

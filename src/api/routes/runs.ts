@@ -4,7 +4,7 @@ import { RUN_STATUSES, RUN_TRIGGERS, type Run, scheduledForOf } from '../../core
 import { findRun, listRuns, recordedAttempts, runIdsOfKey } from '../../store/runs.ts';
 import { uidsOf } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
+import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
 import { emptyPeriod, periodQuery } from '../period.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { Problem, noSuchSchedule } from '../problem.ts';
@@ -49,13 +49,14 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ query: { scheduleId, key, ...query } }) => {
+      const filter = filterOf(query, null);
       const rows = await database.run(async (db) => {
         const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId);
         const ids = key === undefined ? undefined : await runIdsOfKey(db, key);
         if (scheduleUids?.length === 0 || ids?.length === 0) return [];
-        return listRuns(db, { ...filterOf(query), scheduleUids, ids });
+        return listRuns(db, { ...filter, scheduleUids, ids });
       });
-      return pageOfRuns(rows, query.limit);
+      return pageOfRuns(rows, query.limit, null);
     },
   );
 }
@@ -75,12 +76,13 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id }, query }) => {
+      const filter = filterOf(query, id);
       const rows = await database.run(async (db) => {
         const scheduleUids = await uidsOf(db, id);
         if (scheduleUids.length === 0) throw noSuchSchedule(id);
-        return listRuns(db, { ...filterOf(query), scheduleUids });
+        return listRuns(db, { ...filter, scheduleUids });
       });
-      return pageOfRuns(rows, query.limit);
+      return pageOfRuns(rows, query.limit, id);
     },
   );
 }
@@ -110,10 +112,14 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   );
 }
 
-function filterOf({ status, trigger, from, to, limit, cursor }: z.output<typeof ofScheduleQuery>) {
-  return { statuses: status, triggers: trigger, from, to, before: cursor, limit: limit + 1 };
+function filterOf(
+  { status, trigger, from, to, limit, cursor }: z.output<typeof ofScheduleQuery>,
+  listOf: string | null,
+) {
+  const before = cursorIn(cursor, listOf);
+  return { statuses: status, triggers: trigger, from, to, before, limit: limit + 1 };
 }
 
-function pageOfRuns(rows: readonly Run[], limit: number) {
-  return pageOf(rows, limit, answerRun, ({ scheduledFor, id }) => ({ scheduledFor, id }));
+function pageOfRuns(rows: readonly Run[], limit: number, listOf: string | null) {
+  return pageOf(rows, limit, answerRun, ({ scheduledFor, id }) => ({ of: listOf, scheduledFor, id }));
 }

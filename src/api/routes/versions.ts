@@ -3,7 +3,7 @@ import { isoInstant } from '../../core/instant.ts';
 import { uidsOf } from '../../store/schedules.ts';
 import { type ScheduleVersion, listVersions } from '../../store/versions.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { limitQuery, pageOf, pageSchema, versionCursor } from '../pages.ts';
+import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../pages.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { noSuchSchedule } from '../problem.ts';
 import { rawJsonOrNull } from '../raw-json.ts';
@@ -28,8 +28,9 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id }, query: { limit, cursor } }) => {
+      const before = cursorIn(cursor, id);
       const rows = await database.run(async (db) => {
-        const found = await listVersions(db, id, { before: cursor, limit: limit + 1 });
+        const found = await listVersions(db, id, { before, limit: limit + 1 });
         if (found.length === 0 && (await uidsOf(db, id)).length === 0) throw noSuchSchedule(id);
         return found;
       });
@@ -37,7 +38,7 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
         rows,
         limit,
         (row) => answerVersion(id, row),
-        ({ at, uid, version }) => ({ at, uid, version }),
+        ({ at, uid, version }) => ({ of: id, at, uid, version }),
       );
     },
   );

@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { EARLIEST, type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 
+export const NO_SCHEDULE_ID =
+  'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores, and begin with a letter or digit';
+
 export const scheduleIdText = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
   .meta({ description: 'Chosen by the client.', example: 'nightly-report' });
 
 export const scheduleIdParams = z.strictObject({ id: scheduleIdText });
@@ -11,10 +14,27 @@ export const scheduleIdParams = z.strictObject({ id: scheduleIdText });
 export const runIdParams = z.strictObject({
   id: z
     .string()
-    .regex(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i)
+    .regex(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i, { error: 'must be a UUID' })
     .toLowerCase()
     .meta({ format: 'uuid', description: 'A UUID in version-7 layout whose time bits are `scheduledFor`.' }),
 });
+
+/** A whole number; -0 is 0, so that what comes back from the database equals what was sent. */
+export function whole(least: number, most: number) {
+  return z
+    .int({
+      // By itself it names the largest number that can be told from its neighbours.
+      error: ({ code }) =>
+        code === 'too_big'
+          ? `must be at most ${most}`
+          : code === 'too_small'
+            ? `must be at least ${least}`
+            : undefined,
+    })
+    .min(least)
+    .max(most)
+    .overwrite((value) => value + 0);
+}
 
 /** At most that many characters (code points, as JSON Schema counts them). */
 export function text(most: number): z.ZodString {
@@ -47,7 +67,7 @@ export const instant = z
 /** An instant of a query, where a `+` that nobody encoded has become a space. */
 export const queryInstant = z
   .string()
-  .transform((value, context) => toInstant(value.replace(/ (?=\d\d:?\d\d$)/, '+'), context))
+  .transform((value, context) => toInstant(value.replace(/ (?=\d\d(:?\d\d)?$)/, '+'), context))
   .meta({ type: 'string', ...INSTANT_META });
 
 /** A whole number of a query. */
@@ -115,33 +135,27 @@ export const problem = z
   })
   .meta({ id: 'Problem', description: 'RFC 9457.' });
 
-/** Milliseconds, or null where the text is no instant. Finer fractions are cut. */
-function parseInstant(value: string): Instant | null {
+/** Milliseconds, or what is wrong. Finer fractions are cut. */
+function parseInstant(value: string): Instant | string {
   const parts = INSTANT.exec(value);
-  if (!parts) return null;
+  if (!parts) return 'must be an ISO 8601 instant with an offset, such as 2026-11-20T09:00:00Z';
   const [, date = '', hour = '', minute = '', second = '00', fraction = '', offset = ''] = parts;
-  const zone = offset.toUpperCase() === 'Z' ? 'Z' : `${offset.slice(0, 3)}:${offset.slice(-2)}`;
-  const at = Date.parse(`${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}${zone}`);
   // Date.parse takes 30 February for 2 March.
   const midnight = Date.parse(`${date}T00:00Z`);
-  if (Number.isNaN(at) || !isoInstant(midnight).startsWith(date)) return null;
-  return at;
+  if (Number.isNaN(midnight) || !isoInstant(midnight).startsWith(date))
+    return `names a day that does not exist: ${date}`;
+  const zone = /z/i.test(offset) ? 'Z' : `${offset.slice(0, 3)}:${offset.slice(3).replace(':', '') || '00'}`;
+  const at = Date.parse(`${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}${zone}`);
+  return at >= EARLIEST && at <= LATEST ? at : 'must lie between 2000 and 2100';
 }
 
 const INSTANT =
-  /^(\d{4}-[01]\d-[0-3]\d)T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)$/i;
+  /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)$/i;
 
 function toInstant(value: string, context: z.core.$RefinementCtx<string>): Instant {
-  const at = parseInstant(value);
-  if (at !== null && at >= EARLIEST && at <= LATEST) return at;
-  context.issues.push({
-    code: 'custom',
-    input: value,
-    message:
-      at === null
-        ? 'must be an ISO 8601 instant with an offset, such as 2026-11-20T09:00:00Z'
-        : 'must lie between 2000 and 2100',
-  });
+  const read = parseInstant(value);
+  if (typeof read === 'number') return read;
+  context.issues.push({ code: 'custom', input: value, message: read });
   return z.NEVER;
 }
 

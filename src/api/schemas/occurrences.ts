@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OCCURRENCE_REASONS, OCCURRENCE_STATES } from '../../core/time/occurrences.ts';
 import { pageSchema } from '../pages.ts';
-import { answeredInstant, instant } from './common.ts';
+import { answeredInstant, instant, whole } from './common.ts';
 import { schedule } from './schedule.ts';
 
 export const occurrence = z
@@ -74,7 +74,7 @@ export const scheduleVersion = z
 export const backfillInput = z.strictObject({
   from: instant,
   to: instant,
-  limit: z.int().min(1).max(10_000).default(1000),
+  limit: whole(1, 10_000).default(1000),
 });
 
 export const backfilled = z.object({
@@ -85,10 +85,16 @@ export const backfilled = z.object({
     .meta({ description: 'The first occurrence beyond `limit`, to go on from; null: there is none.' }),
 });
 
-export const load = z.object({
-  items: z
-    .array(z.object({ at: answeredInstant, fires: z.int() }))
-    .meta({ description: 'Buckets with fires, by the moment they begin; jitter included.' }),
-  busiest: z.object({ at: answeredInstant, fires: z.int() }).nullable(),
-  schedules: z.int().meta({ description: 'How many enabled schedules with fire times were counted.' }),
-});
+export const load = z
+  .object({
+    items: z
+      .array(z.object({ at: answeredInstant, fires: z.int() }))
+      .meta({ description: 'Buckets with fires, by the moment they begin; jitter included.' }),
+    busiest: z.object({ at: answeredInstant, fires: z.int() }).nullable(),
+    schedules: z.int().meta({ description: 'How many enabled schedules with fire times were counted.' }),
+  })
+  .meta({
+    description:
+      'What lies before now is counted as if the schedules had always been as they are: not what fired, which `/stats` and ' +
+      '`/schedules/{id}/occurrences` tell.',
+  });

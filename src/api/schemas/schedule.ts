@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, DELIVERIES } from '../../core/schedule.ts';
 import { MOST_ITEMS } from '../json-parts.ts';
-import { answeredInstant, scheduleIdText, text } from './common.ts';
+import { answeredInstant, scheduleIdText, text, whole } from './common.ts';
 import { answeredTarget, targetInput, targetPatch } from './target.ts';
 import { ALWAYS, atMostOneKind, exactlyOneKind, timingAnswer, timingInput, timingPatch } from './timing.ts';
 import { unsupported } from './unsupported.ts';
@@ -12,7 +12,7 @@ const backoffSeconds = z
   .min(0)
   .max(7 * DAY);
 const retryFields = {
-  maxAttempts: z.int().min(1).max(100),
+  maxAttempts: whole(1, 100),
   minBackoffSeconds: backoffSeconds,
   maxBackoffSeconds: backoffSeconds,
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answeredInstant, instant, queryInstant, queryInteger, scheduleIdText } from './common.ts';
+import { answeredInstant, instant, queryInstant, queryInteger, scheduleIdText, whole } from './common.ts';
 import { cronText, everySeconds, zoneText } from './timing.ts';
 import { isObject } from '../json-body.ts';
 
@@ -18,10 +18,11 @@ export const previewInput = z
     from: instant.nullish().meta({
       description: 'Fires strictly after it; an interval is anchored here. Now where it is not given.',
     }),
-    count: z.int().min(1).max(MOST).default(10),
-    id: scheduleIdText
-      .nullish()
-      .meta({ description: 'The schedule that it is meant for: `H` and `?` are picked by its id.' }),
+    count: whole(1, MOST).default(10),
+    id: scheduleIdText.nullish().meta({
+      description:
+        'The schedule that it is meant for: `H` and `?` are picked by its id. Without it, `assumes` says so in the answer.',
+    }),
   })
   .superRefine(oneOfTwo, { when: ({ value }) => isObject(value) })
   .meta({
@@ -50,9 +51,18 @@ export const upcomingTimes = z.object({
   ),
 });
 
+/** What a preview of `H` and `?` says where it was not told whose they are. */
+export const ASSUMED_ID =
+  'an id like no other, since none was given: `H` and `?` are picked by the id, and a schedule fires at times of its own';
+
 export const previewedTimes = z.object({
   description: z.string().meta({ description: 'In plain English.', example: 'At 02:30' }),
   items: z.array(fireTime),
+  assumes: z.string().optional().meta({
+    description:
+      'There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.',
+    example: ASSUMED_ID,
+  }),
 });
 
 /** Also where one of them is wrong: every fault is named at once. */

@@ -3,7 +3,7 @@ import { type RunEnd, RUN_ENDS } from '../../core/run-end.ts';
 import { CATCH_UPS, DEFAULT_TIMING, OVERLAPS, type Timing } from '../../core/schedule.ts';
 import { LONGEST_EXPRESSION } from '../../core/time/cron.ts';
 import { isObject } from '../json-body.ts';
-import { answeredInstant, instant } from './common.ts';
+import { NO_SCHEDULE_ID, answeredInstant, instant, whole } from './common.ts';
 import { cronFault, isKnownZone } from './timing-text.ts';
 
 /** A schedule is of exactly one of them. */
@@ -34,15 +34,6 @@ export const zoneText = z
     example: 'Europe/Berlin',
   });
 
-/** A whole number; -0 is 0, so that what comes back from the database equals what was sent. */
-function whole(least: number, most: number) {
-  return z
-    .int()
-    .min(least)
-    .max(most)
-    .overwrite((value) => value + 0);
-}
-
 export const everySeconds = whole(1, 366 * DAY).meta({
   description:
     'An interval. Fires stand at `startAt`, or else the creation, + n × `everySeconds`: they never drift.',
@@ -51,7 +42,7 @@ export const everySeconds = whole(1, 366 * DAY).meta({
 
 const parent = z
   .string()
-  .regex(/^(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/)
+  .regex(/^(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/, { error: `${NO_SCHEDULE_ID}; or be *` })
   .meta({
     description:
       'Whose runs it follows; `*`: those of every schedule that is not itself an `after` schedule.',
