@@ -103,6 +103,7 @@ function unmask(
   path: string,
   faults: Fault[],
 ): HttpLookup {
+  if (!Object.values(headers).includes(MASK)) return { url, method, headers };
   const known = new Map(
     Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );

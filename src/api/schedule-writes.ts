@@ -1,32 +1,38 @@
 import { CronError } from '../core/time/cron.ts';
-import { CannotFollow } from '../flow/following.ts';
+import type { CannotFollow } from '../flow/following.ts';
 import { type ChangedSchedule, type ScheduleChange, changeSchedules } from '../flow/schedule-changes.ts';
 import type { ApiDeps } from './deps.ts';
-import { invalid, unforeseen } from './problem.ts';
+import { type Fault, invalid, unforeseen } from './problem.ts';
 
 /**
- * What cannot follow is told at the place of the body that says whom it follows: `pathOf` a schedule's definition.
+ * What cannot follow is told at the place of the body that says whom it follows: `pathOf` a schedule's definition; together with
+ * what deciding found to be `impossible`.
  * @throws Problem 422
  */
 export async function writeSchedules(
   deps: ApiDeps,
   changes: readonly Omit<ScheduleChange, 'by'>[],
   pathOf: (scheduleId: string) => string,
+  impossible: () => readonly Fault[] = () => [],
 ): Promise<ChangedSchedule[]> {
+  const refuse = (cannotFollow: CannotFollow | null) => {
+    const following = (cannotFollow?.faults ?? []).map(({ scheduleId, message }) => ({
+      path: `${pathOf(scheduleId)}/after/scheduleId`,
+      message,
+    }));
+    const faults = [...impossible(), ...following];
+    if (faults.length > 0) throw invalid(faults, 422);
+  };
   try {
     return await changeSchedules(
       deps,
       changes.map((change) => ({ ...change, by: null, decide: outsideOfTheDatabase(change.decide) })),
+      refuse,
     );
   } catch (error) {
     // Stored by a version that took it; nothing is said of when it fires but that it is to fire again.
     if (error instanceof CronError) throw invalid([{ path: '/cron', message: error.message }], 422);
-    if (!(error instanceof CannotFollow)) throw error;
-    const faults = error.faults.map(({ scheduleId, message }) => ({
-      path: `${pathOf(scheduleId)}/after/scheduleId`,
-      message,
-    }));
-    throw invalid(faults, 422);
+    throw error;
   }
 }
 

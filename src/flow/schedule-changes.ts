@@ -8,6 +8,7 @@ import { cursorUnder, sameDefinition } from '../core/definition-change.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Definition, Schedule } from '../core/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { othersTurn } from '../runtime/slices.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { TryAgain, isUniqueViolation } from '../store/errors.ts';
@@ -23,7 +24,7 @@ import {
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, recordWhatWasDue } from './due-before-edit.ts';
-import { resolveFollowed } from './following.ts';
+import { CannotFollow, resolveFollowed } from './following.ts';
 import { tellJudged } from './overlap.ts';
 
 export interface ScheduleChangeDeps {
@@ -66,11 +67,13 @@ export class StillFollowed extends Error {
 
 /**
  * Creates or replaces schedules, all or none; answers them in the order asked for. Each id once.
- * @throws CannotFollow, NotNow, and whatever `decide` throws
+ * `check` is called once all is decided and nothing is written, and may throw; also, in its own words, what cannot follow.
+ * @throws CannotFollow, NotNow, and whatever `decide` and `check` throw
  */
 export async function changeSchedules(
   deps: ScheduleChangeDeps,
   changes: readonly ScheduleChange[],
+  check: (cannotFollow: CannotFollow | null) => void = () => undefined,
 ): Promise<ChangedSchedule[]> {
   const { changed, aftermath, judged } = await deps.database.transaction(async (tx) => {
     const current = await lockSchedules(
@@ -79,9 +82,17 @@ export async function changeSchedules(
     );
     // Read after the locks were had: nothing that was due at a lock's release is missed.
     const now = await databaseNow(tx);
-    const decided = changes.map((change) => decide(deps, change, current.get(change.id) ?? null, now));
+    const decided: Edited[] = [];
+    for (const change of changes) {
+      if (decided.length % SLICE === SLICE - 1) await othersTurn();
+      decided.push(decide(deps, change, current.get(change.id) ?? null, now));
+    }
     const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
-    await resolveFollowed(tx, writes);
+    await resolveFollowed(tx, writes).catch((error: unknown) => {
+      if (error instanceof CannotFollow) check(error);
+      throw error;
+    });
+    check(null);
     const recorded = await recordWhatWasDue(tx, decided, { now, retentionDays: deps.retentionDays });
     await writeOrTryAgain(tx, writes, now);
     const verdict = await judgeAnew(tx, decided);
@@ -103,6 +114,9 @@ export async function changeSchedules(
   deps.followUp({ ...aftermath, toClaim: aftermath.toClaim + (judged?.started ?? 0) });
   return changed;
 }
+
+/** A thousand take their time. */
+const SLICE = 20;
 
 /**
  * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is none.

@@ -81,6 +81,33 @@ test('with an item that never fires is 422, and writes none', async () => {
   expect((await api.call('GET', '/api/v1/schedules?q=n-')).body['items']).toEqual([]);
 });
 
+test('lists together what never fires and what cannot follow, and writes none', async () => {
+  const answer = await batch({
+    items: [
+      item('i-1', { cron: '0 0 30 2 *' }),
+      { id: 'i-2', target: TARGET, after: { scheduleId: 'i-nobody' } },
+      { id: 'i-3', target: TARGET, after: { scheduleId: 'i-1' } },
+      item('i-4', { endAt: '2020-01-01T00:00:00Z' }),
+    ],
+  });
+  expect([answer.status, faultPaths(answer)]).toEqual([
+    422,
+    ['/items/0/cron', '/items/1/after/scheduleId', '/items/3/endAt'],
+  ]);
+  const circle = await batch({
+    items: [
+      item('i-1', { cron: '0 0 30 2 *' }),
+      { id: 'i-2', target: TARGET, after: { scheduleId: 'i-3' } },
+      { id: 'i-3', target: TARGET, after: { scheduleId: 'i-2' } },
+    ],
+  });
+  expect([circle.status, faultPaths(circle)]).toEqual([
+    422,
+    ['/items/0/cron', '/items/1/after/scheduleId', '/items/2/after/scheduleId'],
+  ]);
+  expect((await api.call('GET', '/api/v1/schedules?q=i-')).body['items']).toEqual([]);
+});
+
 test.each([{}, { items: {} }, { items: null }, [], 'x', { items: [null] }])('refuses %j', async (body) => {
   expect((await batch(body)).status).toBe(400);
 });

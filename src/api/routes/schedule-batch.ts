@@ -43,8 +43,8 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
       const indexOf = new Map(items.map(({ id }, index) => [id, index]));
       const count = { created: 0, updated: 0, unchanged: 0 };
       const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
-      for (const { change } of await writeSchedules(deps, decisions(items, payloads, outlooks), pathOf))
-        count[change] += 1;
+      const { changes, impossible } = decisions(items, payloads, outlooks);
+      for (const { change } of await writeSchedules(deps, changes, pathOf, impossible)) count[change] += 1;
       return count;
     },
   );
@@ -52,12 +52,12 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
 
 type Decision = Pick<ScheduleChange, 'id' | 'decide'>;
 
-/** Decided one after the other in one transaction; the last one throws what is wrong with any. */
+/** Decided one after the other in one transaction; the last one throws what is invalid in any. */
 function decisions(
   items: readonly BatchItem[],
   payloads: ReadonlyMap<string, string>,
   outlooks: ReadonlyMap<BatchItem, Outlook>,
-): Decision[] {
+) {
   let invalidOnes: Fault[] = [];
   let impossibleOnes: Fault[] = [];
   const decide = (item: BatchItem, index: number, current: Schedule | null, now: Instant) => {
@@ -71,13 +71,13 @@ function decisions(
     const barred = fireFaults(definition, { id, current, now }, outlooks.get(item));
     impossibleOnes.push(...barred.map(inItem));
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
-    if (index === items.length - 1 && impossibleOnes.length > 0) throw invalid(impossibleOnes, 422);
     return definition;
   };
-  return items.map((item, index) => ({
+  const changes = items.map((item, index): Decision => ({
     id: item.id,
     decide: (current, now) => decide(item, index, current, now),
   }));
+  return { changes, impossible: () => impossibleOnes };
 }
 
 /** Before the rows are locked, and with others' turns in between: a thousand expressions take their time. */
