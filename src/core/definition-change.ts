@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from './instant.ts';
 import type { Definition, Timing } from './schedule.ts';
+import { graceMsOf } from './time/catch-up.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from './time/fire-times.ts';
 
 /** Where a schedule's planning stands. */
@@ -59,12 +60,13 @@ export function cursorUnder(
 }
 
 function firstOf(
-  { at, graceSeconds }: Definition,
+  definition: Definition,
   before: Before | null,
   times: FireTimes,
   now: Instant,
 ): Instant | null {
-  const isNew = at !== null && at !== before?.definition.at && now - at <= graceSeconds * 1000;
+  const { at } = definition;
+  const isNew = at !== null && at !== before?.definition.at && now - at <= graceMsOf(definition);
   return times.next(isNew ? Math.min(now, at - 1) : now);
 }
 

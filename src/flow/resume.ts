@@ -6,7 +6,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../core/instant.ts';
-import { type Plan, walkDue } from '../core/time/catch-up.ts';
+import { type Plan, graceMsOf, walkDue } from '../core/time/catch-up.ts';
 import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
@@ -162,7 +162,7 @@ function skipOf(
 ): Skip | null {
   if (!skipped) return null;
   const { scheduledFor, dueAt, coalesced, coalescedFrom } = skipped;
-  const isOnTime = now - dueAt <= readTiming(schedule.timing).graceSeconds * 1000;
+  const isOnTime = now - dueAt <= graceMsOf(readTiming(schedule.timing));
   return {
     schedule,
     scheduledFor,

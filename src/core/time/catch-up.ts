@@ -56,7 +56,12 @@ export interface Walk {
 export const MOST_ON_TIME = 5_000;
 
 /** Nobody is more punctual than this: with less of a grace, what is fired when it is due would at times be missed. */
-export const PUNCTUAL_MS = 1000;
+const PUNCTUAL_MS = 1000;
+
+/** So late a fire still is on time. */
+export function graceMsOf({ graceSeconds }: Pick<Timing, 'graceSeconds'>): number {
+  return Math.max(graceSeconds * 1000, PUNCTUAL_MS);
+}
 
 interface Due {
   at: Instant;
@@ -75,7 +80,7 @@ export function walkDue(
   firstOccurrence: Instant,
   { now, horizon }: PlanningPeriod,
 ): Walk {
-  const graceMs = policy.graceSeconds < 0 ? -1 : Math.max(policy.graceSeconds * 1000, PUNCTUAL_MS);
+  const graceMs = policy.graceSeconds < 0 ? -1 : graceMsOf(policy);
   let next: Instant | null = firstOccurrence < horizon ? times.next(horizon - 1) : firstOccurrence;
   let missed = missedOf(policy);
   let onTime: Due[] = [];
