@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EARLIEST, type Instant, isoInstant } from '../core/instant.ts';
 import type { Schedule, Timing } from '../core/schedule.ts';
+import { graceMsOf } from '../core/time/catch-up.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import type { Fault } from './problem.ts';
 
@@ -60,7 +61,7 @@ const PASSED = 'has passed: nothing fires any more';
 
 function atFaults({ at, startAt, endAt, graceSeconds }: Timing, now: Instant): Fault[] {
   if (at === null) return [];
-  if (at < now - graceSeconds * 1000) {
+  if (at < now - graceMsOf({ graceSeconds })) {
     return [
       { path: '/at', message: `is more than graceSeconds (${graceSeconds}) in the past: it never fires` },
     ];
