@@ -45,10 +45,16 @@ export async function writeSchedules(
   now: Instant,
 ): Promise<void> {
   if (writes.length === 0) return;
-  await tx.execute(upsertSchedules(writes, now));
-  await tx.execute(insertVersions(writes, now));
+  for (let first = 0; first < writes.length; first += AT_ONCE) {
+    const some = writes.slice(first, first + AT_ONCE);
+    await tx.execute(upsertSchedules(some, now));
+    await tx.execute(insertVersions(some, now));
+  }
   await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
 }
+
+/** A statement with a thousand payloads takes long to be put together, and nobody else has a turn meanwhile. */
+const AT_ONCE = 50;
 
 /** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */
 export async function deleteScheduleAndAbandon(
