@@ -29,6 +29,8 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
       schema: {
         operationId: 'putSchedules',
         summary: 'Create or replace up to 1000 schedules, all or none',
+        description:
+          'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 2000 members: more than a schedule can have.',
         tags: [TAGS.schedules],
         body: batchInput,
         response: {

@@ -131,7 +131,10 @@ export const problem = z
     errors: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .optional()
-      .meta({ description: 'Every fault; `path` is a JSON pointer into the body, or a parameter’s name.' }),
+      .meta({
+        description:
+          'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
+      }),
   })
   .meta({ id: 'Problem', description: 'RFC 9457.' });
 
