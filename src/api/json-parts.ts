@@ -90,8 +90,10 @@ function createCutter(bytes: Buffer): Cutter {
   let depth = 0;
   let naming = 0;
   let item = 0;
-  /** The value of `items` comes next, or is being read. */
+  /** The member of the body that is being read is `items`. */
   let atItems = false;
+  /** And its list has begun. */
+  let inItems = false;
   const begin = (kind: Part['kind'], path: string, start: number, parent: OpenPart | null): OpenPart => {
     const text = { start, end: bytes.length, holes: [], bytesElsewhere: 0 };
     return { kind, path, item, ...text, replaced: false, parent, depth, members: 0, naming };
@@ -129,15 +131,18 @@ function createCutter(bytes: Buffer): Cutter {
     enter: (at) => {
       if (part === whole ? depth !== 1 : part.kind !== 'item' || depth !== 3) return;
       const name = nameOf(bytes, string);
-      if (part === whole) atItems = name === 'items';
-      if (part === whole && atItems) naming += 1;
+      if (part === whole) {
+        atItems = name === 'items';
+        inItems = false;
+        if (atItems) naming += 1;
+      }
       if (name === 'payload') part = begin('payload', `${part.path}/payload`, at, part);
     },
     next: (at) => {
       end(at);
       if (part.kind === 'payload') return;
       count();
-      if (depth !== 2 || !atItems) return;
+      if (depth !== 2 || !inItems) return;
       item += 1;
       beginItem(at + 1);
     },
@@ -147,6 +152,7 @@ function createCutter(bytes: Buffer): Cutter {
       if (part.kind === 'payload') return;
       count();
       if (depth !== 2 || !atItems || !isArray) return;
+      inItems = true;
       item = 0;
       beginItem(at);
     },

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { type JsonBody, isObject, readJsonBody } from '../../src/api/json-body.ts';
+import { type Random, createRandom } from '../chaos/random.ts';
+
+test('random bodies, most of them damaged, are taken, and for what, as JSON.parse takes the whole', () => {
+  const random = createRandom(20_261_120, 'bodies');
+  const count = { valid: 0, invalid: 0 };
+  for (let round = 0; round < 30_000; round += 1) {
+    const text = damaged(random, body(random));
+    const whole = parsed(text);
+    const read = readOrRefused(text);
+    if (whole === null || read === null) {
+      expect([text, read]).toEqual([text, whole]);
+      count.invalid += 1;
+      continue;
+    }
+    count.valid += 1;
+    const payloads = takePayloads(whole.value);
+    expect([text, read.value]).toEqual([text, whole.value]);
+    const told = [...read.payloads].map(([path, source]) => [path, JSON.parse(source) as unknown]);
+    expect([text, Object.fromEntries(told)]).toEqual([text, payloads]);
+    for (const source of read.payloads.values()) expect(text).toContain(source);
+  }
+  expect(Math.min(count.valid, count.invalid)).toBeGreaterThan(5_000);
+});
+
+const NAMES = ['"payload"', '"items"', '"p\\u0061yload"', '"a"', '"b"'];
+const SCALARS = ['1.50', 'null', '"q\\"}"', '"é,:\\\\"'];
+const DEBRIS = ['{', '}', '[', ']', ':', ',', '"', '\\', ' ', 'é', '1', '{}', '"payload":', '"items":['];
+
+function body(random: Random): string {
+  const items = `"items":[${list(random, 1)}]`;
+  const again = random.chance(0.5) ? `,"items":${value(random, 1)}` : '';
+  return random.chance(0.5) ? value(random, 0) : `{${items},"payload":${value(random, 2)}${again}}`;
+}
+
+function value(random: Random, depth: number): string {
+  if (random.chance(depth > 5 ? 0.9 : 0.4)) return random.pick(SCALARS);
+  if (random.chance(0.4)) return `[${list(random, depth)}]`;
+  const members = some(random).map(() => `${random.pick(NAMES)} :${value(random, depth + 1)}`);
+  return `{${members.join(',')}}`;
+}
+
+function list(random: Random, depth: number): string {
+  return some(random)
+    .map(() => value(random, depth + 1))
+    .join(' ,');
+}
+
+function some(random: Random): unknown[] {
+  return Array.from({ length: Math.floor(random.between(0, 4)) });
+}
+
+function damaged(random: Random, text: string): string {
+  let at = text;
+  for (let times = Math.floor(random.between(0, 4)); times > 0; times -= 1) {
+    const cut = Math.floor(random.between(0, at.length + 1));
+    const put = random.chance(0.5) ? random.pick(DEBRIS) : '';
+    at = at.slice(0, cut) + put + at.slice(cut + Math.floor(random.between(0, 3)));
+  }
+  return at;
+}
+
+/** In a box, since null is a value; null: it is none. */
+function parsed(text: string): { value: unknown } | null {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return null;
+  }
+}
+
+function readOrRefused(text: string): JsonBody | null {
+  try {
+    const steps = readJsonBody(Buffer.from(text));
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    }
+  } catch {
+    return null;
+  }
+}
+
+/** Takes them out, and leaves null. */
+function takePayloads(whole: unknown): Record<string, unknown> {
+  const items = isObject(whole) && Array.isArray(whole['items']) ? (whole['items'] as unknown[]) : [];
+  const holders = [['', whole] as const, ...items.map((item, index) => [`/items/${index}`, item] as const)];
+  const payloads: Record<string, unknown> = {};
+  for (const [path, holder] of holders) {
+    if (!isObject(holder) || !('payload' in holder)) continue;
+    payloads[`${path}/payload`] = holder['payload'];
+    holder['payload'] = null;
+  }
+  return payloads;
+}
