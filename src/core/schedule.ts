@@ -90,6 +90,9 @@ export interface Timing {
   graceSeconds: number;
 }
 
+/** 366 days. */
+export const LONGEST_INTERVAL_SECONDS = 366 * 86_400;
+
 /** What a schedule has that says nothing but which kind it is. */
 export const DEFAULT_TIMING = {
   timezone: null,

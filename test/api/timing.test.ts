@@ -596,3 +596,14 @@ describe('a thousand expressions in one batch', () => {
     expect((await batch(fine)).body['created']).toBe(1000);
   });
 });
+
+test.each([
+  ['BST', 'write Europe/London'],
+  ['Berlin', 'write Europe/Berlin'],
+])('the zone %s is refused, with what to write instead', async (timezone, hint) => {
+  const answer = await api.call('PUT', '/api/v1/schedules/zoned', { ...SCHEDULE, timezone });
+  expect(answer.status).toBe(400);
+  expect(answer.body).toMatchObject({
+    errors: [{ path: '/timezone', message: `is not the IANA name of a time zone; ${hint}` }],
+  });
+});

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { type RunEnd, RUN_ENDS } from '../../core/run-end.ts';
-import { CATCH_UPS, DEFAULT_TIMING, OVERLAPS, type Timing } from '../../core/schedule.ts';
+import {
+  CATCH_UPS,
+  DEFAULT_TIMING,
+  LONGEST_INTERVAL_SECONDS,
+  OVERLAPS,
+  type Timing,
+} from '../../core/schedule.ts';
 import { LONGEST_EXPRESSION } from '../../core/time/cron.ts';
+import { zoneHint } from '../../core/time/zone-hints.ts';
 import { isObject } from '../json-body.ts';
 import { NO_SCHEDULE_ID, answeredInstant, instant, whole } from './common.ts';
 import { cronFault, isKnownZone } from './timing-text.ts';
@@ -27,16 +34,22 @@ export const cronText = z
 
 export const zoneText = z
   .string()
-  .refine(isKnownZone, { error: 'is not the IANA name of a time zone' })
+  .superRefine((value, context) => {
+    if (isKnownZone(value)) return;
+    const hint = zoneHint(value);
+    const message = `is not the IANA name of a time zone${hint === null ? '' : `; ${hint}`}`;
+    context.addIssue({ code: 'custom', message });
+  })
   .meta({
     description:
       'IANA name of the zone that `cron` is evaluated in; null = UTC. Without effect on the other kinds.',
     example: 'Europe/Berlin',
   });
 
-export const everySeconds = whole(1, 366 * DAY).meta({
+export const everySeconds = whole(1, LONGEST_INTERVAL_SECONDS).meta({
   description:
-    'An interval. Fires stand at `startAt`, or else the creation, + n × `everySeconds`: they never drift.',
+    'An interval. Fires stand at `startAt` + n × `everySeconds`, the first at `startAt`; without it at the creation + n × ' +
+    '`everySeconds`, the first one interval after the creation. They never drift.',
   example: 900,
 });
 
@@ -65,7 +78,7 @@ const AFTER = 'One run for each run of another schedule that ends so; `scheduled
 const fields = {
   at: instant.meta({
     description:
-      'One fire at this instant, late if need be (unless `catchUp` is `skip`); then it is `ended`.',
+      'One fire at this instant, late if need be (unless `catchUp` says otherwise); then it is `ended`.',
   }),
   startAt: instant.meta({ description: 'Inclusive: fires from here on only. An interval is anchored here.' }),
   endAt: instant.meta({ description: 'Exclusive: fires before this only.' }),
@@ -78,7 +91,8 @@ const fields = {
     description: '`all` fires at most that many per outage, the newest.',
   }),
   graceSeconds: whole(0, 31 * DAY).meta({
-    description: 'A fire at most that late is on time, and fires whatever `catchUp` says.',
+    description:
+      'A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late.',
   }),
   overlap: z.enum(OVERLAPS).meta({
     description:

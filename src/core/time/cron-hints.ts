@@ -1,3 +1,4 @@
+import { LONGEST_INTERVAL_SECONDS } from '../schedule.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, MONTH, isDayField, valueOf, written } from './cron-fields.ts';
 
 const KNOWN_NICKNAMES = '@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly';
@@ -50,10 +51,10 @@ function explainNickname(text: string): string {
   return `${quoted(text)} is not a nickname; known are ${KNOWN_NICKNAMES}, each alone`;
 }
 
-const LONGEST_INTERVAL = 366 * 86_400;
-
 const interval = (seconds: number): string =>
-  seconds > LONGEST_INTERVAL ? `at most ${LONGEST_INTERVAL}: 366 days` : `everySeconds: ${seconds}`;
+  seconds > LONGEST_INTERVAL_SECONDS
+    ? `at most ${LONGEST_INTERVAL_SECONDS}: 366 days`
+    : `everySeconds: ${seconds}`;
 
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
@@ -175,7 +176,7 @@ function badStep(field: Field, item: string): string | null {
   const unit = { second: 1, minute: 60, hour: 3600 }[field.key as string];
   if (unit === undefined) return `a step is at most ${most}`;
   const seconds = Number(step) * unit;
-  return `a step is at most ${most}; for an interval use ${seconds > LONGEST_INTERVAL ? 'everySeconds, ' : ''}${interval(seconds)}`;
+  return `a step is at most ${most}; for an interval use ${seconds > LONGEST_INTERVAL_SECONDS ? 'everySeconds, ' : ''}${interval(seconds)}`;
 }
 
 /** `22-2` and `FRI-MON`: a range goes upwards, and one over the end is two. */
