@@ -303,6 +303,8 @@ export const MUTANTS: readonly Mutant[] = [
     ],
     caughtBy: ['unexplainedRepeat', 'atMostOnceRepeat', 'conservation'],
     campaign: {
+      // Many, since few of them are at most once and under way at two instances at once.
+      schedules: 120,
       rates: { answers: { unavailable: 0.45, slow: 0.5 }, lookupFails: 0 },
       ...through(
         [4_600, 5_000, 5_400, 5_800, 6_200, 6_600].map(
