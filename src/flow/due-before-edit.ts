@@ -7,7 +7,14 @@ import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import { cursorUnder, movesTimes } from '../core/definition-change.ts';
 import type { Schedule } from '../core/schedule.ts';
-import { type Plan, type PlannedFire, horizonOf, lastFireOf, walkDue } from '../core/time/catch-up.ts';
+import {
+  type Plan,
+  type PlannedFire,
+  horizonOf,
+  lastFireOf,
+  plannedFire,
+  walkDue,
+} from '../core/time/catch-up.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { NotNow } from '../store/errors.ts';
 import type { Executor } from '../store/executor.ts';
@@ -47,16 +54,7 @@ export async function recordWhatWasDue(
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not know of it. */
 function delayed({ nextOccurrenceAt, nextFireAt }: Plan, now: Instant): PlannedFire[] {
   if (nextOccurrenceAt === null || nextFireAt === null || nextOccurrenceAt > now) return [];
-  return [
-    {
-      scheduledFor: nextOccurrenceAt,
-      dueAt: nextFireAt,
-      trigger: 'schedule',
-      skipped: null,
-      coalesced: 0,
-      coalescedFrom: null,
-    },
-  ];
+  return [plannedFire({ at: nextOccurrenceAt, dueAt: nextFireAt }, 'schedule')];
 }
 
 const SLICE_STEPS = 200;

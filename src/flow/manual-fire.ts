@@ -7,14 +7,14 @@ import { hash } from 'node:crypto';
 import type { Run } from '../core/run.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Database } from '../store/database.ts';
-import { type Aftermath, together } from '../store/followers.ts';
+import type { Aftermath } from '../store/followers.ts';
 import { recordManualFireUnlessKeyTaken } from '../store/manual-fires.ts';
 import { findRun } from '../store/runs.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { type Judged, judgeOverlapsUnderLock } from '../store/overlaps.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
-import { tellJudged } from './overlap.ts';
+import { aftermathOfJudged, tellJudged } from './overlap.ts';
 
 export interface ManualFireDeps {
   database: Database;
@@ -65,7 +65,7 @@ export async function fireManually(deps: ManualFireDeps, request: ManualFireRequ
   if (fired.kind === 'created') deps.wakeDispatch();
   if (judged) {
     tellJudged(deps.events, judged);
-    deps.followUp(together([judged.aftermath, { toJudge: judged.held, toClaim: 0 }]));
+    deps.followUp(aftermathOfJudged(judged));
   }
   return fired;
 }

@@ -50,7 +50,7 @@ export function createFollowUps({ database, clock, events, wakeDispatch }: Follo
     events.emit({ type: 'overlapsJudged', count: uids.length });
     tellJudged(events, judged);
     // What is skipped or replaced has ended too, and others may follow that.
-    add({ ...judged.aftermath, toClaim: judged.aftermath.toClaim + judged.started });
+    add(aftermathOfJudged({ ...judged, held: [] }));
     const others = toJudge.size;
     for (const uid of judged.held) toJudge.add(uid);
     if (judged.held.length === uids.length) return PASSED_OVER_MS;
@@ -73,6 +73,11 @@ export function createFollowUps({ database, clock, events, wakeDispatch }: Follo
     stop: () => loop.stop(),
     add,
   };
+}
+
+/** What a judgement leaves to be done. */
+export function aftermathOfJudged({ aftermath, started, held }: Judged): Aftermath {
+  return { toJudge: [...aftermath.toJudge, ...held], toClaim: aftermath.toClaim + started };
 }
 
 export function tellJudged(events: EventBus, { skipped, replaced }: Judged): void {

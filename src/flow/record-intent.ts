@@ -21,7 +21,7 @@ import {
 } from '../store/intents.ts';
 import { judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { tellJudged } from './overlap.ts';
+import { aftermathOfJudged, tellJudged } from './overlap.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 
 export interface RecordIntentDeps {
@@ -116,8 +116,7 @@ async function recordGuarded(deps: RecordIntentDeps, planned: readonly PlannedSc
   });
   told(deps.events, free, fires, recorded);
   tellJudged(deps.events, judged);
-  if (judged.started > 0) deps.dispatcher.wake();
-  deps.followUp(together([recorded.aftermath, judged.aftermath, { toJudge: judged.held, toClaim: 0 }]));
+  deps.followUp(together([recorded.aftermath, aftermathOfJudged(judged)]));
 }
 
 function uidOf({ schedule }: PlannedSchedule): string {
@@ -159,15 +158,14 @@ function missedOf(recorded: readonly Fire[]): MissedFires {
   const late = recorded.filter(({ intent }) => intent.trigger === 'catchUp' || intent.coalesced > 0);
   const ids = new Set(late.map(({ schedule }) => schedule.id));
   const stoodFor = (fires: readonly Fire[]) => fires.reduce((sum, { intent }) => sum + intent.coalesced, 0);
-  const [skipped, fired] = [true, false].map((skip) =>
-    late.filter(({ intent }) => (intent.skipped !== null) === skip),
-  );
+  const skipped = late.filter(({ intent }) => intent.skipped !== null);
+  const fired = late.filter(({ intent }) => intent.skipped === null);
   return {
     schedules: ids.size,
     scheduleIds: [...ids].slice(0, MOST_NAMED),
-    caughtUp: fired?.filter(({ intent }) => intent.trigger === 'catchUp').length ?? 0,
-    folded: stoodFor(fired ?? []),
-    skipped: (skipped?.length ?? 0) + stoodFor(skipped ?? []),
+    caughtUp: fired.filter(({ intent }) => intent.trigger === 'catchUp').length,
+    folded: stoodFor(fired),
+    skipped: skipped.length + stoodFor(skipped),
   };
 }
 

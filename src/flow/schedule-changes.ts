@@ -25,7 +25,7 @@ import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, recordWhatWasDue } from './due-before-edit.ts';
 import { CannotFollow, resolveFollowed } from './following.ts';
-import { tellJudged } from './overlap.ts';
+import { aftermathOfJudged, tellJudged } from './overlap.ts';
 
 export interface ScheduleChangeDeps {
   database: Database;
@@ -99,11 +99,7 @@ export async function changeSchedules(
     return {
       changed: decided.map((one) => told(one, now)),
       judged: verdict,
-      aftermath: together([
-        recorded,
-        verdict?.aftermath ?? NO_AFTERMATH,
-        { toJudge: verdict?.held ?? [], toClaim: 0 },
-      ]),
+      aftermath: together([recorded, verdict ? aftermathOfJudged(verdict) : NO_AFTERMATH]),
     };
   });
   const written = changed.flatMap(({ schedule: { id, version }, change }) =>
@@ -111,7 +107,7 @@ export async function changeSchedules(
   );
   if (written.length > 0) deps.events.emit({ type: 'schedulesWritten', changes: written });
   if (judged) tellJudged(deps.events, judged);
-  deps.followUp({ ...aftermath, toClaim: aftermath.toClaim + (judged?.started ?? 0) });
+  deps.followUp(aftermath);
   return changed;
 }
 

@@ -89,7 +89,8 @@ export function createRecovery(deps: RecoveryDeps): Loop {
   }
 
   async function releaseWaiting(): Promise<boolean> {
-    const abandoned = await database.run((db) => abandonWaitingOfDeleted(db, BATCH));
+    const { abandoned, aftermath } = await database.run((db) => abandonWaitingOfDeleted(db, BATCH));
+    deps.followUp(aftermath);
     if (abandoned > 0)
       events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count: abandoned });
     const toJudge = await database.run((db) => findWaitingInVain(db, BATCH));

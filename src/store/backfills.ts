@@ -4,6 +4,7 @@ import { plannedRunId } from '../core/run.ts';
 import { instants, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { rowsOf } from './rows.ts';
+import { overlapOf } from './timings.ts';
 
 /** An occurrence that is to have a run, and when that is due. */
 export interface BackfillFire {
@@ -26,7 +27,7 @@ export async function recordBackfillUnderLock(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     schedule AS MATERIALIZED (
-      SELECT uid, id, version, lane, priority, overlap <> 'allow' AS guarded FROM schedules WHERE uid = ${scheduleUid}
+      SELECT uid, id, version, lane, priority, ${overlapOf(sql`schedules`)} <> 'allow' AS guarded FROM schedules WHERE uid = ${scheduleUid}
     ), wanted AS MATERIALIZED (
       SELECT * FROM unnest(${uuids(fires.map(({ scheduledFor }) => plannedRunId(scheduleUid, scheduledFor)))},
         ${instants(fires.map(({ scheduledFor }) => scheduledFor))}, ${instants(fires.map(({ dueAt }) => dueAt))})

@@ -70,11 +70,10 @@ export interface AftermathRow {
   to_claim: number;
 }
 
-/** `judged`: schedules whose own ends have been seen to by who asks. */
-export function aftermathOf(
-  { ended, followed, to_claim }: AftermathRow,
-  judged: readonly string[] = [],
-): Aftermath {
+/** Of no row: nothing. `judged`: schedules whose own ends have been seen to by who asks. */
+export function aftermathOf(row: AftermathRow | undefined, judged: readonly string[] = []): Aftermath {
+  if (!row) return NO_AFTERMATH;
+  const { ended, followed, to_claim } = row;
   const ends = uidsIn(ended).filter((uid) => !judged.includes(uid));
   return { toJudge: [...new Set([...ends, ...uidsIn(followed)])], toClaim: to_claim };
 }

@@ -117,7 +117,7 @@ export async function recordDueBeforeEdit(
     recorded AS (${insertRuns(unclaimed, sql`schedules`, null)}), ${followEnds(sql`recorded`)}
     SELECT ${AFTERMATH} FROM aftermath`,
   );
-  return row ? aftermathOf(row) : NO_AFTERMATH;
+  return aftermathOf(row);
 }
 
 /** What all runs of a schedule have in common comes from its row, in `schedules` or what was returned of it. */

@@ -132,18 +132,24 @@ export async function findWaitingInVain(db: Executor, limit: number): Promise<st
 
 const IN_HAND_SECONDS = 2;
 
-/** Ends what waits for a schedule that is gone: recorded while it was deleted. Answers how many. */
-export async function abandonWaitingOfDeleted(db: Executor, limit: number): Promise<number> {
-  const rows = await rowsOf(
+/** Ends what waits for a schedule that is gone: recorded while it was deleted. */
+export async function abandonWaitingOfDeleted(
+  db: Executor,
+  limit: number,
+): Promise<{ abandoned: number; aftermath: Aftermath }> {
+  const [row] = await rowsOf<{ abandoned: number } & AftermathRow>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     open AS MATERIALIZED (
       SELECT r.scheduled_for, r.id FROM runs r WHERE r.overlap_guarded AND r.status = 'waiting'
         AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid)
       ORDER BY r.scheduled_for, r.id LIMIT ${limit} FOR UPDATE SKIP LOCKED
-    )
-    UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, updated_at = clock.now
-    FROM open, clock WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id RETURNING r.id`,
+    ), abandoned AS (
+      UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, updated_at = clock.now
+      FROM open, clock WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id
+      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+    ), ${followEnds(sql`abandoned`)}
+    SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, ${AFTERMATH} FROM aftermath`,
   );
-  return rows.length;
+  return { abandoned: row?.abandoned ?? 0, aftermath: aftermathOf(row) };
 }

@@ -3,14 +3,7 @@ import type { RunTakenOver } from '../core/events.ts';
 import type { Instant } from '../core/instant.ts';
 import { instants, ints, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import {
-  AFTERMATH,
-  type Aftermath,
-  type AftermathRow,
-  NO_AFTERMATH,
-  aftermathOf,
-  followEnds,
-} from './followers.ts';
+import { AFTERMATH, type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A claim that its run has in vain: by an instance that is gone, that does not know of it, or for too long. */
@@ -134,7 +127,7 @@ export async function takeOverIfStillClaimed(
     runs: rows.flatMap(({ id, schedule_id, claimed_by, verdict }) =>
       id === null ? [] : [{ runId: id, scheduleId: schedule_id, instanceId: claimed_by, verdict }],
     ),
-    aftermath: first ? aftermathOf(first) : NO_AFTERMATH,
+    aftermath: aftermathOf(first),
   };
 }
 

@@ -3,14 +3,7 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Definition, PRIORITY_RANK } from '../core/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import {
-  AFTERMATH,
-  type Aftermath,
-  type AftermathRow,
-  NO_AFTERMATH,
-  aftermathOf,
-  followEnds,
-} from './followers.ts';
+import { AFTERMATH, type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
 import { timingText } from './definitions.ts';
 import { scheduleVersions, schedules } from './schema.ts';
 import { rowsOf } from './rows.ts';
@@ -90,7 +83,7 @@ export async function abandonOpenRuns(
     ), ${followEnds(sql`abandoned`)}
     SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, ${AFTERMATH} FROM aftermath`,
   );
-  return { abandoned: row?.abandoned ?? 0, aftermath: row ? aftermathOf(row) : NO_AFTERMATH };
+  return { abandoned: row?.abandoned ?? 0, aftermath: aftermathOf(row) };
 }
 
 /** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */

@@ -5,14 +5,7 @@ import type { Settlement } from '../core/settlement.ts';
 import { bigints, booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Claim } from './claims.ts';
 import type { Executor } from './executor.ts';
-import {
-  AFTERMATH,
-  type Aftermath,
-  type AftermathRow,
-  NO_AFTERMATH,
-  aftermathOf,
-  followEnds,
-} from './followers.ts';
+import { AFTERMATH, type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
 import { rowsOf } from './rows.ts';
 
 /** What became of one attempt, with the claim it was made under. */
@@ -159,6 +152,6 @@ async function settle(
   return {
     runs: new Map(rows.flatMap((row) => (row.id === null ? [] : [[row.id, { wasLost: row.was_lost }]]))),
     ended: new Set(first?.ended_before?.split(',')),
-    aftermath: first ? aftermathOf(first) : NO_AFTERMATH,
+    aftermath: aftermathOf(first),
   };
 }

@@ -139,11 +139,11 @@ function missedOf({ catchUp, catchUpLimit }: CatchUpPolicy): Missed {
       newest = due;
     },
     settle: (onTime) => {
-      const [oldest, ...rest] = onTime.map((due) => fire(due, 'schedule'));
+      const [oldest, ...rest] = onTime.map((due) => plannedFire(due, 'schedule'));
       if (!first || !newest) return oldest ? [oldest, ...rest] : [];
       if (catchUp === 'skip')
         return [skip(newest, 'missed', count, first), ...(oldest ? [oldest, ...rest] : [])];
-      if (!oldest) return [standingFor(fire(newest, 'catchUp'), count - 1, first)];
+      if (!oldest) return [standingFor(plannedFire(newest, 'catchUp'), count - 1, first)];
       return [standingFor(oldest, count, first), ...rest];
     },
   };
@@ -168,20 +168,21 @@ function firingNewest(limit: number): Missed {
       const [beyond] = count > limit ? newest.splice(0, 1) : [];
       return [
         ...(beyond && first ? [skip(beyond, 'limit', count - limit, first)] : []),
-        ...newest.map((due) => fire(due, 'catchUp')),
-        ...onTime.map((due) => fire(due, 'schedule')),
+        ...newest.map((due) => plannedFire(due, 'catchUp')),
+        ...onTime.map((due) => plannedFire(due, 'schedule')),
       ];
     },
   };
 }
 
-function fire({ at, dueAt }: Due, trigger: PlannedFire['trigger']): PlannedFire {
+/** One that stands for no other. */
+export function plannedFire({ at, dueAt }: Due, trigger: PlannedFire['trigger']): PlannedFire {
   return { scheduledFor: at, dueAt, trigger, skipped: null, coalesced: 0, coalescedFrom: null };
 }
 
 /** One record for `count` of them, itself included. */
 function skip(newest: Due, reason: SkipReason, count: number, first: Due): PlannedFire {
-  return { ...standingFor(fire(newest, 'catchUp'), count - 1, first), skipped: reason };
+  return { ...standingFor(plannedFire(newest, 'catchUp'), count - 1, first), skipped: reason };
 }
 
 function standingFor(one: PlannedFire, others: number, first: Due): PlannedFire {
