@@ -1,12 +1,11 @@
 import type { Dispatcher } from 'undici';
 import type { Instant } from '../core/instant.ts';
+import { keptText, storable } from '../core/kept-text.ts';
 import { type Outcome, answerError, classifyStatus } from '../core/outcome.ts';
 import { parseRetryAfter } from '../core/retry-after.ts';
 
 /** What is read of an answer's body. */
 export const ANSWER_LIMIT_BYTES = 64 * 1024;
-/** What is kept of it. */
-const KEPT_BODY_BYTES = 4096;
 const EXECUTION_ID_LENGTH = 1024;
 
 export type AnswerHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
@@ -21,7 +20,7 @@ export interface Answer {
 /** What a whole answer means, by its status. */
 export function outcomeOf(answer: Answer, now: Instant): Outcome {
   const { statusCode, headers } = answer;
-  const body = keptBody(answer.body);
+  const body = keptText(answer.body);
   switch (classifyStatus(statusCode)) {
     case 'accepted':
       return { kind: 'accepted', statusCode, body, executionId: executionIdOf(answer) };
@@ -56,28 +55,6 @@ function executionIdInJson(body: Buffer): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The beginning as text that PostgreSQL can store, at most KEPT_BODY_BYTES of UTF-8. */
-function keptBody(body: Buffer): string {
-  if (body.length === 0) return '';
-  const text = storable(body.toString('utf8', 0, KEPT_BODY_BYTES));
-  if (body.length <= KEPT_BODY_BYTES && text.length * 3 <= KEPT_BODY_BYTES) return text;
-  // The cut may have split a character, and each invalid byte has become three.
-  const whole = body.length > KEPT_BODY_BYTES ? withoutSplitEnd(body) : text;
-  const { read } = new TextEncoder().encodeInto(whole, new Uint8Array(KEPT_BODY_BYTES));
-  return whole.slice(0, read);
-}
-
-function withoutSplitEnd(body: Buffer): string {
-  return storable(
-    new TextDecoder('utf-8', { ignoreBOM: true }).decode(body.subarray(0, KEPT_BODY_BYTES), { stream: true }),
-  );
-}
-
-/** PostgreSQL has no NUL in text; a cut may leave half of a surrogate pair. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '\ufffd').toWellFormed();
 }
 
 function firstValue(value: string | string[] | undefined): string | undefined {
