@@ -3,12 +3,14 @@ import { type Part, SLICE_BYTES, splitJson } from './json-parts.ts';
 import { type Fault, MOST_FAULTS, Problem } from './problem.ts';
 
 export const LONGEST_PAYLOAD_BYTES = 64 * 1024;
+/** Its beginning is kept, but all of it is JSON: as much as fits in the body of its call. */
+const LONGEST_RESULT_BYTES = 256 * 1024;
 
-/** A body as it was sent: its value, and of its payloads the very text. */
+/** A body as it was sent: its value, and of its payloads, or its result, the very text. */
 export interface JsonBody {
-  /** With null in the place of each payload. */
+  /** With null in the place of each of these. */
   value: unknown;
-  /** By JSON pointer (`/payload`, `/items/3/payload`); what is absent was not sent. */
+  /** By JSON pointer (`/payload`, `/items/3/payload`, `/result`); what is absent was not sent. */
   payloads: ReadonlyMap<string, string>;
   /** What no schema sees: text that cannot be stored, payloads too long, keys that would be lost. */
   faults: Fault[];
@@ -40,8 +42,8 @@ export function* readJsonBody(bytes: Buffer): Generator<void, JsonBody, void> {
       read = 0;
       yield;
     }
-    if (part.kind === 'payload') {
-      const text = payloadText(bytes, part, faults);
+    if (part.kind === 'text') {
+      const text = keptSource(bytes, part, faults);
       if (!part.replaced) payloads.set(part.path, text);
       continue;
     }
@@ -67,14 +69,15 @@ export function pointer(path: readonly PropertyKey[]): string {
 }
 
 /** Without the white space around it. Empty where it is too long, and then it may not even have been parsed. */
-function payloadText(bytes: Buffer, part: Part, faults: Fault[]): string {
-  if (part.end - part.start <= 2 * LONGEST_PAYLOAD_BYTES) {
+function keptSource(bytes: Buffer, part: Part, faults: Fault[]): string {
+  const longest = part.path === '/result' ? LONGEST_RESULT_BYTES : LONGEST_PAYLOAD_BYTES;
+  if (part.end - part.start <= 2 * longest) {
     const source = decode(bytes.subarray(part.start, part.end));
     parse(source, part, bytes);
     const text = source.trim();
-    if (Buffer.byteLength(text) <= LONGEST_PAYLOAD_BYTES) return text;
+    if (Buffer.byteLength(text) <= longest) return text;
   }
-  faults.push({ path: part.path, message: `must be at most ${LONGEST_PAYLOAD_BYTES} bytes of JSON` });
+  faults.push({ path: part.path, message: `must be at most ${longest} bytes of JSON` });
   return '';
 }
 

@@ -3,16 +3,16 @@ import { Problem, invalid } from './problem.ts';
 export const DEEPEST = 64;
 /** Of a batch. */
 export const MOST_ITEMS = 1000;
-/** Of an item, or of what is around the items, payloads apart: several times what any call takes. */
+/** Of an item, or of what is around the items, payloads and results apart: twice what any call takes. */
 export const MOST_MEMBERS = 2000;
 /** The same; a target's headers alone may be a megabyte. */
 const LONGEST_PART_BYTES = 2 * 1024 * 1024;
 /** What is looked through before others have their turn. */
 export const SLICE_BYTES = 128 * 1024;
 
-/** A stretch of a body that is parsed by itself: what is around the items, an item, a payload. */
+/** A stretch of a body that is parsed by itself: what is around the items, an item, a payload or result, whose text is kept. */
 export interface Part {
-  kind: 'body' | 'item' | 'payload';
+  kind: 'body' | 'item' | 'text';
   /** JSON pointer. */
   path: string;
   /** Of a batch: which of its items it is, or belongs to. */
@@ -26,10 +26,10 @@ export interface Part {
 }
 
 /**
- * Cuts a body into parts that are parsed one by one: the payloads, whose text is kept, the items of a batch, and what is
- * around them. A lexer rather than a parser: it need not refuse what is not JSON, since JSON.parse will refuse one of the
+ * Cuts a body into parts that are parsed one by one: the payloads and results, whose text is kept, the items of a batch, and
+ * what is around them. A lexer rather than a parser: it need not refuse what is not JSON, since JSON.parse will refuse one of the
  * parts. A part comes after what is cut out of it. Works in short steps.
- * @throws Problem 400 where there is more than any call takes: depth, items, members, text outside of payloads.
+ * @throws Problem 400 where there is more than any call takes: depth, items, members, text outside of payloads and results.
  */
 export function* splitJson(bytes: Buffer): Generator<void, Part[], void> {
   const cutter = createCutter(bytes);
@@ -136,11 +136,12 @@ function createCutter(bytes: Buffer): Cutter {
         inItems = false;
         if (atItems) naming += 1;
       }
-      if (name === 'payload') part = begin('payload', `${part.path}/payload`, at, part);
+      if (name === 'payload' || (name === 'result' && part === whole))
+        part = begin('text', `${part.path}/${name}`, at, part);
     },
     next: (at) => {
       end(at);
-      if (part.kind === 'payload') return;
+      if (part.kind === 'text') return;
       count();
       if (depth !== 2 || !inItems) return;
       item += 1;
@@ -149,7 +150,7 @@ function createCutter(bytes: Buffer): Cutter {
     open: (at, isArray) => {
       depth += 1;
       if (depth > DEEPEST) throw new Problem(400, `the body is nested deeper than ${DEEPEST}`);
-      if (part.kind === 'payload') return;
+      if (part.kind === 'text') return;
       count();
       if (depth !== 2 || !atItems || !isArray) return;
       inItems = true;
@@ -163,7 +164,8 @@ function createCutter(bytes: Buffer): Cutter {
     finish: () => {
       if (part !== whole) throw new Problem(400, 'the body is not JSON: it ends too early');
       refuseLong(whole);
-      for (const one of parts) one.replaced = one.path !== '/payload' && one.naming !== naming;
+      for (const one of parts)
+        one.replaced = one.naming !== naming && (one.kind === 'item' || one.parent !== whole);
       return [...parts, whole];
     },
   };
@@ -176,7 +178,7 @@ function startsWithMark(bytes: Buffer): boolean {
 }
 
 function refuseLong({ kind, path, start, end, bytesElsewhere }: OpenPart): void {
-  if (kind === 'payload' || end - start - bytesElsewhere <= LONGEST_PART_BYTES) return;
+  if (kind === 'text' || end - start - bytesElsewhere <= LONGEST_PART_BYTES) return;
   const rest = kind === 'item' ? 'besides its payload' : 'besides items and payloads';
   throw invalid([{ path, message: `must be at most ${LONGEST_PART_BYTES} bytes of JSON ${rest}` }]);
 }

@@ -24,7 +24,7 @@ test('random bodies, most of them damaged, are taken, and for what, as JSON.pars
   expect(Math.min(count.valid, count.invalid)).toBeGreaterThan(5_000);
 });
 
-const NAMES = ['"payload"', '"items"', '"p\\u0061yload"', '"a"', '"b"'];
+const NAMES = ['"payload"', '"items"', '"p\\u0061yload"', '"result"', '"r\\u0065sult"', '"a"', '"b"'];
 const SCALARS = ['1.50', 'null', '"q\\"}"', '"é,:\\\\"'];
 const DEBRIS = ['{', '}', '[', ']', ':', ',', '"', '\\', ' ', 'é', '1', '{}', '"payload":', '"items":['];
 
@@ -88,9 +88,12 @@ function takePayloads(whole: unknown): Record<string, unknown> {
   const holders = [['', whole] as const, ...items.map((item, index) => [`/items/${index}`, item] as const)];
   const payloads: Record<string, unknown> = {};
   for (const [path, holder] of holders) {
-    if (!isObject(holder) || !('payload' in holder)) continue;
-    payloads[`${path}/payload`] = holder['payload'];
-    holder['payload'] = null;
+    if (!isObject(holder)) continue;
+    for (const name of path === '' ? ['payload', 'result'] : ['payload']) {
+      if (!(name in holder)) continue;
+      payloads[`${path}/${name}`] = holder[name];
+      holder[name] = null;
+    }
   }
   return payloads;
 }

@@ -162,6 +162,11 @@ describe('the payloads of a body', () => {
     ['{"a":"\\\\","payload":"\\\\"}', { '/payload': '"\\\\"' }],
     ['\ufeff{"payload":1}', { '/payload': '1' }],
     ['{"a":"payload","b":[{"payload":1}],"payload":null}', { '/payload': 'null' }],
+    ['{"result":1.0,"r\\u0065sult" : [ 2.0 ] }', { '/result': '[ 2.0 ]' }],
+    [
+      '{"items":[{"result":1,"payload":2.0}],"result":3.0,"items":[{"payload":4.0}]}',
+      { '/items/0/payload': '4.0', '/result': '3.0' },
+    ],
   ])('are found in %s', (text, payloads) => {
     expect(Object.fromEntries(read(text).payloads)).toEqual(payloads);
   });

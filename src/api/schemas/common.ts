@@ -11,13 +11,15 @@ export const scheduleIdText = z
 
 export const scheduleIdParams = z.strictObject({ id: scheduleIdText });
 
-export const runIdParams = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i, { error: 'must be a UUID' })
-    .toLowerCase()
-    .meta({ format: 'uuid', description: 'A UUID in version-7 layout whose time bits are `scheduledFor`.' }),
-});
+export const RUN_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+export const runIdText = z
+  .string()
+  .regex(RUN_ID, { error: 'must be a UUID' })
+  .toLowerCase()
+  .meta({ format: 'uuid', description: 'A UUID in version-7 layout whose time bits are `scheduledFor`.' });
+
+export const runIdParams = z.strictObject({ id: runIdText });
 
 /** A whole number; -0 is 0, so that what comes back from the database equals what was sent. */
 export function whole(least: number, most: number) {
