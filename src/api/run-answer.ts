@@ -9,7 +9,7 @@ import type { run, runWithLog } from './schemas/run.ts';
 export function answerRun(stored: Run): z.output<typeof run> {
   return {
     id: stored.id,
-    name: isPlanned(stored.trigger) ? plannedRunName(stored.scheduleId, stored.scheduledFor) : null,
+    name: nameOf(stored),
     scheduleId: stored.scheduleId,
     scheduleVersion: stored.scheduleVersion,
     scheduledFor: isoInstant(stored.scheduledFor),
@@ -36,12 +36,13 @@ export function answerRun(stored: Run): z.output<typeof run> {
     key: stored.key,
     payload: rawJsonOrNull(stored.payload),
     priority: stored.priority,
-    dependsOn: [],
-    dependents: [],
+    dependsOn: [...stored.dependsOn],
+    dependents: [...stored.dependents],
     parentRunId: stored.parentRunId,
-    queue: null,
-    workerId: null,
-    leaseUntil: null,
+    queue: stored.queue,
+    workerId: stored.workerId,
+    ...awaited(stored),
+    progress: stored.progress,
     createdAt: isoInstant(stored.createdAt),
     updatedAt: isoInstant(stored.updatedAt),
   };
@@ -52,6 +53,16 @@ export function answerRunWithLog(
   recorded: readonly AttemptEntry[],
 ): z.output<typeof runWithLog> {
   return { ...answerRun(stored), attemptLog: attemptLogOf(stored, recorded).map(answerAttempt) };
+}
+
+function nameOf({ trigger, scheduleId, scheduledFor }: Run): string | null {
+  return isPlanned(trigger) && scheduleId !== null ? plannedRunName(scheduleId, scheduledFor) : null;
+}
+
+/** Until when its worker, or whoever its target handed it to, must be heard of. */
+function awaited({ status, queue, expiresAt }: Run) {
+  const until = status === 'running' ? isoOrNull(expiresAt) : null;
+  return { leaseUntil: queue === null ? null : until, completionDueAt: queue === null ? until : null };
 }
 
 function answerAttempt(entry: AttemptEntry): z.output<typeof runWithLog>['attemptLog'][number] {

@@ -14,9 +14,11 @@ const attemptError = z
 const runFields = {
   id: z.string().meta({ format: 'uuid' }),
   name: z.string().nullable().meta({ description: '`scheduleId@scheduledFor` for planned fires.' }),
-  scheduleId: z.string(),
-  scheduleVersion: z.int(),
-  scheduledFor: answeredInstant,
+  scheduleId: z.string().nullable().meta({ description: 'Null: a one-off run.' }),
+  scheduleVersion: z.int().nullable().meta({ description: 'By which its attempts go. Null: a one-off run.' }),
+  scheduledFor: answeredInstant.meta({
+    description: 'The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.',
+  }),
   trigger: z.enum(RUN_TRIGGERS),
   status: z.enum(RUN_STATUSES),
   reason: z.string().nullable(),
@@ -39,22 +41,45 @@ const runFields = {
   finishedAt: answeredInstant.nullable(),
   latenessMs: z.int().nullable(),
   executionId: z.string().nullable(),
-  result: z.object({ statusCode: z.int(), body: z.string() }).nullable(),
+  result: z
+    .object({
+      statusCode: z.int().nullable().meta({ description: 'Null: nothing was answered, it was reported.' }),
+      body: z.string().meta({ description: 'Text, cut at 4 KiB.' }),
+    })
+    .nullable()
+    .meta({ description: 'The last answer of its target, or the result reported with `/complete`.' }),
   error: attemptError.nullable(),
-  key: z.string().nullable(),
+  key: z.string().nullable().meta({
+    description: 'Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire.',
+  }),
   payload: z.unknown(),
   priority: z.enum(['high', 'normal', 'low']),
-  dependsOn: z.array(z.string()),
-  dependents: z.array(z.string()),
-  parentRunId: z.string().nullable(),
-  queue: z.string().nullable(),
-  workerId: z.string().nullable(),
-  leaseUntil: answeredInstant.nullable(),
+  dependsOn: z
+    .array(z.string())
+    .meta({ description: 'Ids of the runs that have to end before it starts, as they were listed.' }),
+  dependents: z.array(z.string()).meta({ description: 'Ids of the runs that depend on this one.' }),
+  parentRunId: z.string().nullable().meta({ description: 'Whose end made it: of `after` schedules.' }),
+  queue: z.string().nullable().meta({ description: 'Where workers claim it. Null: it is sent.' }),
+  workerId: z.string().nullable().meta({ description: 'The worker that claimed it last.' }),
+  leaseUntil: answeredInstant.nullable().meta({
+    description: 'While it is leased by a worker: until when that one must `/heartbeat` or `/complete`.',
+  }),
+  completionDueAt: answeredInstant.nullable().meta({
+    description: 'While its completion is awaited: until when `/heartbeat` or `/complete` must come.',
+  }),
+  progress: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .meta({ description: 'As the last `/heartbeat` said that did.' }),
   createdAt: answeredInstant,
   updatedAt: answeredInstant,
 };
 
-export const run = z.object(runFields).meta({ id: 'Run', description: 'The durable record of one fire.' });
+export const run = z
+  .object(runFields)
+  .meta({ id: 'Run', description: 'The durable record of one fire, or of one one-off task.' });
 
 const attempt = z
   .object({
