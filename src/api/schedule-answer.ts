@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { Definition, HttpLookup, Schedule } from '../core/schedule.ts';
+import type { Definition, Schedule } from '../core/schedule.ts';
 import { rawJsonOrNull } from './raw-json.ts';
-import { UNSUPPORTED, type schedule } from './schemas/schedule.ts';
-import { MASK } from './schemas/target.ts';
+import type { schedule } from './schemas/schedule.ts';
+import { answerTarget } from './target-answer.ts';
 
 export type ScheduleAnswer = z.output<typeof schedule>;
 
@@ -27,9 +27,10 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 
 /** What a client can edit, but for the payload; header values masked. Also what a merge patch is applied to. */
 export function answerDefinition(definition: Definition) {
-  const { description, cron, everySeconds, at, after, timezone, enabled, startAt, endAt } = definition;
+  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
-  const { target, retry, timeoutSeconds, delivery, priority, labels } = definition;
+  const { enabled, pauseReason, target, retry, timeoutSeconds } = definition;
+  const { completion, completionTimeoutSeconds, delivery, priority, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
   return {
     description,
@@ -39,13 +40,10 @@ export function answerDefinition(definition: Definition) {
     after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
     timezone,
     enabled,
+    pauseReason,
     startAt: isoOrNull(startAt),
     endAt: isoOrNull(endAt),
-    target: {
-      type: target.type,
-      ...masked(target),
-      lookup: target.lookup === null ? null : masked(target.lookup),
-    },
+    target: answerTarget(target),
     catchUp,
     catchUpLimit,
     graceSeconds,
@@ -53,15 +51,12 @@ export function answerDefinition(definition: Definition) {
     jitterSeconds,
     retry: { maxAttempts, minBackoffSeconds, maxBackoffSeconds },
     timeoutSeconds,
+    completion,
+    completionTimeoutSeconds,
     delivery,
     priority,
     labels,
-    ...UNSUPPORTED,
   };
-}
-
-function masked({ url, method, headers }: HttpLookup): HttpLookup {
-  return { url, method, headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])) };
 }
 
 export function isoOrNull(at: Instant | null): string | null {

@@ -1,11 +1,11 @@
-import type { Definition, HttpLookup, HttpTarget, Schedule } from '../core/schedule.ts';
-import { LONGEST_PAYLOAD_BYTES, isObject, pointer } from './json-body.ts';
+import type { Definition, Schedule } from '../core/schedule.ts';
+import { LONGEST_PAYLOAD_BYTES, isObject } from './json-body.ts';
 import { mergeJsonText, mergePatch } from './merge-patch.ts';
 import { type Fault, invalid } from './problem.ts';
 import { answerDefinition } from './schedule-answer.ts';
 import { type ScheduleInput, scheduleInput } from './schemas/schedule.ts';
-import { MASK } from './schemas/target.ts';
 import { KINDS, kindsOf } from './schemas/timing.ts';
+import { patchableTarget, unmaskTarget } from './target-input.ts';
 import { checkValue } from './validation.ts';
 
 /** A definition as sent, its headers filled in from the stored one where they were sent masked. */
@@ -22,9 +22,10 @@ export function resolveInput(
 ): Resolved {
   const faults: Fault[] = [];
   const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
-  const { description, cron, everySeconds, at, after, timezone, enabled, startAt, endAt } = input;
+  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = input;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
-  const { retry, timeoutSeconds, delivery, priority, labels } = input;
+  const { enabled, pauseReason, retry, timeoutSeconds } = input;
+  const { completion, completionTimeoutSeconds, delivery, priority, labels } = input;
   return {
     faults,
     definition: {
@@ -35,6 +36,8 @@ export function resolveInput(
       after,
       timezone,
       enabled,
+      // What GET answered of a paused schedule is sent back to resume it.
+      pauseReason: enabled ? null : pauseReason,
       startAt,
       endAt,
       catchUp,
@@ -46,6 +49,8 @@ export function resolveInput(
       payload: payload === undefined || payload === 'null' ? null : payload,
       retry,
       timeoutSeconds,
+      completion,
+      completionTimeoutSeconds,
       delivery,
       priority,
       labels,
@@ -85,79 +90,14 @@ function keptUnread(patch: unknown, { cron, timezone }: Definition) {
   };
 }
 
-function unmaskTarget(
-  { type, lookup, ...target }: ScheduleInput['target'],
-  stored: HttpTarget | null,
-  faults: Fault[],
-): HttpTarget {
-  return {
-    type,
-    ...unmask(target, stored, '/target/headers', faults),
-    lookup: lookup && unmask(lookup, stored?.lookup ?? null, '/target/lookup/headers', faults),
-  };
-}
-
-function unmask(
-  { url, method, headers }: HttpLookup,
-  stored: HttpLookup | null,
-  path: string,
-  faults: Fault[],
-): HttpLookup {
-  if (!Object.values(headers).includes(MASK)) return { url, method, headers };
-  const known = new Map(
-    Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
-  );
-  const sameOrigin = stored !== null && originOf(stored.url) === originOf(url);
-  const unmasked = Object.entries(headers).map(([name, value]) => {
-    if (value !== MASK) return [name, value] as const;
-    const kept = known.get(name.toLowerCase());
-    if (kept === undefined || !sameOrigin) {
-      const message =
-        kept === undefined
-          ? `is "${MASK}", and there is no stored value to keep`
-          : "must be given again, since the URL's origin changes";
-      faults.push({ path: path + pointer([name]), message });
-    }
-    return [name, kept ?? value] as const;
-  });
-  return { url, method, headers: Object.fromEntries(unmasked) };
-}
-
-/** Templates stand in path and query only, so the origin can be told without filling them in. */
-function originOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null;
-}
-
 function patchable(current: Schedule, patch: unknown) {
-  const shown = answerDefinition(current.definition);
-  const target = memberOf(patch, 'target');
-  const { lookup } = shown.target;
   const kinds = kindsOf(patch);
   const replaced = kinds.length === 0 ? [] : KINDS.filter((kind) => !kinds.includes(kind));
   return {
-    ...shown,
+    ...answerDefinition(current.definition),
     ...Object.fromEntries(replaced.map((kind) => [kind, null])),
-    target: {
-      ...withoutRenamedHeaders(shown.target, target),
-      lookup: lookup && withoutRenamedHeaders(lookup, memberOf(target, 'lookup')),
-    },
+    target: patchableTarget(current.definition.target, isObject(patch) ? patch['target'] : undefined),
   };
-}
-
-/** A header that the patch names in another letter case is the same header. */
-function withoutRenamedHeaders<T extends HttpLookup>(shown: T, patch: unknown): T {
-  const patched = Object.keys(memberOf(patch, 'headers'));
-  const exact = new Set(patched);
-  const named = new Set(patched.map((name) => name.toLowerCase()));
-  const kept = Object.entries(shown.headers).filter(
-    ([name]) => exact.has(name) || !named.has(name.toLowerCase()),
-  );
-  return { ...shown, headers: Object.fromEntries(kept) };
-}
-
-function memberOf(value: unknown, name: string): Record<string, unknown> {
-  const member = isObject(value) ? value[name] : undefined;
-  return isObject(member) ? member : {};
 }
 
 function withoutPayload(patch: unknown): unknown {

@@ -84,7 +84,7 @@ function faultsOf(issue: z.core.$ZodIssue, pathOf: PathOf): Fault[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       path: pathOf([...issue.path, key]),
-      message: pathOf === parameter ? 'is not a parameter of this call' : 'is not a field',
+      message: pathOf === parameter ? 'is not a parameter of this call' : issue.message,
     }));
   }
   if (issue.code === 'invalid_key') {
@@ -111,8 +111,9 @@ function messageFor(issue: z.core.$ZodRawIssue): string | undefined {
       return `must be at least ${issue.minimum}${unitOf(issue.origin, issue.minimum)}`;
     case 'invalid_format':
       return `must match ${issue.pattern ?? issue.format}`;
-    case 'not_multiple_of':
     case 'unrecognized_keys':
+      return 'is not a field';
+    case 'not_multiple_of':
     case 'invalid_union':
     case 'invalid_key':
     case 'invalid_element':

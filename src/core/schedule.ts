@@ -30,10 +30,13 @@ export interface HttpTarget {
   method: HttpMethod;
   headers: Record<string, string>;
   /** Asked whether an attempt of unknown outcome arrived, before it is repeated or given up. */
-  lookup: HttpLookup | null;
+  lookup: HttpCall | null;
+  /** Told, once and best effort, that a run it is working on was cancelled or replaced. */
+  cancel: HttpCall | null;
 }
 
-export interface HttpLookup {
+/** Beside the handoff itself: without a body. */
+export interface HttpCall {
   url: string;
   method: HttpMethod;
   headers: Record<string, string>;
@@ -42,8 +45,21 @@ export interface HttpLookup {
 export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type HttpMethod = (typeof HTTP_METHODS)[number];
 
+/** Nothing is sent: the run waits for a worker to claim it. */
+export interface PullTarget {
+  type: 'pull';
+  queue: string;
+}
+
 /** What a run is handed to, by `type`. A new kind is a new member here and a file in targets/. */
-export type Target = HttpTarget;
+export type Target = HttpTarget | PullTarget;
+
+/** What ends a run: the target's 2xx, or a word of it afterwards. */
+export const COMPLETIONS = ['response', 'callback'] as const;
+export type Completion = (typeof COMPLETIONS)[number];
+export const DEFAULT_COMPLETION_TIMEOUT_SECONDS = 3600;
+/** 31 days. */
+export const LONGEST_COMPLETION_TIMEOUT_SECONDS = 31 * 86_400;
 
 /** What an attempt needs to know of the definition it was planned under; immutable per (schedule, version). */
 export interface Handoff {
@@ -53,6 +69,9 @@ export interface Handoff {
   retry: RetryPolicy;
   timeoutSeconds: number;
   delivery: Delivery;
+  completion: Completion;
+  /** After which a `callback` run that nobody was heard of is of unknown outcome. */
+  completionTimeoutSeconds: number;
 }
 
 /** What becomes of fires *missed*, that is more than the grace late when planned. */
@@ -108,6 +127,8 @@ export const DEFAULT_TIMING = {
 export interface Definition extends Handoff, Timing {
   description: string | null;
   enabled: boolean;
+  /** Why it is paused; null while it is not. */
+  pauseReason: string | null;
   overlap: Overlap;
   priority: Priority;
   labels: Record<string, string>;

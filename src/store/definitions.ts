@@ -1,20 +1,29 @@
 import { EARLIEST, LATEST } from '../core/instant.ts';
 import {
   CATCH_UPS,
+  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   DEFAULT_TIMING,
   type Definition,
   type HttpTarget,
+  type PullTarget,
+  type Target,
   type Timing,
 } from '../core/schedule.ts';
 
 /** What came with a later version than the first. */
-type Later = Exclude<keyof Timing, 'cron' | 'timezone'> | 'overlap' | 'delivery';
+type Later =
+  | Exclude<keyof Timing, 'cron' | 'timezone'>
+  | 'overlap'
+  | 'delivery'
+  | 'completion'
+  | 'completionTimeoutSeconds'
+  | 'pauseReason';
+type LaterCalls = 'lookup' | 'cancel';
+type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, LaterCalls>>) | PullTarget;
 
 /** What a version's definition column holds: all but the payload, which is kept as the client's own text. */
 export type StoredDefinition = Omit<Definition, 'payload' | 'target' | Later> &
-  Partial<Pick<Definition, Later>> & {
-    target: Omit<HttpTarget, 'lookup'> & Partial<Pick<HttpTarget, 'lookup'>>;
-  };
+  Partial<Pick<Definition, Later>> & { target: StoredTarget };
 
 /** A stored definition as this version knows it; what an older version did not write has the value of that time. */
 export function readDefinition(stored: StoredDefinition, payload: string | null): Definition {
@@ -25,10 +34,17 @@ export function readDefinition(stored: StoredDefinition, payload: string | null)
     after: null,
     overlap: 'allow',
     delivery: 'atLeastOnce',
+    completion: 'response',
+    completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+    pauseReason: null,
     ...stored,
-    target: { lookup: null, ...stored.target },
+    target: readTarget(stored.target),
     payload,
   };
+}
+
+function readTarget(stored: StoredTarget): Target {
+  return stored.type === 'http' ? { lookup: null, cancel: null, ...stored } : stored;
 }
 
 /** When a schedule fires, as its row holds it for the planner: what is not said has its default. */

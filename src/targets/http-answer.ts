@@ -17,13 +17,17 @@ export interface Answer {
   body: Buffer;
 }
 
-/** What a whole answer means, by its status. */
-export function outcomeOf(answer: Answer, now: Instant): Outcome {
+/** What a whole answer means, by its status. `asked`: about an earlier attempt, so that its word on the work itself counts. */
+export function outcomeOf(answer: Answer, now: Instant, asked: boolean): Outcome {
   const { statusCode, headers } = answer;
   const body = keptText(answer.body);
   switch (classifyStatus(statusCode)) {
-    case 'accepted':
-      return { kind: 'accepted', statusCode, body, executionId: executionIdOf(answer) };
+    case 'accepted': {
+      const fields = jsonFields(answer.body);
+      const reported = asked ? REPORTS.find((known) => known === fields.status) : undefined;
+      const executionId = executionIdOf(headers, fields);
+      return { kind: 'accepted', statusCode, body, executionId, ...(reported && { reported }) };
+    }
     case 'rejected':
       return { kind: 'rejected', statusCode, body };
     case 'transient': {
@@ -40,20 +44,27 @@ export function outcomeOf(answer: Answer, now: Instant): Outcome {
   }
 }
 
+const REPORTS = ['running', 'succeeded', 'failed'] as const;
+
+interface AnswerFields {
+  executionId?: unknown;
+  status?: unknown;
+}
+
 /** The body's `executionId`, or else the `Location` header whole. */
-function executionIdOf({ headers, body }: Answer): string | null {
-  const id = executionIdInJson(body) ?? firstValue(headers['location']);
+function executionIdOf(headers: AnswerHeaders, { executionId }: AnswerFields): string | null {
+  const isNamed = typeof executionId === 'string' && executionId !== '';
+  const id = isNamed ? executionId : firstValue(headers['location']);
   return id === undefined || id === '' ? null : storable(id.slice(0, EXECUTION_ID_LENGTH));
 }
 
-function executionIdInJson(body: Buffer): string | undefined {
+function jsonFields(body: Buffer): AnswerFields {
   const text = body.toString().trimStart();
-  if (!text.startsWith('{')) return undefined;
+  if (!text.startsWith('{')) return {};
   try {
-    const { executionId } = JSON.parse(text) as { executionId?: unknown };
-    return typeof executionId === 'string' && executionId !== '' ? executionId : undefined;
+    return JSON.parse(text) as AnswerFields;
   } catch {
-    return undefined;
+    return {};
   }
 }
 

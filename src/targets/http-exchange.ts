@@ -12,6 +12,8 @@ export interface ExchangeOptions {
   timeoutSeconds: number;
   /** Over a connection that no other request goes over. */
   freshConnection: boolean;
+  /** It asks about an earlier attempt. */
+  asked: boolean;
   /** Asked just before the first byte; false: nothing is sent. */
   mayStart(): boolean;
   onEnd(exchange: Exchange, outcome: Outcome): void;
@@ -148,9 +150,9 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     const [first, ...rest] = this.#chunks;
     const read = first !== undefined && rest.length === 0 ? first : Buffer.concat(this.#chunks);
     const body = read.length > ANSWER_LIMIT_BYTES ? read.subarray(0, ANSWER_LIMIT_BYTES) : read;
-    this.#end(
-      outcomeOf({ statusCode: this.#statusCode, headers: this.#headers, body }, this.#options.clock.now()),
-    );
+    const { clock, asked } = this.#options;
+    const answer = { statusCode: this.#statusCode, headers: this.#headers, body };
+    this.#end(outcomeOf(answer, clock.now(), asked));
   }
 
   #end(outcome: Outcome): void {

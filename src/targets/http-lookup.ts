@@ -5,8 +5,7 @@ import type { LookupAnswer } from './target.ts';
 export function lookupAnswerOf(outcome: Outcome): LookupAnswer {
   switch (outcome.kind) {
     case 'accepted': {
-      const { statusCode, body, executionId } = outcome;
-      return { kind: 'arrived', statusCode, body, executionId };
+      return { ...outcome, kind: 'arrived' };
     }
     case 'rejected': {
       const { statusCode } = outcome;

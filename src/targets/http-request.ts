@@ -1,6 +1,6 @@
 import { headerFault, isReservedHeader } from '../core/header-rules.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { HttpLookup, HttpMethod, HttpTarget } from '../core/schedule.ts';
+import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedule.ts';
 import { hasTemplate, renderTemplate } from '../core/template.ts';
 import type { Attempt } from './target.ts';
 
@@ -14,7 +14,7 @@ export interface HttpRequest {
   body: string | null;
 }
 
-/** What can be worked out once per target, or per lookup. */
+/** What can be worked out once per target, or per call beside it. */
 export interface PreparedTarget {
   /** Null where the URL has to be rendered first. */
   address: Address | null;
@@ -34,9 +34,9 @@ export function prepareTarget(target: HttpTarget): PreparedTarget {
   return prepare(target, target.method !== 'GET' && target.method !== 'HEAD');
 }
 
-/** A question rather than a handoff: without a body. @throws TypeError as above. */
-export function prepareLookup(lookup: HttpLookup): PreparedTarget {
-  return prepare(lookup, false);
+/** Beside the handoff itself: without a body. @throws TypeError as above. */
+export function prepareCall(call: HttpCall): PreparedTarget {
+  return prepare(call, false);
 }
 
 /** @throws TypeError or URIError where the rendered URL is none. */
@@ -62,7 +62,7 @@ export function parseAddress(text: string): Address {
   return { origin: url.origin, path: url.pathname + url.search };
 }
 
-function prepare(target: HttpLookup, carriesBody: boolean): PreparedTarget {
+function prepare(target: HttpCall, carriesBody: boolean): PreparedTarget {
   const headers = Object.entries(target.headers)
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => !isReservedHeader(name));

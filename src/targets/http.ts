@@ -1,5 +1,5 @@
-import { type Outcome, notSent } from '../core/outcome.ts';
-import type { HttpLookup, HttpTarget } from '../core/schedule.ts';
+import { type Outcome, answerError, notSent } from '../core/outcome.ts';
+import type { HttpCall, HttpTarget } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createDial } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
@@ -10,10 +10,10 @@ import {
   type PreparedTarget,
   buildRequest,
   parseAddress,
-  prepareLookup,
+  prepareCall,
   prepareTarget,
 } from './http-request.ts';
-import type { Attempt, LookupAnswer, TargetKind } from './target.ts';
+import type { Attempt, CancelAnswer, LookupAnswer, TargetKind } from './target.ts';
 
 export interface HttpTargetDeps {
   clock: Clock;
@@ -23,22 +23,23 @@ export interface HttpTargetDeps {
 }
 
 /** Hands runs off as HTTP/1.1 requests over kept connections, each with one deadline from name resolution to the answer's last byte. */
-export function createHttpTarget(deps: HttpTargetDeps): TargetKind {
+export function createHttpTarget(deps: HttpTargetDeps): TargetKind<HttpTarget> {
   return new HttpTargetKind(deps);
 }
 
 interface SendOptions {
+  asked: boolean;
   freshConnection: boolean;
   signal: AbortSignal;
 }
 
-class HttpTargetKind implements TargetKind {
+class HttpTargetKind implements TargetKind<HttpTarget> {
   readonly type = 'http';
   readonly #deps: HttpTargetDeps;
   readonly #userAgent: string;
   readonly #dial = createDial();
   readonly #pools = new Map<string, OriginPool>();
-  readonly #prepared = new WeakMap<HttpTarget | HttpLookup, PreparedTarget>();
+  readonly #prepared = new WeakMap<HttpTarget | HttpCall, PreparedTarget>();
   /** One listener per signal rather than per attempt: thousands of attempts share the signal of the daemon's stop. */
   readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
   #underWay = 0;
@@ -61,7 +62,7 @@ class HttpTargetKind implements TargetKind {
 
   deliver(target: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
     const freshConnection = attempt.delivery === 'atMostOnce';
-    return this.#send(() => this.#prepare(target), attempt, { freshConnection, signal });
+    return this.#send(() => this.#prepare(target), attempt, { asked: false, freshConnection, signal });
   }
 
   hasLookup(target: HttpTarget): boolean {
@@ -70,8 +71,18 @@ class HttpTargetKind implements TargetKind {
 
   async lookup({ lookup }: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer> {
     if (lookup === null) return unclear({ kind: 'network', message: 'the target has none' });
-    const prepared = () => this.#prepareLookup(lookup);
-    return lookupAnswerOf(await this.#send(prepared, attempt, { freshConnection: false, signal }));
+    return lookupAnswerOf(await this.#call(lookup, attempt, { asked: true, signal }));
+  }
+
+  hasCancel(target: HttpTarget): boolean {
+    return target.cancel !== null;
+  }
+
+  async cancel({ cancel }: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<CancelAnswer> {
+    if (cancel === null) return { kind: 'network', message: 'the target has no cancel call' };
+    const outcome = await this.#call(cancel, attempt, { asked: false, signal });
+    if (outcome.kind === 'accepted') return null;
+    return outcome.kind === 'rejected' ? answerError(outcome.statusCode) : outcome.error;
   }
 
   async close(): Promise<void> {
@@ -82,6 +93,11 @@ class HttpTargetKind implements TargetKind {
       });
     }
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
+  }
+
+  #call(call: HttpCall, attempt: Attempt, options: Pick<SendOptions, 'asked' | 'signal'>): Promise<Outcome> {
+    const prepared = () => this.#remember(call, () => prepareCall(call));
+    return this.#send(prepared, attempt, { ...options, freshConnection: false });
   }
 
   /** Never throws, also where the URL or a header is none. */
@@ -103,7 +119,7 @@ class HttpTargetKind implements TargetKind {
   #exchange(
     request: HttpRequest,
     { timeoutSeconds, mayStart }: Attempt,
-    { freshConnection, signal }: SendOptions,
+    { asked, freshConnection, signal }: SendOptions,
   ): Promise<Outcome> {
     const followers = this.#followers(signal);
     return new Promise((resolve) => {
@@ -112,6 +128,7 @@ class HttpTargetKind implements TargetKind {
         pool: this.#poolOf(request.origin),
         clock: this.#deps.clock,
         timeoutSeconds,
+        asked,
         freshConnection,
         mayStart,
         onEnd: (ended, outcome) => {
@@ -143,11 +160,7 @@ class HttpTargetKind implements TargetKind {
     return this.#remember(target, () => prepareTarget(target));
   }
 
-  #prepareLookup(lookup: HttpLookup): PreparedTarget {
-    return this.#remember(lookup, () => prepareLookup(lookup));
-  }
-
-  #remember(key: HttpTarget | HttpLookup, prepare: () => PreparedTarget): PreparedTarget {
+  #remember(key: HttpTarget | HttpCall, prepare: () => PreparedTarget): PreparedTarget {
     const known = this.#prepared.get(key);
     if (known !== undefined) return known;
     const prepared = prepare();

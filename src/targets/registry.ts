@@ -5,7 +5,7 @@ export interface TargetRegistry {
   /** The types that this version can hand off; a run of any other is not claimed. */
   readonly types: readonly string[];
   kindOf(target: Target): TargetKind | undefined;
-  /** `type`, a space, and what the kind shares its cap by: `http https://api.example.com`. */
+  /** `type`, a space, and what the kind shares its cap by: `http https://api.example.com`; of what is not sent, its queue. */
   laneOf(target: Target): string;
   /** Whether this version knows the kind that a lane begins with; what it does not is left to whoever does. */
   canSend(lane: string): boolean;
@@ -15,10 +15,12 @@ export interface TargetRegistry {
 
 export function createTargetRegistry(kinds: readonly TargetKind[]): TargetRegistry {
   const byType = new Map<string, TargetKind>(kinds.map((kind) => [kind.type, kind]));
+  const laneWithin = (target: Target): string =>
+    target.type === 'pull' ? target.queue : (byType.get(target.type)?.laneOf(target) ?? '');
   return {
     types: [...byType.keys()],
     kindOf: (target) => byType.get(target.type),
-    laneOf: (target) => `${target.type} ${byType.get(target.type)?.laneOf(target) ?? ''}`,
+    laneOf: (target) => `${target.type} ${laneWithin(target)}`,
     canSend: (lane) => byType.has(lane.split(' ', 1)[0] ?? ''),
     close: async () => {
       await Promise.all(kinds.map((kind) => kind.close()));

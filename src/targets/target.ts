@@ -1,5 +1,5 @@
 import type { Instant } from '../core/instant.ts';
-import type { AttemptError, Outcome } from '../core/outcome.ts';
+import type { Accepted, AttemptError, Outcome } from '../core/outcome.ts';
 import type { Dependency, RunTrigger } from '../core/run.ts';
 import type { Delivery, Target } from '../core/schedule.ts';
 
@@ -26,9 +26,19 @@ export interface Attempt {
   mayStart: () => boolean;
 }
 
+/** Whether the target was told that the run is off; null: it was. */
+export type CancelAnswer = AttemptError | null;
+
 /** Whether an earlier attempt of unknown outcome arrived. */
 export type LookupAnswer =
-  | { kind: 'arrived'; statusCode: number; body: string; executionId: string | null }
+  | {
+      kind: 'arrived';
+      statusCode: number;
+      body: string;
+      executionId: string | null;
+      /** What it says of the work itself; absent: nothing. */
+      reported?: NonNullable<Accepted['reported']>;
+    }
   | { kind: 'notArrived' }
   /** Nobody knows still. */
   | { kind: 'unclear'; error: AttemptError };
@@ -47,6 +57,10 @@ export interface TargetKind<T extends Target = Target> {
   hasLookup(target: T): boolean;
   /** Asks what became of the run's earlier attempt; never throws, and ends as `deliver` does. */
   lookup(target: T, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer>;
+  /** Whether `cancel` can be called for this target. */
+  hasCancel(target: T): boolean;
+  /** Tells the target, once, that the run is off; never throws, and ends as `deliver` does. */
+  cancel(target: T, attempt: Attempt, signal: AbortSignal): Promise<CancelAnswer>;
   /** Waits for what is under way and closes kept connections. */
   close(): Promise<void>;
 }

@@ -74,6 +74,8 @@ function watchedTarget(kind: TargetKind): TargetKind {
     type: kind.type,
     laneOf: (target) => kind.laneOf(target),
     hasLookup: (target) => kind.hasLookup(target),
+    hasCancel: (target) => kind.hasCancel(target),
+    cancel: (target, attempt, signal) => kind.cancel(target, attempt, signal),
     close: () => kind.close(),
     lookup: async (target, attempt, signal) => {
       at('before', 'lookup');

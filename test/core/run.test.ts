@@ -45,6 +45,8 @@ describe('the settlement of an outcome', () => {
     failures: 1,
     retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
     delivery: 'atLeastOnce',
+    completion: 'response',
+    completionTimeoutSeconds: 3600,
     hasLookup: false,
     startedAt: noon - 1000,
     timeoutSeconds: 30,
@@ -154,6 +156,8 @@ describe('a target that was asked about an attempt in doubt', () => {
   const run = {
     failures: 1,
     retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
+    completion: 'response' as const,
+    completionTimeoutSeconds: 3600,
     hasLookup: true,
     startedAt: noon,
     timeoutSeconds: 30,

@@ -316,6 +316,7 @@ describe('settling', () => {
     body: 'x',
     error: null,
     doubt: null,
+    leaseSeconds: null,
   };
 
   async function claimedRun() {

@@ -180,6 +180,7 @@ describe('a settler', () => {
     body: '',
     error: null,
     doubt: null,
+    leaseSeconds: null,
   };
   let told: string[];
 

@@ -273,6 +273,6 @@ function withLookup(
     url,
     delivery,
     retry: { maxAttempts: 3, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
-    target: { type: 'http', url, method: 'POST', headers: {}, lookup },
+    target: { type: 'http', url, method: 'POST', headers: {}, lookup, cancel: null },
   };
 }

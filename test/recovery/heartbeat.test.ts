@@ -387,6 +387,7 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
         body: null,
         error: null,
         doubt: null,
+        leaseSeconds: null,
       },
     },
   });

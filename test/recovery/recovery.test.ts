@@ -256,7 +256,7 @@ describe('a run whose instance is gone', () => {
       answer = () => response.end('{"executionId":"e1"}');
     });
     await lostRuns(
-      { target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null } },
+      { target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null, cancel: null } },
       { by: other.id },
     );
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
@@ -278,7 +278,9 @@ describe('a run whose instance is gone', () => {
     const slow = await startReceiver((_arrival, response) => {
       answer = () => response.end('{}');
     });
-    await lostRuns({ target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null } });
+    await lostRuns({
+      target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null, cancel: null },
+    });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
     await until(() => (slow.arrivals.length === 1 ? true : null));
@@ -317,7 +319,9 @@ describe('a claim that its instance does not know of', () => {
     const slow = await startReceiver((_arrival, response) => {
       answer = () => response.end('{}');
     });
-    await lostRuns({ target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null } });
+    await lostRuns({
+      target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null, cancel: null },
+    });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
     const recovery = startRecovery();
@@ -392,7 +396,7 @@ describe('at most once', () => {
     await instance.put('lost', { url: looking.url, delivery: 'atMostOnce' });
     await lostRuns({
       delivery: 'atMostOnce',
-      target: { type: 'http', url: looking.url, method: 'POST', headers: {}, lookup: null },
+      target: { type: 'http', url: looking.url, method: 'POST', headers: {}, lookup: null, cancel: null },
     });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
@@ -445,6 +449,7 @@ describe('a run in doubt', () => {
       method: 'POST',
       headers: {},
       lookup: { url: `${book.url}/{{runId}}`, method: 'GET', headers: {} },
+      cancel: null,
     },
     ...given,
   });
@@ -527,7 +532,7 @@ describe('a claim that has waited', () => {
     const narrow = await createInstance(store, { concurrency: 1, concurrencyPerLane: 1 });
     await instance.put('first', { url: slow.url });
     await lostRuns(
-      { target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null } },
+      { target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null, cancel: null } },
       { count: 2 },
     );
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);

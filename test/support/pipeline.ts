@@ -1,6 +1,7 @@
 import type { SQL } from 'drizzle-orm';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import {
+  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   DEFAULT_RETRY,
   DEFAULT_TIMING,
   DEFAULT_TIMEOUT_SECONDS,
@@ -168,7 +169,10 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     retry: DEFAULT_RETRY,
     timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
     delivery: 'atLeastOnce',
-    target: { type: 'http', url, method: 'POST', headers: {}, lookup: null },
+    completion: 'response',
+    completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+    pauseReason: null,
+    target: { type: 'http', url, method: 'POST', headers: {}, lookup: null, cancel: null },
     ...given,
   };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpLookup } from '../../src/core/schedule.ts';
+import type { HttpCall } from '../../src/core/schedule.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { answerWith, attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
 
-const at = (url: string, rest: Partial<HttpLookup> = {}) =>
+const at = (url: string, rest: Partial<HttpCall> = {}) =>
   targetAt('http://127.0.0.1:1/never-sent-to', { lookup: { url, method: 'GET', headers: {}, ...rest } });
 
 function ask(url: string, timeoutSeconds = 20, kind: TargetKind = httpTarget()) {

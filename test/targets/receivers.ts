@@ -80,7 +80,7 @@ export function httpTarget(connectionsPerOrigin = 4): TargetKind {
 }
 
 export function targetAt(url: string, rest: Partial<HttpTarget> = {}): HttpTarget {
-  return { type: 'http', url, method: 'POST', headers: {}, lookup: null, ...rest };
+  return { type: 'http', url, method: 'POST', headers: {}, lookup: null, cancel: null, ...rest };
 }
 
 export function attemptOf(rest: Partial<Attempt> = {}): Attempt {

@@ -1,10 +1,16 @@
 import { z } from 'zod';
-import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, DELIVERIES } from '../../core/schedule.ts';
+import {
+  COMPLETIONS,
+  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+  DEFAULT_RETRY,
+  DEFAULT_TIMEOUT_SECONDS,
+  DELIVERIES,
+  LONGEST_COMPLETION_TIMEOUT_SECONDS,
+} from '../../core/schedule.ts';
 import { MOST_ITEMS } from '../json-parts.ts';
 import { answeredInstant, scheduleIdText, text, whole } from './common.ts';
 import { answeredTarget, targetInput, targetPatch } from './target.ts';
 import { ALWAYS, atMostOneKind, exactlyOneKind, timingAnswer, timingInput, timingPatch } from './timing.ts';
-import { unsupported } from './unsupported.ts';
 
 const DAY = 86_400;
 const backoffSeconds = z
@@ -37,6 +43,10 @@ const labels = z
 const fields = {
   description: text(1000),
   enabled: z.boolean().meta({ description: 'false = paused.' }),
+  pauseReason: text(1000).meta({
+    description:
+      'Why it is paused: set by hand, or by the daemon where the target answered 410 Gone. Null whenever `enabled` is true.',
+  }),
   payload: z.unknown().meta({
     description: 'Any JSON up to 64 KiB, carried in the handoff byte for byte.',
     example: { report: 'daily' },
@@ -44,25 +54,20 @@ const fields = {
   timeoutSeconds: z.number().min(1).max(3600).meta({
     description: 'One attempt, from name resolution to the last byte of the answer.',
   }),
+  completion: z.enum(COMPLETIONS).meta({
+    description:
+      'response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.',
+  }),
+  completionTimeoutSeconds: z.number().min(1).max(LONGEST_COMPLETION_TIMEOUT_SECONDS).meta({
+    description:
+      'Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.',
+  }),
   delivery: z.enum(DELIVERIES).meta({
     description:
       'After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ' +
       'ends as `unknown` and never sends again, unless the `lookup` of the target settles it.',
   }),
   priority: z.enum(['high', 'normal', 'low']),
-};
-
-/** What this version does not bring, with the one value it has. */
-export const UNSUPPORTED = {
-  pauseReason: null,
-  completion: 'response',
-  completionTimeoutSeconds: 3600,
-} as const;
-
-const unsupportedFields = {
-  pauseReason: unsupported(UNSUPPORTED.pauseReason),
-  completion: unsupported(UNSUPPORTED.completion),
-  completionTimeoutSeconds: unsupported(UNSUPPORTED.completionTimeoutSeconds),
 };
 
 /** Accepted and ignored, so that what GET answered can be edited and sent back. */
@@ -83,14 +88,16 @@ const definitionInput = {
   description: fields.description.nullable().default(null),
   ...timingInput,
   enabled: fields.enabled.default(true),
+  pauseReason: fields.pauseReason.nullable().default(null),
   target: targetInput,
   payload: fields.payload.optional(),
   retry: retryInput.prefault({}),
   timeoutSeconds: fields.timeoutSeconds.default(DEFAULT_TIMEOUT_SECONDS),
+  completion: fields.completion.default('response'),
+  completionTimeoutSeconds: fields.completionTimeoutSeconds.default(DEFAULT_COMPLETION_TIMEOUT_SECONDS),
   delivery: fields.delivery.default('atLeastOnce'),
   priority: fields.priority.default('normal'),
   labels: labels.default({}),
-  ...unsupportedFields,
   ...readOnlyFields,
 };
 
@@ -126,14 +133,16 @@ export const schedulePatch = z
     description: fields.description.nullish(),
     ...timingPatch,
     enabled: fields.enabled.nullish(),
+    pauseReason: fields.pauseReason.nullish(),
     target: targetPatch.optional(),
     payload: fields.payload.optional(),
     retry: z.strictObject(nullish(retryFields)).nullish(),
     timeoutSeconds: fields.timeoutSeconds.nullish(),
+    completion: fields.completion.nullish(),
+    completionTimeoutSeconds: fields.completionTimeoutSeconds.nullish(),
     delivery: fields.delivery.nullish(),
     priority: fields.priority.nullish(),
     labels: z.record(labelName, text(255).nullable()).nullish(),
-    ...nullish(unsupportedFields),
     ...readOnlyFields,
   })
   .superRefine(atMostOneKind, ALWAYS)
@@ -150,13 +159,13 @@ export const schedule = z
     description: fields.description.nullable(),
     ...timingAnswer,
     enabled: fields.enabled,
-    pauseReason: z.null(),
+    pauseReason: fields.pauseReason.nullable(),
     target: answeredTarget,
     payload: fields.payload,
     retry: z.object(retryFields),
     timeoutSeconds: fields.timeoutSeconds,
-    completion: z.literal('response'),
-    completionTimeoutSeconds: z.literal(3600),
+    completion: fields.completion,
+    completionTimeoutSeconds: fields.completionTimeoutSeconds,
     delivery: fields.delivery,
     priority: fields.priority,
     labels: z.record(z.string(), z.string()),

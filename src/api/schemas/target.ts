@@ -1,56 +1,16 @@
 import { z } from 'zod';
-import { headerFault } from '../../core/header-rules.ts';
-import { HTTP_METHODS } from '../../core/schedule.ts';
-import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core/template.ts';
+import { MASK, answeredCall, headers, method, patchedCall, url } from './http-call.ts';
+import { ALWAYS } from './timing.ts';
 import { unsupported } from './unsupported.ts';
 
-/** What stands for a header value in answers. Sent back, it keeps the stored value. */
-export const MASK = '***';
+const secret = unsupported(null);
 
-const LONGEST_URL = 2048;
-const LONGEST_HEADER_VALUE = 8192;
-const MOST_HEADERS = 64;
-
-const templates = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
-
-const type = z.literal('http', {
-  error: ({ input }) =>
-    input === 'pull' ? 'pull is not supported by this version; must be "http"' : undefined,
-});
-
-const url = z
+const queue = z
   .string()
-  .max(LONGEST_URL)
-  .superRefine((value, context) => {
-    const fault = urlFault(value);
-    if (fault !== null) context.addIssue({ code: 'custom', message: fault });
+  .regex(/^[A-Za-z0-9._-]{1,128}$/, {
+    error: 'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores',
   })
-  .meta({
-    format: 'uri-template',
-    maxLength: LONGEST_URL,
-    description: `http or https, without credentials. Templates in path and query: ${templates}`,
-    example: 'https://example.com/jobs/nightly?run={{runId}}',
-  });
-
-const method = z.enum(HTTP_METHODS);
-
-const headers = z
-  .record(z.string(), z.string().max(LONGEST_HEADER_VALUE))
-  .superRefine((value, context) => {
-    for (const [name, message] of headerFaults(value)) {
-      context.addIssue({ code: 'custom', path: [name], message });
-    }
-    if (Object.keys(value).length > MOST_HEADERS) {
-      context.addIssue({ code: 'custom', message: `must be at most ${MOST_HEADERS} headers` });
-    }
-  })
-  .meta({
-    maxProperties: MOST_HEADERS,
-    description: `Write-only values: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${templates}`,
-    example: { Authorization: 'Bearer …' },
-  });
-
-const later = { secret: unsupported(null), cancel: unsupported(null) };
+  .meta({ description: 'Workers claim from it by `/queues/{queue}/claim`.', example: 'reports' });
 
 const lookupInput = z
   .strictObject({ url, method: method.default('GET'), headers: headers.default({}) })
@@ -58,73 +18,110 @@ const lookupInput = z
     id: 'Lookup',
     description:
       'Asked, without a body, whether a run arrived, before an attempt of unknown outcome is repeated or given up: ' +
-      '2xx = it did, 404 = it did not, anything else = still unknown.',
+      '2xx = it did, 404 = it did not, anything else = still unknown. A JSON `status` of `running`, `succeeded` or `failed` ' +
+      'in a 2xx is taken over where `completion` is `callback`.',
   });
+
+const cancelInput = z
+  .strictObject({ url, method: method.default('POST'), headers: headers.default({}) })
+  .meta({
+    id: 'Cancel',
+    description: 'Called once, best effort and without a body, when a running run is cancelled or replaced.',
+  });
+
+const httpInput = z
+  .strictObject(
+    {
+      type: z.literal('http'),
+      url,
+      method: method.default('POST'),
+      headers: headers.default({}),
+      lookup: lookupInput.nullable().default(null),
+      cancel: cancelInput.nullable().default(null),
+      secret,
+    },
+    { error: notAFieldOf('http') },
+  )
+  .meta({ id: 'HttpTarget', description: 'Sends an HTTP request.' });
+
+const pullInput = z
+  .strictObject({ type: z.literal('pull'), queue }, { error: notAFieldOf('pull') })
+  .meta({ id: 'PullTarget', description: 'Sends nothing: the run waits for a worker to claim it.' });
 
 export const targetInput = z
-  .strictObject({
-    type,
-    url,
-    method: method.default('POST'),
-    headers: headers.default({}),
-    lookup: lookupInput.nullable().default(null),
-    ...later,
+  .discriminatedUnion('type', [httpInput, pullInput], {
+    error: typeFault,
   })
-  .meta({ id: 'Target', description: 'What a run is handed to.' });
+  .meta({ id: 'Target', description: 'What a run is handed to, by `type`.' });
+export type TargetInput = z.output<typeof targetInput>;
 
-const patched = {
-  url: url.optional(),
-  method: method.nullish(),
-  headers: z.record(z.string(), z.string().nullable()).nullish(),
+const patchedHttpCall = z.strictObject({ url: url.optional(), ...patchedCall });
+const PATCHED = {
+  http: {
+    url: url.nullish(),
+    ...patchedCall,
+    lookup: patchedHttpCall.nullish(),
+    cancel: patchedHttpCall.nullish(),
+    secret,
+  },
+  pull: { queue: queue.nullish() },
 };
 
-export const targetPatch = z.strictObject({
-  type: type.optional(),
-  ...patched,
-  lookup: z.strictObject(patched).nullish(),
-  ...later,
-});
+/** Another `type` replaces the target whole, so that nothing of the old one has to be taken away by name. */
+export const targetPatch = z
+  .strictObject({ type: z.enum(['http', 'pull']).optional(), ...PATCHED.http, ...PATCHED.pull })
+  .superRefine((patch, context) => {
+    const refuse = (name: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [name], message });
+    for (const [name, value] of Object.entries<unknown>(patch)) {
+      const [type, isRequired] = FIELDS[name] ?? [];
+      if (type === undefined || value === undefined) continue;
+      if (value === null) {
+        if (isRequired && (patch.type ?? type) === type) refuse(name, 'must be a string');
+      } else if (patch.type !== undefined && patch.type !== type) {
+        refuse(name, `is not a field of a target of type "${patch.type}"`);
+      }
+    }
+  }, ALWAYS);
 
-const answered = { url: z.string(), method, headers: z.record(z.string(), z.string()) };
+/** Whose field it is, and whether that type cannot be without. */
+const FIELDS: Partial<Record<string, [type: 'http' | 'pull', isRequired: boolean]>> = Object.fromEntries([
+  ...Object.keys(PATCHED.http).map((name) => [name, ['http', name === 'url']] as const),
+  ...Object.keys(PATCHED.pull).map((name) => [name, ['pull', true]] as const),
+]);
+
+const answeredHttpCall = (id: string, what: string) =>
+  z
+    .object(answeredCall)
+    .meta({ id, description: `${what}; each header value is "${MASK}".` })
+    .nullable();
 
 export const answeredTarget = z
-  .object({
-    type: z.literal('http'),
-    ...answered,
-    lookup: z
-      .object(answered)
-      .meta({ id: 'AnsweredLookup', description: `A lookup; each header value is "${MASK}".` })
-      .nullable(),
-  })
+  .discriminatedUnion('type', [
+    z
+      .object({
+        type: z.literal('http'),
+        ...answeredCall,
+        lookup: answeredHttpCall('AnsweredLookup', 'A lookup'),
+        cancel: answeredHttpCall('AnsweredCancel', 'A cancel call'),
+      })
+      .meta({ id: 'AnsweredHttpTarget', description: `Each header value is "${MASK}".` }),
+    z.object({ type: z.literal('pull'), queue: z.string() }).meta({ id: 'AnsweredPullTarget' }),
+  ])
   .meta({ id: 'AnsweredTarget', description: `A target; each header value is "${MASK}".` });
 
-const SAMPLE = { runId: 'x', runName: 'x', scheduleId: 'x', scheduledFor: 0, attempt: 1 };
-
-function urlFault(value: string): string | null {
-  const authority = /^https?:\/\/([^/?#\\]*)/i.exec(value)?.[1];
-  if (authority === undefined) return 'must be an absolute http or https URL';
-  if (/[\s\p{Cc}]/u.test(value)) return 'must not have white space or control characters';
-  if (authority.includes('{{')) return 'must have templates in its path and query only';
-  if (authority.includes('@')) return 'must not have credentials; send them in a header';
-  const unknown = unknownTemplates(value);
-  if (unknown !== null) return unknown;
-  return URL.canParse(renderTemplate(value, SAMPLE)) ? null : 'must be a URL';
+interface Issue {
+  code?: string;
+  input?: unknown;
 }
 
-function headerFaults(headers: Record<string, string>): [name: string, fault: string][] {
-  const seen = new Set<string>();
-  return Object.entries(headers).flatMap(([name, value]): [string, string][] => {
-    const fault = headerFault(name, value) ?? unknownTemplates(value);
-    const again = seen.has(name.toLowerCase());
-    seen.add(name.toLowerCase());
-    if (fault !== null) return [[name, fault]];
-    return again ? [[name, 'is there in another letter case too']] : [];
-  });
+function notAFieldOf(type: string) {
+  return ({ code }: Issue) =>
+    code === 'unrecognized_keys' ? `is not a field of a target of type "${type}"` : undefined;
 }
 
-function unknownTemplates(value: string): string | null {
-  const unknown = findUnknownTemplates(value);
-  if (unknown.length === 0) return null;
-  const named = unknown.slice(0, 5).map((name) => `{{${name}}}`);
-  return `has an unknown template ${named.join(' ')}; known: ${templates}`;
+function typeFault({ code, input }: Issue): string | undefined {
+  if (code !== 'invalid_union') return undefined;
+  const isThere = typeof input === 'object' && input !== null && 'type' in input;
+  return isThere ? 'must be "http" or "pull"' : 'is required: "http" or "pull"';
 }
