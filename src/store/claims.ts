@@ -3,7 +3,7 @@ import type { Instant } from '../core/instant.ts';
 import type { RunTrigger } from '../core/run.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
+import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A run this instance may hand off: what an attempt needs beside the definition of its version. */
 export interface ClaimedRun {
@@ -13,7 +13,8 @@ export interface ClaimedRun {
   scheduledFor: Instant;
   scheduleUid: string;
   scheduleVersion: number;
-  scheduleId: string;
+  /** Null: a one-off run. */
+  scheduleId: string | null;
   trigger: RunTrigger;
   lane: string;
   dueAt: Instant;
@@ -24,6 +25,10 @@ export interface ClaimedRun {
   ownPayload: string | null;
   /** Whose end it follows; its target is told how that ended. */
   parentRunId: string | null;
+  /** It waited for others; its target is told how they ended. */
+  hasDependencies: boolean;
+  /** Others wait for it. */
+  hasDependents: boolean;
   claimedAt: Instant;
   /** Of the first attempt; null before it. */
   latenessMs: number | null;
@@ -48,7 +53,7 @@ export interface ClaimRequest {
 }
 
 /** What an integer can count on from; no run gets there by itself. */
-const MOST_ATTEMPTS = 2_000_000_000;
+export const MOST_ATTEMPTS = 2_000_000_000;
 
 interface Row {
   id: string;
@@ -64,6 +69,8 @@ interface Row {
   recoveries: number;
   own_payload: string | null;
   parent_run_id: string | null;
+  has_dependencies: boolean;
+  has_dependents: boolean;
   claimed_at: InstantText;
   /** bigint: a string on the wire. */
   lateness_ms: string | null;
@@ -113,7 +120,8 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
     FROM chosen, clock
     WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
     RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.due_at,
-      r.attempts, r.failures, r.recoveries, r.own_payload, r.parent_run_id, r.claimed_at, r.lateness_ms, r.recovered_at,
+      r.attempts, r.failures, r.recoveries, r.own_payload, r.parent_run_id,
+      r.open_dependencies IS NOT NULL AS has_dependencies, r.has_dependents, r.claimed_at, r.lateness_ms, r.recovered_at,
       r.in_doubt_until, r.lookups`,
   );
   return rows.map((row) => claimedRun(row, instanceId));
@@ -163,7 +171,7 @@ function claimedRun(row: Row, instanceId: string): ClaimedRun {
     scheduledFor: toInstant(row.scheduled_for),
     scheduleUid: row.schedule_uid,
     scheduleVersion: row.schedule_version,
-    scheduleId: row.schedule_id,
+    scheduleId: scheduleIdOf(row.schedule_id),
     trigger: row.trigger,
     lane: row.lane,
     dueAt: toInstant(row.due_at),
@@ -172,6 +180,8 @@ function claimedRun(row: Row, instanceId: string): ClaimedRun {
     recoveries: row.recoveries,
     ownPayload: row.own_payload,
     parentRunId: row.parent_run_id,
+    hasDependencies: row.has_dependencies,
+    hasDependents: row.has_dependents,
     claimedAt: toInstant(row.claimed_at),
     latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
     recoveredAt: toInstantOrNull(row.recovered_at),
