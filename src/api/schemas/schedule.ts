@@ -84,11 +84,8 @@ const readOnlyFields = {
   updatedAt: ignored,
 };
 
-const definitionInput = {
-  description: fields.description.nullable().default(null),
-  ...timingInput,
-  enabled: fields.enabled.default(true),
-  pauseReason: fields.pauseReason.nullable().default(null),
+/** With defaults: what schedules and one-off runs say alike of how a run is handed off. */
+export const handoffInput = {
   target: targetInput,
   payload: fields.payload.optional(),
   retry: retryInput.prefault({}),
@@ -96,7 +93,16 @@ const definitionInput = {
   completion: fields.completion.default('response'),
   completionTimeoutSeconds: fields.completionTimeoutSeconds.default(DEFAULT_COMPLETION_TIMEOUT_SECONDS),
   delivery: fields.delivery.default('atLeastOnce'),
-  priority: fields.priority.default('normal'),
+};
+export const priorityInput = fields.priority.default('normal');
+
+const definitionInput = {
+  description: fields.description.nullable().default(null),
+  ...timingInput,
+  enabled: fields.enabled.default(true),
+  pauseReason: fields.pauseReason.nullable().default(null),
+  ...handoffInput,
+  priority: priorityInput,
   labels: labels.default({}),
   ...readOnlyFields,
 };

@@ -55,6 +55,9 @@ export const targetInput = z
   .meta({ id: 'Target', description: 'What a run is handed to, by `type`.' });
 export type TargetInput = z.output<typeof targetInput>;
 
+const TYPES = ['http', 'pull'] as const;
+/** What its type cannot be without. */
+const REQUIRED: ReadonlySet<string> = new Set(['url', 'queue']);
 const patchedHttpCall = z.strictObject({ url: url.optional(), ...patchedCall });
 const PATCHED = {
   http: {
@@ -69,26 +72,19 @@ const PATCHED = {
 
 /** Another `type` replaces the target whole, so that nothing of the old one has to be taken away by name. */
 export const targetPatch = z
-  .strictObject({ type: z.enum(['http', 'pull']).optional(), ...PATCHED.http, ...PATCHED.pull })
+  .strictObject({ type: z.enum(TYPES).optional(), ...PATCHED.http, ...PATCHED.pull })
   .superRefine((patch, context) => {
     const refuse = (name: string, message: string) =>
       context.addIssue({ code: 'custom', path: [name], message });
+    const named = TYPES.find((type) => type === patch.type);
     for (const [name, value] of Object.entries<unknown>(patch)) {
-      const [type, isRequired] = FIELDS[name] ?? [];
-      if (type === undefined || value === undefined) continue;
-      if (value === null) {
-        if (isRequired && (patch.type ?? type) === type) refuse(name, 'must be a string');
-      } else if (patch.type !== undefined && patch.type !== type) {
-        refuse(name, `is not a field of a target of type "${patch.type}"`);
-      }
+      const type = TYPES.find((one) => Object.hasOwn(PATCHED[one], name));
+      if (type === undefined) continue;
+      const isForeign = named !== undefined && named !== type;
+      if (isForeign && value !== null) refuse(name, `is not a field of a target of type "${named}"`);
+      else if (!isForeign && value === null && REQUIRED.has(name)) refuse(name, 'must be a string');
     }
   }, ALWAYS);
-
-/** Whose field it is, and whether that type cannot be without. */
-const FIELDS: Partial<Record<string, [type: 'http' | 'pull', isRequired: boolean]>> = Object.fromEntries([
-  ...Object.keys(PATCHED.http).map((name) => [name, ['http', name === 'url']] as const),
-  ...Object.keys(PATCHED.pull).map((name) => [name, ['pull', true]] as const),
-]);
 
 const answeredHttpCall = (id: string, what: string) =>
   z
