@@ -1,0 +1,203 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { AttemptError } from '../core/outcome.ts';
+import { type Dependency, type Run, scheduledForOf } from '../core/run.ts';
+import { PRIORITY_RANK } from '../core/schedule.ts';
+import { doubles, instants, ints, texts, uuids } from './arrays.ts';
+import { MOST_ATTEMPTS } from './claims.ts';
+import type { Executor, Transaction } from './executor.ts';
+import { laneOfQueue, queueOfLane } from './lanes.ts';
+import { rowsOf } from './rows.ts';
+import { listRuns } from './runs.ts';
+
+/** What one worker asks for. */
+export interface PullAsk {
+  workerId: string;
+  max: number;
+  /** Until when it must be heard of again. */
+  leaseSeconds: number;
+}
+
+/** A run as it is handed to a worker. */
+export interface PulledRun {
+  run: Run;
+  /** How those ended that it depended on, and the run that it follows; of those that are still kept. */
+  dependencies: Dependency[];
+  /** Nobody had started it before. */
+  isFirst: boolean;
+}
+
+export interface PullClaim {
+  queue: string;
+  /** Which instance serves it; its death means nothing to the runs. */
+  instanceId: string;
+  /** In the order in which they are served. */
+  asks: readonly PullAsk[];
+}
+
+/**
+ * Leases due, unclaimed runs of a queue to workers, by priority and due time: each worker gets up to its `max`, the first asked
+ * for first. Answers what each of them got, in the order of the asks. The answer is the handoff, so all that is told is read in the
+ * transaction of the claim: what cannot be read stays claimable.
+ */
+export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullClaim): Promise<PulledRun[][]> {
+  const slots = claim.asks.flatMap((ask, index) =>
+    Array.from({ length: ask.max }, () => ({ ...ask, index })),
+  );
+  const rows = await rowsOf<ClaimedRow>(
+    tx,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${dueByPriority(queue, slots.length)},
+    chosen AS (
+      SELECT *, row_number() OVER (ORDER BY priority, due_at, id) AS place FROM (${allDue}) AS due
+    )
+    UPDATE runs r SET status = 'running', attempts = r.attempts + 1, claimed_by = ${claim.instanceId},
+      worker_id = slot.worker_id, lease_seconds = slot.lease_seconds,
+      expires_at = clock.now + make_interval(secs => slot.lease_seconds),
+      claimed_at = clock.now, handoff_started_at = clock.now, handed_off_at = clock.now, finished_at = NULL,
+      lateness_ms = coalesce(r.lateness_ms, round(extract(epoch FROM clock.now - r.due_at) * 1000)::bigint),
+      in_doubt_until = NULL, lookups = 0, progress = NULL, error = NULL, result_status_code = NULL, result_body = NULL,
+      updated_at = clock.now
+    FROM clock, chosen JOIN unnest(${texts(slots.map((slot) => slot.workerId))}, ${doubles(slots.map((slot) => slot.leaseSeconds))})
+      WITH ORDINALITY AS slot(worker_id, lease_seconds, place) ON slot.place = chosen.place
+    WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
+    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, r.parent_run_id,
+      r.open_dependencies IS NOT NULL AS has_dependencies`,
+  );
+  const runs = await read(tx, rows);
+  const given: PulledRun[][] = claim.asks.map(() => []);
+  for (const row of rows.sort((a, b) => a.place - b.place)) {
+    const pulled = runs.get(row.id);
+    const slot = slots[row.place - 1];
+    if (!pulled || !slot) throw new Error(`run ${row.id} was claimed and cannot be read`);
+    given[slot.index]?.push(pulled);
+  }
+  return given;
+}
+
+/** A claim whose worker went away before it was told. */
+export interface UntoldClaim extends Pick<PulledRun, 'isFirst'> {
+  run: Pick<Run, 'id' | 'scheduledFor' | 'attempts' | 'claimedBy'>;
+}
+
+/** Takes back what no worker was told of, as if nobody had claimed it; but an attempt's number is used up. */
+export async function takeBackIfStillLeased(db: Executor, claims: readonly UntoldClaim[]): Promise<number> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`WITH untold AS MATERIALIZED (
+      SELECT r.scheduled_for, r.id, c.is_first
+      FROM unnest(${uuids(claims.map(({ run }) => run.id))}, ${instants(claims.map(({ run }) => run.scheduledFor))},
+        ${ints(claims.map(({ run }) => run.attempts))}, ${uuids(claims.map(({ run }) => run.claimedBy))},
+        ${ints(claims.map(({ isFirst }) => (isFirst ? 1 : 0)))}) AS c(id, scheduled_for, attempt, claimed_by, is_first)
+      JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id
+      WHERE r.status = 'running' AND r.attempts = c.attempt AND r.claimed_by = c.claimed_by
+      ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
+    )
+    UPDATE runs r SET status = 'pending', claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL,
+      handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
+      lateness_ms = CASE WHEN untold.is_first = 0 THEN r.lateness_ms END, updated_at = clock_timestamp()
+    FROM untold WHERE r.scheduled_for = untold.scheduled_for AND r.id = untold.id
+    RETURNING r.id`,
+  );
+  return rows.length;
+}
+
+/** In how many ms the next run of each of these queues is due, 0 or less: now. Queues without one are left out. */
+export async function msUntilDue(db: Executor, queues: readonly string[]): Promise<Map<string, number>> {
+  const rows = await rowsOf<{ lane: string; ms: number }>(
+    db,
+    sql`SELECT l.lane, (extract(epoch FROM min(next.due_at) - clock_timestamp()) * 1000)::float8 AS ms
+    FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane), unnest(${ints(RANKS)}) AS p(priority), LATERAL (
+      SELECT due_at FROM runs
+      WHERE status = 'pending' AND claimed_by IS NULL AND lane = l.lane AND priority = p.priority
+        AND attempts < ${MOST_ATTEMPTS}
+      ORDER BY due_at LIMIT 1) AS next
+    GROUP BY l.lane`,
+  );
+  return new Map(rows.map(({ lane, ms }) => [queueOfLane(lane) ?? '', ms]));
+}
+
+const RANKS = Object.values(PRIORITY_RANK).sort((a, b) => a - b);
+
+interface ClaimedRow {
+  id: string;
+  place: number;
+  is_first: boolean;
+  parent_run_id: string | null;
+  has_dependencies: boolean;
+}
+
+/**
+ * Due runs up to `most`, in one part per priority, so that runs of tomorrow are not read; each part takes what the ones before it
+ * left, and locks no more: what is locked and not taken would be kept from another worker. The inner limit says nothing new, but
+ * the planner can count on it: of the outer one it assumes a tenth of the backlog, and sorts all of it.
+ */
+function dueByPriority(queue: string, most: number): SQL {
+  const parts = RANKS.map((rank, index) => {
+    const before = RANKS.slice(0, index).map((one) => sql` - (SELECT count(*) FROM ${part(one)})`);
+    return sql`${part(rank)} AS MATERIALIZED (
+      SELECT * FROM (
+        SELECT scheduled_for, id, priority, due_at, lateness_ms FROM runs
+        WHERE status = 'pending' AND claimed_by IS NULL AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
+          AND due_at <= (SELECT now FROM clock) AND attempts < ${MOST_ATTEMPTS}
+        ORDER BY due_at LIMIT ${most} FOR UPDATE SKIP LOCKED) AS due
+      LIMIT ${most}${sql.join(before)})`;
+  });
+  return sql.join(parts, sql`, `);
+}
+
+function part(rank: number): SQL {
+  return sql.raw(`due_${rank}`);
+}
+
+const allDue = sql.join(
+  RANKS.map((rank) => sql`SELECT * FROM ${part(rank)}`),
+  sql` UNION ALL `,
+);
+
+async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
+  if (claimed.length === 0) return new Map();
+  const runs = await listRuns(tx, { ids: claimed.map(({ id }) => id), limit: claimed.length });
+  const dependencies = await dependenciesOf(tx, claimed);
+  const byId = new Map(claimed.map((row) => [row.id, row]));
+  return new Map(
+    runs.map((run) => [
+      run.id,
+      { run, dependencies: dependencies.get(run.id) ?? [], isFirst: byId.get(run.id)?.is_first ?? false },
+    ]),
+  );
+}
+
+/** In the order in which they are listed, the run that it follows before them. */
+async function dependenciesOf(
+  tx: Transaction,
+  claimed: readonly ClaimedRow[],
+): Promise<Map<string, Dependency[]>> {
+  const found = new Map<string, Dependency[]>();
+  const followers = claimed.flatMap(({ id, parent_run_id: parent }) =>
+    parent === null ? [] : [{ id, parent }],
+  );
+  const dependents = claimed.filter((row) => row.has_dependencies).map(({ id }) => id);
+  if (followers.length + dependents.length === 0) return found;
+  const rows = await rowsOf<{
+    of: string;
+    id: string;
+    status: Run['status'];
+    error: AttemptError | null;
+    result_status_code: number | null;
+    result_body: string | null;
+  }>(
+    tx,
+    sql`SELECT e.of, r.id, r.status, r.error, r.result_status_code, r.result_body FROM (
+      SELECT *, -1 AS position FROM unnest(${uuids(followers.map(({ id }) => id))},
+        ${uuids(followers.map(({ parent }) => parent))}, ${instants(followers.map(({ parent }) => scheduledForOf(parent)))})
+        AS p(of, id, scheduled_for)
+      UNION ALL
+      SELECT run_id, depends_on, depends_on_scheduled_for, position FROM run_dependencies WHERE run_id = ANY(${uuids(dependents)})
+    ) AS e JOIN runs r ON r.scheduled_for = e.scheduled_for AND r.id = e.id
+    ORDER BY e.of, e.position`,
+  );
+  for (const { of, id, status, error, result_status_code: statusCode, result_body: body } of rows) {
+    const result = statusCode === null && body === null ? null : { statusCode, body: body ?? '' };
+    found.set(of, [...(found.get(of) ?? []), { runId: id, status, error, result }]);
+  }
+  return found;
+}
