@@ -36,11 +36,11 @@ export type FirelockEvent =
   | { type: 'runStarted'; runId: string; latenessMs: number }
   | { type: 'runSettled'; runId: string; scheduleId: string | null; attempt: number; settlement: RunSettled }
   /** A target was asked what became of an earlier attempt of the run. */
-  | { type: 'targetAsked'; runId: string; scheduleId: string; attempt: number; lookup: LookedUp }
+  | { type: 'targetAsked'; runId: string; scheduleId: string | null; attempt: number; lookup: LookedUp }
   | {
       type: 'settlementFenced';
       runId: string;
-      scheduleId: string;
+      scheduleId: string | null;
       attempt: number;
       outcome: AttemptOutcome;
       statusCode: number | null;
@@ -60,12 +60,33 @@ export type FirelockEvent =
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   /** Recorded and never handed off, by the policy of their schedule. */
   | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap'; count: number }
-  | { type: 'runsCancelled'; reason: 'replaced'; count: number }
+  /** `runId`: of the one that somebody asked to be cancelled. */
+  | { type: 'runsCancelled'; reason: 'replaced' | 'request'; count: number; runId?: string }
+  /** Somebody asked for a run to be handed off again that had ended so. */
+  | { type: 'runRetried'; runId: string; scheduleId: string | null; was: RunStatus }
+  /** Who worked on a run reported its end. */
+  | {
+      type: 'runCompleted';
+      runId: string;
+      scheduleId: string | null;
+      attempt: number;
+      settlement: RunSettled;
+    }
+  /** Runs whose worker or target was not heard of in time, and what became of them. */
+  | { type: 'runsExpired'; runs: readonly RunExpired[] }
+  | { type: 'expiryRefused'; runId: string; error: string }
+  | { type: 'expiriesChecked' }
   /** A pass that saw to schedules whose runs must not overlap. */
   | { type: 'overlapsJudged'; count: number }
+  /** Runs that were recorded for once, rather than for a schedule. */
+  | { type: 'runsAccepted'; count: number }
+  /** Runs that failed unstarted, since one they depended on did not succeed. */
+  | { type: 'dependentsFailed'; count: number }
   /** Runs that waited for nothing, and go on. */
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }
+  /** What is older than history is kept, up to now: mostly nothing. */
+  | { type: 'historyDropped'; runs: number; definitions: number }
   | ({ type: 'firesMissed' } & MissedFires);
 
 /** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */
@@ -86,11 +107,20 @@ export interface MissedFires {
 
 export interface RunTakenOver {
   runId: string;
-  scheduleId: string;
+  scheduleId: string | null;
   /** Whose claim it was. */
   instanceId: string;
   /** `again`: driven on; `unknown`: ended so; else why it was abandoned. */
   verdict: 'again' | 'unknown' | 'deleted' | 'disabled' | 'recoveries' | 'age';
+}
+
+export interface RunExpired {
+  runId: string;
+  scheduleId: string | null;
+  attempt: number;
+  /** Of a pull run. */
+  workerId: string | null;
+  settlement: RunSettled;
 }
 
 export interface WrittenSchedule {

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { FirelockEvent } from '../core/events.ts';
+import type { FirelockEvent, RunSettled } from '../core/events.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 
 /** Milliseconds to minutes: from a fire on time to one that waited for a restart. */
@@ -62,7 +62,17 @@ function runHandlers(registry: Registry): Handlers {
     labelNames: ['reason'],
     registers,
   });
-  cancelled.inc({ reason: 'replaced' }, 0);
+  for (const reason of ['replaced', 'request']) cancelled.inc({ reason }, 0);
+  const retried = new Counter({
+    name: 'firelock_runs_retried_total',
+    help: 'Runs that had ended and that somebody asked to be handed off again.',
+    registers,
+  });
+  const expired = new Counter({
+    name: 'firelock_completions_expired_total',
+    help: 'Times that neither the worker nor the target of a running run was heard of in time.',
+    registers,
+  });
   const handoffs = new Counter({
     name: 'firelock_handoffs_total',
     help: 'Attempts by kind of target and outcome.',
@@ -103,17 +113,24 @@ function runHandlers(registry: Registry): Handlers {
     help: 'Outcomes whose claim was gone when they were to be written.',
     registers,
   });
+  const settled = ({ status, durationMs, recovered: wasLost }: RunSettled): void => {
+    if (status === 'succeeded' || status === 'failed' || status === 'unknown') ended[status].inc();
+    if (wasLost) recovered.inc();
+    if (durationMs !== null) runSeconds.observe(Math.max(0, durationMs) / 1000);
+  };
   return {
     runStarted: ({ latenessMs }) => lateness.observe(Math.max(0, latenessMs) / 1000),
     attemptEnded: ({ target, outcome, durationMs }) => {
       handoffs.inc({ target, outcome });
       handoffSeconds.observe({ target }, durationMs / 1000);
     },
-    runSettled: ({ settlement: { status, durationMs, recovered: wasLost } }) => {
-      if (status === 'succeeded' || status === 'failed' || status === 'unknown') ended[status].inc();
-      if (wasLost) recovered.inc();
-      if (durationMs !== null) runSeconds.observe(Math.max(0, durationMs) / 1000);
+    runSettled: ({ settlement }) => settled(settlement),
+    runCompleted: ({ settlement }) => settled(settlement),
+    runsExpired: ({ runs }) => {
+      expired.inc(runs.length);
+      for (const { settlement } of runs) settled(settlement);
     },
+    runRetried: () => retried.inc(),
     intentsRecorded: (event) => {
       intents.inc(event.fires);
       coalesced.inc(event.coalesced);
@@ -173,6 +190,11 @@ function loopHandlers(registry: Registry): Handlers {
     help: 'Next fires that other time zone data had computed, moved to where the data of this instance put them.',
     registers,
   });
+  const dropped = new Counter({
+    name: 'firelock_runs_dropped_total',
+    help: 'Runs deleted by this instance, as they ended longer ago than history is kept.',
+    registers,
+  });
   const deaths = new Counter({
     name: 'firelock_instances_declared_dead_total',
     help: 'Silent instances that this one declared dead.',
@@ -196,6 +218,7 @@ function loopHandlers(registry: Registry): Handlers {
     recoveryFinished: ({ durationMs }) => recoverySeconds.observe(durationMs / 1000),
     waitingReleased: ({ count }) => released.inc(count),
     cursorsMoved: ({ count }) => moved.inc(count),
+    historyDropped: ({ runs }) => dropped.inc(runs),
     instancesDeclaredDead: ({ instanceIds }) => deaths.inc(instanceIds.length),
     instanceReplaced: () => replaced.inc(),
     databaseWentBack: () => wentBack.inc(),

@@ -1,5 +1,6 @@
-import type { FirelockEvent } from '../core/events.ts';
+import type { FirelockEvent, RunExpired } from '../core/events.ts';
 import { isoInstant } from '../core/instant.ts';
+import type { RunStatus } from '../core/run.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { Logger } from './logger.ts';
@@ -44,6 +45,8 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   recoveryFinished: 'recovery',
   overlapsJudged: 'overlap',
   zoneWatchPassed: 'zone-watch',
+  expiriesChecked: 'expiry',
+  historyDropped: 'retention',
 };
 
 function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent): void {
@@ -74,6 +77,35 @@ const LOOKED_UP = {
   notArrived: 'the target was asked and does not have it',
   unclear: 'the target was asked and did not say whether it has it',
 };
+
+/** One warning for all that one dead worker left behind; by themselves those that nothing more is done about. */
+function expired(logger: Logger, runs: readonly RunExpired[]): void {
+  const count = (status: RunStatus) => runs.filter(({ settlement }) => settlement.status === status).length;
+  const workers = [...new Set(runs.flatMap(({ workerId }) => workerId ?? []))].slice(0, MOST_NAMED);
+  const became = { again: count('pending'), failed: count('failed'), unknown: count('unknown') };
+  logger.warn(
+    { runs: runs.length, ...became, workers },
+    'nobody was heard of in time who worked on these runs: tried again, or ended as said here',
+  );
+  for (const { settlement, ...run } of runs) {
+    const { status, error, retryAt, inDoubt } = settlement;
+    const told = { ...run, error };
+    if (status === 'failed')
+      logger.warn(told, 'run failed: it was not heard of in time, and no attempt is left');
+    else if (status === 'unknown')
+      logger.warn(
+        told,
+        'the outcome of a run stays unknown: it was not heard of in time, and is not repeated',
+      );
+    else {
+      const at = retryAt === null ? null : isoInstant(retryAt);
+      const follows = inDoubt ? 'its target is asked what became of it' : 'another attempt follows';
+      logger.info({ ...told, retryAt: at }, `a run was not heard of in time; ${follows}`);
+    }
+  }
+}
+
+const MOST_NAMED = 10;
 
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
@@ -167,7 +199,26 @@ const LINES: Lines = {
       { count, zoneData },
       'the time zone data in use have changed: next fires were moved to where these put them',
     ),
-  runsCancelled: (logger, { reason, count }) => logger.debug({ reason, count }, 'runs were cancelled'),
+  historyDropped: (logger, { runs, definitions }) => {
+    if (runs + definitions > 0)
+      logger.info({ runs, definitions }, 'dropped what ended longer ago than history is kept');
+  },
+  runsCancelled: (logger, { reason, count, runId }) => {
+    if (runId === undefined) logger.debug({ reason, count }, 'runs were cancelled');
+    else logger.info({ runId }, 'a run was cancelled on request');
+  },
+  runRetried: (logger, { runId, scheduleId, was }) =>
+    logger.info({ runId, scheduleId, was }, 'a run was opened again on request'),
+  runCompleted: (logger, { runId, scheduleId, attempt, settlement: { status, error } }) => {
+    if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run reported as failed');
+    else logger.debug({ runId, scheduleId, attempt }, `run reported as ${status}`);
+  },
+  runsExpired: (logger, { runs }) => expired(logger, runs),
+  expiryRefused: (logger, { runId, error }) =>
+    logger.error(
+      { runId, error },
+      'a run that was not heard of in time cannot be written: something in its row is refused',
+    ),
   runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, inDoubt } }) => {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run failed');
     else if (status === 'unknown') {
