@@ -32,6 +32,7 @@ async function render(): Promise<string> {
     events: createEventBus(),
     wakeDispatch: () => undefined,
     followUp: () => undefined,
+    cancelTargets: () => undefined,
     retentionDays: 30,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },

@@ -80,6 +80,10 @@ export function noSuchSchedule(id: string): Problem {
   return new Problem(404, `there is no schedule ${id}`);
 }
 
+export function noSuchRun(id: string): Problem {
+  return new Problem(404, `there is no run ${id}`);
+}
+
 export function unavailable(detail: string, cause?: unknown): Problem {
   return new Problem(503, detail, { headers: { 'Retry-After': '5' }, cause });
 }

@@ -13,7 +13,9 @@ import { addFireRoute } from './routes/fire.ts';
 import { addInstanceRoutes } from './routes/instances.ts';
 import { addLoadRoute } from './routes/load.ts';
 import { addOccurrencesRoute } from './routes/occurrences.ts';
+import { addOneOffRunRoutes } from './routes/one-off-runs.ts';
 import { addPreviewRoutes } from './routes/preview.ts';
+import { addRunActionRoutes } from './routes/run-actions.ts';
 import { addRunRoutes } from './routes/runs.ts';
 import { addScheduleBatchRoute } from './routes/schedule-batch.ts';
 import { addScheduleRoutes } from './routes/schedules.ts';
@@ -77,6 +79,8 @@ function addApi(api: Api, deps: ApiDeps): void {
   addOccurrencesRoute(api, deps);
   addLoadRoute(api, deps);
   addRunRoutes(api, deps);
+  addOneOffRunRoutes(api, deps);
+  addRunActionRoutes(api, deps);
   addStatsRoutes(api, deps);
   addInstanceRoutes(api, deps);
 }

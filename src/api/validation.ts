@@ -10,7 +10,7 @@ declare module 'fastify' {
     /** The body is `{items}`, and this is the schema of one: they are checked one by one, with others' turns in between. */
     itemSchema?: z.ZodType;
     /** What no schema of one part can say; sees the request as it was sent. */
-    alsoCheck?: (request: FastifyRequest) => Fault[];
+    alsoCheck?: (request: FastifyRequest) => Fault[] | Promise<Fault[]>;
   }
 }
 
@@ -23,7 +23,7 @@ export async function validateRequest(request: FastifyRequest): Promise<void> {
   const { schema, config } = request.routeOptions;
   // To the router `/schedules/` has an id that is empty.
   if (Object.values(request.params as object).includes('')) throw nothingHere();
-  const faults: Fault[] = config.alsoCheck?.(request) ?? [];
+  const faults: Fault[] = (await config.alsoCheck?.(request)) ?? [];
   const check = (part: unknown, value: unknown, pathOf: PathOf): unknown => {
     if (!(part instanceof z.ZodType)) return value;
     const checked = checkValue(part, value, pathOf);

@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
+import type { CancelledRun } from '../../src/flow/cancel-target.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { createServer } from '../../src/api/server.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import type { Aftermath } from '../../src/store/followers.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
@@ -34,6 +36,10 @@ export interface Api {
   readonly readiness: Readiness;
   readonly sql: postgres.Sql;
   readonly woken: () => number;
+  /** What ends and new runs left to be done, as handed to the daemon around the API. */
+  readonly aftermaths: Aftermath[];
+  /** Whose targets were to be told that they were cancelled. */
+  readonly cancelled: CancelledRun[];
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
   raw(bytes: string): Promise<string>;
@@ -56,12 +62,15 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
   );
   const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
   let woken = 0;
+  const aftermaths: Aftermath[] = [];
+  const cancelled: CancelledRun[] = [];
   const server = await createServer({
     database: store,
     targets,
     events: createEventBus(),
     wakeDispatch: () => void (woken += 1),
-    followUp: () => undefined,
+    followUp: (aftermath) => void aftermaths.push(aftermath),
+    cancelTargets: (runs) => void cancelled.push(...runs),
     retentionDays: 30,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
@@ -76,6 +85,8 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     readiness,
     sql,
     woken: () => woken,
+    aftermaths,
+    cancelled,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
     raw: (bytes) => raw(base, bytes),
     stop: async () => {

@@ -7,7 +7,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
 import { emptyPeriod, periodQuery } from '../period.ts';
 import { TAGS } from '../plugins/openapi.ts';
-import { Problem, noSuchSchedule } from '../problem.ts';
+import { noSuchRun, noSuchSchedule } from '../problem.ts';
 import { answerRun, answerRunWithLog } from '../run-answer.ts';
 import { json, problems } from '../schemas/answers.ts';
 import { runIdParams, scheduleIdParams, scheduleIdText, text, wordList } from '../schemas/common.ts';
@@ -106,7 +106,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
         const stored = at >= EARLIEST && at <= LATEST ? await findRun(db, id) : null;
         return stored && { stored, recorded: await recordedAttempts(db, stored) };
       });
-      if (!found) throw new Problem(404, `there is no run ${id}`);
+      if (!found) throw noSuchRun(id);
       return answerRunWithLog(found.stored, found.recorded);
     },
   );

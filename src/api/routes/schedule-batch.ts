@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedule.ts';
@@ -7,10 +6,10 @@ import { othersTurn } from '../../runtime/slices.ts';
 import { databaseNow } from '../../store/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { type Outlook, fireFaults, outlookOf } from '../fire-faults.ts';
-import { isObject } from '../json-body.ts';
 import { BATCH_BODY_LIMIT } from '../plugins/bodies.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { type Fault, invalid } from '../problem.ts';
+import { itemsSent, repeatedInItems } from '../repeated.ts';
 import { resolveInput } from '../schedule-input.ts';
 import { writeSchedules } from '../schedule-writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../schemas/answers.ts';
@@ -25,7 +24,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     '/schedules/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { itemSchema: itemInput, alsoCheck: repeatedIds },
+      config: { itemSchema: itemInput, alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id') },
       schema: {
         operationId: 'putSchedules',
         summary: 'Create or replace up to 1000 schedules, all or none',
@@ -96,19 +95,4 @@ async function lookAhead(
     outlooks.set(item, outlookOf(item, item.id, asOf));
   }
   return outlooks;
-}
-
-function repeatedIds({ body }: FastifyRequest): Fault[] {
-  const items = isObject(body) ? body['items'] : undefined;
-  if (!Array.isArray(items)) return [];
-  const first = new Map<unknown, number>();
-  return items.flatMap((item: unknown, index) => {
-    const id = isObject(item) ? item['id'] : undefined;
-    if (id === undefined) return [];
-    const earlier = first.get(id);
-    if (earlier === undefined) first.set(id, index);
-    return earlier === undefined
-      ? []
-      : [{ path: `/items/${index}/id`, message: `is the id of item ${earlier} too` }];
-  });
 }
