@@ -81,6 +81,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     targets,
     concurrency: config.dispatchConcurrency,
     concurrencyPerLane: config.dispatchPerHost,
+    wakeWorkers: () => undefined,
   });
   const recovery = createRecovery({
     ...common,
@@ -109,8 +110,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
   const state = createInstanceState(events, clock);
-  const { settler, followUps, dispatcher, tick } = pipeline;
-  const loops = [heartbeat, settler, followUps, dispatcher, tick, recovery, zoneWatch, gauges];
+  const { settler, followUps, failing, dispatcher, tick } = pipeline;
+  const loops = [heartbeat, settler, followUps, failing, dispatcher, tick, recovery, zoneWatch, gauges];
   const watchdog = createWatchdog({
     loops,
     patience: WATCHDOG_PATIENCE_SECONDS,
@@ -189,6 +190,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     await attempt('stop the watchdog', () => watchdog.stop());
     await attempt('stop settling', () => pipeline.settler.stop());
     await attempt('stop judging overlaps', () => pipeline.followUps.stop());
+    await attempt('stop failing dependents', () => pipeline.failing.stop());
     await attempt('stop heartbeats', () => heartbeat.stop());
     await attempt('stop sampling', () => gauges.stop());
     if (state.migrated)

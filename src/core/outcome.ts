@@ -8,6 +8,8 @@ export interface Accepted {
   body: string;
   /** What the target named its execution, if it did. */
   executionId: string | null;
+  /** What a target that was asked about an earlier attempt says of it; absent: it was not asked, or did not say. */
+  reported?: 'running' | 'succeeded' | 'failed';
 }
 
 /** A permanent answer: another attempt would get the same. */

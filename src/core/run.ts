@@ -16,8 +16,9 @@ export type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
 /** The durable record of one fire, as it is told. */
 export interface Run {
   id: string;
-  scheduleId: string;
-  scheduleVersion: number;
+  /** Null: a one-off run. */
+  scheduleId: string | null;
+  scheduleVersion: number | null;
   scheduledFor: Instant;
   trigger: RunTrigger;
   status: RunStatus;
@@ -42,17 +43,33 @@ export interface Run {
   finishedAt: Instant | null;
   latenessMs: number | null;
   executionId: string | null;
-  result: { statusCode: number; body: string } | null;
+  /** The last answer of its target, or what was reported with its end. */
+  result: { statusCode: number | null; body: string } | null;
   error: AttemptError | null;
   key: string | null;
   /** Whose end it follows. */
   parentRunId: string | null;
+  /** Ids, as listed. */
+  dependsOn: readonly string[];
+  /** Ids of those that wait, or waited, for it. */
+  dependents: readonly string[];
+  /** Of a pull run. */
+  queue: string | null;
+  workerId: string | null;
+  /** While it runs: when it expires, unless its worker or target is heard of. */
+  expiresAt: Instant | null;
+  /** 0 … 1, as last reported. */
+  progress: number | null;
   /** The client's own JSON text. */
   payload: string | null;
   priority: Priority;
   createdAt: Instant;
   updatedAt: Instant;
 }
+
+/** What becomes of a run one of whose dependencies did not succeed: it fails without having been started, or runs all the same. */
+export const ON_DEPENDENCY_FAILURE = ['fail', 'run'] as const;
+export type OnDependencyFailure = (typeof ON_DEPENDENCY_FAILURE)[number];
 
 /** How a run ended that another one depends on. */
 export interface Dependency {
@@ -87,6 +104,15 @@ export function scheduledForOf(runId: string): Instant {
 /** `scheduleId@scheduledFor`: the launch name of a planned fire, known before it happens. */
 export function plannedRunName(scheduleId: string, scheduledFor: Instant): string {
   return `${scheduleId}@${isoInstant(scheduledFor)}`;
+}
+
+/** Null: it has none, as its time was not known before. */
+export function runNameOf({
+  scheduleId,
+  scheduledFor,
+  trigger,
+}: Pick<Run, 'scheduleId' | 'scheduledFor' | 'trigger'>): string | null {
+  return scheduleId !== null && isPlanned(trigger) ? plannedRunName(scheduleId, scheduledFor) : null;
 }
 
 export function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {

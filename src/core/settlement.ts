@@ -1,5 +1,6 @@
 import type { Instant } from './instant.ts';
 import {
+  type Accepted,
   type AttemptError,
   type Outcome,
   type Rejected,
@@ -7,13 +8,15 @@ import {
   type Unknown,
   answerError,
 } from './outcome.ts';
-import type { Delivery, RetryPolicy } from './schedule.ts';
+import type { Completion, Delivery, RetryPolicy } from './schedule.ts';
 import { backoffMs } from './time/backoff.ts';
 
 /** Where an attempt's outcome takes its run. */
 export interface Settlement {
-  status: 'succeeded' | 'failed' | 'pending' | 'unknown';
+  status: 'succeeded' | 'failed' | 'pending' | 'running' | 'unknown';
   failures: number;
+  /** Of a run whose completion is awaited: it is of unknown outcome when nobody was heard of for that long. */
+  leaseSeconds: number | null;
   /** When the next attempt is due; null where there is none, or where this one did not count: due as before. */
   retryAt: Instant | null;
   executionId: string | null;
@@ -36,6 +39,8 @@ export interface Attempted {
   failures: number;
   retry: RetryPolicy;
   delivery: Delivery;
+  completion: Completion;
+  completionTimeoutSeconds: number;
   /** The target can be asked what became of an attempt. */
   hasLookup: boolean;
   startedAt: Instant;
@@ -45,7 +50,7 @@ export interface Attempted {
 }
 
 /**
- * A 2xx ends the run, a permanent answer fails it. At least once: all else is tried again until `maxAttempts` failures.
+ * A 2xx ends the run, or has its completion awaited; a permanent answer fails it. At least once: all else is tried again until `maxAttempts` failures.
  * At most once: only what provably was not taken is tried again. An attempt that ended because its sender stopped, unsent, is no failure
  * and leaves the run due as it was. `random` in [0, 1).
  */
@@ -55,12 +60,9 @@ export function settlementOf(
   now: Instant,
   random: number,
 ): Settlement {
-  const { failures } = attempted;
   switch (outcome.kind) {
-    case 'accepted': {
-      const { executionId, statusCode, body } = outcome;
-      return { ...ended('succeeded', failures, null), executionId, statusCode, body };
-    }
+    case 'accepted':
+      return accepted(outcome, attempted);
     case 'rejected':
       return failed(attempted, outcome);
     case 'transient':
@@ -69,6 +71,20 @@ export function settlementOf(
       return inDoubt(outcome, attempted, now, random);
   }
 }
+
+/** What the target is known to say of the work itself counts for runs whose completion is awaited; for the others taking it is all. */
+function accepted(
+  { executionId, statusCode, body, reported = 'running' }: Accepted,
+  { failures, completion, completionTimeoutSeconds }: Attempted,
+): Settlement {
+  const answer = { executionId, statusCode, body };
+  if (completion === 'response' || reported === 'succeeded')
+    return { ...ended('succeeded', failures, null), ...answer };
+  if (reported === 'failed') return { ...ended('failed', failures, REPORTED_FAILED), ...answer };
+  return { ...ended('running', failures, null), ...answer, leaseSeconds: completionTimeoutSeconds };
+}
+
+const REPORTED_FAILED: AttemptError = { kind: 'reported', message: 'the target says that it failed' };
 
 function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
   const { failures, delivery, doubt } = attempted;
@@ -133,6 +149,7 @@ export function ended(
   return {
     status,
     failures,
+    leaseSeconds: null,
     retryAt: null,
     executionId: null,
     statusCode: null,

@@ -204,7 +204,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   function settle(run: ClaimedRun, outcome: AttemptSettlement): void {
     settler.add({
       outcome,
-      scheduleId: run.scheduleId,
+      run,
       firstClaimedAt: run.latenessMs === null ? run.claimedAt : run.scheduledFor + run.latenessMs,
       onSettled: () => release(run),
     });

@@ -6,8 +6,13 @@
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Outcome, notSent } from '../core/outcome.ts';
-import { type Dependency, isPlanned, plannedRunName } from '../core/run.ts';
-import { DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS, type Handoff } from '../core/schedule.ts';
+import { type Dependency, runNameOf } from '../core/run.ts';
+import {
+  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+  DEFAULT_RETRY,
+  DEFAULT_TIMEOUT_SECONDS,
+  type Handoff,
+} from '../core/schedule.ts';
 import { type Attempted, type Doubt, type Settlement, settlementOf } from '../core/settlement.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
@@ -16,7 +21,7 @@ import type { Lease } from '../runtime/lease.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type ClaimedRun, claimOf } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
-import { findDependency } from '../store/runs.ts';
+import { findDependencies } from '../store/runs.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { Attempt, TargetKind } from '../targets/target.ts';
@@ -56,7 +61,10 @@ export async function attemptHandoff(
 /** What becomes of a run whose definition is not there. */
 export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun): AttemptSettlement {
   const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
-  const message = `version ${run.scheduleVersion} of schedule ${run.scheduleId} is not there, or cannot be read`;
+  const { scheduleId, scheduleVersion } = run;
+  const what =
+    scheduleId === null ? 'its definition' : `version ${scheduleVersion} of schedule ${scheduleId}`;
+  const message = `${what} is not there, or cannot be read`;
   const settled = settlementFor(databaseClock, run, attempted, unsent(message));
   // What the definition would say of an earlier attempt cannot be asked: the doubt stays.
   return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
@@ -82,7 +90,8 @@ async function attemptOnce(
   if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
 
   const dependencies = await dependenciesOf(deps.database, run);
-  if (!dependencies) return settledBy(unsent('not begun: how its parent ended could not be read', true));
+  if (!dependencies)
+    return settledBy(unsent('not begun: how those ended that it depends on could not be read', true));
   const attempt = { ...attemptOf(deps.lease, run, handoff), dependencies };
   const sending = { kind, run, handoff, attempt, signal };
   const asked = attempted.doubt && (await askTarget(deps, sending, { ...attempted, doubt: attempted.doubt }));
@@ -168,11 +177,10 @@ function unsent(message: string, senderStopped = false): Outcome {
 }
 
 /** Null where they cannot be read now. */
-async function dependenciesOf(database: Database, { parentRunId }: ClaimedRun): Promise<Dependency[] | null> {
-  if (parentRunId === null) return [];
+async function dependenciesOf(database: Database, run: ClaimedRun): Promise<Dependency[] | null> {
+  if (run.parentRunId === null && !run.hasDependencies) return [];
   try {
-    const parent = await database.run((db) => findDependency(db, parentRunId));
-    return parent ? [parent] : [];
+    return await database.run((db) => findDependencies(db, run));
   } catch {
     return null;
   }
@@ -182,7 +190,7 @@ function attemptOf(lease: Lease, run: ClaimedRun, handoff: Handoff): Omit<Attemp
   const { id: runId, instanceId, recoveredAt, recoveries } = run;
   return {
     runId,
-    runName: isPlanned(run.trigger) ? plannedRunName(run.scheduleId, run.scheduledFor) : null,
+    runName: runNameOf(run),
     scheduleId: run.scheduleId,
     scheduledFor: run.scheduledFor,
     trigger: run.trigger,
@@ -202,6 +210,8 @@ function attemptedOf(
     retry,
     delivery,
     timeoutSeconds,
+    completion = 'response',
+    completionTimeoutSeconds = DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   }: Pick<Handoff, 'retry' | 'delivery' | 'timeoutSeconds'> & Partial<Handoff>,
   kind: TargetKind | undefined,
   startedAt: Instant,
@@ -209,7 +219,8 @@ function attemptedOf(
   const { failures } = run;
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
   const doubt = hasLookup ? doubtOf(run) : null;
-  return { failures, retry, delivery, timeoutSeconds, startedAt, hasLookup, doubt };
+  const policy = { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds };
+  return { ...policy, failures, startedAt, hasLookup, doubt };
 }
 
 function doubtOf({ inDoubtUntil, lookups }: ClaimedRun): Doubt | null {

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import type { Run } from '../core/run.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Database } from '../store/database.ts';
-import type { Aftermath } from '../store/followers.ts';
+import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
 import { recordManualFireUnlessKeyTaken } from '../store/manual-fires.ts';
 import { findRun } from '../store/runs.ts';
 import { databaseNow } from '../store/database-now.ts';
@@ -20,8 +20,6 @@ export interface ManualFireDeps {
   database: Database;
   events: EventBus;
   targets: TargetRegistry;
-  /** There is a run to claim. */
-  wakeDispatch: () => void;
   /** Sees to what the ends of runs brought about. */
   followUp: (aftermath: Aftermath) => void;
 }
@@ -62,7 +60,8 @@ export async function fireManually(deps: ManualFireDeps, request: ManualFireRequ
     if (!run) throw new Error(`run ${recorded.runId} was recorded and is not there`);
     return { fired: { kind: recorded.created ? 'created' : 'existing', run }, judged };
   });
-  if (fired.kind === 'created') deps.wakeDispatch();
+  if (fired.kind === 'created')
+    deps.followUp({ ...NO_AFTERMATH, toClaim: 1, toPull: fired.run.queue !== null });
   if (judged) {
     tellJudged(deps.events, judged);
     deps.followUp(aftermathOfJudged(judged));

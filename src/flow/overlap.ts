@@ -7,15 +7,20 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
-import type { Aftermath } from '../store/followers.ts';
+import type { Aftermath, StoppedRun } from '../store/followers.ts';
 import { type Judged, judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
 
 export interface FollowUpDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
-  /** There are runs to claim. */
+  /** There are runs to claim, or to be pulled. */
   wakeDispatch: () => void;
+  wakeWorkers: () => void;
+  /** Runs are there that fail, as what they depended on has. */
+  wakeFailing: () => void;
+  /** Their targets were working on them. */
+  cancelTargets: (runs: readonly StoppedRun[]) => void;
 }
 
 /** Sees to what the ends of runs brought about, in a loop of its own: a schedule that somebody has locked delays no other. */
@@ -28,7 +33,8 @@ const IDLE_MS = 60_000;
 /** Before schedules that others have locked are tried again. */
 const PASSED_OVER_MS = 50;
 
-export function createFollowUps({ database, clock, events, wakeDispatch }: FollowUpDeps): FollowUps {
+export function createFollowUps(deps: FollowUpDeps): FollowUps {
+  const { database, clock, events } = deps;
   const toJudge = new Set<string>();
   const loop = createLoop({ name: 'overlap', clock, body: judge, events });
 
@@ -58,7 +64,10 @@ export function createFollowUps({ database, clock, events, wakeDispatch }: Follo
   }
 
   function add(aftermath: Aftermath): void {
-    if (aftermath.toClaim > 0) wakeDispatch();
+    if (aftermath.toClaim > 0) deps.wakeDispatch();
+    if (aftermath.toPull) deps.wakeWorkers();
+    if (aftermath.toFail) deps.wakeFailing();
+    if (aftermath.stopped.length > 0) deps.cancelTargets(aftermath.stopped);
     if (aftermath.toJudge.length === 0) return;
     for (const uid of aftermath.toJudge) toJudge.add(uid);
     loop.wake();
@@ -77,7 +86,7 @@ export function createFollowUps({ database, clock, events, wakeDispatch }: Follo
 
 /** What a judgement leaves to be done. */
 export function aftermathOfJudged({ aftermath, started, held }: Judged): Aftermath {
-  return { toJudge: [...aftermath.toJudge, ...held], toClaim: aftermath.toClaim + started };
+  return { ...aftermath, toJudge: [...aftermath.toJudge, ...held], toClaim: aftermath.toClaim + started };
 }
 
 export function tellJudged(events: EventBus, { skipped, replaced }: Judged): void {

@@ -19,6 +19,7 @@ import type { Aftermath } from '../store/followers.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Dispatcher, createDispatcher } from './dispatch.ts';
 import { takeFireLocks } from './fire-lock.ts';
+import { createFailing } from './dependents.ts';
 import { attemptHandoff, withoutDefinition } from './handoff.ts';
 import { createHandoffDefinitions } from './handoff-definitions.ts';
 import { createPlanner } from './plan.ts';
@@ -44,6 +45,8 @@ export interface PipelineDeps {
   maxRecoveries: number;
   /** Nothing older is planned. */
   retentionDays: number;
+  /** There may be work for those who pull it. */
+  wakeWorkers: () => void;
 }
 
 export interface Pipeline {
@@ -51,20 +54,28 @@ export interface Pipeline {
   dispatcher: Dispatcher;
   settler: Settler;
   followUps: FollowUps;
+  failing: Loop;
   /** Gives up the fire-locks of rounds that did not finish. */
   releaseFireLocks(): Promise<void>;
 }
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { database, clock, databaseClock, lease } = deps;
-  const followUps = createFollowUps({ ...deps, wakeDispatch: () => dispatcher.wake() });
+  const definitions = createHandoffDefinitions(database);
   const followUp = (aftermath: Aftermath) => followUps.add(aftermath);
-  const settler = createSettler({ ...deps, followUp });
+  const failing = createFailing({ ...deps, followUp });
+  const followUps = createFollowUps({
+    ...deps,
+    wakeDispatch: () => dispatcher.wake(),
+    wakeFailing: () => failing.wake(),
+    cancelTargets: () => undefined,
+  });
+  const settler = createSettler({ ...deps, followUp, onGone: () => undefined });
   const handoffDeps = { ...deps, starter: createHandoffStarter(deps) };
   const dispatcher = createDispatcher({
     ...deps,
     settler,
-    definitions: createHandoffDefinitions(database),
+    definitions,
     pollIntervalMs: deps.tickIntervalMs,
     attempt: (run, handoff, signal) => attemptHandoff(handoffDeps, run, handoff, signal),
     withoutDefinition: (run) => withoutDefinition(databaseClock, run),
@@ -80,6 +91,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     dispatcher,
     settler,
     followUps,
+    failing,
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };
 }

@@ -11,7 +11,7 @@ import type { ClaimedRun } from '../store/claims.ts';
 import { SKIP_REASONS, lastFireOf } from '../core/time/catch-up.ts';
 import type { Database } from '../store/database.ts';
 import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
-import { type Aftermath, together } from '../store/followers.ts';
+import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
 import {
   type Advance,
   type Intent,
@@ -19,6 +19,7 @@ import {
   intentOf,
   recordIntentsIfLocked,
 } from '../store/intents.ts';
+import { queueOfLane } from '../store/lanes.ts';
 import { judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { aftermathOfJudged, tellJudged } from './overlap.ts';
@@ -93,8 +94,10 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
     mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );
   const inserted = told(deps.events, planned, fires, recorded);
-  if (inserted.some(({ intent }) => !intent.claimed && intent.skipped === null)) dispatcher.wake();
-  deps.followUp(recorded.aftermath);
+  const unclaimed = inserted.filter(({ intent }) => !intent.claimed && intent.skipped === null);
+  if (unclaimed.some(({ schedule }) => queueOfLane(schedule.lane) === null)) dispatcher.wake();
+  const toPull = unclaimed.some(({ schedule }) => queueOfLane(schedule.lane) !== null);
+  deps.followUp(together([recorded.aftermath, { ...NO_AFTERMATH, toPull }]));
 }
 
 /**
@@ -229,6 +232,8 @@ function claimedRun(
     latenessMs: null,
     recoveredAt: null,
     parentRunId: null,
+    hasDependencies: false,
+    hasDependents: false,
     inDoubtUntil: null,
     lookups: 0,
     confirm: false,

@@ -12,7 +12,7 @@ import { othersTurn } from '../runtime/slices.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { TryAgain, isUniqueViolation } from '../store/errors.ts';
-import type { Executor } from '../store/executor.ts';
+import type { Executor, Transaction } from '../store/executor.ts';
 import { type Aftermath, NO_AFTERMATH, followersOf, together } from '../store/followers.ts';
 import { type Judged, guardOpenRuns, judgeOverlapsUnderLock } from '../store/overlaps.ts';
 import {
@@ -140,7 +140,7 @@ export async function deleteSchedule(
   if (!deleted) return false;
   const { version, aftermath } = deleted;
   // What an end that was under way meanwhile has recorded for it.
-  const late = await deps.database.run((db) => abandonOpenRuns(db, deleted.uid));
+  const late = await deps.database.transaction((tx) => abandonOpenRuns(tx, deleted.uid));
   const abandoned = deleted.abandoned + late.abandoned;
   deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
   if (abandoned > 0)
@@ -176,7 +176,7 @@ function decide(
 }
 
 /** What waits is judged by the new definition, as if it came now; what is open counts from now on. */
-async function judgeAnew(tx: Executor, edited: readonly Edited[]): Promise<Judged | null> {
+async function judgeAnew(tx: Transaction, edited: readonly Edited[]): Promise<Judged | null> {
   const changed = edited.flatMap(({ schedule, write }) => (schedule && write ? [{ schedule, write }] : []));
   const guarded = changed.filter(({ write }) => write.definition.overlap !== 'allow');
   const newly = guarded.filter(({ schedule }) => schedule.definition.overlap === 'allow');

@@ -1,6 +1,6 @@
 /**
  * Guarantees: every outcome is written, or kept in memory until it can be; what the claim no longer covers is refused, except a 2xx.
- * Transaction: one statement for all that ended since the last one.
+ * Transaction: one statement for all that ended since the last one; for those that others depend on, one transaction that also releases these.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
 import type { Instant } from '../core/instant.ts';
@@ -9,14 +9,15 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
+import type { ClaimedRun } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
 import type { Aftermath } from '../store/followers.ts';
 import {
   type AttemptSettlement,
-  type Settled,
-  settleAgainIfClaimed,
-  settleRunsIfClaimed,
+  type SettledInTransaction,
+  settleIfClaimedAndWithoutDependents,
+  settleInTransactionIfClaimed,
 } from '../store/settlements.ts';
 
 export interface SettleDeps {
@@ -25,12 +26,22 @@ export interface SettleDeps {
   events: EventBus;
   /** Sees to what ends brought about. */
   followUp: (aftermath: Aftermath) => void;
+  /** A target says that it is gone, for good. */
+  onGone: (run: SettledRun) => void;
 }
+
+const GONE = 410;
+
+/** Whether others depend on it is what was known at its claim; the statement sees who came since. */
+export type SettledRun = Pick<
+  ClaimedRun,
+  'id' | 'scheduleId' | 'scheduleUid' | 'scheduleVersion' | 'hasDependents'
+>;
 
 /** An attempt that ended, and what is told of it once it is written. */
 export interface EndedAttempt {
   outcome: AttemptSettlement;
-  scheduleId: string;
+  run: SettledRun;
   firstClaimedAt: Instant;
   /** Called once, when the outcome is written or refused for good: its claim is no longer held. */
   onSettled: () => void;
@@ -52,9 +63,12 @@ export function createSettler(deps: SettleDeps): Settler {
   const { database, clock, events } = deps;
   /** In the order in which they ended. */
   const waiting = new Set<EndedAttempt>();
-  /** Those whose statement was not answered: it may have been committed. The longest untried first. */
-  const uncertain = new Set<EndedAttempt>();
-  let largestUncertain = LARGEST_BATCH;
+  /**
+   * Those that take a transaction: others depend on them, or their statement did not settle them, or was not answered and may
+   * have been committed. The longest untried first.
+   */
+  const careful = new Set<EndedAttempt>();
+  let largestCareful = LARGEST_BATCH;
   let afterPass: (() => void)[] = [];
 
   const loop = createLoop({
@@ -67,10 +81,10 @@ export function createSettler(deps: SettleDeps): Settler {
   async function pass(): Promise<number> {
     try {
       if (waiting.size > 0) await settle(batchOf(waiting, LARGEST_BATCH));
-      const before = uncertain.size;
-      if (before > 0) await settleAgain(batchOf(uncertain, largestUncertain));
-      if (waiting.size > 0 || uncertain.size < before) return 0;
-      return uncertain.size > 0 ? PASSED_OVER_MS : IDLE_MS;
+      const before = careful.size;
+      if (before > 0) await settleCarefully(batchOf(careful, largestCareful));
+      if (waiting.size > 0 || careful.size < before) return 0;
+      return careful.size > 0 ? PASSED_OVER_MS : IDLE_MS;
     } finally {
       const told = afterPass;
       afterPass = [];
@@ -80,42 +94,47 @@ export function createSettler(deps: SettleDeps): Settler {
 
   async function settle(batch: readonly EndedAttempt[]): Promise<void> {
     try {
-      const settled = await database.run((db) => settleRunsIfClaimed(db, batch.map(outcomeOf)));
+      const settled = await database.run((db) =>
+        settleIfClaimedAndWithoutDependents(db, batch.map(outcomeOf)),
+      );
       deps.followUp(settled.aftermath);
-      for (const ended of batch) tell(ended, settled);
+      for (const ended of batch) {
+        const written = settled.runs.get(ended.outcome.runId);
+        if (written) tellSettled(ended, written);
+        else beCareful(ended);
+      }
     } catch (error) {
       if (isDataRefused(error)) {
         await settleApart(batch, error, settle);
         return;
       }
-      for (const ended of batch) {
-        waiting.delete(ended);
-        uncertain.add(ended);
-      }
+      for (const ended of batch) beCareful(ended);
       throw error;
     }
   }
 
-  async function settleAgain(batch: readonly EndedAttempt[]): Promise<void> {
+  function beCareful(ended: EndedAttempt): void {
+    waiting.delete(ended);
+    careful.add(ended);
+  }
+
+  async function settleCarefully(batch: readonly EndedAttempt[]): Promise<void> {
     // Behind the others, whatever becomes of it: one row that nobody lets go of must not keep the rest from being tried.
-    for (const ended of batch) uncertain.delete(ended);
-    for (const ended of batch) uncertain.add(ended);
+    for (const ended of batch) careful.delete(ended);
+    for (const ended of batch) careful.add(ended);
     try {
-      const { passedOver, ...settled } = await database.transaction((tx) =>
-        settleAgainIfClaimed(tx, batch.map(outcomeOf)),
+      const settled = await database.transaction((tx) =>
+        settleInTransactionIfClaimed(tx, batch.map(outcomeOf)),
       );
       deps.followUp(settled.aftermath);
-      largestUncertain = Math.min(LARGEST_BATCH, largestUncertain * 2);
-      for (const ended of batch) {
-        const { runId } = ended.outcome;
-        if (!passedOver.has(runId)) tell(ended, settled);
-      }
+      largestCareful = Math.min(LARGEST_BATCH, largestCareful * 2);
+      for (const ended of batch) if (!settled.passedOver.has(ended.outcome.runId)) tell(ended, settled);
     } catch (error) {
       if (!isDataRefused(error)) {
-        largestUncertain = Math.max(1, Math.floor(largestUncertain / 2));
+        largestCareful = Math.max(1, Math.floor(largestCareful / 2));
         throw error;
       }
-      await settleApart(batch, error, settleAgain);
+      await settleApart(batch, error, settleCarefully);
     }
   }
 
@@ -137,9 +156,10 @@ export function createSettler(deps: SettleDeps): Settler {
     events.emit({ type: 'settlementRefused', runId, error: reasonOf(error) });
     try {
       const bare = { ...only.outcome, settlement: withoutText(only.outcome.settlement) };
-      const settled = await database.run((db) => settleRunsIfClaimed(db, [bare]));
+      const settled = await database.transaction((tx) => settleInTransactionIfClaimed(tx, [bare]));
       deps.followUp(settled.aftermath);
-      tell(only, settled);
+      if (settled.passedOver.has(runId)) beCareful(only);
+      else tell(only, settled);
     } catch (refusedAgain) {
       if (!isDataRefused(refusedAgain)) throw refusedAgain;
       // Nothing is left to leave out: the claim stays in the row, to be found there, and the others go on.
@@ -148,34 +168,38 @@ export function createSettler(deps: SettleDeps): Settler {
   }
 
   /** Null: it could not be written. */
-  function tell(ended: EndedAttempt, settled: Settled | null): void {
-    const { runId, attempt, settlement, finishedAt } = ended.outcome;
+  function tell(ended: EndedAttempt, settled: SettledInTransaction | null): void {
+    const { runId, attempt, outcome, settlement } = ended.outcome;
     const written = settled?.runs.get(runId);
-    waiting.delete(ended);
-    uncertain.delete(ended);
-    ended.onSettled();
-    if (!written) {
-      const { outcome } = ended.outcome;
-      const { statusCode } = settlement;
-      const { scheduleId } = ended;
-      const alreadyEnded = settled?.ended.has(runId) ?? false;
-      events.emit({
-        type: 'settlementFenced',
-        runId,
-        scheduleId,
-        attempt,
-        outcome,
-        statusCode,
-        alreadyEnded,
-      });
+    if (written) {
+      tellSettled(ended, written);
       return;
     }
-    const { status, error, retryAt } = settlement;
-    const durationMs = status === 'pending' ? null : finishedAt - ended.firstClaimedAt;
-    const recovered = written.wasLost && ended.outcome.outcome === 'accepted';
+    done(ended);
+    const { scheduleId } = ended.run;
+    const { statusCode } = settlement;
+    const alreadyEnded = settled?.ended.has(runId) ?? false;
+    events.emit({ type: 'settlementFenced', runId, scheduleId, attempt, outcome, statusCode, alreadyEnded });
+  }
+
+  function tellSettled(ended: EndedAttempt, { wasLost }: { wasLost: boolean }): void {
+    done(ended);
+    const { runId, attempt, outcome, settlement, finishedAt } = ended.outcome;
+    const { status, error, retryAt, statusCode } = settlement;
+    const { scheduleId } = ended.run;
+    const goesOn = status === 'pending' || status === 'running';
+    const durationMs = goesOn ? null : finishedAt - ended.firstClaimedAt;
+    const recovered = wasLost && outcome === 'accepted';
     const inDoubt = status === 'pending' && settlement.doubt !== null;
     const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered, inDoubt };
-    events.emit({ type: 'runSettled', runId, scheduleId: ended.scheduleId, attempt, settlement: told });
+    events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: told });
+    if (outcome === 'rejected' && statusCode === GONE) deps.onGone(ended.run);
+  }
+
+  function done(ended: EndedAttempt): void {
+    waiting.delete(ended);
+    careful.delete(ended);
+    ended.onSettled();
   }
 
   return {
@@ -186,12 +210,12 @@ export function createSettler(deps: SettleDeps): Settler {
     failingMs: () => loop.failingMs(),
     stop: () => loop.stop(),
     add: (ended) => {
-      waiting.add(ended);
+      (ended.run.hasDependents ? careful : waiting).add(ended);
       loop.wake();
     },
     flush: async () => {
-      const before = [...waiting, ...uncertain];
-      const isLeft = () => before.some((ended) => waiting.has(ended) || uncertain.has(ended));
+      const before = [...waiting, ...careful];
+      const isLeft = () => before.some((ended) => waiting.has(ended) || careful.has(ended));
       for (let passes = 0; isLeft() && passes < FLUSH_PASSES; passes += 1) {
         const passed = new Promise<void>((resolve) => afterPass.push(resolve));
         loop.retry();

@@ -11,7 +11,8 @@ import { type Loop, createLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
-import type { Aftermath } from '../store/followers.ts';
+import { type EdgeCursor, releaseOverlooked } from '../store/dependents.ts';
+import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
 import { forgetLongDead } from '../store/instances.ts';
 import { abandonWaitingOfDeleted, findWaitingInVain } from '../store/overlaps.ts';
 import {
@@ -43,11 +44,18 @@ export interface RecoveryDeps extends RecoveryPolicy {
 /** Driven on per pass and instance: with the lanes' shares, what keeps the runs of a dead instance from stampeding their targets. */
 const BATCH = 500;
 const NEXT_BATCH_MS = 1_000;
+/** Open dependencies that one pass looks at. */
+const EDGES = 2_000;
+const FIRST_EDGE: EdgeCursor = {
+  dependsOn: '00000000-0000-0000-0000-000000000000',
+  runId: '00000000-0000-0000-0000-000000000000',
+};
 
 export function createRecovery(deps: RecoveryDeps): Loop {
   const { database, clock, events, lease } = deps;
   const unknown = createClaimWatch(clock);
   const overdue = createClaimWatch(clock);
+  let lookedThrough: EdgeCursor | null = null;
 
   async function recover(): Promise<number> {
     const began = clock.monotonic();
@@ -57,6 +65,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
       takeOverForgotten(),
       takeOverExpired(),
       releaseWaiting(),
+      releaseDependents(),
     ]);
     await database.run(forgetLongDead);
     const failed = found.find((one) => one.status === 'rejected');
@@ -89,14 +98,25 @@ export function createRecovery(deps: RecoveryDeps): Loop {
   }
 
   async function releaseWaiting(): Promise<boolean> {
-    const { abandoned, aftermath } = await database.run((db) => abandonWaitingOfDeleted(db, BATCH));
+    const { abandoned, aftermath } = await database.transaction((tx) => abandonWaitingOfDeleted(tx, BATCH));
     deps.followUp(aftermath);
     if (abandoned > 0)
       events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count: abandoned });
     const toJudge = await database.run((db) => findWaitingInVain(db, BATCH));
     if (toJudge.length > 0) events.emit({ type: 'waitingReleased', count: toJudge.length });
-    deps.followUp({ toJudge, toClaim: 0 });
+    deps.followUp({ ...NO_AFTERMATH, toJudge });
     return toJudge.length === BATCH;
+  }
+
+  /** Also those that were to fail: whoever saw to them may be gone. */
+  async function releaseDependents(): Promise<boolean> {
+    const { released, next, aftermath } = await database.transaction((tx) =>
+      releaseOverlooked(tx, lookedThrough ?? FIRST_EDGE, EDGES),
+    );
+    lookedThrough = next;
+    if (released > 0) events.emit({ type: 'waitingReleased', count: released });
+    deps.followUp({ ...aftermath, toFail: true });
+    return false;
   }
 
   /** For longer than a statement may take: its answer will not come any more. */
@@ -111,7 +131,9 @@ export function createRecovery(deps: RecoveryDeps): Loop {
     const [only, ...others] = claims;
     if (!only) return;
     try {
-      const { runs, aftermath } = await database.run((db) => takeOverIfStillClaimed(db, claims, deps));
+      const { runs, aftermath } = await database.transaction((tx) =>
+        takeOverIfStillClaimed(tx, claims, deps),
+      );
       if (runs.length === 0) return;
       events.emit({ type: 'runsTakenOver', found, runs });
       deps.wakeDispatch();

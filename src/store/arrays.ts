@@ -8,6 +8,7 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 export const uuids = (values: readonly (string | null)[]): SQL => sql`${plain(values)}::uuid[]`;
 export const ints = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::int[]`;
 export const bigints = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::bigint[]`;
+export const doubles = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::float8[]`;
 export const booleans = (values: readonly boolean[]): SQL => sql`${plain(values)}::boolean[]`;
 export const instants = (values: readonly (Instant | null)[]): SQL =>
   sql`${plain(isoInstants(values))}::timestamptz[]`;

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type Connection, connect } from './connection.ts';
 import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost, markAsOfDatabaseWork } from './errors.ts';
-import type { Executor } from './executor.ts';
+import type { Executor, Transaction } from './executor.ts';
 
 /**
  * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a connection:
@@ -13,7 +13,7 @@ export interface Database {
   /** One statement, or several that need not be one transaction. */
   run<T>(work: (db: Executor) => Promise<T>, limitMs?: number): Promise<T>;
   /** READ COMMITTED; committed when the work resolves. */
-  transaction<T>(work: (tx: Executor) => Promise<T>, limitMs?: number): Promise<T>;
+  transaction<T>(work: (tx: Transaction) => Promise<T>, limitMs?: number): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function openDatabase(url: string, size: number): Database {
  * A process that is frozen, or cut off, in the middle of a transaction must not hold its row locks for ever. Sent together with the
  * work's first statement, so that it costs no round trip.
  */
-async function guarded<T>(tx: Executor, work: (tx: Executor) => Promise<T>): Promise<T> {
+async function guarded<T>(tx: Transaction, work: (tx: Transaction) => Promise<T>): Promise<T> {
   try {
     const [, result] = await Promise.all([
       tx.execute(sql.raw(`SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS}`)),

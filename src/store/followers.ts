@@ -1,5 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
+import type { RunTrigger } from '../core/run.ts';
 import { texts } from './arrays.ts';
+import { isPull } from './lanes.ts';
 import type { Executor } from './executor.ts';
 import { rowsOf } from './rows.ts';
 
@@ -10,16 +13,39 @@ export const ALL_SCHEDULES = '00000000-0000-0000-0000-000000000000';
 export interface Aftermath {
   /** Schedules of which a run may start now, or is not judged yet. */
   toJudge: string[];
-  /** Runs of schedules that follow, to be claimed by anybody. */
+  /** Runs that follow, or had waited, to be claimed by anybody; some of them, perhaps, by workers. */
   toClaim: number;
+  toPull: boolean;
+  /** Runs are there that fail, as what they depended on has. */
+  toFail: boolean;
+  /** Runs that their target was working on when they were cancelled: it is to be told. */
+  stopped: readonly StoppedRun[];
 }
 
-export const NO_AFTERMATH: Aftermath = { toJudge: [], toClaim: 0 };
+export interface StoppedRun {
+  id: string;
+  scheduledFor: Instant;
+  scheduleUid: string;
+  scheduleVersion: number;
+  scheduleId: string | null;
+  trigger: RunTrigger;
+  attempt: number;
+}
+
+export const NO_AFTERMATH: Aftermath = {
+  toJudge: [],
+  toClaim: 0,
+  toPull: false,
+  toFail: false,
+  stopped: [],
+};
+
+/** What a statement that ends runs, named `r`, returns of them for `followEnds`. */
+export const ENDED = sql`r.id, r.scheduled_for, r.schedule_uid, r.trigger, r.status, r.finished_at, r.overlap_guarded, r.has_dependents`;
 
 /**
  * CTEs that record one run for each end in `changed` and each enabled schedule that follows it: in the very statement of the end, so
- * that neither is without the other. `changed` has id, schedule_uid, status, finished_at and overlap_guarded of the runs that the
- * statement wrote, ended or not; a CTE `clock` is there; the names `ends`, `followers`, `followed` and `aftermath` are taken
+ * that neither is without the other. `changed` has ENDED of the runs that the statement wrote, ended or not; a CTE `clock` is there; the names `ends`, `followers`, `followed` and `aftermath` are taken
  * with this. A schedule that must not overlap gets its run as waiting, to be judged; and all of them say that their end matters,
  * since the schedule may be edited so at this moment.
  *
@@ -31,13 +57,13 @@ export const NO_AFTERMATH: Aftermath = { toJudge: [], toClaim: 0 };
  */
 export function followEnds(changed: SQL): SQL {
   return sql`ends AS MATERIALIZED (
-      SELECT id, schedule_uid, status, finished_at, overlap_guarded FROM ${changed}
+      SELECT id, scheduled_for, schedule_uid, trigger, status, finished_at, overlap_guarded, has_dependents FROM ${changed}
       WHERE status NOT IN ('waiting', 'pending', 'running')
     ), followers AS MATERIALIZED (
       SELECT s.uid, s.id, s.version, s.lane, s.priority, s.overlap, s.after_jitter_seconds, ends.id AS parent_run_id,
         date_trunc('milliseconds', ends.finished_at) AS at
       FROM ends JOIN schedules s ON s.after_uid = ANY (ARRAY[ends.schedule_uid, ${ALL_SCHEDULES}::uuid])
-      WHERE s.enabled AND s.timing_version = s.version AND ends.status = ANY (s.after_on)
+      WHERE ends.trigger <> 'api' AND s.enabled AND s.timing_version = s.version AND ends.status = ANY (s.after_on)
         AND coalesce(ends.finished_at >= s.after_start_at, true) AND coalesce(ends.finished_at < s.after_end_at, true)
         AND (s.after_uid = ends.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = ends.schedule_uid AND parent.after_uid IS NOT NULL
@@ -52,30 +78,39 @@ export function followEnds(changed: SQL): SQL {
         at + make_interval(secs => random() * coalesce(after_jitter_seconds, 0)), 0, parent_run_id, true,
         clock.now, clock.now
       FROM followers, clock
-      RETURNING schedule_uid, status
+      RETURNING schedule_uid, status, lane
     ), aftermath AS (
       SELECT (SELECT string_agg(DISTINCT schedule_uid::text, ',') FROM ends WHERE overlap_guarded) AS ended,
         (SELECT string_agg(DISTINCT schedule_uid::text, ',') FROM followed WHERE status = 'waiting') AS followed,
-        (SELECT count(*) FROM followed WHERE status = 'pending')::int AS to_claim
+        (SELECT count(*) FROM followed WHERE status = 'pending')::int AS to_claim,
+        (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) FROM followed WHERE status = 'pending') AS to_pull,
+        (SELECT json_agg(json_build_object('id', id, 'status', status))::text FROM ends WHERE has_dependents) AS depended_on
     )`;
 }
 
 /** The columns of `aftermath`, which is one row. */
-export const AFTERMATH = sql`aftermath.ended, aftermath.followed, aftermath.to_claim`;
+export const AFTERMATH = sql`aftermath.ended, aftermath.followed, aftermath.to_claim, aftermath.to_pull, aftermath.depended_on`;
 
 export interface AftermathRow {
   /** Uids, comma-separated. */
   ended: string | null;
   followed: string | null;
   to_claim: number;
+  to_pull: boolean;
+  /** JSON: those that others depend on. */
+  depended_on: string | null;
 }
 
-/** Of no row: nothing. `judged`: schedules whose own ends have been seen to by who asks. */
+/**
+ * Of ends that no run depended on; any others' are for `aftermathIn`. Of no row: nothing. `judged`: schedules whose own ends have
+ * been seen to by who asks.
+ */
 export function aftermathOf(row: AftermathRow | undefined, judged: readonly string[] = []): Aftermath {
   if (!row) return NO_AFTERMATH;
-  const { ended, followed, to_claim } = row;
+  const { ended, followed, to_claim, to_pull } = row;
   const ends = uidsIn(ended).filter((uid) => !judged.includes(uid));
-  return { toJudge: [...new Set([...ends, ...uidsIn(followed)])], toClaim: to_claim };
+  const toJudge = [...new Set([...ends, ...uidsIn(followed)])];
+  return { ...NO_AFTERMATH, toJudge, toClaim: to_claim, toPull: to_pull };
 }
 
 function uidsIn(list: string | null): string[] {
@@ -86,6 +121,9 @@ export function together(aftermaths: readonly Aftermath[]): Aftermath {
   return {
     toJudge: [...new Set(aftermaths.flatMap(({ toJudge }) => toJudge))],
     toClaim: aftermaths.reduce((sum, { toClaim }) => sum + toClaim, 0),
+    toPull: aftermaths.some(({ toPull }) => toPull),
+    toFail: aftermaths.some(({ toFail }) => toFail),
+    stopped: aftermaths.flatMap(({ stopped }) => stopped),
   };
 }
 

@@ -31,9 +31,18 @@ export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): P
       .filter((row) => canBeHandedOff(row.definition))
       .map(({ schedule_uid, version, definition, payload }) => {
         const { target, retry, timeoutSeconds, delivery, ...rest } = readDefinition(definition, payload);
+        const { completion, completionTimeoutSeconds } = rest;
         return [
           versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
-          { target, retry, timeoutSeconds, delivery, payload: rest.payload },
+          {
+            target,
+            retry,
+            timeoutSeconds,
+            delivery,
+            completion,
+            completionTimeoutSeconds,
+            payload: rest.payload,
+          },
         ];
       }),
   );

@@ -120,6 +120,9 @@ export async function recordDueBeforeEdit(
   return aftermathOf(row);
 }
 
+/** ENDED of a new run; nobody can depend on it yet. */
+const RECORDED = sql`id, scheduled_for, schedule_uid, trigger, status, finished_at, overlap_guarded, has_dependents`;
+
 /** What all runs of a schedule have in common comes from its row, in `schedules` or what was returned of it. */
 function insertRuns(intents: readonly Intent[], rows: SQL, instanceId: string | null): SQL {
   const overlap = overlapOf(sql`s`);
@@ -139,5 +142,5 @@ function insertRuns(intents: readonly Intent[], rows: SQL, instanceId: string | 
       AS i(id, schedule_uid, scheduled_for, trigger, due_at, skipped, coalesced, coalesced_from, claimed)
     JOIN ${rows} s ON s.uid = i.schedule_uid CROSS JOIN clock
     ON CONFLICT DO NOTHING
-    RETURNING id, schedule_uid, status, finished_at, overlap_guarded`;
+    RETURNING ${RECORDED}`;
 }

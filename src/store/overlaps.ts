@@ -1,7 +1,17 @@
 import { sql } from 'drizzle-orm';
+import { scheduledForOf } from '../core/run.ts';
 import { uuids } from './arrays.ts';
-import type { Executor } from './executor.ts';
-import { AFTERMATH, type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
+import { aftermathIn } from './dependents.ts';
+import type { Executor, Transaction } from './executor.ts';
+import {
+  AFTERMATH,
+  type Aftermath,
+  type AftermathRow,
+  ENDED,
+  type StoppedRun,
+  followEnds,
+} from './followers.ts';
+import { isPull } from './lanes.ts';
 import { rowsOf } from './rows.ts';
 import { overlapOf } from './timings.ts';
 
@@ -38,10 +48,10 @@ export async function lockFreeForOverlap(
  * `replace` the active one is cancelled. The caller holds the schedules' row locks, taken by an earlier statement of this
  * transaction. No row of a run is waited for.
  */
-export async function judgeOverlapsUnderLock(tx: Executor, uids: readonly string[]): Promise<Judged> {
+export async function judgeOverlapsUnderLock(tx: Transaction, uids: readonly string[]): Promise<Judged> {
   const held = await lockRunsToJudge(tx, uids);
   const judged = uids.filter((uid) => !held.includes(uid));
-  const [row] = await rowsOf<{ started: number; skipped: number; replaced: number } & AftermathRow>(
+  const [row] = await rowsOf<JudgedRow & AftermathRow>(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     open AS MATERIALIZED (
@@ -66,22 +76,51 @@ export async function judgeOverlapsUnderLock(tx: Executor, uids: readonly string
     ), changed AS (
       UPDATE runs r SET status = v.verdict, updated_at = clock.now,
         reason = CASE v.verdict WHEN 'skipped' THEN 'overlap' WHEN 'cancelled' THEN 'replaced' END,
-        finished_at = CASE WHEN v.verdict <> 'pending' THEN clock.now END
+        finished_at = CASE WHEN v.verdict <> 'pending' THEN clock.now END, expires_at = NULL
       FROM verdicts v, clock
       WHERE r.scheduled_for = v.scheduled_for AND r.id = v.id AND v.verdict IS NOT NULL
         AND CASE WHEN r.status = v.status THEN true END
-      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+      RETURNING ${ENDED}, v.status AS was, r.schedule_version, r.schedule_id, r.attempts, r.lane
     ), ${followEnds(sql`changed`)}, counted AS (
       SELECT count(*) FILTER (WHERE status = 'pending')::int AS started,
         count(*) FILTER (WHERE status = 'skipped')::int AS skipped,
-        count(*) FILTER (WHERE status = 'cancelled')::int AS replaced
+        count(*) FILTER (WHERE status = 'cancelled')::int AS replaced,
+        coalesce(bool_or(status = 'pending' AND ${isPull(sql`lane`)}), false) AS to_pull_started,
+        json_agg(json_build_object('id', id, 'scheduleUid', schedule_uid, 'scheduleVersion', schedule_version,
+          'scheduleId', schedule_id, 'trigger', trigger, 'attempt', attempts))
+          FILTER (WHERE status = 'cancelled' AND was = 'running')::text AS stopped
       FROM changed
     )
     SELECT counted.*, ${AFTERMATH} FROM counted, aftermath`,
   );
   if (!row) throw new Error('the statement about overlaps answered no row');
-  const { started, skipped, replaced } = row;
-  return { started, skipped, replaced, held, aftermath: aftermathOf(row, judged) };
+  const { started, skipped, replaced, to_pull_started, stopped } = row;
+  const aftermath = await aftermathIn(tx, row, judged);
+  return {
+    started,
+    skipped,
+    replaced,
+    held,
+    aftermath: {
+      ...aftermath,
+      toPull: aftermath.toPull || to_pull_started,
+      stopped: stoppedIn(stopped),
+    },
+  };
+}
+
+interface JudgedRow {
+  started: number;
+  skipped: number;
+  replaced: number;
+  to_pull_started: boolean;
+  /** JSON. */
+  stopped: string | null;
+}
+
+function stoppedIn(list: string | null): StoppedRun[] {
+  const runs = JSON.parse(list ?? '[]') as Omit<StoppedRun, 'scheduledFor'>[];
+  return runs.map((run) => ({ ...run, scheduledFor: scheduledForOf(run.id) }));
 }
 
 /** Locks the runs that a judgement may change; answers the schedules of those that others have locked. */
@@ -134,11 +173,11 @@ const IN_HAND_SECONDS = 2;
 
 /** Ends what waits for a schedule that is gone: recorded while it was deleted. */
 export async function abandonWaitingOfDeleted(
-  db: Executor,
+  tx: Transaction,
   limit: number,
 ): Promise<{ abandoned: number; aftermath: Aftermath }> {
   const [row] = await rowsOf<{ abandoned: number } & AftermathRow>(
-    db,
+    tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     open AS MATERIALIZED (
       SELECT r.scheduled_for, r.id FROM runs r WHERE r.overlap_guarded AND r.status = 'waiting'
@@ -147,9 +186,9 @@ export async function abandonWaitingOfDeleted(
     ), abandoned AS (
       UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, updated_at = clock.now
       FROM open, clock WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id
-      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+      RETURNING ${ENDED}
     ), ${followEnds(sql`abandoned`)}
     SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, ${AFTERMATH} FROM aftermath`,
   );
-  return { abandoned: row?.abandoned ?? 0, aftermath: aftermathOf(row) };
+  return { abandoned: row?.abandoned ?? 0, aftermath: await aftermathIn(tx, row) };
 }

@@ -2,9 +2,10 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { RunTakenOver } from '../core/events.ts';
 import type { Instant } from '../core/instant.ts';
 import { instants, ints, uuids } from './arrays.ts';
-import type { Executor } from './executor.ts';
-import { AFTERMATH, type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
+import { aftermathIn } from './dependents.ts';
+import type { Executor, Transaction } from './executor.ts';
+import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, followEnds } from './followers.ts';
+import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A claim that its run has in vain: by an instance that is gone, that does not know of it, or for too long. */
 export interface LostClaim {
@@ -78,7 +79,7 @@ export function findExpiredClaims(
  * passed over: the next pass finds them again.
  */
 export async function takeOverIfStillClaimed(
-  db: Executor,
+  tx: Transaction,
   claims: readonly LostClaim[],
   policy: RecoveryPolicy,
 ): Promise<{ runs: RunTakenOver[]; aftermath: Aftermath }> {
@@ -90,7 +91,7 @@ export async function takeOverIfStillClaimed(
       verdict: RunTakenOver['verdict'];
     } & AftermathRow
   >(
-    db,
+    tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     lost AS MATERIALIZED (${lockedAsFound(claims)}),
     judged AS MATERIALIZED (${judged(policy)}),
@@ -112,7 +113,7 @@ export async function takeOverIfStillClaimed(
         due_at = CASE WHEN j.verdict = 'again' THEN greatest(r.due_at, j.believed_from) ELSE r.due_at END,
         updated_at = clock.now
       FROM judged j, clock WHERE r.scheduled_for = j.scheduled_for AND r.id = j.id
-      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+      RETURNING ${ENDED}
     ), ${followEnds(sql`taken`)}, logged AS (
       INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, error, recovery)
       SELECT id, scheduled_for, attempts, claimed_by, coalesce(handoff_started_at, claimed_at, clock.now), clock.now,
@@ -125,9 +126,11 @@ export async function takeOverIfStillClaimed(
   const [first] = rows;
   return {
     runs: rows.flatMap(({ id, schedule_id, claimed_by, verdict }) =>
-      id === null ? [] : [{ runId: id, scheduleId: schedule_id, instanceId: claimed_by, verdict }],
+      id === null
+        ? []
+        : [{ runId: id, scheduleId: scheduleIdOf(schedule_id), instanceId: claimed_by, verdict }],
     ),
-    aftermath: aftermathOf(first),
+    aftermath: await aftermathIn(tx, first),
   };
 }
 
@@ -163,7 +166,7 @@ function judged(policy: RecoveryPolicy): SQL {
     LATERAL (SELECT o.*, lost.handoff_started_at IS NOT NULL OR lost.was_in_doubt_until IS NOT NULL AS may_have_arrived,
       CASE WHEN o.at_most_once AND o.has_lookup THEN lost.handoff_started_at
         + make_interval(secs => ${timeoutSeconds(sql`v.definition`)} + ${lockTtlSeconds}) END AS believed_from,
-      CASE WHEN s.uid IS NULL THEN 'deleted'
+      CASE WHEN s.uid IS NULL AND lost.trigger <> 'api' THEN 'deleted'
         WHEN NOT s.enabled AND lost.trigger IN ('schedule', 'catchUp') THEN 'disabled'
         WHEN lost.recoveries >= ${maxRecoveries} THEN 'recoveries'
         WHEN lost.due_since < clock.now - make_interval(secs => ${maxRecoveryAgeSeconds}) THEN 'age' END AS given_up,

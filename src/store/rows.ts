@@ -17,3 +17,10 @@ export function toInstant(text: InstantText): Instant {
 export function toInstantOrNull(text: InstantText | null): Instant | null {
   return text === null ? null : Date.parse(text);
 }
+
+/** What stands for the id of a schedule in rows of one-off runs, and of their definitions. */
+export const NO_SCHEDULE = '';
+
+export function scheduleIdOf(text: string): string | null {
+  return text === NO_SCHEDULE ? null : text;
+}

@@ -5,7 +5,9 @@ import type { Instant } from '../core/instant.ts';
 import { type Dependency, type Run, type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
 import { priorityOfRank } from '../core/schedule.ts';
 import type { Executor } from './executor.ts';
-import { attempts, runKeys, runs, scheduleVersions } from './schema.ts';
+import { queueOfLane } from './lanes.ts';
+import { scheduleIdOf } from './rows.ts';
+import { attempts, runDependencies, runKeys, runs, scheduleVersions } from './schema.ts';
 
 export interface RunFilter {
   /** Only runs of these schedules, by uid; none named: of all. */
@@ -25,14 +27,26 @@ export interface RunFilter {
 
 export async function findRun(db: Executor, id: string): Promise<Run | null> {
   // The id carries scheduledFor, the first column of the key.
-  const [row] = await select(db).where(and(eq(runs.scheduledFor, scheduledForOf(id)), eq(runs.id, id)));
-  return row ? toRun(row) : null;
+  const rows = await select(db).where(and(eq(runs.scheduledFor, scheduledForOf(id)), eq(runs.id, id)));
+  const [run] = await toRuns(db, rows);
+  return run ?? null;
 }
 
-/** How a run ended, as another one is told that depends on it; null where it is not kept any more. */
-export async function findDependency(db: Executor, id: string): Promise<Dependency | null> {
-  const run = await findRun(db, id);
-  return run && { runId: id, status: run.status, error: run.error, result: run.result };
+/** How those ended that a run depends on, as its target is told: its parent, or what it waited for, as listed. Without those not kept any more. */
+export async function findDependencies(
+  db: Executor,
+  run: { id: string; parentRunId: string | null; hasDependencies: boolean },
+): Promise<Dependency[]> {
+  const { parentRunId } = run;
+  const ids = parentRunId === null ? [] : [parentRunId];
+  if (run.hasDependencies) ids.push(...((await edgesOf(db, [run.id], 'runId')).get(run.id) ?? []));
+  if (ids.length === 0) return [];
+  const rows = await db.select().from(runs).where(hasId(ids));
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => {
+    const row = found.get(id);
+    return row ? [{ runId: id, status: row.status, error: row.error, result: resultOf(row) }] : [];
+  });
 }
 
 /** Ids of the runs that a client's key stands for: one for each schedule it was used with. */
@@ -63,20 +77,9 @@ export async function listRuns(db: Executor, filter: RunFilter): Promise<Run[]> 
     : await page(where);
   if (keys.length === 0) return [];
   const rows = await select(db)
-    .where(
-      and(
-        inArray(
-          runs.scheduledFor,
-          keys.map((key) => key.scheduledFor),
-        ),
-        inArray(
-          runs.id,
-          keys.map((key) => key.id),
-        ),
-      ),
-    )
+    .where(hasId(keys.map((key) => key.id)))
     .orderBy(...newest);
-  return rows.map(toRun);
+  return toRuns(db, rows);
 }
 
 export async function recordedAttempts(
@@ -120,7 +123,7 @@ function conditions(filter: RunFilter): SQL | undefined {
     scheduleUids && inArray(runs.scheduleUid, [...scheduleUids]),
     statuses && inArray(runs.status, [...statuses]),
     triggers && inArray(runs.trigger, [...triggers]),
-    ids && and(inArray(runs.scheduledFor, ids.map(scheduledForOf)), inArray(runs.id, [...ids])),
+    ids && hasId(ids),
     from === undefined ? undefined : gte(runs.scheduledFor, from),
     to === undefined ? undefined : lt(runs.scheduledFor, to),
     before &&
@@ -128,15 +131,70 @@ function conditions(filter: RunFilter): SQL | undefined {
   );
 }
 
+/** By key: the ids carry its first column. */
+function hasId(ids: readonly string[]): SQL | undefined {
+  return and(inArray(runs.scheduledFor, ids.map(scheduledForOf)), inArray(runs.id, [...ids]));
+}
+
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-function toRun({ run, versionPayload }: Row): Run {
-  const { priority, dueAt, resultStatusCode, resultBody, ownPayload } = run;
+async function toRuns(db: Executor, rows: readonly Row[]): Promise<Run[]> {
+  const waited = rows.filter(({ run }) => run.openDependencies !== null).map(({ run }) => run.id);
+  const waitedFor = rows.filter(({ run }) => run.hasDependents).map(({ run }) => run.id);
+  const dependsOn = await edgesOf(db, waited, 'runId');
+  const dependents = await edgesOf(db, waitedFor, 'dependsOn');
+  return rows.map((row) => toRun(row, dependsOn, dependents));
+}
+
+/** Of one run; those who depend on it may be any number. */
+const MOST_SHOWN = 1000;
+
+/** The ids at the other ends of its edges, of each run; where it depends, in the order listed. */
+async function edgesOf(
+  db: Executor,
+  ids: readonly string[],
+  end: 'runId' | 'dependsOn',
+): Promise<ReadonlyMap<string, string[]>> {
+  const found = new Map<string, string[]>();
+  if (ids.length === 0) return found;
+  const rows = await db
+    .select({ runId: runDependencies.runId, dependsOn: runDependencies.dependsOn })
+    .from(runDependencies)
+    .where(inArray(runDependencies[end], [...ids]))
+    .orderBy(runDependencies[end], end === 'runId' ? runDependencies.position : runDependencies.runId);
+  for (const row of rows) {
+    const others = found.get(row[end]) ?? [];
+    if (others.length < MOST_SHOWN) others.push(end === 'runId' ? row.dependsOn : row.runId);
+    found.set(row[end], others);
+  }
+  return found;
+}
+
+function toRun(
+  { run, versionPayload }: Row,
+  dependsOn: ReadonlyMap<string, string[]>,
+  dependents: ReadonlyMap<string, string[]>,
+): Run {
+  const { priority, dueAt, ownPayload } = run;
+  const scheduleId = scheduleIdOf(run.scheduleId);
   return {
     ...run,
+    scheduleId,
+    scheduleVersion: scheduleId === null ? null : run.scheduleVersion,
     priority: priorityOfRank(priority),
     nextAttemptAt: run.status === 'pending' ? dueAt : null,
-    result: resultStatusCode === null ? null : { statusCode: resultStatusCode, body: resultBody ?? '' },
+    result: resultOf(run),
     payload: ownPayload ?? versionPayload,
+    dependsOn: dependsOn.get(run.id) ?? [],
+    dependents: dependents.get(run.id) ?? [],
+    queue: queueOfLane(run.lane),
   };
+}
+
+function resultOf({
+  resultStatusCode,
+  resultBody,
+}: Pick<Row['run'], 'resultStatusCode' | 'resultBody'>): Run['result'] {
+  if (resultStatusCode === null && resultBody === null) return null;
+  return { statusCode: resultStatusCode, body: resultBody ?? '' };
 }

@@ -2,8 +2,9 @@ import { type SQL, eq, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Definition, PRIORITY_RANK } from '../core/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
-import type { Executor } from './executor.ts';
-import { AFTERMATH, type Aftermath, type AftermathRow, aftermathOf, followEnds } from './followers.ts';
+import { aftermathIn } from './dependents.ts';
+import type { Executor, Transaction } from './executor.ts';
+import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, followEnds } from './followers.ts';
 import { timingText } from './definitions.ts';
 import { scheduleVersions, schedules } from './schema.ts';
 import { rowsOf } from './rows.ts';
@@ -51,7 +52,7 @@ const AT_ONCE = 50;
 
 /** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */
 export async function deleteScheduleAndAbandon(
-  tx: Executor,
+  tx: Transaction,
   last: ScheduleWrite,
   now: Instant,
 ): Promise<{ abandoned: number; aftermath: Aftermath }> {
@@ -63,27 +64,28 @@ export async function deleteScheduleAndAbandon(
 
 /** Ends what is open of a schedule's runs, since the schedule goes, or is gone. */
 export async function abandonOpenRuns(
-  db: Executor,
+  tx: Transaction,
   uid: string,
 ): Promise<{ abandoned: number; aftermath: Aftermath }> {
   const runsOf = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ${uid}`;
   const pending = sql`${runsOf} AND status = 'pending'`;
   // Each part has its index; one snapshot for all, since a run goes from one to the other at any time.
   const [row] = await rowsOf<{ abandoned: number } & AftermathRow>(
-    db,
+    tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     open AS MATERIALIZED (${pending} AND claimed_by IS NULL UNION ALL ${pending} AND claimed_by IS NOT NULL
-      UNION ALL ${runsOf} AND overlap_guarded AND status = 'waiting'),
+      UNION ALL ${runsOf} AND overlap_guarded AND status = 'waiting' UNION ALL ${runsOf} AND status = 'running'),
     abandoned AS (
-      UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, updated_at = clock.now
+      UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, expires_at = NULL,
+        updated_at = clock.now
       FROM open, clock
       WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id
-        AND CASE WHEN r.status IN ('pending', 'waiting') THEN true END
-      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+        AND CASE WHEN r.status IN ('pending', 'waiting', 'running') THEN true END
+      RETURNING ${ENDED}
     ), ${followEnds(sql`abandoned`)}
     SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, ${AFTERMATH} FROM aftermath`,
   );
-  return { abandoned: row?.abandoned ?? 0, aftermath: aftermathOf(row) };
+  return { abandoned: row?.abandoned ?? 0, aftermath: await aftermathIn(tx, row) };
 }
 
 /** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */

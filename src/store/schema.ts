@@ -4,6 +4,7 @@ import {
   boolean,
   check,
   customType,
+  doublePrecision,
   index,
   integer,
   jsonb,
@@ -16,7 +17,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { RunEnd } from '../core/run-end.ts';
-import type { RunStatus, RunTrigger } from '../core/run.ts';
+import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/run.ts';
 import type { Overlap } from '../core/schedule.ts';
 import type { AttemptError } from '../core/outcome.ts';
 import { instant } from './columns.ts';
@@ -78,7 +79,10 @@ export const schedules = pgTable(
   ],
 );
 
-/** Every definition a schedule ever had; a run names its version instead of carrying a copy. Rows never change. */
+/**
+ * Every definition a schedule ever had; a run names its version instead of carrying a copy. Rows never change. Those of one-off
+ * runs stand here too, under an id made of what they say, without a schedule's id: equal ones are one.
+ */
 export const scheduleVersions = pgTable(
   'schedule_versions',
   {
@@ -98,7 +102,7 @@ export const scheduleVersions = pgTable(
   ],
 );
 
-/** The durable record of one fire: written before anything is sent. */
+/** The durable record of one fire, or of one one-off task: written before anything is sent. */
 export const runs = pgTable(
   'runs',
   {
@@ -149,6 +153,20 @@ export const runs = pgTable(
     overlapGuarded: boolean('overlap_guarded').notNull().default(false),
     /** Whose end it follows. */
     parentRunId: uuid('parent_run_id'),
+    /** Runs it waits for whose end has not been counted yet; null: it depends on none. */
+    openDependencies: integer('open_dependencies'),
+    onDependencyFailure: text('on_dependency_failure').$type<OnDependencyFailure>(),
+    /** One that did not succeed, where all must: it fails with that. */
+    failedDependency: uuid('failed_dependency'),
+    /** Its end has to release others, in the same commit (dependents.ts). */
+    hasDependents: boolean('has_dependents').notNull().default(false),
+    /** While it runs: until when its worker or target must be heard of, and by how much that extends it. */
+    expiresAt: instant('expires_at'),
+    leaseSeconds: doublePrecision('lease_seconds'),
+    /** Of a pull run: who claimed it last. */
+    workerId: text('worker_id'),
+    /** 0 … 1, by the last heartbeat that said so. */
+    progress: doublePrecision(),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
   },
@@ -172,6 +190,12 @@ export const runs = pgTable(
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
+    index('runs_running')
+      .on(t.expiresAt)
+      .where(sql`status = 'running'`),
+    index('runs_waiting_for_others')
+      .on(t.failedDependency)
+      .where(sql`status = 'waiting' AND open_dependencies IS NOT NULL`),
     // PostgreSQL's instants may be infinite, ours may not: one such row, by a foreign hand, would spoil every batch it is in.
     check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
     check(
@@ -181,11 +205,44 @@ export const runs = pgTable(
   ],
 );
 
+/** Who waits for whom. Both instants are in the ids; they are here since they lead to the rows. */
+export const runDependencies = pgTable(
+  'run_dependencies',
+  {
+    runId: uuid('run_id').notNull(),
+    scheduledFor: instant('scheduled_for').notNull(),
+    dependsOn: uuid('depends_on').notNull(),
+    dependsOnScheduledFor: instant('depends_on_scheduled_for').notNull(),
+    /** As the client listed them. */
+    position: smallint().notNull(),
+    /** When the dependency's end was counted: once, however often it ends. */
+    countedAt: instant('counted_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.dependsOn, t.runId] }),
+    index('run_dependencies_of').on(t.runId, t.position),
+    index('run_dependencies_open')
+      .on(t.dependsOn, t.runId)
+      .where(sql`counted_at IS NULL`),
+  ],
+);
+
+/** Pull workers that asked for work, for those who look at the queues. */
+export const queueWorkers = pgTable(
+  'queue_workers',
+  {
+    queue: identifier().notNull(),
+    workerId: identifier('worker_id').notNull(),
+    seenAt: instant('seen_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.queue, t.workerId] })],
+);
+
 /** What a client's key stands for. A plain first-try success leaves no row in attempts; a key leaves one here. */
 export const runKeys = pgTable(
   'run_keys',
   {
-    /** Keys of manual fires are unique per schedule. */
+    /** Keys of manual fires are unique per schedule, of one-off runs over all (ONE_OFF_KEYS). */
     scope: uuid().notNull(),
     key: text().notNull(),
     bodyHash: bytes('body_hash').notNull(),

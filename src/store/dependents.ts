@@ -1,0 +1,155 @@
+import { sql } from 'drizzle-orm';
+import type { RunEnd } from '../core/run-end.ts';
+import { texts, uuids } from './arrays.ts';
+import type { Transaction } from './executor.ts';
+import {
+  AFTERMATH,
+  type Aftermath,
+  type AftermathRow,
+  ENDED,
+  NO_AFTERMATH,
+  aftermathOf,
+  followEnds,
+  together,
+} from './followers.ts';
+import { isPull } from './lanes.ts';
+import { rowsOf } from './rows.ts';
+
+/** A run that has just ended, in the same transaction, and that others depend on. */
+interface DependedOn {
+  id: string;
+  status: RunEnd;
+}
+
+/**
+ * What ends of runs brought about, those that others depend on included: their dependents are released here, before the commit of
+ * the ends. `row` is of the statement that ended them, earlier in this transaction.
+ */
+export async function aftermathIn(
+  tx: Transaction,
+  row: AftermathRow | undefined,
+  judged: readonly string[] = [],
+): Promise<Aftermath> {
+  const aftermath = aftermathOf(row, judged);
+  if (!row?.depended_on) return aftermath;
+  const ends = JSON.parse(row.depended_on) as DependedOn[];
+  return together([aftermath, await releaseDependents(tx, ends)]);
+}
+
+/**
+ * Counts these ends on the rows of those that wait for them: each dependency once, however often it ends, since its edge is marked in
+ * the same statement. The last one lets its dependent go. Never by looking at the other dependencies: of two that end at the same
+ * moment, each sees the other as still open.
+ *
+ * A statement of its own, after the one that ended them: whoever makes a run depend on another locks that one first
+ * (lockDependencies), so what was made while the end waited for that lock is seen here, and what comes later sees the end.
+ */
+async function releaseDependents(tx: Transaction, ends: readonly DependedOn[]): Promise<Aftermath> {
+  const [row] = await rowsOf<{ released: number; to_pull: boolean; to_fail: boolean }>(
+    tx,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    ends AS (SELECT * FROM unnest(${uuids(ends.map(({ id }) => id))}, ${texts(ends.map(({ status }) => status))}) AS e(id, status)),
+    counted AS (
+      UPDATE run_dependencies d SET counted_at = clock.now FROM ends, clock
+      WHERE d.depends_on = ends.id AND d.counted_at IS NULL
+      RETURNING d.scheduled_for, d.run_id, ends.id, ends.status
+    ), dependents AS MATERIALIZED (
+      SELECT scheduled_for, run_id, count(*)::int AS ended, min(id::text) FILTER (WHERE status <> 'succeeded')::uuid AS failed
+      FROM counted GROUP BY scheduled_for, run_id
+    ), locked AS MATERIALIZED (
+      SELECT d.*, r.id FROM dependents d JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.run_id
+      ORDER BY r.scheduled_for, r.id FOR NO KEY UPDATE OF r
+    ), released AS (
+      UPDATE runs r SET open_dependencies = r.open_dependencies - l.ended, updated_at = clock.now,
+        failed_dependency = CASE WHEN r.status <> 'waiting' THEN r.failed_dependency
+          WHEN r.on_dependency_failure = 'fail' THEN coalesce(r.failed_dependency, l.failed) END,
+        status = CASE WHEN ${goesOn} THEN 'pending' ELSE r.status END,
+        due_at = CASE WHEN ${goesOn} THEN greatest(r.due_at, clock.now) ELSE r.due_at END
+      FROM locked l, clock WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id
+      RETURNING r.status, r.lane, r.claimed_by, r.failed_dependency
+    )
+    SELECT count(*) FILTER (WHERE status = 'pending' AND claimed_by IS NULL)::int AS released,
+      coalesce(bool_or(status = 'pending' AND ${isPull(sql`lane`)}), false) AS to_pull,
+      coalesce(bool_or(status = 'waiting' AND failed_dependency IS NOT NULL), false) AS to_fail
+    FROM released`,
+  );
+  return {
+    ...NO_AFTERMATH,
+    toClaim: row?.released ?? 0,
+    toPull: row?.to_pull ?? false,
+    toFail: row?.to_fail ?? false,
+  };
+}
+
+/** Of a dependent `r` and the ends `l` counted on it now. */
+const goesOn = sql`r.status = 'waiting' AND r.open_dependencies = l.ended
+  AND (r.on_dependency_failure = 'run' OR r.failed_dependency IS NULL AND l.failed IS NULL)`;
+
+/** How many ended so, and what that brought about: others may depend on them in turn. */
+export interface FailedDependents {
+  failed: number;
+  aftermath: Aftermath;
+}
+
+/** Ends runs that wait and cannot run any more, since one they need did not succeed. Rows that others hold are passed over. */
+export async function failDependents(tx: Transaction, limit: number): Promise<FailedDependents> {
+  const [row] = await rowsOf<{ failed: number } & AftermathRow>(
+    tx,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    failing AS MATERIALIZED (
+      SELECT scheduled_for, id, failed_dependency FROM runs
+      WHERE status = 'waiting' AND open_dependencies IS NOT NULL AND failed_dependency IS NOT NULL
+      ORDER BY scheduled_for, id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    ), changed AS (
+      UPDATE runs r SET status = 'failed', finished_at = clock.now, updated_at = clock.now,
+        error = jsonb_build_object('kind', 'dependency', 'message', 'run ' || f.failed_dependency
+          || ', which it depends on, ended as ' || coalesce((SELECT d.status FROM run_dependencies e
+            JOIN runs d ON d.scheduled_for = e.depends_on_scheduled_for AND d.id = e.depends_on
+            WHERE e.depends_on = f.failed_dependency AND e.run_id = f.id), 'unknown'))
+      FROM failing f, clock WHERE r.scheduled_for = f.scheduled_for AND r.id = f.id
+      RETURNING ${ENDED}
+    ), ${followEnds(sql`changed`)}
+    SELECT (SELECT count(*) FROM changed)::int AS failed, ${AFTERMATH} FROM aftermath`,
+  );
+  return { failed: row?.failed ?? 0, aftermath: await aftermathIn(tx, row) };
+}
+
+/** Where the next look at open dependencies goes on. */
+export interface EdgeCursor {
+  dependsOn: string;
+  runId: string;
+}
+
+/**
+ * Releases those that wait for a run whose end released nobody: by a version of firelock that knew nothing of dependents, or by a
+ * foreign hand. A pass looks at some of all open dependencies, since in a healthy installation it finds nothing.
+ */
+export async function releaseOverlooked(
+  tx: Transaction,
+  after: EdgeCursor,
+  limit: number,
+): Promise<{ released: number; next: EdgeCursor | null; aftermath: Aftermath }> {
+  const rows = await rowsOf<{ depends_on: string; run_id: string; status: RunEnd | null }>(
+    tx,
+    sql`SELECT d.depends_on, d.run_id, r.status FROM (
+      SELECT depends_on, depends_on_scheduled_for, run_id FROM run_dependencies
+      WHERE counted_at IS NULL AND (depends_on, run_id) > (${after.dependsOn}::uuid, ${after.runId}::uuid)
+      ORDER BY depends_on, run_id LIMIT ${limit}) AS d
+    LEFT JOIN runs r ON r.scheduled_for = d.depends_on_scheduled_for AND r.id = d.depends_on
+      AND r.status NOT IN ('waiting', 'pending', 'running')
+    ORDER BY d.depends_on, d.run_id`,
+  );
+  const ends = new Map(rows.flatMap(({ depends_on, status }) => (status ? [[depends_on, status]] : [])));
+  const last = rows.length === limit ? rows.at(-1) : undefined;
+  return {
+    released: ends.size,
+    next: last ? { dependsOn: last.depends_on, runId: last.run_id } : null,
+    aftermath:
+      ends.size > 0
+        ? await releaseDependents(
+            tx,
+            [...ends].map(([id, status]) => ({ id, status })),
+          )
+        : NO_AFTERMATH,
+  };
+}
