@@ -16,6 +16,11 @@ export function sameDefinition(a: Definition, b: Definition): boolean {
   return a.payload === b.payload && isDeepStrictEqual({ ...a, payload: null }, { ...b, payload: null });
 }
 
+/** A reason holds for as long as the schedule is paused (schedule.ts); the next edit that enables it drops it. */
+export function pausedBecause(definition: Definition, pauseReason: string): Definition {
+  return { ...definition, enabled: false, pauseReason };
+}
+
 /** Whether an edit moves fire times: anything else leaves the cursor where it is. */
 export function movesTimes(before: Timing, after: Timing): boolean {
   return MOVING.some((field) => !isDeepStrictEqual(before[field], after[field]));

@@ -82,6 +82,16 @@ export type FirelockEvent =
   | { type: 'runsAccepted'; count: number }
   /** Runs that failed unstarted, since one they depended on did not succeed. */
   | { type: 'dependentsFailed'; count: number }
+  /** The target of a running run that was cancelled or replaced was to be told; `error`: why it may not have been. */
+  | { type: 'targetCancelled'; runId: string; scheduleId: string | null; told: boolean; error: string | null }
+  /** By firelock itself: nothing would come of its runs. */
+  | { type: 'schedulePaused'; scheduleId: string; reason: string }
+  /** A 410 Gone was followed up, whatever came of it. */
+  | { type: 'goneSeenTo' }
+  /** Leased to a pull worker that is told so now. */
+  | { type: 'pullRunsClaimed'; queue: string; workerId: string; count: number }
+  /** A look for work at the queues that workers wait at. */
+  | { type: 'queuesLookedAt' }
   /** Runs that waited for nothing, and go on. */
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }

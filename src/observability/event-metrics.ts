@@ -86,6 +86,13 @@ function runHandlers(registry: Registry): Handlers {
     buckets: SECONDS,
     registers,
   });
+  const cancelCalls = new Counter({
+    name: 'firelock_cancel_calls_total',
+    help: 'Targets that were to be told that a running run is cancelled or replaced, by whether they took it.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of ['accepted', 'failed']) cancelCalls.inc({ outcome }, 0);
   const runSeconds = new Histogram({
     name: 'firelock_run_duration_seconds',
     help: 'From the first claim of a run to its end.',
@@ -131,6 +138,7 @@ function runHandlers(registry: Registry): Handlers {
       for (const { settlement } of runs) settled(settlement);
     },
     runRetried: () => retried.inc(),
+    targetCancelled: ({ told }) => cancelCalls.inc({ outcome: told ? 'accepted' : 'failed' }),
     intentsRecorded: (event) => {
       intents.inc(event.fires);
       coalesced.inc(event.coalesced);
@@ -185,6 +193,11 @@ function loopHandlers(registry: Registry): Handlers {
     help: 'Runs found waiting for nothing any more, since an instance died in between; they went on.',
     registers,
   });
+  const paused = new Counter({
+    name: 'firelock_schedules_paused_total',
+    help: 'Schedules that this instance paused, since their target answered 410 Gone.',
+    registers,
+  });
   const moved = new Counter({
     name: 'firelock_cursors_moved_total',
     help: 'Next fires that other time zone data had computed, moved to where the data of this instance put them.',
@@ -217,6 +230,7 @@ function loopHandlers(registry: Registry): Handlers {
     scheduleSetAside: () => setAside.inc(),
     recoveryFinished: ({ durationMs }) => recoverySeconds.observe(durationMs / 1000),
     waitingReleased: ({ count }) => released.inc(count),
+    schedulePaused: () => paused.inc(),
     cursorsMoved: ({ count }) => moved.inc(count),
     historyDropped: ({ runs }) => dropped.inc(runs),
     instancesDeclaredDead: ({ instanceIds }) => deaths.inc(instanceIds.length),

@@ -45,6 +45,8 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   recoveryFinished: 'recovery',
   overlapsJudged: 'overlap',
   zoneWatchPassed: 'zone-watch',
+  queuesLookedAt: 'pull',
+  goneSeenTo: 'pause-gone',
   expiriesChecked: 'expiry',
   historyDropped: 'retention',
 };
@@ -176,6 +178,12 @@ const LINES: Lines = {
       { schedules, scheduleIds, caughtUp, folded, skipped },
       'fires were missed: due for longer than their grace when they were planned',
     ),
+  schedulePaused: (logger, { scheduleId, reason }) =>
+    logger.warn({ scheduleId, reason }, 'a schedule was paused: nothing would come of its runs'),
+  targetCancelled: (logger, { runId, scheduleId, told, error }) => {
+    if (told) logger.debug({ runId, scheduleId }, 'the target was told that the run is cancelled');
+    else logger.warn({ runId, scheduleId, error }, 'the target could not be told that the run is cancelled');
+  },
   scheduleSetAside: (logger, { scheduleId, error, failures, retryAt }) =>
     logger.error(
       { scheduleId, error, failures, retryAt: isoInstant(retryAt) },
@@ -203,6 +211,8 @@ const LINES: Lines = {
     if (runs + definitions > 0)
       logger.info({ runs, definitions }, 'dropped what ended longer ago than history is kept');
   },
+  pullRunsClaimed: (logger, { queue, workerId, count }) =>
+    logger.debug({ queue, workerId, count }, 'runs were leased to a worker'),
   runsCancelled: (logger, { reason, count, runId }) => {
     if (runId === undefined) logger.debug({ reason, count }, 'runs were cancelled');
     else logger.info({ runId }, 'a run was cancelled on request');
