@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { claimPendingRuns } from '../../src/store/claims.ts';
 import {
   type AttemptSettlement,
-  settleAgainIfClaimed,
-  settleRunsIfClaimed,
+  settleIfClaimedAndWithoutDependents,
+  settleInTransactionIfClaimed,
 } from '../../src/store/settlements.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -348,10 +348,15 @@ describe('settling', () => {
       ...times,
     };
   }
+  const settleAlone = async (outcome: AttemptSettlement) => {
+    const settled = await store.database.run((db) => settleIfClaimedAndWithoutDependents(db, [outcome]));
+    return [...settled.runs.keys()];
+  };
+  /** As the settler does: what its first statement leaves takes a transaction. */
   const settle = async (outcome: AttemptSettlement, repeated = false) => {
-    const settled = repeated
-      ? await store.database.transaction((tx) => settleAgainIfClaimed(tx, [outcome]))
-      : await store.database.run((db) => settleRunsIfClaimed(db, [outcome]));
+    const alone = repeated ? [] : await settleAlone(outcome);
+    if (alone.length > 0) return alone;
+    const settled = await store.database.transaction((tx) => settleInTransactionIfClaimed(tx, [outcome]));
     return [...settled.runs.keys()];
   };
 

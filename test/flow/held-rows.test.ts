@@ -218,7 +218,8 @@ describe('ends that come together', () => {
     // As a version does that knows of no waiting runs.
     await store.rows(sql`UPDATE runs SET status = 'abandoned', reason = 'deleted' WHERE status = 'pending'`);
     await store.rows(sql`DELETE FROM schedules`);
-    expect(await store.database.run((db) => abandonWaitingOfDeleted(db, 10))).toMatchObject({ abandoned: 1 });
+    const abandoned = await store.database.transaction((tx) => abandonWaitingOfDeleted(tx, 10));
+    expect(abandoned).toMatchObject({ abandoned: 1 });
     expect(await statuses('gone')).toEqual(['abandoned', 'abandoned']);
   });
 });

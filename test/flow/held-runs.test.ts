@@ -19,6 +19,8 @@ function claimOf(id: string, attempt: number, instanceId = 'a'): ClaimedRun {
     recoveries: 0,
     ownPayload: null,
     parentRunId: null,
+    hasDependencies: false,
+    hasDependents: false,
     claimedAt: 0,
     latenessMs: null,
     recoveredAt: null,

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Overlap } from '../../src/core/schedule.ts';
 import { recordManualFireUnlessKeyTaken } from '../../src/store/manual-fires.ts';
+import { NO_AFTERMATH } from '../../src/store/followers.ts';
 import { findWaitingInVain, judgeOverlapsUnderLock, lockFreeForOverlap } from '../../src/store/overlaps.ts';
 import { databaseNow } from '../../src/store/database-now.ts';
 import { findSchedule } from '../../src/store/schedules.ts';
@@ -292,7 +293,7 @@ it('what waits for nothing, since whoever ended the active run died, is found', 
   await store.rows(sql`UPDATE runs SET updated_at = updated_at - interval '3 seconds'`);
   const toJudge = await inVain();
   expect(toJudge).toHaveLength(1);
-  instance.pipeline.followUps.add({ toJudge, toClaim: 0 });
+  instance.pipeline.followUps.add({ ...NO_AFTERMATH, toJudge });
   await receiver.arrived(2);
   expect(await inVain()).toEqual([]);
 });

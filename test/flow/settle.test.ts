@@ -190,6 +190,7 @@ describe('a settler', () => {
       clock: systemClock,
       events: createEventBus(),
       followUp: () => undefined,
+      onGone: () => undefined,
     });
     cleanUp.push(() => Promise.resolve(settler.stop()));
     return settler;
@@ -198,7 +199,13 @@ describe('a settler', () => {
   function add(settler: Settler, outcome: AttemptSettlement): void {
     settler.add({
       outcome,
-      scheduleId: 's',
+      run: {
+        id: outcome.runId,
+        scheduleId: 's',
+        scheduleUid: randomUUID(),
+        scheduleVersion: 1,
+        hasDependents: false,
+      },
       firstClaimedAt: outcome.startedAt,
       onSettled: () => told.push(`${outcome.runId} ${outcome.outcome}`),
     });

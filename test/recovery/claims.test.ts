@@ -254,7 +254,7 @@ describe('a question about an attempt in doubt', () => {
     await leaveRuns(store, 'one', { claimedBy: await deadInstance(store) });
     await store.rows(sql`UPDATE runs SET in_doubt_until = due_at, lookups = 2`);
     const orphans = await store.database.run((db) => findOrphans(db, 10));
-    await store.database.run((db) => takeOverIfStillClaimed(db, orphans, POLICY));
+    await store.database.transaction((tx) => takeOverIfStillClaimed(tx, orphans, POLICY));
     expect(await runsOf(store)).toMatchObject([{ status: 'pending', recoveries: 1, lookups: 2 }]);
     await instance.start();
     expect(await endedRunsOf(store)).toMatchObject([{ status: 'unknown' }]);

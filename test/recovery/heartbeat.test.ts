@@ -354,6 +354,7 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
     clock: systemClock,
     events: createEventBus(),
     followUp: () => undefined,
+    onGone: () => undefined,
   });
   cleanUp.push(async () => {
     await way.restore();
@@ -364,7 +365,7 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
   await way.interrupt('hang');
   const at = Date.now();
   settler.add({
-    scheduleId: 's',
+    run: { id: 'r', scheduleId: 's', scheduleUid: 'u', scheduleVersion: 1, hasDependents: false },
     firstClaimedAt: at,
     onSettled: () => undefined,
     outcome: {

@@ -113,8 +113,8 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
 /** One pass over what instances that are gone have left. */
 async function recoverOrphans(policy: Partial<typeof POLICY> = {}) {
   const claims = await store.database.run((db) => findOrphans(db, 500));
-  const taken = await store.database.run((db) =>
-    takeOverIfStillClaimed(db, claims, { ...POLICY, ...policy }),
+  const taken = await store.database.transaction((tx) =>
+    takeOverIfStillClaimed(tx, claims, { ...POLICY, ...policy }),
   );
   return taken.runs;
 }

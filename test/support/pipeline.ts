@@ -7,9 +7,12 @@ import {
   DEFAULT_TIMEOUT_SECONDS,
   type Definition,
   type Schedule,
+  type Target,
 } from '../../src/core/schedule.ts';
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
 import type { Run } from '../../src/core/run.ts';
+import type { OneOffHandoff, OneOffRun } from '../../src/core/one-off.ts';
+import { acceptRuns } from '../../src/flow/one-off-runs.ts';
 import { fireManually } from '../../src/flow/manual-fire.ts';
 import { changeSchedules, deleteSchedule } from '../../src/flow/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -61,6 +64,8 @@ export interface TestInstance {
   putMany(ids: readonly string[], definition: Partial<Definition> & { url: string }): Promise<void>;
   /** Fires one now, as the API does. */
   fire(id: string): Promise<Run>;
+  /** Records one-off runs, all or none, as the API does. */
+  accept(...asked: AskedRun[]): Promise<{ id: string; created: boolean }[]>;
   remove(id: string): Promise<boolean>;
 }
 
@@ -71,6 +76,8 @@ export interface InstanceOptions {
   lockTtlSeconds?: number;
   /** Of its lease, which somebody must renew; longer than any test unless given. */
   ttlSeconds?: number;
+  /** Told that there may be work for those who pull it. */
+  wakeWorkers?: () => void;
   /** What it takes for the database's time, where a test lets it pass. */
   databaseClock?: DatabaseClock;
 }
@@ -100,13 +107,13 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     lockTtlSeconds,
     concurrency,
     concurrencyPerLane,
+    wakeWorkers: options.wakeWorkers ?? (() => undefined),
   });
   const changeDeps = {
     database,
     targets,
     events: bus,
     retentionDays: 30,
-    wakeDispatch: () => pipeline.dispatcher.wake(),
     followUp: (aftermath: Aftermath) => pipeline.followUps.add(aftermath),
   };
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
@@ -125,8 +132,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     pipeline,
     events,
     start: async () => {
-      for (const service of [pipeline.settler, pipeline.followUps, pipeline.dispatcher, pipeline.tick])
-        await service.start();
+      const { settler, followUps, failing, dispatcher, tick } = pipeline;
+      for (const service of [settler, followUps, failing, dispatcher, tick]) await service.start();
     },
     stop: async () => {
       await pipeline.tick.stop();
@@ -135,6 +142,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.dispatcher.drained();
       await pipeline.settler.stop();
       await pipeline.followUps.stop();
+      await pipeline.failing.stop();
       await targets.close();
     },
     putMany: (ids, given) => change(ids, given).then(() => undefined),
@@ -148,7 +156,50 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       if (!('run' in fired)) throw new Error(fired.kind);
       return fired.run;
     },
+    accept: (...asked) => acceptRuns(changeDeps, asked.map(oneOffOf)),
     remove: (scheduleId) => deleteSchedule(changeDeps, { id: scheduleId, by: null }, () => undefined),
+  };
+}
+
+/** What a test says of a one-off run: where it goes, and what matters to it. */
+export type AskedRun = Partial<Omit<OneOffRun, 'handoff'>> &
+  Partial<OneOffHandoff> &
+  ({ url: string } | { queue: string });
+
+export function oneOffOf({
+  ref,
+  payload,
+  key,
+  runAt,
+  dependsOn,
+  onDependencyFailure,
+  priority,
+  ...given
+}: AskedRun): OneOffRun {
+  const { retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds } = definitionOf({
+    url: '',
+    ...given,
+  });
+  const target: Target =
+    'queue' in given
+      ? { type: 'pull', queue: given.queue }
+      : (given.target ?? {
+          type: 'http',
+          url: given.url,
+          method: 'POST',
+          headers: {},
+          lookup: null,
+          cancel: null,
+        });
+  return {
+    ref: ref ?? null,
+    handoff: { target, retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds },
+    payload: payload ?? null,
+    key: key ?? null,
+    runAt: runAt ?? null,
+    dependsOn: dependsOn ?? [],
+    onDependencyFailure: onDependencyFailure ?? 'fail',
+    priority: priority ?? 'normal',
   };
 }
 
