@@ -1,0 +1,145 @@
+/**
+ * Guarantees: a running run that nobody is heard of in time is an unknown outcome, and goes the way of one; whoever is heard of meanwhile goes on.
+ * Transaction: one for what a pass found; what others have locked is left to the next pass.
+ * If the process dies here: it is done or not; any instance finds the same rows.
+ */
+import type { RunExpired } from '../core/events.ts';
+import { type Instant, isoInstant } from '../core/instant.ts';
+import { NO_DEFINITION } from '../core/no-definition.ts';
+import type { AttemptError } from '../core/outcome.ts';
+import type { Handoff } from '../core/schedule.ts';
+import { type Attempted, type Settlement, settlementOf } from '../core/settlement.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../runtime/loop.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import type { Database } from '../store/database.ts';
+import { databaseNow } from '../store/database-now.ts';
+import { isDataRefused, isUnavailable } from '../store/errors.ts';
+import {
+  type Expiry,
+  type Resumed,
+  type SilentRun,
+  expireIfStillSilent,
+  findSilent,
+} from '../store/expiries.ts';
+import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
+import { loadHandoffs, versionKey } from '../store/handoffs.ts';
+import type { TargetRegistry } from '../targets/registry.ts';
+
+export interface ExpiryDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  targets: TargetRegistry;
+  /** Sees to what ends brought about, and to what can be claimed again. */
+  followUp: (aftermath: Aftermath) => void;
+}
+
+const BATCH = 500;
+const INTERVAL_MS = 1_000;
+/** While the database was away nobody could be heard of: so long, at most, they get to be heard of again. */
+const GRACE_SECONDS = 15;
+
+export function createExpiry(deps: ExpiryDeps): Loop {
+  const { database, clock, events } = deps;
+  let isAway = false;
+  let resumed: Resumed | null = null;
+
+  async function pass(): Promise<number> {
+    try {
+      if (isAway) resumed = { at: await database.run(databaseNow), graceSeconds: GRACE_SECONDS };
+      isAway = false;
+      const { found, expired } = await expireSilent();
+      events.emit({ type: 'expiriesChecked' });
+      return found === BATCH && expired > 0 ? 0 : INTERVAL_MS;
+    } catch (error) {
+      isAway ||= isUnavailable(error);
+      throw error;
+    }
+  }
+
+  async function expireSilent(): Promise<{ found: number; expired: number }> {
+    const { runs, now } = await database.run((db) => findSilent(db, BATCH, resumed));
+    if (runs.length === 0) return { found: 0, expired: 0 };
+    const handoffs = await database.run((db) => loadHandoffs(db, runs));
+    const expiries = runs.map((run): Expiry => {
+      const attempted = attemptedOf(deps.targets, run, handoffs.get(versionKey(run)));
+      const outcome = { kind: 'unknown', error: silenceOf(run), senderStopped: false } as const;
+      return { run, settlement: settlementOf(outcome, attempted, now, Math.random()) };
+    });
+    return { found: runs.length, expired: await expire(expiries, now) };
+  }
+
+  /** Answers how many of them are settled now. */
+  async function expire(expiries: readonly Expiry[], now: Instant): Promise<number> {
+    try {
+      const { ids, aftermath } = await database.transaction((tx) => expireIfStillSilent(tx, expiries));
+      const expired = expiries.filter(({ run }) => ids.has(run.id));
+      if (expired.length > 0)
+        events.emit({ type: 'runsExpired', runs: expired.map((one) => told(one, now)) });
+      deps.followUp(together([aftermath, toBeTriedAgain(expired)]));
+      return expired.length;
+    } catch (error) {
+      if (!isDataRefused(error)) throw error;
+      return expireApart(expiries, now, error);
+    }
+  }
+
+  /** A row that cannot be written must not hold up the others: halve until it stands alone. */
+  async function expireApart(expiries: readonly Expiry[], now: Instant, error: unknown): Promise<number> {
+    const [only, ...others] = expiries;
+    if (!only) return 0;
+    if (others.length === 0) {
+      events.emit({ type: 'expiryRefused', runId: only.run.id, error: reasonOf(error) });
+      return 0;
+    }
+    const half = Math.ceil(expiries.length / 2);
+    return (await expire(expiries.slice(0, half), now)) + (await expire(expiries.slice(half), now));
+  }
+
+  return createLoop({ name: 'expiry', clock, body: pass, events });
+}
+
+/** At least once, where the definition is not there to say otherwise. */
+function attemptedOf(targets: TargetRegistry, run: SilentRun, handoff: Handoff | undefined): Attempted {
+  const { failures, startedAt } = run;
+  const { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff ?? NO_DEFINITION;
+  const hasLookup = (handoff && targets.kindOf(handoff.target)?.hasLookup(handoff.target)) ?? false;
+  const said = { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds };
+  return { ...said, failures, startedAt, hasLookup, doubt: null };
+}
+
+function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {
+  const who = workerId === null ? 'its target' : `worker ${workerId}`;
+  return { kind: 'expired', message: `nothing was heard of ${who} until ${isoInstant(expiresAt)}` };
+}
+
+function toBeTriedAgain(expired: readonly Expiry[]): Aftermath {
+  const again = expired.filter(({ settlement }) => settlement.status === 'pending');
+  return {
+    ...NO_AFTERMATH,
+    toClaim: again.length,
+    toPull: again.some(({ run }) => run.queue !== null),
+  };
+}
+
+function told({ run, settlement }: Expiry, now: Instant): RunExpired {
+  const { id: runId, scheduleId, attempt, workerId, firstClaimedAt } = run;
+  const { status, error, retryAt, doubt }: Settlement = settlement;
+  const ended = status !== 'pending';
+  return {
+    runId,
+    scheduleId,
+    attempt,
+    workerId,
+    settlement: {
+      status,
+      error: error?.message ?? null,
+      durationMs: ended && firstClaimedAt !== null ? now - firstClaimedAt : null,
+      retryAt,
+      recovered: false,
+      inDoubt: !ended && doubt !== null,
+    },
+  };
+}
