@@ -1,0 +1,159 @@
+/**
+ * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is found whoever recorded it, and when it comes due.
+ * Transaction: one for a claim and all that is told of what was claimed.
+ * If the process dies here: what was claimed and not told of goes on when its lease runs out.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/lease.ts';
+import { type Turning, createLoop } from '../runtime/loop.ts';
+import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
+import { type PulledRun, claimPullRuns, msUntilDue, takeBackIfStillLeased } from '../store/pull-claims.ts';
+import { createPullHints } from './pull-hints.ts';
+import { type ClaimRequest, type PullLine, createPullLine } from './pull-line.ts';
+import { createWorkerSightings } from './worker-sightings.ts';
+
+export interface PullQueueDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  lease: Pick<Lease, 'instanceId'>;
+}
+
+export interface PullQueues extends Turning {
+  /**
+   * Runs for a worker, at once where there are some, else as soon as there are; none once its time is up, or when it goes away.
+   * @throws what keeps the database from answering
+   */
+  claim(request: ClaimRequest): Promise<PulledRun[]>;
+  /** There may be work for those who wait here. */
+  wake(): void;
+  /** The same, and the other instances are told. */
+  announce(): void;
+  /** Answers all who wait, and from then on everybody at once, with nothing. */
+  stop(): Promise<void>;
+}
+
+/** How often queues are looked at that somebody waits for. */
+const POLL_MS = 500;
+/** Between two looks, however often there is reason for one. */
+const LEAST_POLL_MS = 10;
+const IDLE_MS = 60_000;
+
+export function createPullQueues(deps: PullQueueDeps): PullQueues {
+  const { database, clock, events, lease } = deps;
+  const lines = new Map<string, PullLine>();
+  const sightings = createWorkerSightings(deps);
+  const hints = createPullHints(database);
+  const takingBack = new Set<Promise<void>>();
+  let trouble: Error | null = null;
+  let stopping = false;
+  /** Nobody waited at the last look, so that the next is far off. */
+  let idle = true;
+  let lookedAt = -Infinity;
+  const loop = createLoop({ name: 'pull', clock, body: look, events });
+
+  /** One statement for all queues that somebody waits for, and none where nobody does. */
+  async function look(): Promise<number> {
+    await pause(Math.max(0, lookedAt + LEAST_POLL_MS - clock.monotonic()));
+    const queues = [...lines.keys()];
+    idle = queues.length === 0;
+    if (idle) return IDLE_MS;
+    lookedAt = clock.monotonic();
+    const due = await observed(database.run((db) => msUntilDue(db, queues)));
+    events.emit({ type: 'queuesLookedAt' });
+    let next = POLL_MS;
+    for (const [queue, ms] of due) {
+      if (ms <= 0) lines.get(queue)?.look();
+      else next = Math.min(next, ms);
+    }
+    return Math.ceil(next);
+  }
+
+  function lineOf(queue: string): PullLine {
+    const known = lines.get(queue);
+    if (known) return known;
+    const line = createPullLine({
+      claim: (asks) => claim(queue, asks),
+      takeBack,
+      trouble: () => trouble,
+      onEmpty: () => {
+        if (lines.get(queue) === line) lines.delete(queue);
+      },
+    });
+    lines.set(queue, line);
+    return line;
+  }
+
+  async function claim(queue: string, asks: readonly ClaimRequest[]): Promise<PulledRun[][]> {
+    const { instanceId } = lease;
+    const work = database.transaction(
+      (tx) => claimPullRuns(tx, { queue, instanceId, asks }),
+      STATEMENT_LIMIT_MS,
+    );
+    return observed(work);
+  }
+
+  async function observed<T>(work: Promise<T>): Promise<T> {
+    try {
+      const result = await work;
+      trouble = null;
+      return result;
+    } catch (error) {
+      trouble = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    }
+  }
+
+  /** Where that fails, the leases run out. */
+  function takeBack(runs: readonly PulledRun[]): void {
+    const work = database
+      .run((db) => takeBackIfStillLeased(db, runs))
+      .then(announce, () => undefined)
+      .finally(() => takingBack.delete(work));
+    takingBack.add(work);
+  }
+
+  function wake(): void {
+    if (lines.size > 0) loop.wake();
+  }
+
+  function announce(): void {
+    wake();
+    if (!stopping) hints.send();
+  }
+
+  return {
+    name: 'pull',
+    start: () => loop.start(),
+    inPassMs: () => loop.inPassMs(),
+    passes: () => loop.passes(),
+    failingMs: () => loop.failingMs(),
+    claim: async (request) => {
+      if (stopping) return [];
+      const { queue, workerId } = request;
+      sightings.saw({ queue, workerId });
+      const claimed = lineOf(queue).claim(request);
+      if (idle && request.waitSeconds > 0) loop.wake();
+      const runs = await claimed;
+      if (runs.length > 0) tell(events, request, runs);
+      return runs;
+    },
+    wake,
+    announce,
+    stop: async () => {
+      stopping = true;
+      await Promise.all([...lines.values()].map((line) => line.dismiss()));
+      await Promise.all([loop.stop(), hints.stop(), sightings.settled(), ...takingBack]);
+    },
+  };
+}
+
+function tell(events: EventBus, { queue, workerId }: ClaimRequest, runs: readonly PulledRun[]): void {
+  events.emit({ type: 'pullRunsClaimed', queue, workerId, count: runs.length });
+  for (const { run, isFirst } of runs) {
+    if (isFirst && run.latenessMs !== null)
+      events.emit({ type: 'runStarted', runId: run.id, latenessMs: run.latenessMs });
+  }
+}
