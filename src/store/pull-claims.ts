@@ -59,8 +59,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
     FROM clock, chosen JOIN unnest(${texts(slots.map((slot) => slot.workerId))}, ${doubles(slots.map((slot) => slot.leaseSeconds))})
       WITH ORDINALITY AS slot(worker_id, lease_seconds, place) ON slot.place = chosen.place
     WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
-    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, r.parent_run_id,
-      r.open_dependencies IS NOT NULL AS has_dependencies`,
+    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first`,
   );
   const runs = await read(tx, rows);
   const given: PulledRun[][] = claim.asks.map(() => []);
@@ -121,8 +120,6 @@ interface ClaimedRow {
   id: string;
   place: number;
   is_first: boolean;
-  parent_run_id: string | null;
-  has_dependencies: boolean;
 }
 
 /**
@@ -156,29 +153,27 @@ const allDue = sql.join(
 async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
   if (claimed.length === 0) return new Map();
   const runs = await listRuns(tx, { ids: claimed.map(({ id }) => id), limit: claimed.length });
-  const dependencies = await dependenciesOf(tx, claimed);
-  const byId = new Map(claimed.map((row) => [row.id, row]));
+  const found = await findAll(tx, [...new Set(runs.flatMap(dependencyIds))]);
+  const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
   return new Map(
     runs.map((run) => [
       run.id,
-      { run, dependencies: dependencies.get(run.id) ?? [], isFirst: byId.get(run.id)?.is_first ?? false },
+      {
+        run,
+        dependencies: dependencyIds(run).flatMap((id) => found.get(id) ?? []),
+        isFirst: !started.has(run.id),
+      },
     ]),
   );
 }
 
-/** In the order in which they are listed, the run that it follows before them. */
-async function dependenciesOf(
-  tx: Transaction,
-  claimed: readonly ClaimedRow[],
-): Promise<Map<string, Dependency[]>> {
-  const found = new Map<string, Dependency[]>();
-  const followers = claimed.flatMap(({ id, parent_run_id: parent }) =>
-    parent === null ? [] : [{ id, parent }],
-  );
-  const dependents = claimed.filter((row) => row.has_dependencies).map(({ id }) => id);
-  if (followers.length + dependents.length === 0) return found;
+function dependencyIds({ parentRunId, dependsOn }: Run): string[] {
+  return parentRunId === null ? [...dependsOn] : [parentRunId, ...dependsOn];
+}
+
+async function findAll(tx: Transaction, ids: readonly string[]): Promise<Map<string, Dependency>> {
+  if (ids.length === 0) return new Map();
   const rows = await rowsOf<{
-    of: string;
     id: string;
     status: Run['status'];
     error: AttemptError | null;
@@ -186,18 +181,14 @@ async function dependenciesOf(
     result_body: string | null;
   }>(
     tx,
-    sql`SELECT e.of, r.id, r.status, r.error, r.result_status_code, r.result_body FROM (
-      SELECT *, -1 AS position FROM unnest(${uuids(followers.map(({ id }) => id))},
-        ${uuids(followers.map(({ parent }) => parent))}, ${instants(followers.map(({ parent }) => scheduledForOf(parent)))})
-        AS p(of, id, scheduled_for)
-      UNION ALL
-      SELECT run_id, depends_on, depends_on_scheduled_for, position FROM run_dependencies WHERE run_id = ANY(${uuids(dependents)})
-    ) AS e JOIN runs r ON r.scheduled_for = e.scheduled_for AND r.id = e.id
-    ORDER BY e.of, e.position`,
+    sql`SELECT r.id, r.status, r.error, r.result_status_code, r.result_body
+    FROM unnest(${uuids(ids)}, ${instants(ids.map(scheduledForOf))}) AS d(id, scheduled_for)
+    JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.id`,
   );
-  for (const { of, id, status, error, result_status_code: statusCode, result_body: body } of rows) {
-    const result = statusCode === null && body === null ? null : { statusCode, body: body ?? '' };
-    found.set(of, [...(found.get(of) ?? []), { runId: id, status, error, result }]);
-  }
-  return found;
+  return new Map(
+    rows.map(({ id, status, error, result_status_code: statusCode, result_body: body }) => {
+      const result = statusCode === null && body === null ? null : { statusCode, body: body ?? '' };
+      return [id, { runId: id, status, error, result }];
+    }),
+  );
 }
