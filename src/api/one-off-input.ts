@@ -1,4 +1,5 @@
-import { CannotAccept, type OneOffRun, acceptRuns } from '../flow/one-off-runs.ts';
+import type { OneOffRun } from '../core/one-off.ts';
+import { CannotAccept, acceptRuns } from '../flow/one-off-runs.ts';
 import { dependencyNamed } from './dependency-faults.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Fault, invalid } from './problem.ts';

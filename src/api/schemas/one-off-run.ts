@@ -17,6 +17,7 @@ const oneOffFields = {
   ...handoffInput,
   key: text(256)
     .min(1)
+    .meta({ maxLength: 256 })
     .nullable()
     .default(null)
     .meta({

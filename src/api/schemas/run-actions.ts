@@ -11,7 +11,7 @@ const attempt = whole(1, 2 ** 31 - 1)
     example: 1,
   });
 
-const workerId = text(256).min(1).nullable().default(null).meta({
+const workerId = text(256).min(1).meta({ maxLength: 256 }).nullable().default(null).meta({
   description: 'The worker that claimed it; another one’s is 409. Null: not told.',
 });
 
