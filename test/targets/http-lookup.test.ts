@@ -53,7 +53,7 @@ test.each(['HEAD', 'POST', 'PUT'] as const)('a lookup by %s has no body either',
 describe('a whole answer', () => {
   test.each([
     [200, '{"executionId":"e-1"}', '/l', 'e-1'],
-    [202, '{"status":"running"}', '/executions/7', '/executions/7'],
+    [202, '{"phase":"running"}', '/executions/7', '/executions/7'],
     [204, '', '', null],
   ])(
     '%d says that it arrived, with what there is to keep',
@@ -62,6 +62,41 @@ describe('a whole answer', () => {
       expect(await ask(url)).toEqual({ kind: 'arrived', statusCode, body, executionId });
     },
   );
+
+  test.each(['running', 'succeeded', 'failed'])(
+    'is taken at its word when its status is %s',
+    async (status) => {
+      const long = JSON.stringify({ log: 'x'.repeat(8_000), status });
+      for (const body of [`{"status":"${status}"}`, ` \n{"executionId":"e","status":"${status}"}`, long]) {
+        const { url } = await receive((_, response) => response.end(body));
+        expect(await ask(url)).toMatchObject({ kind: 'arrived', reported: status });
+      }
+    },
+  );
+
+  test.each([
+    '{"status":"done"}',
+    '{"status":null}',
+    '{"status":["failed"]}',
+    '{"result":{"status":"failed"}}',
+    '["failed"]',
+    '"failed"',
+    'failed',
+    '{"status":"failed"',
+    '{"status":"Failed"}',
+    'null',
+    '',
+  ])('%s says no more than that it arrived', async (body) => {
+    const { url } = await receive((_, response) => response.end(body));
+    expect(await ask(url)).toEqual({ kind: 'arrived', statusCode: 200, body, executionId: null });
+  });
+
+  test('of a handoff is no word on the work, whatever its status field says', async () => {
+    const { url } = await receive((_, response) => response.end('{"status":"failed","executionId":"e-1"}'));
+    const outcome = await httpTarget().deliver(targetAt(url), attemptOf(), never);
+    expect(outcome).toMatchObject({ kind: 'accepted', executionId: 'e-1' });
+    expect(outcome).not.toHaveProperty('reported');
+  });
 
   test('404 says that it did not', async () => {
     const { url } = await receive((_, response) => response.writeHead(404).end('no such run'));
