@@ -33,6 +33,7 @@ async function render(): Promise<string> {
     wakeDispatch: () => undefined,
     followUp: () => undefined,
     cancelTargets: () => undefined,
+    pullQueues: { claim: noDatabase },
     retentionDays: 30,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },

@@ -15,6 +15,7 @@ import { addLoadRoute } from './routes/load.ts';
 import { addOccurrencesRoute } from './routes/occurrences.ts';
 import { addOneOffRunRoutes } from './routes/one-off-runs.ts';
 import { addPreviewRoutes } from './routes/preview.ts';
+import { addQueueRoutes } from './routes/queues.ts';
 import { addRunActionRoutes } from './routes/run-actions.ts';
 import { addRunRoutes } from './routes/runs.ts';
 import { addScheduleBatchRoute } from './routes/schedule-batch.ts';
@@ -81,6 +82,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addRunRoutes(api, deps);
   addOneOffRunRoutes(api, deps);
   addRunActionRoutes(api, deps);
+  addQueueRoutes(api, deps);
   addStatsRoutes(api, deps);
   addInstanceRoutes(api, deps);
 }

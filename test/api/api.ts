@@ -3,9 +3,11 @@ import { Socket } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import type { CancelledRun } from '../../src/flow/cancel-target.ts';
+import { type PullQueues, createPullQueues } from '../../src/flow/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { createServer } from '../../src/api/server.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { createLease } from '../../src/runtime/lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import type { Aftermath } from '../../src/store/followers.ts';
@@ -40,6 +42,7 @@ export interface Api {
   readonly aftermaths: Aftermath[];
   /** Whose targets were to be told that they were cancelled. */
   readonly cancelled: CancelledRun[];
+  readonly pullQueues: PullQueues;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
   raw(bytes: string): Promise<string>;
@@ -64,10 +67,15 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
   let woken = 0;
   const aftermaths: Aftermath[] = [];
   const cancelled: CancelledRun[] = [];
+  const events = createEventBus();
+  const lease = createLease(systemClock, 3600);
+  const pullQueues = createPullQueues({ database: store, clock: systemClock, events, lease });
+  await pullQueues.start();
   const server = await createServer({
     database: store,
     targets,
-    events: createEventBus(),
+    events,
+    pullQueues,
     wakeDispatch: () => void (woken += 1),
     followUp: (aftermath) => void aftermaths.push(aftermath),
     cancelTargets: (runs) => void cancelled.push(...runs),
@@ -87,9 +95,11 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     woken: () => woken,
     aftermaths,
     cancelled,
+    pullQueues,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
     raw: (bytes) => raw(base, bytes),
     stop: async () => {
+      await pullQueues.stop();
       await server.close();
       await targets.close();
       await store.close();

@@ -14,6 +14,7 @@ declare module 'fastify' {
 export const TAGS = {
   schedules: 'Schedules',
   runs: 'Runs',
+  queues: 'Queues',
   times: 'Fire times',
   instances: 'Instances',
   signs: 'Signs of life',

@@ -3,7 +3,7 @@ import { LOOKUP_ANSWERS } from '../../core/attempt-log.ts';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/run.ts';
 import { answeredInstant } from './common.ts';
 
-const attemptError = z
+export const attemptError = z
   .object({
     kind: z.enum(['http', 'timeout', 'network', 'blocked', 'expired', 'dependency', 'reported']),
     message: z.string(),
@@ -11,7 +11,12 @@ const attemptError = z
   })
   .meta({ id: 'AttemptError' });
 
-const runFields = {
+export const runResult = z.object({
+  statusCode: z.int().nullable().meta({ description: 'Null: nothing was answered, it was reported.' }),
+  body: z.string().meta({ description: 'Text, cut at 4 KiB.' }),
+});
+
+export const runFields = {
   id: z.string().meta({ format: 'uuid' }),
   name: z.string().nullable().meta({ description: '`scheduleId@scheduledFor` for planned fires.' }),
   scheduleId: z.string().nullable().meta({ description: 'Null: a one-off run.' }),
@@ -41,11 +46,7 @@ const runFields = {
   finishedAt: answeredInstant.nullable(),
   latenessMs: z.int().nullable(),
   executionId: z.string().nullable(),
-  result: z
-    .object({
-      statusCode: z.int().nullable().meta({ description: 'Null: nothing was answered, it was reported.' }),
-      body: z.string().meta({ description: 'Text, cut at 4 KiB.' }),
-    })
+  result: runResult
     .nullable()
     .meta({ description: 'The last answer of its target, or the result reported with `/complete`.' }),
   error: attemptError.nullable(),

@@ -5,7 +5,7 @@ import { unsupported } from './unsupported.ts';
 
 const secret = unsupported(null);
 
-const queue = z
+export const queue = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,128}$/, {
     error: 'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores',
