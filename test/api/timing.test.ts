@@ -241,7 +241,7 @@ describe('each field', () => {
       graceSeconds: null,
       overlap: 1,
       jitterSeconds: 1e9,
-      completion: 'callback',
+      completion: 'callBack',
     });
     expect([answer.status, faultPaths(answer)]).toEqual([
       400,
