@@ -95,9 +95,10 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const idOfRef = new Map(drafts.flatMap(({ run, id }) => (run.ref === null ? [] : [[run.ref, id]])));
   const created = drafts.filter((draft) => draft.created);
   const own = new Set(created.map(({ id }) => id));
-  const edges = created.map(({ run }) =>
-    run.dependsOn.map((name) => idOfRef.get(name) ?? name.toLowerCase()),
-  );
+  // The ref of an item whose key stands for a run, and the id of that run, name the same one.
+  const edges = created.map(({ run }) => [
+    ...new Set(run.dependsOn.map((name) => idOfRef.get(name) ?? name.toLowerCase())),
+  ]);
   const depended = new Set(edges.flat());
   const statuses = await lockDependencies(
     tx,
