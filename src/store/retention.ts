@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { instants, uuids } from './arrays.ts';
 import type { Executor, Transaction } from './executor.ts';
-import { ALL_SCHEDULES } from './followers.ts';
+import { ONE_OFF_KEYS } from './one-off-runs.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
 
 /** A run's primary key: history is walked in its order, which is that of time. */
@@ -144,9 +144,6 @@ export async function dropUnusedDefinitionsBefore(
   );
   return rows.length;
 }
-
-/** Where the keys of one-off runs stand, which are unique over all. */
-const ONE_OFF_KEYS = ALL_SCHEDULES;
 
 /** As the indexes on them say it. */
 const OPEN = sql`'waiting', 'pending', 'running'`;
