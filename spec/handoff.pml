@@ -234,7 +234,7 @@ inline markStarted(n) {
   fi
 }
 
-/* settleRunsIfClaimed */
+/* settleIfClaimedAndWithoutDependents */
 inline settle(byWhom, number, result, which) {
   ofOutcome = result;
   ofClaim = which;

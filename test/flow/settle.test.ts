@@ -89,7 +89,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
 
   it('does not make its process forget the next attempt, nor make two at once', async () => {
     const { receiver, answerAll, most } = await once();
-    const lossy = loseAnswerOf(store.database, 'settleRunsIfClaimed');
+    const lossy = loseAnswerOf(store.database, 'settleIfClaimedAndWithoutDependents');
     const instance = await instanceOn(lossy.database);
     cleanUp.push(() => {
       lossy.lose();
@@ -128,8 +128,8 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
 
   it('and again when it is repeated, settles its run once', async () => {
     const receiver = await receiverThat();
-    const first = loseAnswerOf(store.database, 'settleRunsIfClaimed');
-    const second = loseAnswerOf(first.database, 'settleAgainIfClaimed');
+    const first = loseAnswerOf(store.database, 'settleIfClaimedAndWithoutDependents');
+    const second = loseAnswerOf(first.database, 'settleInTransactionIfClaimed');
     first.lose();
     second.lose();
     const instance = await instanceOn(second.database);

@@ -25,7 +25,7 @@ import { registerInstance } from '../../src/store/instances.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { rowsOf } from '../../src/store/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
 import { createDatabase } from './cluster.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
@@ -56,6 +56,7 @@ export interface TestInstance {
   id: string;
   lease: Lease;
   pipeline: Pipeline;
+  targets: TargetRegistry;
   events: FirelockEvent[];
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -130,6 +131,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     id,
     lease,
     pipeline,
+    targets,
     events,
     start: async () => {
       const { settler, followUps, failing, dispatcher, tick } = pipeline;

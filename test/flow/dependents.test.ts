@@ -1,0 +1,433 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Run } from '../../src/core/run.ts';
+import { acceptRuns } from '../../src/flow/one-off-runs.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import type { Database } from '../../src/store/database.ts';
+import { failDependents, releaseOverlooked } from '../../src/store/dependents.ts';
+import type { Transaction } from '../../src/store/executor.ts';
+import { findRun } from '../../src/store/runs.ts';
+import { type AttemptSettlement, settleInTransactionIfClaimed } from '../../src/store/settlements.ts';
+import {
+  type AskedRun,
+  type Store,
+  type TestInstance,
+  createInstance,
+  createStore,
+  oneOffOf,
+} from '../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+  receiver = await startReceiver(({ path }, response) => {
+    response.statusCode = path.startsWith('/fails') ? 400 : 200;
+    response.end('{"executionId":"e-1"}');
+  });
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+const FIRST_EDGE = {
+  dependsOn: '00000000-0000-0000-0000-000000000000',
+  runId: '00000000-0000-0000-0000-000000000000',
+};
+
+const run = async (id: string): Promise<Run> => {
+  const found = await store.database.run((db) => findRun(db, id));
+  if (!found) throw new Error(`there is no run ${id}`);
+  return found;
+};
+const statusOf = async (id: string) => (await run(id)).status;
+const ended = (ids: readonly string[]) =>
+  until(async () => {
+    const found = await Promise.all(ids.map(run));
+    return found.every(({ status }) => !/waiting|pending|running/.test(status)) ? found : null;
+  });
+const asks = (ref: string, more: Partial<AskedRun> = {}): AskedRun => ({
+  ref,
+  url: `${receiver.url}/${ref}`,
+  ...more,
+});
+/** The ids of the runs recorded, as they were asked for. */
+const accept = async (...asked: AskedRun[]): Promise<string[]> =>
+  (await instance.accept(...asked)).map(({ id }) => id);
+async function accepted<const Refs extends readonly AskedRun[]>(...asked: Refs) {
+  return (await accept(...asked)) as { -readonly [Index in keyof Refs]: string };
+}
+
+/** Claims a run by hand, and says how its attempt ends. */
+async function outcomeOf(
+  id: string,
+  status: 'succeeded' | 'failed' = 'succeeded',
+): Promise<AttemptSettlement> {
+  await store.rows(
+    sql`UPDATE runs SET claimed_by = ${instance.id}, claimed_at = now(), attempts = attempts + 1 WHERE id = ${id}::uuid`,
+  );
+  const { attempts, scheduledFor } = await run(id);
+  const at = Date.now();
+  return {
+    runId: id,
+    scheduledFor,
+    instanceId: instance.id,
+    attempt: attempts,
+    outcome: status === 'succeeded' ? 'accepted' : 'rejected',
+    startedAt: at,
+    finishedAt: at,
+    latenessMs: null,
+    recovery: false,
+    lookup: null,
+    settlement: {
+      status,
+      failures: 0,
+      leaseSeconds: null,
+      retryAt: null,
+      executionId: null,
+      statusCode: status === 'succeeded' ? 200 : 400,
+      body: '',
+      error: null,
+      doubt: null,
+    },
+  };
+}
+const end = async (id: string, status: 'succeeded' | 'failed' = 'succeeded') => {
+  const outcome = await outcomeOf(id, status);
+  return store.database.transaction((tx) => settleInTransactionIfClaimed(tx, [outcome]));
+};
+
+/** A transaction whose work is done and whose commit waits to be allowed. */
+function held<T>(work: (tx: Transaction) => Promise<T>) {
+  let allow = (): void => undefined;
+  let worked = (): void => undefined;
+  const allowed = new Promise<void>((resolve) => (allow = resolve));
+  const done = new Promise<void>((resolve) => (worked = resolve));
+  const committed = store.database.transaction(async (tx) => {
+    const result = await work(tx);
+    worked();
+    await allowed;
+    return result;
+  });
+  return { done, commit: () => (allow(), committed) };
+}
+
+/** Until a statement waits for a row that another transaction has locked. */
+const somebodyWaits = () =>
+  until(async () => {
+    const waiting = await store.rows(
+      sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return waiting.length > 0 ? true : null;
+  });
+
+describe('a run that depends on others', () => {
+  it('starts when all of them have ended, is told how, and shows whom it waits for', async () => {
+    const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['b', 'a'] }));
+    expect(await run(join)).toMatchObject({
+      status: 'waiting',
+      dependsOn: [b, a],
+      dependents: [],
+      trigger: 'api',
+    });
+    expect(await run(a)).toMatchObject({ status: 'pending', dependsOn: [], dependents: [join] });
+    await instance.start();
+    instance.pipeline.dispatcher.wake();
+    await ended([a, b, join]);
+    expect(
+      receiver.arrivals
+        .map(({ path }) => path)
+        .sort()
+        .at(-1),
+    ).toBe('/join');
+    expect(receiver.arrivals.at(-1)).toMatchObject({
+      path: '/join',
+      body: {
+        runId: join,
+        scheduleId: null,
+        runName: null,
+        trigger: 'api',
+        dependencies: [
+          {
+            runId: b,
+            status: 'succeeded',
+            error: null,
+            result: { statusCode: 200, body: '{"executionId":"e-1"}' },
+          },
+          { runId: a, status: 'succeeded', error: null },
+        ],
+      },
+    });
+  });
+
+  it('is late by what it took to start it once it could, not by what it waited for', async () => {
+    const [first, then] = await accepted(asks('first'), asks('then', { dependsOn: ['first'] }));
+    await store.rows(
+      sql`UPDATE runs SET due_at = due_at - interval '1 hour', created_at = created_at - interval '1 hour'`,
+    );
+    await instance.start();
+    await ended([first, then]);
+    expect((await run(first)).latenessMs).toBeGreaterThan(3_599_000);
+    expect((await run(then)).latenessMs).toBeLessThan(600_000);
+  });
+
+  it('does not start before its own time either', async () => {
+    const [first, then] = await accepted(
+      asks('first'),
+      asks('then', { dependsOn: ['first'], runAt: Date.now() + 3_600_000 }),
+    );
+    await end(first);
+    const { status, nextAttemptAt, scheduledFor } = await run(then);
+    expect({ status, nextAttemptAt }).toEqual({ status: 'pending', nextAttemptAt: scheduledFor });
+  });
+
+  it('may depend on a run of a schedule, and on one that ended long ago', async () => {
+    await instance.put('report', { url: `${receiver.url}/report` });
+    const fired = await instance.fire('report');
+    const [early] = await accepted(asks('early', { dependsOn: [fired.id.toUpperCase()] }));
+    await instance.start();
+    await ended([fired.id, early]);
+    const [late] = await accepted(asks('late', { dependsOn: [fired.id] }));
+    expect((await ended([late]))[0]).toMatchObject({ status: 'succeeded', dependsOn: [fired.id] });
+    expect(receiver.arrivals.at(-1)?.body).toMatchObject({
+      dependencies: [{ runId: fired.id, status: 'succeeded' }],
+    });
+    expect((await run(fired.id)).dependents).toEqual([early, late].sort());
+  });
+});
+
+describe('the last dependencies of a run', () => {
+  it('that end at the same moment, each unseen by the other, let it go', async () => {
+    const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['a', 'b'] }));
+    const [endOfA, endOfB] = [await outcomeOf(a), await outcomeOf(b)];
+    const first = held((tx) => settleInTransactionIfClaimed(tx, [endOfA]));
+    await first.done;
+    const second = store.database.transaction((tx) => settleInTransactionIfClaimed(tx, [endOfB]));
+    await somebodyWaits();
+    const { aftermath } = await first.commit();
+    expect(aftermath.toClaim).toBe(0);
+    expect((await second).aftermath.toClaim).toBe(1);
+    expect(await statusOf(join)).toBe('pending');
+  });
+
+  it('count once each, however often they end', async () => {
+    const [a, , join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['a', 'b'] }));
+    await end(a);
+    await store.rows(sql`UPDATE runs SET status = 'pending', claimed_by = NULL WHERE id = ${a}::uuid`);
+    await end(a);
+    expect(await statusOf(join)).toBe('waiting');
+  });
+});
+
+describe('a run that is made to depend on one that is just ending', () => {
+  const depends = (database: Database, on: string) =>
+    acceptRuns(
+      {
+        database,
+        events: createEventBus(),
+        targets: instance.targets,
+        followUp: () => undefined,
+        retentionDays: 30,
+      },
+      [oneOffOf({ url: receiver.url, dependsOn: [on] })],
+    );
+
+  it('waits for the end, and finds it ended', async () => {
+    const [a] = await accepted(asks('a'));
+    const endOfA = await outcomeOf(a);
+    const ending = held((tx) => settleInTransactionIfClaimed(tx, [endOfA]));
+    await ending.done;
+    const dependent = depends(store.database, a);
+    await somebodyWaits();
+    await ending.commit();
+    expect(await statusOf((await dependent)[0]?.id ?? '')).toBe('pending');
+  });
+
+  it('is released by the end that waited for it, though it was not there when that began', async () => {
+    const [a] = await accepted(asks('a'));
+    await instance.pipeline.settler.start();
+    const outcome = await outcomeOf(a);
+    let dependent = '';
+    let allow = (): void => undefined;
+    const allowed = new Promise<void>((resolve) => (allow = resolve));
+    const holding: Database = {
+      ...store.database,
+      transaction: (work, limitMs) =>
+        store.database.transaction(async (tx) => {
+          const result = await work(tx);
+          await allowed;
+          return result;
+        }, limitMs),
+    };
+    const recorded = depends(holding, a);
+    await until(async () => {
+      const locked = await store.rows(sql`SELECT id FROM runs WHERE id = ${a}::uuid FOR UPDATE SKIP LOCKED`);
+      return locked.length === 0 ? true : null;
+    });
+    const settled = new Promise<void>((resolve) => {
+      instance.pipeline.settler.add({
+        outcome,
+        run: { id: a, scheduleId: null, scheduleUid: '', scheduleVersion: 1, hasDependents: false },
+        firstClaimedAt: outcome.startedAt,
+        onSettled: resolve,
+      });
+    });
+    await somebodyWaits();
+    allow();
+    dependent = (await recorded)[0]?.id ?? '';
+    await settled;
+    expect(await statusOf(a)).toBe('succeeded');
+    expect(await statusOf(dependent)).toBe('pending');
+    expect(instance.events.some(({ type }) => type === 'settlementFenced')).toBe(false);
+  });
+});
+
+describe('where a dependency does not succeed', () => {
+  it('what needs it fails unstarted, and what needs that, also where others go on; what does not mind runs', async () => {
+    const [fails, slow, needs, above, minds] = await accepted(
+      asks('fails'),
+      asks('slow', { runAt: Date.now() + 3_600_000 }),
+      asks('needs', { dependsOn: ['slow', 'fails'] }),
+      asks('above', { dependsOn: ['needs'] }),
+      asks('minds', { dependsOn: ['fails', 'above'], onDependencyFailure: 'run' }),
+    );
+    await instance.start();
+    const [, failed, failedToo] = await ended([fails, needs, above, minds]);
+    expect(failed).toMatchObject({
+      status: 'failed',
+      attempts: 0,
+      error: { kind: 'dependency', message: `run ${fails}, which it depends on, ended as failed` },
+    });
+    expect(failedToo?.error?.message).toBe(`run ${needs}, which it depends on, ended as failed`);
+    expect(await statusOf(slow)).toBe('pending');
+    expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/fails', '/minds']);
+    expect(receiver.arrivals[1]?.body).toMatchObject({
+      dependencies: [
+        { runId: fails, status: 'failed', error: { kind: 'http' } },
+        { runId: above, status: 'failed', error: { kind: 'dependency' } },
+      ],
+    });
+  });
+
+  it('a thousand in a row fail, and one more that is recorded afterwards', async () => {
+    const chain = Array.from({ length: 1000 }, (_, index) =>
+      asks(`r${index}`, index === 0 ? { url: `${receiver.url}/fails` } : { dependsOn: [`r${index - 1}`] }),
+    );
+    await instance.start();
+    const ids = await accept(...chain);
+    const [last] = await ended(ids.slice(-1));
+    expect(last).toMatchObject({ status: 'failed', error: { kind: 'dependency' } });
+    const [more] = await accepted(asks('more', { dependsOn: ids.slice(-1) }));
+    expect((await ended([more]))[0]).toMatchObject({ status: 'failed', error: { kind: 'dependency' } });
+    expect(receiver.arrivals).toHaveLength(1);
+  });
+
+  it('since its schedule was deleted, or it gave way to another, that is no success', async () => {
+    await instance.put('gone', { url: receiver.url });
+    await instance.put('serial', { url: receiver.url, overlap: 'queue' });
+    const abandoned = await instance.fire('gone');
+    await instance.fire('serial');
+    const skipped = await instance.fire('serial');
+    const ids = await accept(
+      asks('a', { dependsOn: [abandoned.id] }),
+      asks('b', { dependsOn: [skipped.id] }),
+      asks('c', { dependsOn: [abandoned.id, skipped.id], onDependencyFailure: 'run' }),
+    );
+    await instance.remove('gone');
+    await instance.fire('serial');
+    await store.database.transaction((tx) => failDependents(tx, 10));
+    expect(await Promise.all(ids.map(statusOf))).toEqual(['failed', 'failed', 'pending']);
+    expect((await run(ids[1] ?? '')).error?.message).toBe(
+      `run ${skipped.id}, which it depends on, ended as skipped`,
+    );
+  });
+});
+
+it('an end that released nobody, by a version that knows nothing of dependents, is made good by recovery', async () => {
+  const [a, then] = await accepted(asks('a'), asks('then', { dependsOn: ['a'] }));
+  await store.rows(sql`UPDATE runs SET status = 'succeeded', finished_at = now() WHERE id = ${a}::uuid`);
+  const look = () => store.database.transaction((tx) => releaseOverlooked(tx, FIRST_EDGE, 1));
+  expect(await look()).toMatchObject({ released: 1, aftermath: { toClaim: 1 } });
+  expect(await statusOf(then)).toBe('pending');
+  expect(await look()).toMatchObject({ released: 0, next: null });
+});
+
+describe('runs that cannot be accepted leave nothing behind', () => {
+  const refused = async (...asked: AskedRun[]) => {
+    const faults = await instance.accept(...asked).then(
+      () => 'accepted',
+      (error: unknown) => (error as { faults?: unknown }).faults,
+    );
+    const left = await store.rows(
+      sql`SELECT 1 FROM runs UNION ALL SELECT 1 FROM run_keys UNION ALL SELECT 1 FROM run_dependencies`,
+    );
+    expect(left).toEqual([]);
+    return faults;
+  };
+
+  it('a cycle is named', async () => {
+    const faults = await refused(
+      asks('start', { dependsOn: ['a'] }),
+      asks('a', { dependsOn: ['b'], key: 'k' }),
+      asks('b', { dependsOn: ['c'] }),
+      asks('c', { dependsOn: ['a'] }),
+    );
+    expect(faults).toEqual([{ index: 1, path: '/dependsOn', message: 'is a cycle: a → b → c → a' }]);
+    expect(await refused(asks('self', { dependsOn: ['self'] }))).toMatchObject([
+      { message: 'is a cycle: self → self' },
+    ]);
+  });
+
+  it('every run that is not there is named', async () => {
+    const unknown = ['0199d0c4-0000-7000-8000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
+    expect(await refused(asks('a'), asks('b', { dependsOn: ['a', ...unknown], key: 'k' }))).toEqual([
+      { index: 1, path: '/dependsOn/1', message: `there is no run ${unknown[0]}` },
+      { index: 1, path: '/dependsOn/2', message: `there is no run ${unknown[1]}` },
+    ]);
+  });
+
+  it('what should have run before history begins', async () => {
+    const runAt = Date.now() - 40 * 86_400_000;
+    expect(await refused(asks('a', { runAt }))).toMatchObject([{ index: 0, path: '/runAt' }]);
+  });
+});
+
+describe('a key', () => {
+  it('stands for its run, whoever asks at the same moment, as long as the rest is the same', async () => {
+    const asked = asks('a', { key: 'k', payload: '{"n":1.0}' });
+    const answers = await Promise.all(Array.from({ length: 8 }, () => instance.accept(asked)));
+    const [first] = answers.flat();
+    expect(answers.flat().map(({ id }) => id)).toEqual(Array(8).fill(first?.id));
+    expect(answers.flat().filter(({ created }) => created)).toHaveLength(1);
+    await expect(instance.accept({ ...asked, payload: '{"n":1}' })).rejects.toMatchObject({
+      faults: [{ index: 0, path: '/key', message: `was used with another body, for run ${first?.id}` }],
+    });
+    await expect(instance.accept({ ...asked, priority: 'low' })).rejects.toThrow('another body');
+    expect(await store.rows(sql`SELECT 1 FROM runs`)).toHaveLength(1);
+  });
+
+  it('in a batch that is sent again makes only what is not there yet, and others can depend on what is', async () => {
+    const [a] = await accepted(asks('a', { key: 'k' }));
+    const again = await instance.accept(asks('a', { key: 'k' }), asks('b', { dependsOn: ['a'] }));
+    expect(again.map(({ created }) => created)).toEqual([false, true]);
+    expect((await run(again[1]?.id ?? '')).dependsOn).toEqual([a]);
+  });
+});
+
+it('runs of the same kind share one definition, and a thousand kinds have a thousand', async () => {
+  await accept(
+    asks('a', { url: receiver.url, payload: '1' }),
+    asks('b', { url: receiver.url, payload: '2' }),
+  );
+  expect(await store.rows(sql`SELECT 1 FROM schedule_versions`)).toHaveLength(1);
+  await accept(...Array.from({ length: 1000 }, (_, n) => asks(`r${n}`)));
+  expect(await store.rows(sql`SELECT 1 FROM schedule_versions`)).toHaveLength(1001);
+});
