@@ -32,13 +32,11 @@ import {
   stateOfRun,
 } from '../store/run-actions.ts';
 import { findRun } from '../store/runs.ts';
-import type { TargetRegistry } from '../targets/registry.ts';
 import type { CancelledRun } from './cancel-target.ts';
 
 export interface RunActionDeps {
   database: Database;
   events: EventBus;
-  targets: TargetRegistry;
   /** Sees to what ends brought about. */
   followUp: (aftermath: Aftermath) => void;
   /** Tells the targets of runs that they were working on. */

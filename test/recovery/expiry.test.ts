@@ -1,0 +1,479 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FirelockEvent } from '../../src/core/events.ts';
+import type { Definition } from '../../src/core/schedule.ts';
+import { completeRun, heartbeatRun } from '../../src/flow/run-actions.ts';
+import { type ExpiryDeps, createExpiry } from '../../src/recovery/expiry.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import type { Loop } from '../../src/runtime/loop.ts';
+import type { Database } from '../../src/store/database.ts';
+import { QueryTimeout } from '../../src/store/errors.ts';
+import type { Aftermath } from '../../src/store/followers.ts';
+import { claimPullRuns } from '../../src/store/pull-claims.ts';
+import { createHttpTarget } from '../../src/targets/http.ts';
+import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+const AT_ONCE = { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0 };
+const NOBODY = '00000000-0000-0000-0000-000000000000';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+let answer: Answer;
+let cleanUp: (() => Promise<unknown>)[];
+
+beforeEach(async () => {
+  cleanUp = [];
+  store = await createStore();
+  answer = (_, response) => response.writeHead(202).end('{}');
+  receiver = await startReceiver((arrival, response) => answer(arrival, response));
+  instance = await createInstance(store);
+});
+
+afterEach(async () => {
+  for (const step of cleanUp.splice(0).reverse()) await step();
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+/** The loop, and what it told. */
+interface Expiring {
+  loop: Loop;
+  events: FirelockEvent[];
+  aftermaths: Aftermath[];
+  /** Until it has looked twice from now on, so that one look began after this call. */
+  looked: () => Promise<void>;
+}
+
+function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
+  const events: FirelockEvent[] = [];
+  const aftermaths: Aftermath[] = [];
+  const bus = createEventBus();
+  bus.subscribe((event) => void events.push(event));
+  const targets = createTargetRegistry([
+    createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 1 }),
+  ]);
+  const loop = createExpiry({
+    database: store.database,
+    clock: systemClock,
+    events: bus,
+    targets,
+    followUp: (aftermath) => {
+      aftermaths.push(aftermath);
+      instance.pipeline.followUps.add(aftermath);
+    },
+    ...overrides,
+  });
+  void loop.start();
+  cleanUp.push(async () => {
+    await loop.stop();
+    await targets.close();
+  });
+  return {
+    loop,
+    events,
+    aftermaths,
+    looked: async () => {
+      const wanted = loop.passes() + 2;
+      await until(() => {
+        loop.wake();
+        return loop.passes() > wanted || null;
+      });
+    },
+  };
+}
+
+interface Row {
+  id: string;
+  status: string;
+  attempts: number;
+  failures: number;
+  lookups: number;
+  claimed_by: string | null;
+  claimed_at: string | null;
+  handoff_started_at: string | null;
+  handed_off_at: string | null;
+  finished_at: string | null;
+  due_at: string;
+  in_doubt_until: string | null;
+  expires_at: string | null;
+  worker_id: string | null;
+  error: { kind: string; message: string } | null;
+}
+const row = async (id: string) => {
+  const [found] = await store.rows<Row>(sql`SELECT * FROM runs WHERE id = ${id}`);
+  if (!found) throw new Error(`there is no run ${id}`);
+  return found;
+};
+const reaches = (id: string, status: string) =>
+  until(async () => {
+    const found = await row(id);
+    return found.status === status ? found : null;
+  });
+const log = (id: string) =>
+  store.rows<{ attempt: number; outcome: string; instance_id: string; status_code: number | null }>(
+    sql`SELECT attempt, outcome, instance_id, status_code, error->>'kind' AS error FROM attempts WHERE run_id = ${id}
+    ORDER BY attempt`,
+  );
+const told = (events: readonly FirelockEvent[]) =>
+  events.flatMap((event) => (event.type === 'runsExpired' ? event.runs : []));
+/** As if time had passed. */
+const rewind = (...ids: string[]) =>
+  store.rows(
+    sql`UPDATE runs SET expires_at = clock_timestamp() - interval '1 second' WHERE id::text = ANY (string_to_array(${ids.join(',')}, ','))`,
+  );
+
+/** A run that its target has accepted, and whose completion is awaited. */
+async function accepted(definition: Partial<Definition> = {}): Promise<string> {
+  await instance.start();
+  await instance.put('one', { url: receiver.url, completion: 'callback', ...definition });
+  const { id } = await instance.fire('one');
+  await reaches(id, 'running');
+  return id;
+}
+
+/** Runs of a queue, leased to a worker. */
+async function leased(count: number, given: { maxAttempts?: number; leaseSeconds?: number } = {}) {
+  const { maxAttempts = 5, leaseSeconds = 60 } = given;
+  const asked = Array.from({ length: count }, () => ({ queue: 'q', retry: { ...AT_ONCE, maxAttempts } }));
+  const ids = (await instance.accept(...asked)).map((one) => one.id);
+  await claim(leaseSeconds, count);
+  return ids;
+}
+const claim = (leaseSeconds: number, max: number) =>
+  store.database.transaction((tx) =>
+    claimPullRuns(tx, { queue: 'q', instanceId: instance.id, asks: [{ workerId: 'w1', max, leaseSeconds }] }),
+  );
+const only = ([id]: string[]) => {
+  if (id === undefined) throw new Error('nothing was recorded');
+  return id;
+};
+
+describe('a lease that has run out', () => {
+  it('is a failure, and the run waits for the next claim after its backoff', async () => {
+    const id = only(await leased(1));
+    await rewind(id);
+    const { events, aftermaths } = expiring();
+    const found = await reaches(id, 'pending');
+    expect(found).toMatchObject({
+      attempts: 1,
+      failures: 1,
+      claimed_by: null,
+      claimed_at: null,
+      handoff_started_at: null,
+      handed_off_at: null,
+      finished_at: null,
+      expires_at: null,
+      worker_id: 'w1',
+      error: {
+        kind: 'expired',
+        message: expect.stringMatching(/^nothing was heard of worker w1 until 20/) as string,
+      },
+    });
+    expect(await log(id)).toEqual([
+      { attempt: 1, outcome: 'unknown', instance_id: instance.id, status_code: null, error: 'expired' },
+    ]);
+    await until(() => told(events).length > 0 || null);
+    expect(told(events)).toMatchObject([
+      {
+        runId: id,
+        scheduleId: null,
+        attempt: 1,
+        workerId: 'w1',
+        settlement: { status: 'pending', durationMs: null, inDoubt: false },
+      },
+    ]);
+    expect(aftermaths.at(-1)).toMatchObject({ toClaim: 1, toPull: true });
+    await claim(60, 1);
+    expect(await row(id)).toMatchObject({ status: 'running', attempts: 2 });
+  });
+
+  it('fails the run with its last attempt, and those that depend on it with that', async () => {
+    await instance.start();
+    const [parent = '', child = ''] = (
+      await instance.accept(
+        { ref: 'a', queue: 'q', retry: { ...AT_ONCE, maxAttempts: 1 } },
+        { dependsOn: ['a'], url: receiver.url },
+      )
+    ).map(({ id }) => id);
+    await claim(60, 1);
+    await rewind(parent);
+    const { events } = expiring();
+    expect(await reaches(parent, 'failed')).toMatchObject({
+      failures: 1,
+      error: { kind: 'expired' },
+      expires_at: null,
+      claimed_by: instance.id,
+    });
+    await reaches(child, 'failed');
+    const [one] = told(events);
+    expect(one?.settlement.durationMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it('is nothing before its time', async () => {
+    const id = only(await leased(1));
+    const { looked, events } = expiring();
+    await looked();
+    expect(await row(id)).toMatchObject({ status: 'running', failures: 0 });
+    expect(told(events)).toEqual([]);
+  });
+
+  it('is found whatever became of the definition, which then says at least once', async () => {
+    const id = only(await leased(1));
+    await store.rows(sql`DELETE FROM schedule_versions`);
+    await rewind(id);
+    expiring();
+    expect(await reaches(id, 'pending')).toMatchObject({ failures: 1 });
+  });
+
+  it('of a row without a claimant is logged under nobody’s name', async () => {
+    const id = only(await leased(1));
+    await store.rows(
+      sql`UPDATE runs SET claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL WHERE id = ${id}`,
+    );
+    await rewind(id);
+    expiring();
+    await reaches(id, 'pending');
+    expect(await log(id)).toMatchObject([{ attempt: 1, instance_id: NOBODY }]);
+  });
+
+  it('is found with all others, more than one batch of them', async () => {
+    const ids: string[] = [];
+    for (let batch = 0; batch < 6; batch += 1) ids.push(...(await leased(100)));
+    await rewind(...ids);
+    const { events } = expiring();
+    await until(() => told(events).length === 600 || null);
+    const [left] = await store.rows<{ count: number }>(
+      sql`SELECT count(*)::int FROM runs WHERE status <> 'pending' OR failures <> 1`,
+    );
+    expect(left?.count).toBe(0);
+  });
+
+  it('of a row that cannot be written keeps no other from being settled', async () => {
+    const ids = await leased(5);
+    const [bad = '', ...good] = ids;
+    await store.rows(sql`UPDATE runs SET failures = 2147483647 WHERE id = ${bad}`);
+    await rewind(...ids);
+    const { events } = expiring();
+    for (const id of good) await reaches(id, 'pending');
+    await until(() => events.some(({ type }) => type === 'expiryRefused') || null);
+    expect(events.find(({ type }) => type === 'expiryRefused')).toMatchObject({ runId: bad });
+    expect(await row(bad)).toMatchObject({ status: 'running' });
+  });
+});
+
+describe('a completion that does not come', () => {
+  it('has the run sent again under its id', async () => {
+    const id = await accepted({ retry: AT_ONCE });
+    await rewind(id);
+    expiring();
+    await receiver.arrived(2);
+    expect(await reaches(id, 'running')).toMatchObject({ failures: 1 });
+    expect(receiver.arrivals.map(({ body }) => [body.runId, body.attempt])).toEqual([
+      [id, 1],
+      [id, 2],
+    ]);
+    expect((await log(id))[0]).toEqual({
+      attempt: 1,
+      outcome: 'unknown',
+      instance_id: instance.id,
+      status_code: 202,
+      error: 'expired',
+    });
+  });
+
+  it('of a later attempt replaces what the log says of it', async () => {
+    answer = ({ body }, response) => response.writeHead(body.attempt === 1 ? 503 : 202).end();
+    const id = await accepted({ retry: { ...AT_ONCE, maxAttempts: 2 } });
+    expect(await log(id)).toMatchObject([{ outcome: 'transient' }, { attempt: 2, outcome: 'accepted' }]);
+    await rewind(id);
+    expiring();
+    expect(await reaches(id, 'failed')).toMatchObject({ failures: 2, error: { kind: 'expired' } });
+    expect(await log(id)).toMatchObject([
+      { attempt: 1, outcome: 'transient', status_code: 503 },
+      { attempt: 2, outcome: 'unknown', status_code: 202, error: 'expired' },
+    ]);
+  });
+
+  it('ends the run as unknown where it is sent at most once, until a late word of its target', async () => {
+    const id = await accepted({ delivery: 'atMostOnce' });
+    await instance.put('after', {
+      url: `${receiver.url}/after`,
+      cron: null,
+      after: { scheduleId: 'one', on: ['unknown'] },
+    });
+    await rewind(id);
+    const { events } = expiring();
+    expect(await reaches(id, 'unknown')).toMatchObject({
+      failures: 0,
+      error: { kind: 'expired', message: expect.stringContaining('its target') as string },
+    });
+    await receiver.arrived(2);
+    expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/after']);
+    expect(told(events)).toMatchObject([{ workerId: null, settlement: { status: 'unknown' } }]);
+    const deps = {
+      database: store.database,
+      events: createEventBus(),
+      followUp: () => undefined,
+      cancelTargets: () => undefined,
+    };
+    const word = { status: 'succeeded', attempt: 1, workerId: null, result: null, error: null } as const;
+    expect(await completeRun(deps, id, word)).toMatchObject({ run: { status: 'succeeded', error: null } });
+  });
+
+  it.each(['atLeastOnce', 'atMostOnce'] as const)(
+    'has the target asked first that can be asked (%s)',
+    async (delivery) => {
+      answer = ({ path }, response) => {
+        if (path === '/lookup') response.end('{"executionId":"e1","status":"succeeded"}');
+        else response.writeHead(202).end('{}');
+      };
+      const lookup = { url: `${receiver.url}/lookup`, method: 'GET', headers: {} } as const;
+      const target = { type: 'http', url: receiver.url, method: 'POST', headers: {}, cancel: null } as const;
+      const id = await accepted({
+        delivery,
+        retry: { ...AT_ONCE, maxAttempts: 1 },
+        target: { ...target, lookup },
+        timeoutSeconds: 1,
+      });
+      await rewind(id);
+      const { events } = expiring();
+      const found = await reaches(id, 'succeeded');
+      expect(found).toMatchObject({ attempts: 2 });
+      expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/lookup']);
+      expect(told(events)).toMatchObject([{ settlement: { status: 'pending', inDoubt: true } }]);
+    },
+  );
+});
+
+describe('whoever is heard of at that moment', () => {
+  /** Somebody else's transaction that has the run's row, and ends after the loop has looked. */
+  async function whileHeld(statement: string, meanwhile: () => Promise<unknown>): Promise<void> {
+    const client = postgres(store.url, { max: 1, onnotice: () => undefined });
+    try {
+      await client.begin(async (tx) => {
+        await tx.unsafe(statement);
+        await meanwhile();
+      });
+    } finally {
+      await client.end();
+    }
+  }
+
+  it('goes on after a heartbeat that was being written, and nobody waits for that', async () => {
+    const [id = '', other = ''] = await leased(2);
+    await rewind(id, other);
+    await whileHeld(
+      `UPDATE runs SET expires_at = clock_timestamp() + interval '1 hour' WHERE id = '${id}'`,
+      async () => {
+        const { looked } = expiring();
+        await reaches(other, 'pending');
+        await looked();
+      },
+    );
+    const { looked } = expiring();
+    await looked();
+    expect(await row(id)).toMatchObject({ status: 'running', failures: 0, attempts: 1 });
+    expect(await log(id)).toEqual([]);
+  });
+
+  it('has ended the run where that was being written', async () => {
+    const id = only(await leased(1));
+    await rewind(id);
+    await whileHeld(
+      `UPDATE runs SET status = 'succeeded', finished_at = clock_timestamp(), expires_at = NULL WHERE id = '${id}'`,
+      async () => {
+        const { looked } = expiring();
+        await looked();
+      },
+    );
+    const { looked, events } = expiring();
+    await looked();
+    expect(await row(id)).toMatchObject({ status: 'succeeded' });
+    expect(told(events)).toEqual([]);
+  });
+
+  it('between the look and the write goes on as well', async () => {
+    const id = only(await leased(1));
+    await rewind(id);
+    const deps = {
+      database: store.database,
+      events: createEventBus(),
+      followUp: () => undefined,
+      cancelTargets: () => undefined,
+    };
+    let heard = false;
+    const hearing: Database = {
+      ...store.database,
+      transaction: async (work, limitMs) => {
+        await heartbeatRun(deps, id, { attempt: 1, workerId: 'w1', progress: null });
+        heard = true;
+        return store.database.transaction(work, limitMs);
+      },
+    };
+    const { looked, events } = expiring({ database: hearing });
+    await looked();
+    expect(heard).toBe(true);
+    expect(await row(id)).toMatchObject({ status: 'running', failures: 0 });
+    expect(told(events)).toEqual([]);
+  });
+
+  it('is heard of by all instances: one of them expires a run', async () => {
+    const ids = await leased(50);
+    await rewind(...ids);
+    const both = [expiring(), expiring()];
+    await until(() => both.flatMap(({ events }) => told(events)).length >= 50 || null);
+    for (const { looked } of both) await looked();
+    expect(both.flatMap(({ events }) => told(events))).toHaveLength(50);
+    const [worst] = await store.rows<{ failures: number }>(sql`SELECT max(failures) AS failures FROM runs`);
+    expect(worst?.failures).toBe(1);
+  });
+});
+
+describe('after the database was away', () => {
+  it('a run gets some of its lease to be heard of again, and expires after that', async () => {
+    let away = false;
+    const database: Database = {
+      ...store.database,
+      run: (work, limitMs) =>
+        away ? Promise.reject(new QueryTimeout(1)) : store.database.run(work, limitMs),
+    };
+    const [long = ''] = await leased(1, { leaseSeconds: 3600 });
+    const { loop, looked, events } = expiring({ database });
+    await looked();
+    away = true;
+    await until(() => {
+      loop.wake();
+      return events.some(({ type }) => type === 'loopFailed') || null;
+    });
+    // Its worker could not be heard of for all that time.
+    await rewind(long);
+    const [short = ''] = await leased(1, { leaseSeconds: 0.001 });
+    away = false;
+    await reaches(short, 'pending');
+    await looked();
+    expect(await row(long)).toMatchObject({ status: 'running', failures: 0 });
+    // Of a lease that short all of it has passed since.
+    await store.rows(sql`UPDATE runs SET lease_seconds = 0.001 WHERE id = ${long}`);
+    await reaches(long, 'pending');
+  });
+});
+
+describe('a row that says nothing of a lease', () => {
+  it('expires by its deadline alone, also after an outage', async () => {
+    const id = only(await leased(1));
+    await store.rows(
+      sql`UPDATE runs SET lease_seconds = NULL, claimed_by = ${randomUUID()} WHERE id = ${id}`,
+    );
+    await rewind(id);
+    expiring();
+    expect(await reaches(id, 'pending')).toMatchObject({ failures: 1 });
+  });
+});
