@@ -1,0 +1,82 @@
+import type { FirelockEvent } from '../../src/core/events.ts';
+import { acceptRuns } from '../../src/flow/one-off-runs.ts';
+import type { ClaimRequest } from '../../src/flow/pull-line.ts';
+import { type PullQueues, createPullQueues } from '../../src/flow/pull-queues.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { createLease } from '../../src/runtime/lease.ts';
+import { listen } from '../../src/store/connection.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { PulledRun } from '../../src/store/pull-claims.ts';
+import { WORK_FOR_PULL } from '../../src/store/queues.ts';
+import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { type AskedRun, oneOffOf } from './pipeline.ts';
+
+/** What of an instance serves pull workers, on a database; with its events. */
+export interface PullInstance {
+  readonly id: string;
+  readonly queues: PullQueues;
+  readonly events: FirelockEvent[];
+  /** How many claims it has begun. */
+  claims(): number;
+  /** Of the queue `work`, by `a worker`, one run, without waiting; unless told otherwise. */
+  claim(request?: Partial<ClaimRequest>): Promise<PulledRun[]>;
+  /** Records one-off runs as the API does, those of `work` unless told otherwise, and wakes who waits for them; answers their ids. */
+  accept(...asked: (Partial<AskedRun> & { queue?: string })[]): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+/** `around`: what a test puts between it and its database. */
+export async function createPullInstance(
+  url: string,
+  around: (database: Database) => Database = (database) => database,
+): Promise<PullInstance> {
+  const opened = openDatabase(url, 4);
+  const database = around(opened);
+  const bus = createEventBus();
+  const events: FirelockEvent[] = [];
+  bus.subscribe((event) => void events.push(event));
+  const lease = createLease(systemClock, 3600);
+  let claims = 0;
+  const counting: Database = {
+    ...database,
+    transaction: (work, limitMs) => {
+      claims += 1;
+      return database.transaction(work, limitMs);
+    },
+  };
+  const queues = createPullQueues({ database: counting, clock: systemClock, events: bus, lease });
+  const hints = listen(url, { [WORK_FOR_PULL]: () => queues.wake() });
+  await queues.start();
+  return {
+    id: lease.instanceId,
+    queues,
+    events,
+    claims: () => claims,
+    claim: (request = {}) => queues.claim({ ...REQUEST, signal: new AbortController().signal, ...request }),
+    accept: async (...asked) => {
+      const followUp = ({ toPull }: { toPull: boolean }) => {
+        if (toPull) queues.announce();
+      };
+      const deps = {
+        database: opened,
+        events: bus,
+        targets: createTargetRegistry([]),
+        followUp,
+        retentionDays: 30,
+      };
+      const accepted = await acceptRuns(
+        deps,
+        asked.map((one) => oneOffOf({ ...one, queue: one.queue ?? REQUEST.queue })),
+      );
+      return accepted.map(({ id }) => id);
+    },
+    stop: async () => {
+      await queues.stop();
+      await hints.stop();
+      await opened.close();
+    },
+  };
+}
+
+const REQUEST = { queue: 'work', workerId: 'a worker', max: 1, leaseSeconds: 60, waitSeconds: 0 };
