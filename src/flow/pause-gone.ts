@@ -8,7 +8,7 @@ import { pausedBecause } from '../core/definition-change.ts';
 import type { Target } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
-import { isRepeatable, isUnavailable } from '../store/errors.ts';
+import { isUnavailable } from '../store/errors.ts';
 import { versionKey } from '../store/handoffs.ts';
 import type { HandoffDefinitions } from './handoff-definitions.ts';
 import { type ScheduleChangeDeps, changeSchedules } from './schedule-changes.ts';
@@ -48,8 +48,8 @@ export function createGonePauser(deps: GonePauserDeps): GonePauser {
     try {
       await pause(gone);
     } catch (error) {
-      // What stands in its way is of the schedule itself otherwise, and must not hold up the others for ever.
-      if (isUnavailable(error) || isRepeatable(error)) add(key, gone);
+      // Anything else is of the schedule itself, and would be there again; its next run has it tried anew.
+      if (isUnavailable(error)) add(key, gone);
       throw error;
     }
     events.emit({ type: 'goneSeenTo' });
