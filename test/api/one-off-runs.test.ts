@@ -328,7 +328,9 @@ describe('what is refused, with nothing stored:', () => {
     '',
     1_900_000_000_000,
     true,
-  ])('runAt %j', (runAt) => refused({ target: TARGET, runAt }, 400, ['/runAt']));
+  ])('runAt %j', async (runAt) => {
+    await refused({ target: TARGET, runAt }, 400, ['/runAt']);
+  });
 
   test('no target, or one of no kind there is', async () => {
     await refused({}, 400, ['/target']);
@@ -366,7 +368,9 @@ describe('what is refused, with nothing stored:', () => {
     ['null', 'null', ['']],
     ['nothing', '', ['']],
     ['half a body', `{"target":${target}`, []],
-  ])('%s', (_name, body, paths) => refused(body, 400, paths));
+  ])('%s', async (_name, body, paths) => {
+    await refused(body, 400, paths);
+  });
 
   test('a query, which there is none for', async () => {
     const answer = await api.call('POST', '/api/v1/runs?wait=true', { target: TARGET });

@@ -51,8 +51,8 @@ function addRetryRoute(api: Api, deps: ApiDeps): void {
         operationId: 'retryRun',
         summary: 'Have a run that ended otherwise than well done again, under its id',
         description:
-          'In `failed`, `unknown`, `abandoned`, `skipped` and `cancelled`. Its failures and recoveries start at 0 again, and its ' +
-          'schedule’s current version counts.',
+          'In `failed`, `unknown`, `abandoned`, `skipped` and `cancelled`. Its failures and recoveries start at 0 again; a run of a ' +
+          'schedule goes by the current version of that.',
         body: noInput,
       },
     },

@@ -34,8 +34,8 @@ const oneOffFields = {
     .default('fail')
     .meta({
       description:
-        'What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started, or ' +
-        'runs all the same.',
+        'What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started ' +
+        '(`error.kind` is `dependency`), or runs all the same.',
     }),
   priority: priorityInput,
 };
@@ -64,7 +64,7 @@ export const oneOffItemInput = z
     ref,
     ...oneOffFields,
     dependsOn: z
-      .array(z.string())
+      .array(z.string().meta({ pattern: REF.source }))
       .max(MOST_DEPENDENCIES)
       .default([])
       .meta({

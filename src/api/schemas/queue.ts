@@ -6,15 +6,17 @@ import { queue } from './target.ts';
 
 export const queueParams = z.strictObject({ queue });
 
+export const workerIdText = z
+  .string()
+  .regex(/^\P{Cc}{1,255}$/u, { error: 'must be 1 to 255 printable characters' })
+  .meta({
+    description: 'Any name that no other worker has, the same in each of its calls.',
+    example: 'reports-7',
+  });
+
 export const claimInput = z
   .strictObject({
-    workerId: z
-      .string()
-      .regex(/^\P{Cc}{1,255}$/u, { error: 'must be 1 to 255 printable characters' })
-      .meta({
-        description: 'Who asks: any name that no other worker has, the same in each of its calls.',
-        example: 'reports-7',
-      }),
+    workerId: workerIdText,
     max: whole(1, 100).default(1).meta({ description: 'At most that many runs.' }),
     leaseSeconds: z.number().min(1).max(86_400).default(60).meta({
       description:

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { text, whole } from './common.ts';
+import { whole } from './common.ts';
+import { workerIdText } from './queue.ts';
 import { ALWAYS } from './timing.ts';
 
 const attempt = whole(1, 2 ** 31 - 1)
@@ -7,11 +8,11 @@ const attempt = whole(1, 2 ** 31 - 1)
   .default(null)
   .meta({
     description:
-      'The attempt that is meant, as handed over; one that is not the current one is 409. Null: the current one.',
+      'The `attempt` that was handed over: where another one has started since, it is 409. Null: whichever is current.',
     example: 1,
   });
 
-const workerId = text(256).min(1).meta({ maxLength: 256 }).nullable().default(null).meta({
+const workerId = workerIdText.nullable().default(null).meta({
   description: 'The worker that claimed it; another one’s is 409. Null: not told.',
 });
 

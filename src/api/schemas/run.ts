@@ -58,7 +58,9 @@ export const runFields = {
   dependsOn: z
     .array(z.string())
     .meta({ description: 'Ids of the runs that have to end before it starts, as they were listed.' }),
-  dependents: z.array(z.string()).meta({ description: 'Ids of the runs that depend on this one.' }),
+  dependents: z
+    .array(z.string())
+    .meta({ description: 'Ids of the runs that depend on this one: the first 1000.' }),
   parentRunId: z.string().nullable().meta({ description: 'Whose end made it: of `after` schedules.' }),
   queue: z.string().nullable().meta({ description: 'Where workers claim it. Null: it is sent.' }),
   workerId: z.string().nullable().meta({ description: 'The worker that claimed it last.' }),
@@ -73,7 +75,7 @@ export const runFields = {
     .min(0)
     .max(1)
     .nullable()
-    .meta({ description: 'As the last `/heartbeat` said that did.' }),
+    .meta({ description: 'How much of it is done, as last told by `/heartbeat`.' }),
   createdAt: answeredInstant,
   updatedAt: answeredInstant,
 };
