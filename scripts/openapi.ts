@@ -30,7 +30,6 @@ async function render(): Promise<string> {
     database: { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() },
     targets: createTargetRegistry([]),
     events: createEventBus(),
-    wakeDispatch: () => undefined,
     followUp: () => undefined,
     cancelTargets: () => undefined,
     pullQueues: { claim: noDatabase },

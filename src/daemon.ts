@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { createServer } from './api/server.ts';
 import type { Config } from './config/config.ts';
+import { createPullQueues } from './flow/pull-queues.ts';
 import { createPipeline } from './flow/pipeline.ts';
 import { createGaugeSampler } from './observability/gauge-sampler.ts';
 import { logEvents } from './observability/log-lines.ts';
@@ -8,6 +9,8 @@ import type { Logger } from './observability/logger.ts';
 import { createMetrics } from './observability/metrics.ts';
 import { createHeartbeat } from './recovery/heartbeat.ts';
 import { createRecovery } from './recovery/recovery.ts';
+import { createExpiry } from './recovery/expiry.ts';
+import { createRetention } from './recovery/retention.ts';
 import { createZoneWatch } from './recovery/zone-watch.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
@@ -21,6 +24,8 @@ import { listen } from './store/connection.ts';
 import { type Database, openDatabase } from './store/database.ts';
 import { markInstanceLeft } from './store/instances.ts';
 import { migrate } from './store/migrate.ts';
+import type { Aftermath } from './store/followers.ts';
+import { WORK_FOR_PULL } from './store/queues.ts';
 import { SCHEDULES_CHANGED } from './store/schedule-writes.ts';
 import { createHttpTarget } from './targets/http.ts';
 import { createTargetRegistry } from './targets/registry.ts';
@@ -75,13 +80,14 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const common = { database, clock, databaseClock, events, lease };
   const zoneData = process.versions['tz'] ?? 'unknown';
 
+  const pullQueues = createPullQueues({ ...common, database: databaseOfApi });
   const pipeline = createPipeline({
     ...common,
     ...config,
     targets,
     concurrency: config.dispatchConcurrency,
     concurrencyPerLane: config.dispatchPerHost,
-    wakeWorkers: () => undefined,
+    wakeWorkers: () => pullQueues.announce(),
   });
   const recovery = createRecovery({
     ...common,
@@ -91,6 +97,9 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     wakeDispatch: () => pipeline.dispatcher.wake(),
     followUp: (aftermath) => pipeline.followUps.add(aftermath),
   });
+  const followUp = (aftermath: Aftermath) => pipeline.followUps.add(aftermath);
+  const expiry = createExpiry({ ...common, targets, followUp });
+  const retention = createRetention({ ...common, ...config });
   const zoneWatch = createZoneWatch({ ...common, zoneData });
   const heartbeat = createHeartbeat({
     ...common,
@@ -110,8 +119,20 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
   const state = createInstanceState(events, clock);
-  const { settler, followUps, failing, dispatcher, tick } = pipeline;
-  const loops = [heartbeat, settler, followUps, failing, dispatcher, tick, recovery, zoneWatch, gauges];
+  const { settler, followUps, failing, pauser, dispatcher, tick } = pipeline;
+  const ends = [settler, followUps, failing, pauser];
+  const loops = [
+    heartbeat,
+    ...ends,
+    dispatcher,
+    tick,
+    pullQueues,
+    recovery,
+    expiry,
+    retention,
+    zoneWatch,
+    gauges,
+  ];
   const watchdog = createWatchdog({
     loops,
     patience: WATCHDOG_PATIENCE_SECONDS,
@@ -135,6 +156,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const hints = listen(databaseUrl, {
     [SCHEDULES_CHANGED]: () => pipeline.tick.wake(),
     [RUNS_RETURNED]: () => pipeline.dispatcher.wake(),
+    [WORK_FOR_PULL]: () => pullQueues.wake(),
   });
   const server = createServer({
     database: databaseOfApi,
@@ -143,9 +165,10 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     metrics,
     version,
     logger,
-    wakeDispatch: () => pipeline.dispatcher.wake(),
     retentionDays: config.retentionDays,
-    followUp: (aftermath) => pipeline.followUps.add(aftermath),
+    followUp,
+    cancelTargets: (runs) => pipeline.canceller.add(runs),
+    pullQueues,
     readiness: () => readinessOf(state, lease, loops),
   });
 
@@ -178,7 +201,10 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   async function drain(): Promise<void> {
     await attempt('stop migrations', () => migrations.stop());
     await attempt('stop ticking', () => pipeline.tick.stop());
+    await attempt('answer workers that wait', () => pullQueues.stop());
     await attempt('stop recovering', () => recovery.stop());
+    await attempt('stop expiring', () => expiry.stop());
+    await attempt('stop dropping history', () => retention.stop());
     await attempt('stop watching the zone data', () => zoneWatch.stop());
     await attempt('hand back unsent runs', () => pipeline.dispatcher.stop());
     if (state.migrated) await attempt('release fire-locks', () => pipeline.releaseFireLocks());
@@ -191,6 +217,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     await attempt('stop settling', () => pipeline.settler.stop());
     await attempt('stop judging overlaps', () => pipeline.followUps.stop());
     await attempt('stop failing dependents', () => pipeline.failing.stop());
+    await attempt('stop pausing schedules', () => pipeline.pauser.stop());
+    await attempt('stop telling targets', () => pipeline.canceller.stop());
     await attempt('stop heartbeats', () => heartbeat.stop());
     await attempt('stop sampling', () => gauges.stop());
     if (state.migrated)

@@ -14,8 +14,6 @@ export interface ApiDeps {
   database: Database;
   targets: TargetRegistry;
   events: EventBus;
-  /** There is a run to claim. */
-  wakeDispatch: () => void;
   /** Sees to what the ends of runs brought about. */
   followUp: (aftermath: Aftermath) => void;
   /** Tells the targets of runs that they were working on and need not any more. */

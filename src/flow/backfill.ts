@@ -10,6 +10,7 @@ import { following, horizonOf } from '../core/time/catch-up.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { type BackfillFire, recordBackfillUnderLock } from '../store/backfills.ts';
 import type { Database } from '../store/database.ts';
+import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { NotNow } from '../store/errors.ts';
 import { findSchedule, lockSchedules } from '../store/schedules.ts';
@@ -18,8 +19,8 @@ export interface BackfillDeps {
   database: Database;
   /** Nothing older can have a run. */
   retentionDays: number;
-  /** There are runs to claim. */
-  wakeDispatch: () => void;
+  /** Sees to what is there to be claimed. */
+  followUp: (aftermath: Aftermath) => void;
 }
 
 export interface BackfillRequest {
@@ -58,7 +59,8 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     const { fires, remainingFrom } = await occurrencesOf(schedule, request);
     const created = await record(deps.database, schedule, fires, request);
     if (created === null) continue;
-    if (created > 0) deps.wakeDispatch();
+    const toPull = schedule.definition.target.type === 'pull';
+    if (created > 0) deps.followUp({ ...NO_AFTERMATH, toClaim: created, toPull });
     return { kind: 'done', created, existing: fires.length - created, remainingFrom };
   }
   throw new NotNow(`schedule ${request.scheduleId} is written too often at present`);

@@ -17,11 +17,13 @@ import type { Database } from '../store/database.ts';
 import { releaseFireLocksIfMine } from '../store/fire-locks.ts';
 import type { Aftermath } from '../store/followers.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
+import { type TargetCanceller, createTargetCanceller } from './cancel-target.ts';
 import { type Dispatcher, createDispatcher } from './dispatch.ts';
 import { takeFireLocks } from './fire-lock.ts';
 import { createFailing } from './dependents.ts';
 import { attemptHandoff, withoutDefinition } from './handoff.ts';
 import { createHandoffDefinitions } from './handoff-definitions.ts';
+import { type GonePauser, createGonePauser } from './pause-gone.ts';
 import { createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
 import { type FollowUps, createFollowUps } from './overlap.ts';
@@ -55,6 +57,8 @@ export interface Pipeline {
   settler: Settler;
   followUps: FollowUps;
   failing: Loop;
+  canceller: TargetCanceller;
+  pauser: GonePauser;
   /** Gives up the fire-locks of rounds that did not finish. */
   releaseFireLocks(): Promise<void>;
 }
@@ -68,9 +72,17 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     ...deps,
     wakeDispatch: () => dispatcher.wake(),
     wakeFailing: () => failing.wake(),
-    cancelTargets: () => undefined,
+    cancelTargets: (runs) => canceller.add(runs),
   });
-  const settler = createSettler({ ...deps, followUp, onGone: () => undefined });
+  const canceller = createTargetCanceller({ ...deps, definitions });
+  const pauser = createGonePauser({ ...deps, definitions, followUp });
+  const settler = createSettler({
+    ...deps,
+    followUp,
+    onGone: ({ id: runId, scheduleId, ...version }) => {
+      if (scheduleId !== null) pauser.add({ runId, scheduleId, ...version });
+    },
+  });
   const handoffDeps = { ...deps, starter: createHandoffStarter(deps) };
   const dispatcher = createDispatcher({
     ...deps,
@@ -92,6 +104,8 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     settler,
     followUps,
     failing,
+    canceller,
+    pauser,
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };
 }

@@ -64,7 +64,6 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     { write: (line: string) => void warnings.push(JSON.parse(line) as object) },
   );
   const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
-  let woken = 0;
   const aftermaths: Aftermath[] = [];
   const cancelled: CancelledRun[] = [];
   const events = createEventBus();
@@ -76,7 +75,6 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     targets,
     events,
     pullQueues,
-    wakeDispatch: () => void (woken += 1),
     followUp: (aftermath) => void aftermaths.push(aftermath),
     cancelTargets: (runs) => void cancelled.push(...runs),
     retentionDays: 30,
@@ -92,7 +90,7 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     warnings,
     readiness,
     sql,
-    woken: () => woken,
+    woken: () => aftermaths.filter(({ toClaim }) => toClaim > 0).length,
     aftermaths,
     cancelled,
     pullQueues,

@@ -255,7 +255,6 @@ describe('a run that is made to depend on one that is just ending', () => {
     const [a] = await accepted(asks('a'));
     await instance.pipeline.settler.start();
     const outcome = await outcomeOf(a);
-    let dependent = '';
     let allow = (): void => undefined;
     const allowed = new Promise<void>((resolve) => (allow = resolve));
     const holding: Database = {
@@ -282,7 +281,7 @@ describe('a run that is made to depend on one that is just ending', () => {
     });
     await somebodyWaits();
     allow();
-    dependent = (await recorded)[0]?.id ?? '';
+    const dependent = (await recorded)[0]?.id ?? '';
     await settled;
     expect(await statusOf(a)).toBe('succeeded');
     expect(await statusOf(dependent)).toBe('pending');
