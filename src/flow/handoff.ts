@@ -5,14 +5,10 @@
  */
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
+import { NO_DEFINITION } from '../core/no-definition.ts';
 import { type Outcome, notSent } from '../core/outcome.ts';
 import { type Dependency, runNameOf } from '../core/run.ts';
-import {
-  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
-  DEFAULT_RETRY,
-  DEFAULT_TIMEOUT_SECONDS,
-  type Handoff,
-} from '../core/schedule.ts';
+import type { Handoff } from '../core/schedule.ts';
 import { type Attempted, type Doubt, type Settlement, settlementOf } from '../core/settlement.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
@@ -69,13 +65,6 @@ export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun)
   // What the definition would say of an earlier attempt cannot be asked: the doubt stays.
   return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
 }
-
-/** What is not there says nothing of how to try again. */
-const NO_DEFINITION = {
-  retry: DEFAULT_RETRY,
-  timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
-  delivery: 'atLeastOnce',
-} as const;
 
 async function attemptOnce(
   deps: HandoffDeps,
@@ -210,9 +199,9 @@ function attemptedOf(
     retry,
     delivery,
     timeoutSeconds,
-    completion = 'response',
-    completionTimeoutSeconds = DEFAULT_COMPLETION_TIMEOUT_SECONDS,
-  }: Pick<Handoff, 'retry' | 'delivery' | 'timeoutSeconds'> & Partial<Handoff>,
+    completion,
+    completionTimeoutSeconds,
+  }: Omit<Handoff, 'target' | 'payload'> & Partial<Handoff>,
   kind: TargetKind | undefined,
   startedAt: Instant,
 ): Attempted {

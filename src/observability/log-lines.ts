@@ -1,8 +1,8 @@
-import type { FirelockEvent, RunExpired } from '../core/events.ts';
+import type { FirelockEvent } from '../core/events.ts';
 import { isoInstant } from '../core/instant.ts';
-import type { RunStatus } from '../core/run.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
+import { logExpired } from './expired-lines.ts';
 import type { Logger } from './logger.ts';
 
 type EventOf<T extends FirelockEvent['type']> = Extract<FirelockEvent, { type: T }>;
@@ -79,35 +79,6 @@ const LOOKED_UP = {
   notArrived: 'the target was asked and does not have it',
   unclear: 'the target was asked and did not say whether it has it',
 };
-
-/** One warning for all that one dead worker left behind; by themselves those that nothing more is done about. */
-function expired(logger: Logger, runs: readonly RunExpired[]): void {
-  const count = (status: RunStatus) => runs.filter(({ settlement }) => settlement.status === status).length;
-  const workers = [...new Set(runs.flatMap(({ workerId }) => workerId ?? []))].slice(0, MOST_NAMED);
-  const became = { again: count('pending'), failed: count('failed'), unknown: count('unknown') };
-  logger.warn(
-    { runs: runs.length, ...became, workers },
-    'nobody was heard of in time who worked on these runs: tried again, or ended as said here',
-  );
-  for (const { settlement, ...run } of runs) {
-    const { status, error, retryAt, inDoubt } = settlement;
-    const told = { ...run, error };
-    if (status === 'failed')
-      logger.warn(told, 'run failed: it was not heard of in time, and no attempt is left');
-    else if (status === 'unknown')
-      logger.warn(
-        told,
-        'the outcome of a run stays unknown: it was not heard of in time, and is not repeated',
-      );
-    else {
-      const at = retryAt === null ? null : isoInstant(retryAt);
-      const follows = inDoubt ? 'its target is asked what became of it' : 'another attempt follows';
-      logger.info({ ...told, retryAt: at }, `a run was not heard of in time; ${follows}`);
-    }
-  }
-}
-
-const MOST_NAMED = 10;
 
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
@@ -223,7 +194,7 @@ const LINES: Lines = {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run reported as failed');
     else logger.debug({ runId, scheduleId, attempt }, `run reported as ${status}`);
   },
-  runsExpired: (logger, { runs }) => expired(logger, runs),
+  runsExpired: (logger, { runs }) => logExpired(logger, runs),
   expiryRefused: (logger, { runId, error }) =>
     logger.error(
       { runId, error },

@@ -62,6 +62,62 @@ test('a loop that failed is told to work again by its own sign of life, and by n
   expect(lines().map(({ level }) => level)).toEqual([40, 30, 40]);
 });
 
+test('runs that nobody was heard of in time are counted, as ended where they are, and told in one warning', async () => {
+  const { events, value, lines } = observed();
+  const runs = (['pending', 'failed', 'unknown'] as const).map((status, index) => ({
+    runId: status,
+    scheduleId: null,
+    attempt: 1,
+    workerId: index < 2 ? 'w1' : null,
+    settlement: {
+      status,
+      error: 'nothing was heard of it',
+      durationMs: status === 'pending' ? null : 5,
+      retryAt: status === 'pending' ? Date.UTC(2026, 10, 20) : null,
+      recovered: false,
+      inDoubt: false,
+    },
+  }));
+  events.emit({ type: 'runsExpired', runs });
+  expect(await value('firelock_completions_expired_total')).toBe(3);
+  expect(await value('firelock_runs_failed_total')).toBe(1);
+  expect(await value('firelock_runs_unknown_total')).toBe(1);
+  expect(await value('firelock_run_duration_seconds_count')).toBe(2);
+  expect(lines()).toMatchObject([
+    { level: 40, runs: 3, again: 1, failed: 1, unknown: 1, workers: ['w1'] },
+    { level: 30, runId: 'pending', workerId: 'w1', retryAt: '2026-11-20T00:00:00.000Z' },
+    { level: 40, runId: 'failed' },
+    { level: 40, runId: 'unknown', error: 'nothing was heard of it' },
+  ]);
+});
+
+test('what somebody asked of a run is told and counted, and no sign of life of a loop', async () => {
+  const { events, value, lines } = observed();
+  events.emit({ type: 'loopFailed', loop: 'settle', error: new Error('x'), retryInMs: 1 });
+  const run = { runId: 'one', scheduleId: 's' };
+  events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: 'one' });
+  events.emit({ type: 'runRetried', ...run, was: 'cancelled' });
+  const settlement = { error: null, durationMs: 5, retryAt: null, recovered: true, inDoubt: false };
+  events.emit({
+    type: 'runCompleted',
+    ...run,
+    attempt: 1,
+    settlement: { ...settlement, status: 'succeeded' },
+  });
+  events.emit({ type: 'runCompleted', ...run, attempt: 1, settlement: { ...settlement, status: 'failed' } });
+  expect(await value('firelock_runs_cancelled_total{reason="request"}')).toBe(1);
+  expect(await value('firelock_runs_retried_total')).toBe(1);
+  expect(await value('firelock_runs_succeeded_total')).toBe(1);
+  expect(await value('firelock_runs_failed_total')).toBe(1);
+  expect(await value('firelock_runs_recovered_total')).toBe(2);
+  expect(lines().map(({ level, msg }) => [level, msg])).toEqual([
+    [40, 'settle failed; it will be tried again until it works'],
+    [30, 'a run was cancelled on request'],
+    [30, 'a run was opened again on request'],
+    [40, 'run reported as failed'],
+  ]);
+});
+
 function observed() {
   const events = createEventBus();
   const metrics = createMetrics({
@@ -76,7 +132,7 @@ function observed() {
   return {
     events: events satisfies { emit(event: FirelockEvent): void },
     metrics,
-    lines: () => written.map((line) => JSON.parse(line) as { level: number; zoneData: unknown }),
+    lines: () => written.map((line) => JSON.parse(line) as { level: number; msg: string; zoneData: unknown }),
     value: async (name: string) => {
       const line = (await metrics.text()).split('\n').find((one) => one.startsWith(`${name} `));
       return Number(line?.slice(name.length));

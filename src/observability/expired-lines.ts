@@ -1,0 +1,33 @@
+import type { RunExpired } from '../core/events.ts';
+import { isoInstant } from '../core/instant.ts';
+import type { RunStatus } from '../core/run.ts';
+import type { Logger } from './logger.ts';
+
+const MOST_NAMED = 10;
+
+/** One warning for all that one dead worker left behind; by themselves those that nothing more is done about. */
+export function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
+  const count = (status: RunStatus) => runs.filter(({ settlement }) => settlement.status === status).length;
+  const workers = [...new Set(runs.flatMap(({ workerId }) => workerId ?? []))].slice(0, MOST_NAMED);
+  const became = { again: count('pending'), failed: count('failed'), unknown: count('unknown') };
+  logger.warn(
+    { runs: runs.length, ...became, workers },
+    'nobody was heard of in time who worked on these runs: tried again, or ended as said here',
+  );
+  for (const { settlement, ...run } of runs) {
+    const { status, error, retryAt, inDoubt } = settlement;
+    const told = { ...run, error };
+    if (status === 'failed')
+      logger.warn(told, 'run failed: it was not heard of in time, and no attempt is left');
+    else if (status === 'unknown')
+      logger.warn(
+        told,
+        'the outcome of a run stays unknown: it was not heard of in time, and is not repeated',
+      );
+    else {
+      const at = retryAt === null ? null : isoInstant(retryAt);
+      const follows = inDoubt ? 'its target is asked what became of it' : 'another attempt follows';
+      logger.info({ ...told, retryAt: at }, `a run was not heard of in time; ${follows}`);
+    }
+  }
+}
