@@ -133,6 +133,24 @@ describe('a batch', () => {
     );
   });
 
+  test('takes 100,000 dependencies in all, and no more', async () => {
+    const wide = (each: number) =>
+      Array.from({ length: 1000 }, (_, n) =>
+        item(`w${n}`, {
+          target: { type: 'pull', queue: 'wide' },
+          // All upon the first ones, which depend on none.
+          dependsOn: n < 200 ? [] : Array.from({ length: each }, (_unused, m) => `w${m}`),
+        }),
+      );
+    const before = await count();
+    const answer = await batch({ items: wide(126) });
+    expect([answer.status, await count()]).toEqual([422, before]);
+    expect(answer.body['detail']).toContain('one call can have 100000');
+    const run = await ids(wide(125));
+    expect((await runOf(run['w999']))['dependsOn']).toHaveLength(125);
+    expect((await runOf(run['w0']))['dependents']).toHaveLength(800);
+  });
+
   test('takes an item with 1000 dependencies, all headers and a large payload', async () => {
     const leaves = Array.from({ length: 999 }, (_, n) => item(`leaf-${n}`));
     const headers = Object.fromEntries(Array.from({ length: 64 }, (_, n) => [`X-${n}`, 'v']));
