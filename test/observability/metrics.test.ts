@@ -19,6 +19,24 @@ test('what is skipped or called off is counted by its reason, and stands at 0 be
   expect(await value('firelock_runs_cancelled_total{reason="replaced"}')).toBe(4);
 });
 
+test('schedules that are paused, and targets that are told, are counted and logged', async () => {
+  const { events, value, lines } = observed();
+  const told = { type: 'targetCancelled', runId: 'r', scheduleId: 's' } as const;
+  expect(await value('firelock_cancel_calls_total{outcome="failed"}')).toBe(0);
+  expect(await value('firelock_schedules_paused_total')).toBe(0);
+  events.emit({ ...told, told: true, error: null });
+  events.emit({ ...told, told: false, error: 'the target answered 409' });
+  events.emit({ type: 'schedulePaused', scheduleId: 's', reason: 'gone' });
+  expect(await value('firelock_cancel_calls_total{outcome="accepted"}')).toBe(1);
+  expect(await value('firelock_cancel_calls_total{outcome="failed"}')).toBe(1);
+  expect(await value('firelock_schedules_paused_total')).toBe(1);
+  // A call that was taken is told at debug.
+  expect(lines()).toMatchObject([
+    { level: 40, runId: 'r', scheduleId: 's', error: 'the target answered 409' },
+    { level: 40, scheduleId: 's', reason: 'gone' },
+  ]);
+});
+
 test('gauges say what the last sample said', async () => {
   const { metrics, value } = observed();
   const sample = {
