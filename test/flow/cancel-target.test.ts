@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition, HttpTarget, Schedule } from '../../src/core/schedule.ts';
@@ -95,6 +96,22 @@ it('a target is told once that its run is off, by the definition that the run wa
     text: '',
     headers: { 'webhook-id': runOf(schedule).id, 'x-of': 'job' },
   });
+});
+
+it('the target of a run that is replaced while it is running is told', async () => {
+  const job = { ...cancelBy(`${receiver.url}/off/{{runId}}`), url: `${receiver.url}/job` };
+  await put('job', job, { overlap: 'replace', completion: 'callback' });
+  await instance.start();
+  const first = await instance.fire('job');
+  await until(() => instance.events.find((event) => event.type === 'runSettled') ?? null);
+  const second = await instance.fire('job');
+  await receiver.arrived(3);
+  expect(receiver.arrivals.map(({ path }) => path).sort()).toEqual(['/job', '/job', `/off/${first.id}`]);
+  const runs = await store.rows<{ id: string; status: string }>(
+    sql`SELECT id, status FROM runs ORDER BY created_at`,
+  );
+  expect(runs[0]).toEqual({ id: first.id, status: 'cancelled' });
+  expect(runs[1]?.id).toBe(second.id);
 });
 
 it('a one-off run goes by its id', async () => {

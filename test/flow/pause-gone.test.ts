@@ -75,11 +75,6 @@ describe('a schedule whose target answered 410 Gone', () => {
     const schedule = await put('gone', { everySeconds: 3600, cron: null, labels: { team: 'a' } });
     await instance.start();
     const { id: runId } = await instance.fire('gone');
-    await until(async () => {
-      const rows = await store.rows<{ status: string }>(sql`SELECT status FROM runs`);
-      return rows.every(({ status }) => status === 'failed') ? true : null;
-    });
-    startPauser().add(goneOf(schedule, runId));
     const paused = await until(async () => {
       const found = await find('gone');
       return found?.status === 'paused' ? found : null;
@@ -97,7 +92,22 @@ describe('a schedule whose target answered 410 Gone', () => {
       { version: 1, change: 'created', by: null },
       { version: 2, change: 'updated', by: 'firelock' },
     ]);
+    const runs = await store.rows(sql`SELECT id, status FROM runs`);
+    expect(runs).toEqual([{ id: runId, status: 'failed' }]);
     expect(receiver.arrivals).toHaveLength(1);
+  });
+
+  it('which a one-off run was sent to, pauses nothing', async () => {
+    await put('gone');
+    await instance.start();
+    await instance.accept({ url: `${receiver.url}/gone` });
+    await until(() => instance.events.find((event) => event.type === 'runSettled') ?? null);
+    const { id: runId } = await instance.fire('gone');
+    const paused = await until(
+      () => instance.events.find((event) => event.type === 'schedulePaused') ?? null,
+    );
+    expect(paused).toHaveProperty('reason', `the target answered 410 Gone to run ${runId}`);
+    expect(instance.events.filter((event) => event.type === 'loopFailed')).toEqual([]);
   });
 
   it('is paused once, for the first of its runs, and told of', async () => {

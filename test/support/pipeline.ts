@@ -134,8 +134,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, followUps, failing, dispatcher, tick } = pipeline;
-      for (const service of [settler, followUps, failing, dispatcher, tick]) await service.start();
+      const { settler, followUps, failing, pauser, dispatcher, tick } = pipeline;
+      for (const service of [settler, followUps, failing, pauser, dispatcher, tick]) await service.start();
     },
     stop: async () => {
       await pipeline.tick.stop();
@@ -145,6 +145,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.settler.stop();
       await pipeline.followUps.stop();
       await pipeline.failing.stop();
+      await pipeline.pauser.stop();
+      await pipeline.canceller.stop();
       await targets.close();
     },
     putMany: (ids, given) => change(ids, given).then(() => undefined),
