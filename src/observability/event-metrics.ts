@@ -63,6 +63,11 @@ function runHandlers(registry: Registry): Handlers {
     registers,
   });
   for (const reason of ['replaced', 'request']) cancelled.inc({ reason }, 0);
+  const accepted = new Counter({
+    name: 'firelock_runs_accepted_total',
+    help: 'One-off runs recorded.',
+    registers,
+  });
   const retried = new Counter({
     name: 'firelock_runs_retried_total',
     help: 'Runs that had ended and that somebody asked to be handed off again.',
@@ -127,6 +132,7 @@ function runHandlers(registry: Registry): Handlers {
   };
   return {
     runStarted: ({ latenessMs }) => lateness.observe(Math.max(0, latenessMs) / 1000),
+    pullRunsClaimed: ({ count }) => handoffs.inc({ target: 'pull', outcome: 'accepted' }, count),
     attemptEnded: ({ target, outcome, durationMs }) => {
       handoffs.inc({ target, outcome });
       handoffSeconds.observe({ target }, durationMs / 1000);
@@ -138,6 +144,8 @@ function runHandlers(registry: Registry): Handlers {
       for (const { settlement } of runs) settled(settlement);
     },
     runRetried: () => retried.inc(),
+    runsAccepted: ({ count }) => accepted.inc(count),
+    dependentsFailed: ({ count }) => ended.failed.inc(count),
     targetCancelled: ({ told }) => cancelCalls.inc({ outcome: told ? 'accepted' : 'failed' }),
     intentsRecorded: (event) => {
       intents.inc(event.fires);
