@@ -90,6 +90,14 @@ function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
   };
 }
 
+const OF_W1 = { attempt: 1, workerId: 'w1' };
+const actionDeps = () => ({
+  database: store.database,
+  events: createEventBus(),
+  followUp: () => undefined,
+  cancelTargets: () => undefined,
+});
+
 interface Row {
   id: string;
   status: string;
@@ -318,14 +326,10 @@ describe('a completion that does not come', () => {
     await receiver.arrived(2);
     expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/after']);
     expect(told(events)).toMatchObject([{ workerId: null, settlement: { status: 'unknown' } }]);
-    const deps = {
-      database: store.database,
-      events: createEventBus(),
-      followUp: () => undefined,
-      cancelTargets: () => undefined,
-    };
     const word = { status: 'succeeded', attempt: 1, workerId: null, result: null, error: null } as const;
-    expect(await completeRun(deps, id, word)).toMatchObject({ run: { status: 'succeeded', error: null } });
+    expect(await completeRun(actionDeps(), id, word)).toMatchObject({
+      run: { status: 'succeeded', error: null },
+    });
   });
 
   it.each(['atLeastOnce', 'atMostOnce'] as const)(
@@ -400,28 +404,36 @@ describe('whoever is heard of at that moment', () => {
     expect(told(events)).toEqual([]);
   });
 
-  it('between the look and the write goes on as well', async () => {
+  it.each([
+    ['goes on', 'running', (id: string) => heartbeatRun(actionDeps(), id, { ...OF_W1, progress: null })],
+    [
+      'has ended it',
+      'succeeded',
+      (id: string) =>
+        completeRun(actionDeps(), id, { ...OF_W1, status: 'succeeded', result: null, error: null }),
+    ],
+    [
+      'finds it ended, whatever that has left in the row',
+      'abandoned',
+      (id: string) => store.rows(sql`UPDATE runs SET status = 'abandoned' WHERE id = ${id}`),
+    ],
+  ])('between the look and the write %s', async (_, status, meanwhile) => {
     const id = only(await leased(1));
     await rewind(id);
-    const deps = {
-      database: store.database,
-      events: createEventBus(),
-      followUp: () => undefined,
-      cancelTargets: () => undefined,
-    };
-    let heard = false;
-    const hearing: Database = {
+    let came = 0;
+    const interrupted: Database = {
       ...store.database,
       transaction: async (work, limitMs) => {
-        await heartbeatRun(deps, id, { attempt: 1, workerId: 'w1', progress: null });
-        heard = true;
+        await meanwhile(id);
+        came += 1;
         return store.database.transaction(work, limitMs);
       },
     };
-    const { looked, events } = expiring({ database: hearing });
+    const { looked, events } = expiring({ database: interrupted });
     await looked();
-    expect(heard).toBe(true);
-    expect(await row(id)).toMatchObject({ status: 'running', failures: 0 });
+    expect(came).toBe(1);
+    expect(await row(id)).toMatchObject({ status, failures: 0, attempts: 1 });
+    expect(await log(id)).toEqual([]);
     expect(told(events)).toEqual([]);
   });
 
