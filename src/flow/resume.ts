@@ -11,7 +11,7 @@ import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { readTiming } from '../store/definitions.ts';
-import type { Executor } from '../store/executor.ts';
+import type { Transaction } from '../store/executor.ts';
 import {
   type DueSchedule,
   type LivingInstance,
@@ -69,7 +69,7 @@ const FIRST_UID = '00000000-0000-0000-0000-000000000000';
  * @throws InstancesLive, also in the middle, where one has started since
  */
 export async function resumeFromNow({ database, lockTtlSeconds, signal }: ResumeDeps): Promise<Resumed> {
-  const alone = <T>(work: (tx: Executor) => Promise<T>, limitMs: number): Promise<T> =>
+  const alone = <T>(work: (tx: Transaction) => Promise<T>, limitMs: number): Promise<T> =>
     database.transaction(async (tx) => {
       const instances = await livingInstances(tx);
       if (instances.length > 0) throw new InstancesLive(instances);

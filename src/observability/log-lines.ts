@@ -188,6 +188,9 @@ const LINES: Lines = {
     if (runId === undefined) logger.debug({ reason, count }, 'runs were cancelled');
     else logger.info({ runId }, 'a run was cancelled on request');
   },
+  runsAccepted: (logger, { count }) => logger.debug({ count }, 'one-off runs recorded'),
+  dependentsFailed: (logger, { count }) =>
+    logger.warn({ count }, 'runs failed unstarted: what they depend on did not succeed'),
   runRetried: (logger, { runId, scheduleId, was }) =>
     logger.info({ runId, scheduleId, was }, 'a run was opened again on request'),
   runCompleted: (logger, { runId, scheduleId, attempt, settlement: { status, error } }) => {

@@ -42,6 +42,8 @@ export const NO_AFTERMATH: Aftermath = {
 
 /** What a statement that ends runs, named `r`, returns of them for `followEnds`. */
 export const ENDED = sql`r.id, r.scheduled_for, r.schedule_uid, r.trigger, r.status, r.finished_at, r.overlap_guarded, r.has_dependents`;
+/** The same of runs that a statement inserts: nobody can depend on them yet. */
+export const RECORDED = sql`id, scheduled_for, schedule_uid, trigger, status, finished_at, overlap_guarded, has_dependents`;
 
 /**
  * CTEs that record one run for each end in `changed` and each enabled schedule that follows it: in the very statement of the end, so

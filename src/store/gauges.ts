@@ -33,6 +33,7 @@ export async function sampleGauges(db: Executor, overdueSeconds: number): Promis
     overdue: number;
     alive: number;
     waiting: number;
+    running: number;
     zone_data: string;
   }>(
     db,
@@ -47,7 +48,9 @@ export async function sampleGauges(db: Executor, overdueSeconds: number): Promis
     SELECT by_status.*,
       (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NULL)::int
         + (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)::int AS pending,
-      (SELECT count(*) FROM runs WHERE overlap_guarded AND status = 'waiting')::int AS waiting,
+      (SELECT count(*) FROM runs WHERE overlap_guarded AND status = 'waiting')::int
+        + (SELECT count(*) FROM runs WHERE status = 'waiting' AND open_dependencies IS NOT NULL)::int AS waiting,
+      (SELECT count(*) FROM runs WHERE status = 'running')::int AS running,
       extract(epoch FROM clock.now - least(
         (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NULL),
         (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)))::float8 AS oldest_pending,
@@ -62,7 +65,7 @@ export async function sampleGauges(db: Executor, overdueSeconds: number): Promis
   if (!row) throw new Error('the gauges statement answered no row');
   return {
     schedules: { active: row.active, paused: row.paused, ended: row.ended, error: row.error },
-    openRuns: { waiting: row.waiting, pending: row.pending },
+    openRuns: { waiting: row.waiting, pending: row.pending, running: row.running },
     oldestPendingSeconds: Math.max(0, row.oldest_pending ?? 0),
     strandedRuns: row.stranded,
     schedulesOverdue: row.overdue,

@@ -9,6 +9,7 @@ import {
   type Aftermath,
   type AftermathRow,
   NO_AFTERMATH,
+  RECORDED,
   aftermathOf,
   followEnds,
 } from './followers.ts';
@@ -119,9 +120,6 @@ export async function recordDueBeforeEdit(
   );
   return aftermathOf(row);
 }
-
-/** ENDED of a new run; nobody can depend on it yet. */
-const RECORDED = sql`id, scheduled_for, schedule_uid, trigger, status, finished_at, overlap_guarded, has_dependents`;
 
 /** What all runs of a schedule have in common comes from its row, in `schedules` or what was returned of it. */
 function insertRuns(intents: readonly Intent[], rows: SQL, instanceId: string | null): SQL {

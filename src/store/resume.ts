@@ -2,8 +2,9 @@ import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { plannedRunId } from '../core/run.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
-import type { Executor } from './executor.ts';
-import { followEnds } from './followers.ts';
+import { aftermathIn } from './dependents.ts';
+import type { Executor, Transaction } from './executor.ts';
+import { AFTERMATH, type AftermathRow, ENDED, RECORDED, followEnds } from './followers.ts';
 import { lives } from './instances.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
 import { type TimingRow, isOver, timingColumns, timingOfRow } from './timings.ts';
@@ -114,7 +115,7 @@ export async function skipDueIfUnmoved(db: Executor, skips: readonly Skip[]): Pr
       SELECT i.run_id, i.scheduled_for, s.uid, s.version, s.id, i.trigger, 'skipped', 'missed', s.lane, s.priority,
         i.due_at, 0, i.coalesced, i.coalesced_from, clock.now, clock.now, clock.now
       FROM input i JOIN moved s ON s.uid = i.uid CROSS JOIN clock
-      ON CONFLICT DO NOTHING RETURNING id, schedule_uid, status, finished_at, overlap_guarded
+      ON CONFLICT DO NOTHING RETURNING ${RECORDED}
     ), ${followEnds(sql`recorded`)}
     SELECT uid FROM moved`,
   );
@@ -137,18 +138,19 @@ export interface PendingAfterResume {
  * that can be.
  */
 export async function doubtPendingRuns(
-  db: Executor,
+  tx: Transaction,
   { reason, lockTtlSeconds }: { reason: string; lockTtlSeconds: number },
 ): Promise<PendingAfterResume> {
   const columns = sql`SELECT scheduled_for, id, schedule_uid, schedule_version, due_at, claimed_by, in_doubt_until FROM runs`;
   const error = JSON.stringify({ kind: 'network', message: reason });
-  const [row] = await rowsOf<PendingAfterResume>(
-    db,
+  const [row] = await rowsOf<{ ended_runs: number; asked: number; left: number } & AftermathRow>(
+    tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     pending AS MATERIALIZED (
       ${columns} WHERE status = 'pending' AND claimed_by IS NULL
       UNION ALL ${columns} WHERE status = 'pending' AND claimed_by IS NOT NULL
       UNION ALL ${columns} WHERE overlap_guarded AND status = 'waiting'
+      UNION ALL ${columns} WHERE status = 'waiting' AND open_dependencies IS NOT NULL
     ), judged AS MATERIALIZED (
       SELECT p.scheduled_for, p.id, coalesce(v.definition->>'delivery' = 'atMostOnce', false) AS at_most_once,
         coalesce(jsonb_typeof(v.definition->'target'->'lookup') = 'object', false) AS has_lookup,
@@ -167,7 +169,7 @@ export async function doubtPendingRuns(
       UPDATE runs r SET status = 'unknown', finished_at = clock.now, error = ${error}::jsonb, updated_at = clock.now
       FROM locked l, clock
       WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id AND l.at_most_once AND NOT l.has_lookup
-      RETURNING r.id, r.schedule_uid, r.status, r.finished_at, r.overlap_guarded
+      RETURNING ${ENDED}
     ), ${followEnds(sql`ended`)}, asked AS (
       UPDATE runs r SET in_doubt_until = l.in_doubt_until, lookups = 0, due_at = greatest(r.due_at, l.in_doubt_until),
         claimed_by = NULL, claimed_at = NULL, updated_at = clock.now
@@ -177,10 +179,12 @@ export async function doubtPendingRuns(
       SELECT (SELECT count(*) FROM pending)::int AS pending, (SELECT count(*) FROM ended)::int AS ended,
         (SELECT count(*) FROM asked)::int AS asked
     )
-    SELECT ended, asked, pending - ended - asked AS left FROM counted`,
+    SELECT counted.ended AS ended_runs, asked, pending - counted.ended - asked AS left, ${AFTERMATH} FROM counted, aftermath`,
   );
   if (!row) throw new Error('the statement about pending runs answered no row');
-  return row;
+  await aftermathIn(tx, row);
+  const { ended_runs: ended, asked, left } = row;
+  return { ended, asked, left };
 }
 
 export interface RestingSchedules {

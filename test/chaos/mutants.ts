@@ -243,10 +243,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/flow/settle.ts',
-        find: `      for (const ended of batch) {
-        waiting.delete(ended);
-        uncertain.add(ended);
-      }
+        find: `      for (const ended of batch) beCareful(ended);
       throw error;`,
         replace: '      for (const ended of batch) tell(ended, undefined);\n      void error;',
       },
@@ -297,8 +294,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/settlements.ts',
-        find: "THEN i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt END",
-        replace: 'THEN true END',
+        find: "THEN (i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt)",
+        replace: 'THEN true',
       },
     ],
     caughtBy: ['unexplainedRepeat', 'atMostOnceRepeat', 'conservation'],
@@ -319,8 +316,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/daemon.ts',
-        find: 'tick, recovery, zoneWatch, gauges];',
-        replace: 'tick, zoneWatch, gauges];',
+        find: '    recovery,\n    expiry,',
+        replace: '    expiry,',
       },
     ],
     caughtBy: ['stuck'],

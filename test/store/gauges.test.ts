@@ -51,7 +51,21 @@ test('what waits behind an active run is open, and told apart from what is pendi
   for (const body of [{}, {}]) {
     expect((await api.call('POST', '/api/v1/schedules/queues/fire', body)).status).toBe(202);
   }
-  expect((await gauges()).openRuns).toEqual({ waiting: 1, pending: 1 });
+  expect((await gauges()).openRuns).toEqual({ waiting: 1, pending: 1, running: 0 });
+});
+
+test('so is what waits for other runs, and what a worker has', async () => {
+  const before = (await gauges()).openRuns;
+  const target = { type: 'pull', queue: 'reports' };
+  const items = [
+    { ref: 'first', target },
+    { ref: 'then', target, dependsOn: ['first'] },
+  ];
+  expect((await api.call('POST', '/api/v1/runs/batch', { items })).status).toBe(201);
+  const pending = (before.pending ?? 0) + 1;
+  expect((await gauges()).openRuns).toEqual({ waiting: (before.waiting ?? 0) + 1, pending, running: 0 });
+  await api.call('POST', '/api/v1/queues/reports/claim', { workerId: 'one' });
+  expect((await gauges()).openRuns).toMatchObject({ pending: pending - 1, running: 1 });
 });
 
 test('zone data is that of the living, each version once', async () => {
