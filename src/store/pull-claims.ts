@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptError } from '../core/outcome.ts';
 import { type Dependency, type Run, scheduledForOf } from '../core/run.ts';
 import { PRIORITY_RANK } from '../core/schedule.ts';
-import { doubles, instants, ints, texts, uuids } from './arrays.ts';
+import { booleans, doubles, instants, ints, texts, uuids } from './arrays.ts';
 import { MOST_ATTEMPTS } from './claims.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { laneOfQueue, queueOfLane } from './lanes.ts';
@@ -85,14 +85,14 @@ export async function takeBackIfStillLeased(db: Executor, claims: readonly Untol
       SELECT r.scheduled_for, r.id, c.is_first
       FROM unnest(${uuids(claims.map(({ run }) => run.id))}, ${instants(claims.map(({ run }) => run.scheduledFor))},
         ${ints(claims.map(({ run }) => run.attempts))}, ${uuids(claims.map(({ run }) => run.claimedBy))},
-        ${ints(claims.map(({ isFirst }) => (isFirst ? 1 : 0)))}) AS c(id, scheduled_for, attempt, claimed_by, is_first)
+        ${booleans(claims.map(({ isFirst }) => isFirst))}) AS c(id, scheduled_for, attempt, claimed_by, is_first)
       JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id
       WHERE r.status = 'running' AND r.attempts = c.attempt AND r.claimed_by = c.claimed_by
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
     )
     UPDATE runs r SET status = 'pending', claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL,
       handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
-      lateness_ms = CASE WHEN untold.is_first = 0 THEN r.lateness_ms END, updated_at = clock_timestamp()
+      lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
     FROM untold WHERE r.scheduled_for = untold.scheduled_for AND r.id = untold.id
     RETURNING r.id`,
   );
