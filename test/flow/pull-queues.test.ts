@@ -144,6 +144,12 @@ describe('a claim', () => {
     ]);
   });
 
+  it('is not held up by a row that cannot be read, since its id is of another time', async () => {
+    const [bad = '', good] = await instance.accept({ runAt: Date.now() - MINUTE }, {});
+    await store.rows(sql`UPDATE runs SET id = gen_random_uuid() WHERE id = ${bad}`);
+    expect(idsOf(await instance.claim({ max: 2 }))).toEqual([good]);
+  });
+
   it('never gives one run to two workers, however many ask of however many instances at once', async () => {
     const other = await another();
     const ids = await instance.accept(
