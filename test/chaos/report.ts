@@ -167,14 +167,14 @@ function spreadOf(values: number[]): Spread {
   };
 }
 
-function quantiles(values: number[], shares: number[]): number[] {
+export function quantiles(values: number[], shares: number[]): number[] {
   const sorted = [...values].sort((a, b) => a - b);
   return shares.flatMap(
     (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? [],
   );
 }
 
-function tally(items: readonly string[]): Record<string, number> {
+export function tally(items: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const item of items) counts[item] = (counts[item] ?? 0) + 1;
   return counts;
@@ -184,7 +184,7 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-async function commitOf(root: string): Promise<string> {
+export async function commitOf(root: string): Promise<string> {
   const git = async (...given: string[]) =>
     (await promisify(execFile)('git', ['-C', root, ...given])).stdout.trim();
   try {

@@ -1,0 +1,113 @@
+/**
+ * What a graph campaign leaves behind, and all that its checker is given. Moments are ms of one process's monotonic clock: receiver,
+ * workers and observer are one process.
+ */
+export interface GraphHistory {
+  asked: Asked[];
+  deliveries: Delivery[];
+  words: Word[];
+  sightings: Sighting[];
+  rows: FinalRow[];
+  lives: Life[];
+  /** Runs that recovery found waiting for nothing; a healthy system has none. */
+  releasedByBackstop: number;
+  /** Edges whose dependency has ended and was not counted. */
+  uncounted: number;
+  /** Answers that no such request may get. */
+  refusals: string[];
+  /** Instances that were not ready after the last start. */
+  unready: string[];
+}
+
+/** `http`: its answer ends it; `callback`: its answer accepts it, and a call ends it; `pull`: a worker claims it. */
+export type Kind = 'http' | 'callback' | 'pull';
+
+/**
+ * How receiver or worker deal with it. `plain`: at once. `flaky`: the first attempt is answered with 503. `early`: ended before the
+ * answer. `late`: the first attempt is ended after its time was up. `never`: the first attempt is not ended. `beating`: takes longer
+ * than its time, and says so.
+ */
+export type Manner = 'plain' | 'flaky' | 'early' | 'late' | 'never' | 'beating';
+export type Fate = 'succeeded' | 'failed';
+
+/** One run, as its client wants it. */
+export interface Asked {
+  /** Its key, and what its payload says. */
+  ref: string;
+  /** Null: no call that asked for it was answered. */
+  id: string | null;
+  kind: Kind;
+  manner: Manner;
+  /** How it ends where it is started. */
+  fate: Fate;
+  /** Refs. */
+  dependsOn: string[];
+  onDependencyFailure: 'fail' | 'run';
+}
+
+/** One arrival at the receiver, or one claim by a worker. */
+export interface Delivery {
+  runId: string;
+  attempt: number;
+  /** When it was there: the whole request, or the whole answer of the claim. */
+  at: number;
+  /** As source-address.ts has it; of a claim the worker. */
+  sender: string;
+  /** What it says of what the run depended on. */
+  told: Told[];
+  /** What the receiver said and when it began to; null: nothing, or it was a claim. */
+  answer: { statusCode: number; at: number; sent: boolean } | null;
+  lease: Lease | null;
+}
+
+export interface Lease {
+  /** When the claim was asked for: what was granted ends no sooner than so long after. */
+  askedAt: number;
+  seconds: number;
+}
+
+export interface Told {
+  runId: string;
+  status: string;
+  errorKind: string | null;
+  body: string | null;
+}
+
+/** One call of /complete or /heartbeat. */
+export interface Word {
+  runId: string;
+  attempt: number;
+  say: Fate | 'alive';
+  sentAt: number;
+  endedAt: number;
+  /** Null: it was not answered, and may have been heard. */
+  statusCode: number | null;
+}
+
+/** A run that had ended, when somebody looked; told again only where it had changed. */
+export interface Sighting {
+  runId: string;
+  status: string;
+  /** When the look was over. */
+  at: number;
+}
+
+/** As the run stands in the end. */
+export interface FinalRow {
+  id: string;
+  key: string | null;
+  status: string;
+  errorKind: string | null;
+  body: string | null;
+  attempts: number;
+}
+
+/** One process of an instance. */
+export interface Life {
+  sender: string;
+  from: number;
+  /** Infinity: to the end. */
+  to: number;
+  /** The others declared it dead while it lived: it went on under another id. */
+  replaced: boolean;
+}

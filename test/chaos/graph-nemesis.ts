@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Life } from './graph-history.ts';
+import type { Instance } from './instance.ts';
+import type { Random } from './random.ts';
+
+/** Kills instances, starts them again, and keeps book of which process lived when. */
+export interface GraphNemesis {
+  readonly lives: (Life & { pid: number })[];
+  readonly kills: () => number;
+  /** What ended by itself. */
+  readonly endings: string[];
+  start(instance: Instance): void;
+  /** Starts to kill one after the other. */
+  unleash(): void;
+  /** Resolves when all that runs is alive and left alone. */
+  calm(): Promise<void>;
+}
+
+export interface GraphNemesisDeps {
+  instances: readonly Instance[];
+  random: Random;
+  everyMs: number;
+  say: (line: string) => void;
+}
+
+/** A longer timer would fire at once. */
+const LONGEST_SLEEP_MS = 2 ** 31 - 1;
+
+export function createGraphNemesis({ instances, random, everyMs, say }: GraphNemesisDeps): GraphNemesis {
+  const lives: (Life & { pid: number })[] = [];
+  const endings: string[] = [];
+  const counts = new Map<string, number>();
+  const underWay = new Set<Promise<void>>();
+  const calmed = new AbortController();
+  let kills = 0;
+  let raging: Promise<void> | undefined;
+
+  const lifeOf = (instance: Instance) =>
+    lives.find(({ sender }) => sender === `${instance.name}.${counts.get(instance.name) ?? 0}`);
+
+  function start(instance: Instance): void {
+    const process = (counts.get(instance.name) ?? 0) + 1;
+    counts.set(instance.name, process);
+    instance.start();
+    const from = performance.now();
+    lives.push({
+      sender: `${instance.name}.${process}`,
+      from,
+      to: Infinity,
+      replaced: false,
+      pid: instance.pid(),
+    });
+  }
+
+  async function kill(instance: Instance): Promise<void> {
+    kills += 1;
+    instance.busy = 'kill';
+    say(`kill ${instance.name}`);
+    const life = lifeOf(instance);
+    if (life) life.to = performance.now();
+    instance.signal('SIGKILL');
+    await instance.gone();
+    // Now and then it is back before anybody missed it.
+    await sleep(random.chance(0.4) ? random.between(0, 300) : random.between(300, 6_000));
+    start(instance);
+    instance.busy = null;
+  }
+
+  async function rage(): Promise<void> {
+    for (;;) {
+      const ms = Math.min(everyMs * random.between(0.7, 1.3), LONGEST_SLEEP_MS);
+      const isCalm = await sleep(ms, false, { signal: calmed.signal }).catch(() => true);
+      if (isCalm) return;
+      startEnded();
+      const free = instances.filter(({ busy }) => busy === null);
+      if (free.length > 0) {
+        const one: Promise<void> = kill(random.pick(free)).finally(() => underWay.delete(one));
+        underWay.add(one);
+      }
+    }
+  }
+
+  function startEnded(): void {
+    for (const instance of instances) {
+      if (instance.busy !== null || instance.running()) continue;
+      endings.push(`instance ${instance.name} ended by itself`);
+      start(instance);
+    }
+  }
+
+  return {
+    lives,
+    endings,
+    kills: () => kills,
+    start,
+    unleash: () => {
+      raging = rage();
+    },
+    calm: async () => {
+      calmed.abort();
+      await raging;
+      await Promise.all(underWay);
+      startEnded();
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { GraphApi } from './graph-api.ts';
+import { COMPLETION_TIMEOUT_SECONDS } from './graph-check-leases.ts';
+import type { Asked } from './graph-history.ts';
+import { QUEUE } from './graph-workers.ts';
+
+export interface SubmitOptions {
+  api: GraphApi;
+  /** Of the receiver. */
+  url: string;
+  /** Pause between two calls for each run of the first. */
+  paceMs: number;
+  /** After that nothing more is asked for. */
+  until: number;
+  say: (line: string) => void;
+}
+
+const AGAIN_MS = 200;
+const LIMIT_MS = 30_000;
+
+/** Asks for all of them, call by call; a call that is not answered is repeated with the same keys until it is. */
+export async function submitGraph(batches: readonly Asked[][], options: SubmitOptions): Promise<void> {
+  const ids = new Map<string, string>();
+  for (const batch of batches) {
+    await submit(batch, ids, options);
+    options.say(`asked for ${batch.length}: ${batch[0]?.ref ?? ''} …`);
+    await sleep(options.paceMs * batch.length);
+  }
+}
+
+async function submit(
+  batch: readonly Asked[],
+  ids: Map<string, string>,
+  options: SubmitOptions,
+): Promise<void> {
+  const { api, url, until } = options;
+  const own = new Set(batch.map(({ ref }) => ref));
+  const items = batch.map((run) => {
+    return {
+      ...itemOf(run, url),
+      dependsOn: run.dependsOn.map((ref) => (own.has(ref) ? ref : (ids.get(ref) ?? ref))),
+    };
+  });
+  while (performance.now() < until) {
+    const answer = await api.post('/runs/batch', { items }, LIMIT_MS);
+    if (answer?.statusCode === 201 || answer?.statusCode === 200) {
+      const accepted = answer.body as { items: { ref: string; id: string }[] };
+      for (const { ref, id } of accepted.items) ids.set(ref, id);
+      for (const run of batch) run.id = ids.get(run.ref) ?? null;
+      return;
+    }
+    if (answer && answer.statusCode !== 503) {
+      api.refusals.push(
+        `batch of ${batch[0]?.ref ?? ''}: ${answer.statusCode} ${JSON.stringify(answer.body)}`,
+      );
+      if (answer.statusCode < 500) return;
+    }
+    await sleep(AGAIN_MS);
+  }
+  api.refusals.push(`batch of ${batch[0]?.ref ?? ''}: not accepted in all the time`);
+}
+
+function itemOf({ ref, kind, onDependencyFailure }: Asked, url: string): object {
+  return {
+    ref,
+    key: ref,
+    payload: { ref },
+    onDependencyFailure,
+    retry: { maxAttempts: 100, minBackoffSeconds: 0.1, maxBackoffSeconds: 1 },
+    ...(kind === 'pull'
+      ? { target: { type: 'pull', queue: QUEUE } }
+      : { target: { type: 'http', url }, timeoutSeconds: 5 }),
+    ...(kind === 'callback'
+      ? { completion: 'callback', completionTimeoutSeconds: COMPLETION_TIMEOUT_SECONDS }
+      : {}),
+  };
+}
