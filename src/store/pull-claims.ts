@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { EARLIEST, LATEST } from '../core/instant.ts';
 import type { AttemptError } from '../core/outcome.ts';
 import { type Dependency, type Run, scheduledForOf } from '../core/run.ts';
 import { PRIORITY_RANK } from '../core/schedule.ts';
@@ -151,8 +152,9 @@ const allDue = sql.join(
 );
 
 async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
-  if (claimed.length === 0) return new Map();
-  const runs = await listRuns(tx, { ids: claimed.map(({ id }) => id), limit: claimed.length });
+  const ids = claimed.map(({ id }) => id).filter(mayBeRead);
+  if (ids.length === 0) return new Map();
+  const runs = await listRuns(tx, { ids, limit: ids.length });
   const found = await findAll(tx, [...new Set(runs.flatMap(dependencyIds))]);
   const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
   return new Map(
@@ -165,6 +167,12 @@ async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Ma
       },
     ]),
   );
+}
+
+/** Not every timestamp can hold the time that any other UUID carries. */
+function mayBeRead(id: string): boolean {
+  const at = scheduledForOf(id);
+  return at >= EARLIEST && at <= LATEST;
 }
 
 function dependencyIds({ parentRunId, dependsOn }: Run): string[] {

@@ -145,9 +145,11 @@ describe('a claim', () => {
   });
 
   it('is not held up by a row that cannot be read, since its id is of another time', async () => {
-    const [bad = '', good] = await instance.accept({ runAt: Date.now() - MINUTE }, {});
-    await store.rows(sql`UPDATE runs SET id = gen_random_uuid() WHERE id = ${bad}`);
-    expect(idsOf(await instance.claim({ max: 2 }))).toEqual([good]);
+    const past = { runAt: Date.now() - MINUTE };
+    const [bad = '', worse = '', good] = await instance.accept(past, past, {});
+    await store.rows(sql`UPDATE runs SET id = '0199ffff-ffff-4fff-8fff-ffffffffffff' WHERE id = ${bad}`);
+    await store.rows(sql`UPDATE runs SET id = 'ffffffff-ffff-4fff-8fff-ffffffffffff' WHERE id = ${worse}`);
+    expect(idsOf(await instance.claim({ max: 3 }))).toEqual([good]);
   });
 
   it('never gives one run to two workers, however many ask of however many instances at once', async () => {
