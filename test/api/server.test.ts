@@ -35,7 +35,7 @@ test.each([
   ['POST', '/api/v1/schedules/a', 'DELETE, GET, HEAD, PATCH, PUT'],
   ['POST', '/api/v1/schedules/a/upcoming?x=1', 'GET, HEAD'],
   ['GET', '/api/v1/schedules/a/fire', 'POST'],
-  ['DELETE', '/api/v1/runs', 'GET, HEAD'],
+  ['DELETE', '/api/v1/runs', 'GET, HEAD, POST'],
   ['POST', '/api/v1/runs/1', 'GET, HEAD'],
   ['OPTIONS', '/api/v1/instances', 'GET, HEAD'],
   ['PATCH', '/healthz', 'GET, HEAD'],
@@ -99,6 +99,12 @@ describe('without a database', () => {
     ['POST', '/api/v1/preview', { cron: '* * * * *' }],
     ['GET', '/api/v1/runs', undefined],
     ['GET', '/api/v1/runs/019b76da-a800-7000-8000-000000000000', undefined],
+    ['POST', '/api/v1/runs', { target: SCHEDULE.target }],
+    ['POST', '/api/v1/runs/batch', { items: [{ ref: 'a', target: SCHEDULE.target }] }],
+    ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/cancel', undefined],
+    ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/retry', undefined],
+    ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/complete', { status: 'failed' }],
+    ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/heartbeat', undefined],
     ['GET', '/api/v1/instances', undefined],
   ] as const;
 
