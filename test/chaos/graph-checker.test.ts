@@ -1,0 +1,330 @@
+import { describe, expect, it } from 'vitest';
+import { checkGraph } from './graph-checker.ts';
+import type { Asked, Delivery, FinalRow, GraphHistory, Word } from './graph-history.ts';
+import type { GraphViolation } from './graph-violations.ts';
+
+/** Three in a row: a request, one that is called back for, one that a worker claims; each told of the one before. */
+function clean(): GraphHistory {
+  return {
+    asked: [asked('a', 'http'), asked('b', 'callback', ['a']), asked('c', 'pull', ['b'])],
+    rows: [row('a'), row('b'), row('c')],
+    deliveries: [
+      delivery('a', 100, { answer: { statusCode: 200, at: 110, sent: true } }),
+      delivery('b', 200, { answer: { statusCode: 202, at: 210, sent: true }, told: [told('a')] }),
+      delivery('c', 300, { sender: 'w1', lease: { askedAt: 290, seconds: 2 }, told: [told('b')] }),
+    ],
+    words: [word('b', 250), word('c', 400)],
+    sightings: ['a', 'b', 'c'].map((ref) => ({ runId: `id-${ref}`, status: 'succeeded', at: 500 })),
+    lives: [{ sender: '1.1', from: 0, to: Infinity, replaced: false }],
+    releasedByBackstop: 0,
+    uncounted: 0,
+    refusals: [],
+    unready: [],
+  };
+}
+
+function asked(ref: string, kind: Asked['kind'], dependsOn: string[] = []): Asked {
+  return {
+    ref,
+    id: `id-${ref}`,
+    kind,
+    manner: 'plain',
+    fate: 'succeeded',
+    dependsOn,
+    onDependencyFailure: 'fail',
+  };
+}
+
+function row(ref: string, given: Partial<FinalRow> = {}): FinalRow {
+  return {
+    id: `id-${ref}`,
+    key: ref,
+    status: 'succeeded',
+    errorKind: null,
+    body: ref,
+    attempts: 1,
+    ...given,
+  };
+}
+
+function delivery(ref: string, at: number, given: Partial<Delivery> = {}): Delivery {
+  return { runId: `id-${ref}`, attempt: 1, at, sender: '1.1', told: [], answer: null, lease: null, ...given };
+}
+
+function told(ref: string, given: object = {}) {
+  return { runId: `id-${ref}`, status: 'succeeded', errorKind: null, body: ref, ...given };
+}
+
+function word(ref: string, sentAt: number, given: Partial<Word> = {}): Word {
+  return {
+    runId: `id-${ref}`,
+    attempt: 1,
+    say: 'succeeded',
+    sentAt,
+    endedAt: sentAt + 10,
+    statusCode: 200,
+    ...given,
+  };
+}
+
+/** What is found once something has been changed in the clean history. */
+function found(change: (history: GraphHistory) => void): GraphViolation[] {
+  const history = clean();
+  change(history);
+  return Object.entries(checkGraph(history).violations).flatMap(([violation, { count }]) =>
+    count > 0 ? [violation as GraphViolation] : [],
+  );
+}
+
+const setRow = (history: GraphHistory, ref: string, given: Partial<FinalRow>) => {
+  history.rows = history.rows.map((one) => (one.key === ref ? { ...one, ...given } : one));
+};
+const setAsked = (history: GraphHistory, ref: string, given: Partial<Asked>) => {
+  history.asked = history.asked.map((one) => (one.ref === ref ? { ...one, ...given } : one));
+};
+const setDelivery = (history: GraphHistory, ref: string, given: Partial<Delivery>) => {
+  history.deliveries = history.deliveries.map((one) =>
+    one.runId === `id-${ref}` ? { ...one, ...given } : one,
+  );
+};
+const drop = (history: GraphHistory, ref: string) => {
+  history.deliveries = history.deliveries.filter(({ runId }) => runId !== `id-${ref}`);
+  history.words = history.words.filter(({ runId }) => runId !== `id-${ref}`);
+};
+
+/** `b` failed, and `c` needs it: it fails without having been started. */
+function inVain(history: GraphHistory): void {
+  setAsked(history, 'b', { fate: 'failed' });
+  setRow(history, 'b', { status: 'failed', errorKind: 'reported' });
+  history.words = [word('b', 250, { say: 'failed' })];
+  drop(history, 'c');
+  setRow(history, 'c', { status: 'failed', errorKind: 'dependency', body: null });
+  history.sightings = [];
+}
+
+describe('a campaign', () => {
+  it('in which all went well is quiet', () => {
+    expect(found(() => undefined)).toEqual([]);
+  });
+
+  it('in which what is needed failed is quiet where nothing was started for it', () => {
+    expect(found(inVain)).toEqual([]);
+  });
+
+  it('with repeats that have their reasons is quiet', () => {
+    const killed = found((history) => {
+      history.lives = [{ sender: '1.1', from: 0, to: 115, replaced: false }];
+      history.deliveries.push(
+        delivery('a', 150, { attempt: 2, sender: '2.1', answer: { statusCode: 200, at: 160, sent: true } }),
+      );
+    });
+    const busy = found((history) => {
+      setDelivery(history, 'a', { at: 50, answer: { statusCode: 503, at: 60, sent: true } });
+      history.deliveries.push(
+        delivery('a', 100, { attempt: 2, answer: { statusCode: 200, at: 110, sent: true } }),
+      );
+    });
+    const expired = found((history) => {
+      history.words = [word('b', 2_300, { attempt: 2 }), word('c', 2_500)];
+      history.sightings = [];
+      setDelivery(history, 'c', { at: 2_400, lease: { askedAt: 2_390, seconds: 2 } });
+      const again = { attempt: 2, told: [told('a')], answer: { statusCode: 202, at: 2_220, sent: true } };
+      history.deliveries.push(delivery('b', 2_215, again));
+    });
+    expect([killed, busy, expired]).toEqual([[], [], []]);
+  });
+});
+
+describe('every kind of broken promise is noticed:', () => {
+  it('a run that does not end', () => {
+    expect(found((history) => setRow(history, 'c', { status: 'waiting' }))).toContain('stuck');
+  });
+
+  it('an accepted run that is not there', () => {
+    expect(found((history) => history.rows.pop())).toContain('lost');
+  });
+
+  it('a run, or a delivery, that nobody asked for, and two runs for one key', () => {
+    expect(found((history) => history.rows.push(row('d')))).toEqual(['phantom']);
+    expect(found((history) => history.rows.push(row('a', { id: 'id-other' })))).toEqual(['phantom']);
+    expect(found((history) => history.deliveries.push(delivery('d', 500)))).toEqual(['phantom']);
+  });
+
+  it('an end that is taken back', () => {
+    const seen = (status: string) => (history: GraphHistory) =>
+      history.sightings.unshift({ runId: 'id-a', status, at: 400 });
+    expect(found(seen('failed'))).toEqual(['endedTwice']);
+    expect(found(seen('pending'))).toEqual(['endedTwice']);
+  });
+
+  it('a start before the end of what it depends on, however that ends', () => {
+    expect(found((history) => setDelivery(history, 'b', { at: 105 }))).toEqual(['tooEarly']);
+    expect(found((history) => setDelivery(history, 'c', { at: 245 }))).toEqual(['tooEarly']);
+    const afterFailed = found((history) => {
+      inVain(history);
+      setAsked(history, 'c', { onDependencyFailure: 'run' });
+      setRow(history, 'c', { status: 'succeeded', errorKind: null });
+      history.words.push(word('c', 400));
+      const outcome = told('b', { status: 'failed', errorKind: 'reported' });
+      history.deliveries.push(
+        delivery('c', 240, { lease: { askedAt: 230, seconds: 2 }, sender: 'w1', told: [outcome] }),
+      );
+    });
+    expect(afterFailed).toEqual(['tooEarly']);
+  });
+
+  it('a start before the end of what failed for another', () => {
+    const early = found((history) => {
+      inVain(history);
+      history.asked.push({ ...asked('d', 'http', ['c']), onDependencyFailure: 'run' });
+      history.rows.push(row('d'));
+      const outcome = told('c', { status: 'failed', errorKind: 'dependency', body: null });
+      const answer = { statusCode: 200, at: 248, sent: true };
+      history.deliveries.push(delivery('d', 245, { told: [outcome], answer }));
+    });
+    expect(early).toEqual(['tooEarly']);
+  });
+
+  it('a start although what it needs failed, and one that did not fail for it', () => {
+    const started = found((history) => {
+      inVain(history);
+      history.deliveries.push(
+        delivery('c', 300, {
+          lease: { askedAt: 290, seconds: 2 },
+          told: [told('b', { status: 'failed', errorKind: 'reported' })],
+        }),
+      );
+    });
+    const skipped = found((history) => {
+      inVain(history);
+      setRow(history, 'c', { status: 'skipped' });
+    });
+    expect([started, skipped]).toEqual([['startedInVain'], ['startedInVain']]);
+  });
+
+  it('an end that nobody said, or another one than was said', () => {
+    const unsaid = found((history) => {
+      history.words = history.words.filter(({ runId }) => runId !== 'id-c');
+    });
+    const other = found((history) => {
+      setRow(history, 'c', { status: 'failed', errorKind: 'expired' });
+      history.sightings = [];
+    });
+    const forNothing = found((history) => {
+      setAsked(history, 'c', { fate: 'failed' });
+      setRow(history, 'c', { status: 'failed', errorKind: 'dependency' });
+      drop(history, 'c');
+      history.sightings = [];
+    });
+    expect([unsaid, other, forNothing]).toEqual([['wrongEnd'], ['wrongEnd'], ['wrongEnd']]);
+  });
+
+  it('what is told of dependencies and is not so', () => {
+    const tell = (list: ReturnType<typeof told>[]) =>
+      found((history) => setDelivery(history, 'b', { told: list }));
+    expect(tell([told('a', { status: 'failed' })])).toEqual(['toldWrong']);
+    expect(tell([told('a', { body: 'x' })])).toEqual(['toldWrong']);
+    expect(tell([told('a', { errorKind: 'http' })])).toEqual(['toldWrong']);
+    expect(tell([told('c')])).toEqual(['toldWrong']);
+    expect(tell([])).toEqual(['toldWrong']);
+    expect(tell([told('a'), told('a')])).toEqual(['toldWrong']);
+  });
+
+  /** Another worker claims `c` at that moment, and ends it. */
+  const claimedAgain = (history: GraphHistory, at: number) => {
+    history.deliveries.push(
+      delivery('c', at, {
+        attempt: 2,
+        sender: 'w2',
+        lease: { askedAt: at - 10, seconds: 2 },
+        told: [told('b')],
+      }),
+    );
+    history.words = [word('b', 250), word('c', at + 100, { attempt: 2 })];
+    history.sightings = [];
+  };
+
+  it('two workers at once', () => {
+    expect(found((history) => claimedAgain(history, 2_200))).toEqual(['twoWorkers']);
+    expect(found((history) => claimedAgain(history, 2_400))).toEqual([]);
+    const alive = (history: GraphHistory) =>
+      history.words.push(word('c', 1_000, { say: 'alive', endedAt: 1_010 }));
+    const extended = found((history) => {
+      claimedAgain(history, 2_400);
+      alive(history);
+    });
+    const refused = found((history) => {
+      claimedAgain(history, 2_200);
+      history.words.push(word('c', 2_295, { say: 'alive', endedAt: 2_305, statusCode: 409 }));
+    });
+    expect(extended).toEqual(['twoWorkers']);
+    expect(refused).toEqual(['twoWorkers']);
+  });
+
+  it('a worker that is refused under its lease', () => {
+    const refused = (endedAt: number) =>
+      found((history) => {
+        history.words.push(word('c', endedAt - 5, { say: 'alive', endedAt, statusCode: 409 }));
+        history.words = history.words.map((one) =>
+          one.say === 'alive' || one.runId !== 'id-c' ? one : { ...one, sentAt: 3_000, endedAt: 3_010 },
+        );
+        history.sightings = [];
+      });
+    expect(refused(2_200)).toEqual(['leaseBroken']);
+    expect(refused(2_400)).toEqual([]);
+  });
+
+  it('the word of an attempt that is over', () => {
+    const late = found((history) => {
+      claimedAgain(history, 2_400);
+      history.words = [word('b', 250), word('c', 2_450, { attempt: 1 })];
+    });
+    const both = found((history) => {
+      claimedAgain(history, 2_400);
+      history.words.push(word('c', 2_390, { attempt: 1, endedAt: 2_405 }));
+    });
+    expect(late).toEqual(['staleWord']);
+    expect(both).toEqual(['staleWord']);
+  });
+
+  it('a start after an end that was acknowledged, or seen', () => {
+    const acknowledged = found((history) => {
+      claimedAgain(history, 2_400);
+      history.words = [word('b', 250), word('c', 400)];
+    });
+    const seen = found((history) => {
+      history.lives = [{ sender: '1.1', from: 0, to: 115, replaced: false }];
+      const answer = { statusCode: 200, at: 610, sent: true };
+      history.deliveries.push(delivery('a', 600, { attempt: 2, sender: '2.1', answer }));
+    });
+    expect([acknowledged, seen]).toEqual([['afterItsEnd'], ['afterItsEnd']]);
+  });
+
+  it('an attempt that arrives twice', () => {
+    const twice = found((history) => {
+      setDelivery(history, 'a', { answer: { statusCode: 503, at: 90, sent: true }, at: 80 });
+      history.deliveries.push(delivery('a', 100, { answer: { statusCode: 200, at: 110, sent: true } }));
+    });
+    expect(twice).toEqual(['sameAttemptTwice']);
+  });
+
+  it('a repeat without a reason', () => {
+    const again = (ref: string, at: number, statusCode: number) =>
+      found((history) => {
+        const given = { attempt: 2, answer: { statusCode, at: at + 5, sent: true } };
+        history.deliveries.push(delivery(ref, at, { ...given, told: ref === 'b' ? [told('a')] : [] }));
+        history.words = history.words.map((one) =>
+          one.runId === 'id-b' ? { ...one, attempt: ref === 'b' ? 2 : 1 } : one,
+        );
+      });
+    expect(again('a', 150, 200)).toEqual(['unexplainedRepeat']);
+    expect(again('b', 240, 202)).toEqual(['unexplainedRepeat']);
+  });
+
+  it('what only recovery released, what was not counted, what was refused, and who does not work', () => {
+    expect(found((history) => (history.releasedByBackstop = 1))).toEqual(['backstop']);
+    expect(found((history) => (history.uncounted = 2))).toEqual(['uncounted']);
+    expect(found((history) => history.refusals.push('500'))).toEqual(['refusal']);
+    expect(found((history) => history.unready.push('1'))).toEqual(['liveness']);
+  });
+});
