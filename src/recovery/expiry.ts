@@ -18,7 +18,7 @@ import { databaseNow } from '../store/database-now.ts';
 import { isDataRefused, isUnavailable } from '../store/errors.ts';
 import {
   type Expiry,
-  type Resumed,
+  type Hearing,
   type SilentRun,
   expireIfStillSilent,
   findSilent,
@@ -34,33 +34,34 @@ export interface ExpiryDeps {
   targets: TargetRegistry;
   /** Sees to what ends brought about, and to what can be claimed again. */
   followUp: (aftermath: Aftermath) => void;
+  /**
+   * Before this instance worked, and while the database was away, nobody may have been heard of: so long, at most, a run then gets to
+   * be heard of again.
+   */
+  graceSeconds?: number;
 }
 
 const BATCH = 500;
 const INTERVAL_MS = 1_000;
-/** While the database was away nobody could be heard of: so long, at most, they get to be heard of again. */
-const GRACE_SECONDS = 15;
 
 export function createExpiry(deps: ExpiryDeps): Loop {
-  const { database, clock, events } = deps;
-  let isAway = false;
-  let resumed: Resumed | null = null;
+  const { database, clock, events, graceSeconds = 20 } = deps;
+  let hearing: Hearing | null = null;
 
   async function pass(): Promise<number> {
     try {
-      if (isAway) resumed = { at: await database.run(databaseNow), graceSeconds: GRACE_SECONDS };
-      isAway = false;
-      const { found, expired } = await expireSilent();
+      hearing ??= { since: await database.run(databaseNow), graceSeconds };
+      const { found, expired } = await expireSilent(hearing);
       events.emit({ type: 'expiriesChecked' });
       return found === BATCH && expired > 0 ? 0 : INTERVAL_MS;
     } catch (error) {
-      isAway ||= isUnavailable(error);
+      if (isUnavailable(error)) hearing = null;
       throw error;
     }
   }
 
-  async function expireSilent(): Promise<{ found: number; expired: number }> {
-    const { runs, now } = await database.run((db) => findSilent(db, BATCH, resumed));
+  async function expireSilent(hearing: Hearing): Promise<{ found: number; expired: number }> {
+    const { runs, now } = await database.run((db) => findSilent(db, hearing, BATCH));
     if (runs.length === 0) return { found: 0, expired: 0 };
     const handoffs = await database.run((db) => loadHandoffs(db, runs));
     const expiries = runs.map((run): Expiry => {

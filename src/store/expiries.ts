@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Instant } from '../core/instant.ts';
+import { type Instant, isoInstant } from '../core/instant.ts';
 import type { Settlement } from '../core/settlement.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import { aftermathIn } from './dependents.ts';
@@ -43,33 +43,35 @@ interface Row {
   now: InstantText;
 }
 
-/** Since when anybody can be heard of again, and up to how much of its lease a run gets from then on. */
-export interface Resumed {
-  at: Instant;
+/** Since when anybody can be heard of, and how much of its lease, at most, a run gets from then on. */
+export interface Hearing {
+  since: Instant;
   graceSeconds: number;
 }
 
-/** The longest silent first, and at which moment that was so. */
+/**
+ * The longest silent first, and at which moment that was so. From when it could be heard of again each gets half its lease: those who
+ * are heard of every third of it come to speak.
+ */
 export async function findSilent(
   db: Executor,
+  { since, graceSeconds }: Hearing,
   limit: number,
-  resumed: Resumed | null,
 ): Promise<{ runs: SilentRun[]; now: Instant }> {
   const rows = await rowsOf<Row>(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    resumed AS MATERIALIZED (SELECT * FROM unnest(${instants([resumed?.at ?? null])},
-      ${ints([resumed?.graceSeconds ?? null])}) AS r(at, grace_seconds))
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,
       coalesce(r.handoff_started_at, r.claimed_at, r.expires_at) AS started_at, r.claimed_at, r.lateness_ms, r.worker_id,
       r.expires_at, clock.now
-    FROM clock, resumed, runs r
+    FROM clock, runs r
     WHERE r.status = 'running' AND r.expires_at <= (SELECT now FROM clock)
-      AND coalesce(resumed.at + make_interval(secs => least(r.lease_seconds, resumed.grace_seconds)) <= clock.now, true)
+      AND clock.now >= ${isoInstant(since)}::timestamptz
+        + make_interval(secs => least(coalesce(r.lease_seconds, 0) / 2, ${graceSeconds}::float8))
     ORDER BY r.expires_at LIMIT ${limit}`,
   );
   const [first] = rows;
-  return { runs: rows.map(silentRun), now: first ? toInstant(first.now) : 0 };
+  return { runs: rows.map(silentRun), now: first ? toInstant(first.now) : since };
 }
 
 /** What becomes of a silent run. */

@@ -129,6 +129,7 @@ export async function completeUnderLock(
     changed AS (
       UPDATE runs r SET status = ${status}, reason = NULL, error = ${error && JSON.stringify(error)}::text::jsonb,
         result_body = coalesce(${result}::text, r.result_body), finished_at = clock.now,
+        handoff_started_at = coalesce(r.handoff_started_at, r.claimed_at),
         handed_off_at = coalesce(r.handed_off_at, clock.now), expires_at = NULL, in_doubt_until = NULL,
         lateness_ms = coalesce(r.lateness_ms,
           (extract(epoch FROM coalesce(r.handoff_started_at, r.claimed_at) - r.due_at) * 1000)::bigint),

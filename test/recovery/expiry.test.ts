@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -65,6 +64,7 @@ function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
     clock: systemClock,
     events: bus,
     targets,
+    graceSeconds: 0,
     followUp: (aftermath) => {
       aftermaths.push(aftermath);
       instance.pipeline.followUps.add(aftermath);
@@ -449,43 +449,56 @@ describe('whoever is heard of at that moment', () => {
   });
 });
 
-describe('after the database was away', () => {
-  it('a run gets some of its lease to be heard of again, and expires after that', async () => {
+describe('where nobody could be heard of for a while', () => {
+  /** As half of its lease is over then. */
+  const restOfGrace = (id: string) => store.rows(sql`UPDATE runs SET lease_seconds = 0.001 WHERE id = ${id}`);
+
+  it('a run gets some of its lease once an instance works again, and expires after that', async () => {
+    const [long = ''] = await leased(1, { leaseSeconds: 3600 });
+    await rewind(long);
+    const [short = ''] = await leased(1, { leaseSeconds: 0.001 });
+    const { looked } = expiring({ graceSeconds: 3600 });
+    await reaches(short, 'pending');
+    await looked();
+    expect(await row(long)).toMatchObject({ status: 'running', failures: 0 });
+    await restOfGrace(long);
+    await reaches(long, 'pending');
+  });
+
+  it('and once the database is back', async () => {
     let away = false;
     const database: Database = {
       ...store.database,
       run: (work, limitMs) =>
         away ? Promise.reject(new QueryTimeout(1)) : store.database.run(work, limitMs),
     };
-    const [long = ''] = await leased(1, { leaseSeconds: 3600 });
-    const { loop, looked, events } = expiring({ database });
+    const [long = '', other = ''] = await leased(2, { leaseSeconds: 2 });
+    const { loop, looked, events } = expiring({ database, graceSeconds: 3600 });
     await looked();
+    // The grace of its start is over; their lease is longer than what follows.
+    await rewind(other);
+    await reaches(other, 'pending');
+    await store.rows(sql`UPDATE runs SET lease_seconds = 3600 WHERE id = ${long}`);
     away = true;
     await until(() => {
       loop.wake();
       return events.some(({ type }) => type === 'loopFailed') || null;
     });
-    // Its worker could not be heard of for all that time.
     await rewind(long);
     const [short = ''] = await leased(1, { leaseSeconds: 0.001 });
     away = false;
     await reaches(short, 'pending');
     await looked();
     expect(await row(long)).toMatchObject({ status: 'running', failures: 0 });
-    // Of a lease that short all of it has passed since.
-    await store.rows(sql`UPDATE runs SET lease_seconds = 0.001 WHERE id = ${long}`);
+    await restOfGrace(long);
     await reaches(long, 'pending');
   });
-});
 
-describe('a row that says nothing of a lease', () => {
-  it('expires by its deadline alone, also after an outage', async () => {
+  it('a row that says nothing of a lease gets nothing', async () => {
     const id = only(await leased(1));
-    await store.rows(
-      sql`UPDATE runs SET lease_seconds = NULL, claimed_by = ${randomUUID()} WHERE id = ${id}`,
-    );
+    await store.rows(sql`UPDATE runs SET lease_seconds = NULL WHERE id = ${id}`);
     await rewind(id);
-    expiring();
+    expiring({ graceSeconds: 3600 });
     expect(await reaches(id, 'pending')).toMatchObject({ failures: 1 });
   });
 });
