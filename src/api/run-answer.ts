@@ -1,15 +1,17 @@
 import type { z } from 'zod';
 import { type AttemptEntry, attemptLogOf } from '../core/attempt-log.ts';
 import { isoInstant } from '../core/instant.ts';
-import { type Run, isPlanned, plannedRunName } from '../core/run.ts';
+import { type Run, runNameOf } from '../core/run.ts';
+import type { Target } from '../core/schedule.ts';
 import { rawJsonOrNull } from './raw-json.ts';
 import { isoOrNull } from './schedule-answer.ts';
-import type { run, runWithLog } from './schemas/run.ts';
+import type { run, wholeRun } from './schemas/run.ts';
+import { answerTarget } from './target-answer.ts';
 
 export function answerRun(stored: Run): z.output<typeof run> {
   return {
     id: stored.id,
-    name: nameOf(stored),
+    name: runNameOf(stored),
     scheduleId: stored.scheduleId,
     scheduleVersion: stored.scheduleVersion,
     scheduledFor: isoInstant(stored.scheduledFor),
@@ -48,15 +50,12 @@ export function answerRun(stored: Run): z.output<typeof run> {
   };
 }
 
-export function answerRunWithLog(
+export function answerWholeRun(
   stored: Run,
-  recorded: readonly AttemptEntry[],
-): z.output<typeof runWithLog> {
-  return { ...answerRun(stored), attemptLog: attemptLogOf(stored, recorded).map(answerAttempt) };
-}
-
-function nameOf({ trigger, scheduleId, scheduledFor }: Run): string | null {
-  return isPlanned(trigger) && scheduleId !== null ? plannedRunName(scheduleId, scheduledFor) : null;
+  { recorded, target }: { recorded: readonly AttemptEntry[]; target: Target | null },
+): z.output<typeof wholeRun> {
+  const attemptLog = attemptLogOf(stored, recorded).map(answerAttempt);
+  return { ...answerRun(stored), target: target && answerTarget(target), attemptLog };
 }
 
 /** Until when its worker, or whoever its target handed it to, must be heard of. */
@@ -65,7 +64,7 @@ function awaited({ status, queue, expiresAt }: Run) {
   return { leaseUntil: queue === null ? null : until, completionDueAt: queue === null ? until : null };
 }
 
-function answerAttempt(entry: AttemptEntry): z.output<typeof runWithLog>['attemptLog'][number] {
+function answerAttempt(entry: AttemptEntry): z.output<typeof wholeRun>['attemptLog'][number] {
   const { attempt, instanceId, startedAt, finishedAt, outcome, statusCode, error, recovery, lookup } = entry;
   return {
     attempt,

@@ -3,8 +3,9 @@ import { unionAll } from 'drizzle-orm/pg-core';
 import type { AttemptEntry } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Dependency, type Run, type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
-import { priorityOfRank } from '../core/schedule.ts';
+import { type Target, priorityOfRank } from '../core/schedule.ts';
 import type { Executor } from './executor.ts';
+import { loadHandoffs, versionKey } from './handoffs.ts';
 import { queueOfLane } from './lanes.ts';
 import { scheduleIdOf } from './rows.ts';
 import { attempts, runDependencies, runKeys, runs, scheduleVersions } from './schema.ts';
@@ -30,6 +31,19 @@ export async function findRun(db: Executor, id: string): Promise<Run | null> {
   const rows = await select(db).where(and(eq(runs.scheduledFor, scheduledForOf(id)), eq(runs.id, id)));
   const [run] = await toRuns(db, rows);
   return run ?? null;
+}
+
+/** What the run's attempts go to; null where its definition is not there, or cannot be read. */
+export async function findTarget(
+  db: Executor,
+  { id, scheduledFor }: Pick<Run, 'id' | 'scheduledFor'>,
+): Promise<Target | null> {
+  const [row] = await db
+    .select({ scheduleUid: runs.scheduleUid, scheduleVersion: runs.scheduleVersion })
+    .from(runs)
+    .where(and(eq(runs.scheduledFor, scheduledFor), eq(runs.id, id)));
+  const handoff = row && (await loadHandoffs(db, [row])).get(versionKey(row));
+  return handoff?.target ?? null;
 }
 
 /** How those ended that a run depends on, as its target is told: its parent, or what it waited for, as listed. Without those not kept any more. */

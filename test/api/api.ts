@@ -146,6 +146,8 @@ async function raw(base: string, bytes: string): Promise<string> {
 }
 
 export const TARGET = { type: 'http', url: 'https://example.com/hook' };
+/** As it is answered. */
+export const ANSWERED_TARGET = { ...TARGET, method: 'POST', headers: {}, lookup: null, cancel: null };
 /** Far from every test: 29 February at noon. */
 export const SCHEDULE = { cron: '0 12 29 2 *', target: TARGET };
 

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scheduledForOf } from '../../src/core/run.ts';
-import { type Answer, type Api, type Json, SCHEDULE, TARGET, faultPaths, startApi } from './api.ts';
+import {
+  ANSWERED_TARGET,
+  type Answer,
+  type Api,
+  type Json,
+  SCHEDULE,
+  TARGET,
+  faultPaths,
+  startApi,
+} from './api.ts';
 
 let api: Api;
 beforeAll(async () => {
@@ -68,7 +77,11 @@ describe('a one-off run', () => {
     });
     expect(body['nextAttemptAt']).toBe(body['scheduledFor']);
     expect(scheduledForOf(textOf(body['id']))).toBe(Date.parse(textOf(body['scheduledFor'])));
-    expect((await get(textOf(body['id']))).body).toEqual({ ...body, attemptLog: [] });
+    expect((await get(textOf(body['id']))).body).toEqual({
+      ...body,
+      target: ANSWERED_TARGET,
+      attemptLog: [],
+    });
     expect(api.aftermaths.at(-1)).toMatchObject({ toClaim: 1, toPull: false });
   });
 

@@ -89,11 +89,11 @@ async function refused(id: string, action: string, body: unknown, says: RegExp):
   expect(await read(id)).toEqual(before);
 }
 
-/** As GET answers it, but for the log. */
+/** As GET answers it, but for the log and what it goes to. */
 async function done(answer: Answer): Promise<Json> {
   expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
-  const { attemptLog, ...run } = await read(textOf(answer.body['id']));
-  expect(attemptLog).toBeDefined();
+  const { attemptLog, target, ...run } = await read(textOf(answer.body['id']));
+  expect([attemptLog, target]).toEqual([expect.any(Array), expect.any(Object)]);
   expect(answer.body).toEqual(run);
   return answer.body;
 }

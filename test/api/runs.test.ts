@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import { plannedRunId } from '../../src/core/run.ts';
-import { type Answer, type Api, type Json, SCHEDULE, faultPaths, startApi } from './api.ts';
+import { ANSWERED_TARGET, type Answer, type Api, type Json, SCHEDULE, faultPaths, startApi } from './api.ts';
 
 let api: Api;
 beforeAll(async () => {
@@ -79,7 +79,7 @@ describe('fire', () => {
     });
     expect(body['nextAttemptAt']).toBe(body['scheduledFor']);
     const read = await api.call('GET', `/api/v1/runs/${textOf(body['id']).toUpperCase()}`);
-    expect(read.body).toEqual({ ...body, attemptLog: [] });
+    expect(read.body).toEqual({ ...body, target: ANSWERED_TARGET, attemptLog: [] });
   });
 
   test('takes a payload, no body, an empty one, and nothing else', async () => {

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { EARLIEST, LATEST } from '../../core/instant.ts';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, scheduledForOf } from '../../core/run.ts';
-import { findRun, listRuns, recordedAttempts, runIdsOfKey } from '../../store/runs.ts';
+import { findRun, findTarget, listRuns, recordedAttempts, runIdsOfKey } from '../../store/runs.ts';
 import { uidsOf } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
 import { emptyPeriod, periodQuery } from '../period.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { noSuchRun, noSuchSchedule } from '../problem.ts';
-import { answerRun, answerRunWithLog } from '../run-answer.ts';
+import { answerRun, answerWholeRun } from '../run-answer.ts';
 import { json, problems } from '../schemas/answers.ts';
 import { runIdParams, scheduleIdParams, scheduleIdText, text, wordList } from '../schemas/common.ts';
-import { run, runWithLog } from '../schemas/run.ts';
+import { run, wholeRun } from '../schemas/run.ts';
 
 const filterQuery = {
   status: wordList(RUN_STATUSES).optional(),
@@ -93,10 +93,10 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
     {
       schema: {
         operationId: 'getRun',
-        summary: 'One run, with its attempt log',
+        summary: 'One run, with what it is handed to and its attempt log',
         tags,
         params: runIdParams,
-        response: { 200: json('The run', runWithLog), ...problems(400, 404) },
+        response: { 200: json('The run', wholeRun), ...problems(400, 404) },
       },
     },
     async ({ params: { id } }) => {
@@ -104,10 +104,11 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
       const found = await database.run(async (db) => {
         // Any other UUID carries a time that no run has, and that not every timestamp can hold.
         const stored = at >= EARLIEST && at <= LATEST ? await findRun(db, id) : null;
-        return stored && { stored, recorded: await recordedAttempts(db, stored) };
+        if (!stored) return null;
+        return { stored, recorded: await recordedAttempts(db, stored), target: await findTarget(db, stored) };
       });
       if (!found) throw noSuchRun(id);
-      return answerRunWithLog(found.stored, found.recorded);
+      return answerWholeRun(found.stored, found);
     },
   );
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LOOKUP_ANSWERS } from '../../core/attempt-log.ts';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/run.ts';
 import { answeredInstant } from './common.ts';
+import { answeredTarget } from './target.ts';
 
 export const attemptError = z
   .object({
@@ -104,4 +105,12 @@ const attempt = z
   })
   .meta({ id: 'Attempt' });
 
-export const runWithLog = z.object({ ...runFields, attemptLog: z.array(attempt) }).meta({ id: 'RunWithLog' });
+export const wholeRun = z
+  .object({
+    ...runFields,
+    target: answeredTarget
+      .nullable()
+      .meta({ description: 'Of the version it runs by. Null: that cannot be read.' }),
+    attemptLog: z.array(attempt),
+  })
+  .meta({ id: 'WholeRun' });
