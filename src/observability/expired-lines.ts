@@ -5,15 +5,17 @@ import type { Logger } from './logger.ts';
 
 const MOST_NAMED = 10;
 
-/** One warning for all that one dead worker left behind; by themselves those that nothing more is done about. */
+/** One warning for all that a dead worker left behind; each by itself below that, but for those that nothing more is done about. */
 export function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
   const count = (status: RunStatus) => runs.filter(({ settlement }) => settlement.status === status).length;
   const workers = [...new Set(runs.flatMap(({ workerId }) => workerId ?? []))].slice(0, MOST_NAMED);
   const became = { again: count('pending'), failed: count('failed'), unknown: count('unknown') };
-  logger.warn(
-    { runs: runs.length, ...became, workers },
-    'nobody was heard of in time who worked on these runs: tried again, or ended as said here',
-  );
+  if (runs.length > 1) {
+    logger.warn(
+      { runs: runs.length, ...became, workers },
+      'nobody was heard of in time who worked on these runs: tried again, or ended as said here',
+    );
+  }
   for (const { settlement, ...run } of runs) {
     const { status, error, retryAt, inDoubt } = settlement;
     const told = { ...run, error };
@@ -27,7 +29,8 @@ export function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
     else {
       const at = retryAt === null ? null : isoInstant(retryAt);
       const follows = inDoubt ? 'its target is asked what became of it' : 'another attempt follows';
-      logger.info({ ...told, retryAt: at }, `a run was not heard of in time; ${follows}`);
+      const level = runs.length > 1 ? 'info' : 'warn';
+      logger[level]({ ...told, retryAt: at }, `a run was not heard of in time; ${follows}`);
     }
   }
 }

@@ -112,8 +112,12 @@ function attemptedOf(targets: TargetRegistry, run: SilentRun, handoff: Handoff |
 }
 
 function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {
-  const who = workerId === null ? 'its target' : `worker ${workerId}`;
-  return { kind: 'expired', message: `nothing was heard of ${who} until ${isoInstant(expiresAt)}` };
+  const by = isoInstant(expiresAt);
+  const message =
+    workerId === null
+      ? `no completion or heartbeat came by ${by}`
+      : `the lease of worker ${workerId} ran out at ${by}: no completion or heartbeat came`;
+  return { kind: 'expired', message };
 }
 
 function toBeTriedAgain(expired: readonly Expiry[]): Aftermath {

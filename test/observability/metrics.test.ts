@@ -107,6 +107,8 @@ test('runs that nobody was heard of in time are counted, as ended where they are
     { level: 40, runId: 'failed' },
     { level: 40, runId: 'unknown', error: 'nothing was heard of it' },
   ]);
+  events.emit({ type: 'runsExpired', runs: runs.slice(0, 1) });
+  expect(lines().slice(4)).toMatchObject([{ level: 40, runId: 'pending', workerId: 'w1' }]);
 });
 
 test('what somebody asked of a run is told and counted, and no sign of life of a loop', async () => {

@@ -182,7 +182,7 @@ describe('a lease that has run out', () => {
       worker_id: 'w1',
       error: {
         kind: 'expired',
-        message: expect.stringMatching(/^nothing was heard of worker w1 until 20/) as string,
+        message: expect.stringMatching(/^the lease of worker w1 ran out at 20/) as string,
       },
     });
     expect(await log(id)).toEqual([
@@ -321,7 +321,10 @@ describe('a completion that does not come', () => {
     const { events } = expiring();
     expect(await reaches(id, 'unknown')).toMatchObject({
       failures: 0,
-      error: { kind: 'expired', message: expect.stringContaining('its target') as string },
+      error: {
+        kind: 'expired',
+        message: expect.stringMatching(/^no completion or heartbeat came by 20/) as string,
+      },
     });
     await receiver.arrived(2);
     expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/after']);
