@@ -49,6 +49,18 @@ export default tseslint.config(
     files: ['test/**', 'bench/**', 'scripts/**', '*.config.{ts,js}'],
     rules: { 'no-console': 'off', 'no-restricted-syntax': 'off' },
   },
-  { files: ['**/*.cjs', 'eslint.config.js'], ...tseslint.configs.disableTypeChecked },
+  { files: ['**/*.cjs', 'eslint.config.js', 'examples/**'], ...tseslint.configs.disableTypeChecked },
   { files: ['**/*.cjs'], languageOptions: { globals: { module: 'writable' } } },
+  {
+    // Programs to copy, in plain JavaScript for Node 20: they are not part of the project that the types are checked of.
+    files: ['examples/**'],
+    rules: { 'no-console': 'off' },
+    languageOptions: {
+      globals: Object.fromEntries(
+        'AbortController AbortSignal URL clearInterval clearTimeout console fetch process setInterval setTimeout'
+          .split(' ')
+          .map((name) => [name, 'readonly']),
+      ),
+    },
+  },
 );
