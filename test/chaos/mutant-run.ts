@@ -2,8 +2,8 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CampaignOptions, runCampaign } from './campaign.ts';
-import { MUTANTS, type Mutant } from './mutants.ts';
-import type { Violation } from './violations.ts';
+import { type GraphOptions, runGraphCampaign } from './graph-campaign.ts';
+import { type CampaignMutant, type GraphMutant, MUTANTS, type Mutant } from './mutants.ts';
 
 export interface MutantRunOptions {
   root: string;
@@ -20,7 +20,7 @@ export interface MutantResult {
   why: string;
   /** As it should be: a mutant was caught for one of the reasons it is known to have, a control was not. */
   ok: boolean;
-  violations: Partial<Record<Violation, number>>;
+  violations: Record<string, number>;
   examples: string[];
   seconds: number;
 }
@@ -53,10 +53,10 @@ async function runMutant(mutant: Mutant, options: MutantRunOptions): Promise<Mut
     if (!options.control) {
       for (const edit of mutant.edits) await writeFile(join(root, edit.file), await edited(root, edit));
     }
-    const { verdict, directory } = await runCampaign(campaignOf(mutant, root, options));
+    const { verdict, directory } = await campaign(mutant, root, options);
     await rm(directory, { recursive: true, force: true });
     const found = Object.entries(verdict.violations).filter(([, { count }]) => count > 0);
-    const caught = mutant.caughtBy.some((violation) => verdict.violations[violation].count > 0);
+    const caught = mutant.caughtBy.some((violation) => found.some(([name]) => name === violation));
     return {
       name: mutant.name,
       why: mutant.why,
@@ -70,7 +70,38 @@ async function runMutant(mutant: Mutant, options: MutantRunOptions): Promise<Mut
   }
 }
 
-function campaignOf(mutant: Mutant, root: string, { seed, control }: MutantRunOptions): CampaignOptions {
+type Found = Record<string, { count: number; examples: string[] }>;
+
+async function campaign(
+  mutant: Mutant,
+  root: string,
+  options: MutantRunOptions,
+): Promise<{ verdict: { ok: boolean; violations: Found }; directory: string }> {
+  return 'graph' in mutant
+    ? await runGraphCampaign(graphOf(mutant, root, options))
+    : await runCampaign(campaignOf(mutant, root, options));
+}
+
+function graphOf({ graph }: GraphMutant, root: string, { seed }: MutantRunOptions): GraphOptions {
+  return {
+    runs: 1_000,
+    shape: 'mixed',
+    instances: 3,
+    killEveryMs: 5_000,
+    paceMs: 4,
+    limitSeconds: 120,
+    ...graph,
+    seed,
+    root,
+    say: () => undefined,
+  };
+}
+
+function campaignOf(
+  mutant: CampaignMutant,
+  root: string,
+  { seed, control }: MutantRunOptions,
+): CampaignOptions {
   return {
     schedules: 40,
     instances: 3,

@@ -1,5 +1,7 @@
 import type { CampaignOptions } from './campaign.ts';
 import { FAILPOINT_PROGRAM } from './failpoints.ts';
+import type { GraphOptions } from './graph-campaign.ts';
+import type { GraphViolation } from './graph-violations.ts';
 import {
   cutWhileSlow,
   leaveWithForgottenClaims,
@@ -11,15 +13,26 @@ import { randomly } from './nemesis.ts';
 import type { Violation } from './violations.ts';
 
 /** A known way to break a promise, and the campaign that must notice. */
-export interface Mutant {
+export type Mutant = CampaignMutant | GraphMutant;
+
+interface Broken {
   name: string;
   why: string;
   edits: { file: string; find: string; replace: string }[];
+}
+
+export interface CampaignMutant extends Broken {
   /** Done to the database once the migrations are through. */
   sql?: string;
   /** Each of them says that it was noticed, and for the right reason. */
   caughtBy: Violation[];
   campaign: Pick<CampaignOptions, 'disturb'> & Partial<CampaignOptions>;
+}
+
+/** Noticed by a campaign of runs that depend on each other. */
+export interface GraphMutant extends Broken {
+  caughtBy: GraphViolation[];
+  graph: Partial<GraphOptions>;
 }
 
 const INTENT_GUARD = `CASE WHEN s.locked_by = \${instanceId} THEN s.locked_at = a.locked_at AND s.version = a.version END`;
@@ -354,5 +367,21 @@ export const MUTANTS: readonly Mutant[] = [
     ],
     caughtBy: ['overlap'],
     campaign: { fireEveryMs: 150, disturb: quietFor(10_000) },
+  },
+  {
+    name: 'dependents-not-exists',
+    why: 'of two last dependencies that end at the same moment, each sees the other as still open, and nobody releases',
+    edits: [
+      {
+        file: 'src/store/dependents.ts',
+        find: "const goesOn = sql`r.status = 'waiting' AND r.open_dependencies = l.ended\n",
+        replace: `const goesOn = sql\`r.status = 'waiting' AND NOT EXISTS (SELECT FROM run_dependencies e
+    JOIN runs d ON d.scheduled_for = e.depends_on_scheduled_for AND d.id = e.depends_on
+    WHERE e.run_id = r.id AND d.status IN ('waiting', 'pending', 'running'))\n`,
+      },
+    ],
+    // What recovery releases after a while is noticed as well.
+    caughtBy: ['stuck', 'backstop'],
+    graph: { shape: 'joins', runs: 3_000, killEveryMs: Infinity, paceMs: 2, limitSeconds: 30 },
   },
 ];
