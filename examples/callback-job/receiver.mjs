@@ -48,6 +48,7 @@ function accept({ runId, attempt, payload }) {
 }
 
 async function run(runId, job, payload) {
+  console.log(`${runId}: started`);
   const heartbeat = setInterval(
     () => void tell(runId, job, 'heartbeat', { progress: job.progress }),
     heartbeatMs,

@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { onTestFinished } from 'vitest';
+import { createDatabase } from '../support/cluster.ts';
+import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
+import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+/** An example as its user runs it. */
+export interface Program {
+  /** What it has written so far, to either stream. */
+  readonly lines: readonly string[];
+  /** Resolves with the first line that matches, from a line on; fails where the program ends without it. */
+  said(what: RegExp, from?: number): Promise<string>;
+  /** To the program itself, as a supervisor does it. */
+  signal(name: NodeJS.Signals): void;
+  /** The exit code, or the name of the signal that ended it; after its last line. */
+  readonly exited: Promise<number | NodeJS.Signals>;
+}
+
+export interface AnsweredRun {
+  id: string;
+  scheduleId: string | null;
+  status: string;
+  attempts: number;
+  failures: number;
+  executionId: string | null;
+  result: { statusCode: number | null; body: string } | null;
+  error: { kind: string; message: string } | null;
+  workerId: string | null;
+  progress: number | null;
+  dependsOn: string[];
+  key: string | null;
+}
+
+const examples = join(import.meta.dirname, '..', '..', 'examples');
+const groups = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of groups) killGroup(child);
+});
+
+/** A daemon on a database of its own; both are gone at the end of the test. */
+export async function daemonForExamples(): Promise<{ daemon: Daemon; databaseUrl: string }> {
+  const database = await createDatabase();
+  onTestFinished(() => database.drop());
+  return { daemon: await readyDaemon(database.url), databaseUrl: database.url };
+}
+
+/** Closed at the end of the test. */
+export async function receiverForExamples(answer?: Answer): Promise<Receiver> {
+  const receiver = await startReceiver(answer);
+  onTestFinished(() => receiver.close());
+  return receiver;
+}
+
+/** Starts examples/FILE, by its own first line if it is a script. What is left of it, or of what it started, is killed at the end. */
+export function runExample(file: string, parameters: readonly string[], variables: Variables): Program {
+  const path = join(examples, file);
+  const command = /\.m?js$/.test(file) ? [process.execPath, path] : [path];
+  return start([...command, ...parameters], variables);
+}
+
+/** As one types it into a shell. */
+export function runInShell(line: string): Program {
+  return start(['/bin/sh', '-c', line], {});
+}
+
+/** A program that serves HTTP, on a free port, once it listens. */
+export async function serveExample(file: string, variables: Variables): Promise<Program & { url: string }> {
+  const program = runExample(file, [], { PORT: '0', ...variables });
+  const line = await program.said(/ listens on http/);
+  return { ...program, url: /http:\S+/.exec(line)?.[0] ?? '' };
+}
+
+export async function runById(daemon: Daemon, id: string): Promise<AnsweredRun> {
+  return (await daemon.call('GET', `/api/v1/runs/${id}`)).body as AnsweredRun;
+}
+
+export async function listRuns(daemon: Daemon, query = ''): Promise<AnsweredRun[]> {
+  return ((await daemon.call('GET', `/api/v1/runs?limit=500${query}`)).body as { items: AnsweredRun[] })
+    .items;
+}
+
+/** Resolves with the run once it is so. */
+export function runOnce(
+  daemon: Daemon,
+  id: string,
+  isSo: (run: AnsweredRun) => boolean,
+): Promise<AnsweredRun> {
+  return until(async () => {
+    const run = await runById(daemon, id);
+    return isSo(run) ? run : null;
+  });
+}
+
+function start([command = '', ...parameters]: readonly string[], variables: Variables): Program {
+  const child = spawn(command, parameters, {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group of its own.
+    detached: true,
+  });
+  groups.add(child);
+  const lines: string[] = [];
+  for (const input of [child.stdout, child.stderr]) {
+    createInterface({ input }).on('line', (line) => lines.push(line));
+  }
+  let ended = false;
+  const exited = once(child, 'close').then(([code, signal]: unknown[]) => {
+    ended = true;
+    return (code ?? signal) as number | NodeJS.Signals;
+  });
+  onTestFinished(async () => {
+    killGroup(child);
+    groups.delete(child);
+    await exited;
+  });
+  return {
+    lines,
+    said: (what, from = 0) =>
+      until(() => {
+        const found = lines.slice(from).find((line) => what.test(line));
+        if (found === undefined && ended) throw new Error(`ended without ${what}:\n${lines.join('\n')}`);
+        return found ?? null;
+      }),
+    signal: (name) => {
+      child.kill(name);
+    },
+    exited,
+  };
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of them have ended.
+  }
+}
