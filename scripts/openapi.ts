@@ -31,7 +31,6 @@ async function render(): Promise<string> {
     targets: createTargetRegistry([]),
     events: createEventBus(),
     followUp: () => undefined,
-    cancelTargets: () => undefined,
     pullQueues: { claim: noDatabase },
     retentionDays: 30,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),

@@ -167,7 +167,6 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     logger,
     retentionDays: config.retentionDays,
     followUp,
-    cancelTargets: (runs) => pipeline.canceller.add(runs),
     pullQueues,
     readiness: () => readinessOf(state, lease, loops),
   });

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { CancelledRun } from '../flow/cancel-target.ts';
 import type { PullQueues } from '../flow/pull-queues.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Readiness } from '../runtime/readiness.ts';
@@ -16,8 +15,6 @@ export interface ApiDeps {
   events: EventBus;
   /** Sees to what the ends of runs brought about. */
   followUp: (aftermath: Aftermath) => void;
-  /** Tells the targets of runs that they were working on and need not any more. */
-  cancelTargets: (runs: readonly CancelledRun[]) => void;
   /** Where workers wait for runs. */
   pullQueues: Pick<PullQueues, 'claim'>;
   /** What is older leaves no records. */

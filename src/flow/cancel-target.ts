@@ -14,9 +14,6 @@ import type { TargetRegistry } from '../targets/registry.ts';
 import type { Attempt, TargetKind } from '../targets/target.ts';
 import type { HandoffDefinitions } from './handoff-definitions.ts';
 
-/** Was `running` when it was cancelled or replaced. */
-export type CancelledRun = StoppedRun;
-
 export interface TargetCancellerDeps {
   definitions: HandoffDefinitions;
   targets: TargetRegistry;
@@ -25,13 +22,13 @@ export interface TargetCancellerDeps {
 
 export interface TargetCanceller {
   /** Returns at once. */
-  add(runs: readonly CancelledRun[]): void;
+  add(runs: readonly StoppedRun[]): void;
   /** Ends what is under way, and tells nobody else. */
   stop(): Promise<void>;
 }
 
 interface Call {
-  run: CancelledRun;
+  run: StoppedRun;
   handoff: Handoff;
   kind: TargetKind;
   lane: string;
@@ -57,7 +54,7 @@ export function createTargetCanceller({
     void work.finally(() => underWay.delete(work));
   }
 
-  async function enqueue(runs: readonly CancelledRun[]): Promise<void> {
+  async function enqueue(runs: readonly StoppedRun[]): Promise<void> {
     try {
       const found = await definitions.load(runs);
       for (const run of runs) {
@@ -97,7 +94,7 @@ export function createTargetCanceller({
   }
 
   /** Null: it took it. */
-  function tell({ id: runId, scheduleId }: CancelledRun, error: string | null): void {
+  function tell({ id: runId, scheduleId }: StoppedRun, error: string | null): void {
     events.emit({ type: 'targetCancelled', runId, scheduleId, told: error === null, error });
   }
 
@@ -115,7 +112,7 @@ export function createTargetCanceller({
   };
 }
 
-function attemptOf(run: CancelledRun, { timeoutSeconds, delivery }: Handoff): Attempt {
+function attemptOf(run: StoppedRun, { timeoutSeconds, delivery }: Handoff): Attempt {
   return {
     runId: run.id,
     runName: runNameOf(run),

@@ -11,7 +11,13 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
 import { createSlots } from '../runtime/slots.ts';
-import { type ClaimedRun, claimOf, claimPendingRuns, returnClaimsIfMine } from '../store/claims.ts';
+import {
+  type ClaimedRun,
+  claimOf,
+  claimPendingRuns,
+  msUntilNextDue,
+  returnClaimsIfMine,
+} from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
 import { versionKey } from '../store/handoffs.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
@@ -121,12 +127,18 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     backlog = claimed.length > 0 || [...freeByLane.values()].some((free) => free <= 0);
     if (claimed.length === 0) {
       events.emit({ type: 'dispatchIdle' });
-      return deps.pollIntervalMs;
+      return untilNextDue();
     }
     events.emit({ type: 'runsClaimed', count: claimed.length });
     for (const run of claimed) claims.hold(run.lane);
     accept(claimed);
     return 0;
+  }
+
+  /** Nobody tells of a run, or of another attempt, that it has come due. */
+  async function untilNextDue(): Promise<number> {
+    const ms = await database.run((db) => msUntilNextDue(db, deps.targets.types));
+    return Math.min(deps.pollIntervalMs, Math.ceil(ms ?? Infinity));
   }
 
   /** Fetches missing definitions, then queues the runs that waited for them. */

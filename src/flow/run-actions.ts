@@ -32,15 +32,12 @@ import {
   stateOfRun,
 } from '../store/run-actions.ts';
 import { findRun } from '../store/runs.ts';
-import type { CancelledRun } from './cancel-target.ts';
 
 export interface RunActionDeps {
   database: Database;
   events: EventBus;
   /** Sees to what ends brought about. */
   followUp: (aftermath: Aftermath) => void;
-  /** Tells the targets of runs that they were working on. */
-  cancelTargets: (runs: readonly CancelledRun[]) => void;
 }
 
 export type ActionResult =
@@ -64,8 +61,8 @@ export async function cancelRun(deps: RunActionDeps, id: string): Promise<Action
       const aftermath = await cancelUnderLock(tx, run);
       return () => {
         deps.events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id });
-        if (toTell) deps.cancelTargets([{ ...run, attempt: run.attempts }]);
-        deps.followUp(aftermath);
+        const stopped = toTell ? [{ ...run, attempt: run.attempts }] : [];
+        deps.followUp({ ...aftermath, stopped });
       };
     },
   });

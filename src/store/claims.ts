@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../core/instant.ts';
 import type { RunTrigger } from '../core/run.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
@@ -90,19 +90,11 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
   const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
   const rows = await rowsOf<Row>(
     db,
-    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    lanes AS (
-      (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL ORDER BY lane, priority LIMIT 1)
-      UNION ALL
-      SELECT following.lane, following.priority FROM lanes, LATERAL (
-        SELECT r.lane, r.priority FROM runs r
-        WHERE r.status = 'pending' AND r.claimed_by IS NULL AND (r.lane, r.priority) > (lanes.lane, lanes.priority)
-        ORDER BY r.lane, r.priority LIMIT 1) AS following
-    ), free AS (
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${LANES}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
       FROM lanes LEFT JOIN unnest(${texts([...freeByLane.keys()])}, ${ints([...freeByLane.values()])})
         AS held(lane, free) ON held.lane = lanes.lane
-      WHERE split_part(lanes.lane, ' ', 1) = ANY(${texts(targetTypes)}) AND coalesce(held.free, ${freePerLane}) > 0
+      WHERE ${typeOf(sql`lanes.lane`)} = ANY(${texts(targetTypes)}) AND coalesce(held.free, ${freePerLane}) > 0
         AND EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL)
     ), candidates AS MATERIALIZED (
       SELECT r.scheduled_for, r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
@@ -125,6 +117,33 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
       r.in_doubt_until, r.lookups`,
   );
   return rows.map((row) => claimedRun(row, instanceId));
+}
+
+/** In how many ms the next run comes due that can be sent and that nobody has claimed; null: none is recorded. */
+export async function msUntilNextDue(db: Executor, targetTypes: readonly string[]): Promise<number | null> {
+  const [row] = await rowsOf<{ ms: number | null }>(
+    db,
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${LANES}
+    SELECT (extract(epoch FROM min(next.due_at) - (SELECT now FROM clock)) * 1000)::float8 AS ms FROM lanes, LATERAL (
+      SELECT due_at FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND lane = lanes.lane
+        AND priority = lanes.priority AND due_at > (SELECT now FROM clock) ORDER BY due_at LIMIT 1) AS next
+    WHERE ${typeOf(sql`lanes.lane`)} = ANY(${texts(targetTypes)})`,
+  );
+  return row?.ms ?? null;
+}
+
+/** The lanes and priorities in which something waits to be claimed, one after the other through the index. */
+const LANES = sql`lanes AS (
+      (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL ORDER BY lane, priority LIMIT 1)
+      UNION ALL
+      SELECT following.lane, following.priority FROM lanes, LATERAL (
+        SELECT r.lane, r.priority FROM runs r
+        WHERE r.status = 'pending' AND r.claimed_by IS NULL AND (r.lane, r.priority) > (lanes.lane, lanes.priority)
+        ORDER BY r.lane, r.priority LIMIT 1) AS following
+    )`;
+
+function typeOf(lane: SQL): SQL {
+  return sql`split_part(${lane}, ' ', 1)`;
 }
 
 export interface Claim {

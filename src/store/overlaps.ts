@@ -142,11 +142,12 @@ async function lockRunsToJudge(tx: Executor, uids: readonly string[]): Promise<s
 
 /** Schedules whose open runs were recorded while they could overlap, and now must not: from now on they count. */
 export async function guardOpenRuns(tx: Executor, uids: readonly string[]): Promise<void> {
-  const open = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ANY (${uuids(uids)}) AND status = 'pending'`;
+  const of = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ANY (${uuids(uids)})`;
   await tx.execute(
-    sql`WITH open AS MATERIALIZED (${open} AND claimed_by IS NULL UNION ALL ${open} AND claimed_by IS NOT NULL)
+    sql`WITH open AS MATERIALIZED (${of} AND status = 'pending' AND claimed_by IS NULL
+      UNION ALL ${of} AND status = 'pending' AND claimed_by IS NOT NULL UNION ALL ${of} AND status = 'running')
     UPDATE runs r SET overlap_guarded = true FROM open
-    WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id AND CASE WHEN r.status = 'pending' THEN true END`,
+    WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id AND CASE WHEN r.status IN ('pending', 'running') THEN true END`,
   );
 }
 

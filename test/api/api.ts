@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import type { CancelledRun } from '../../src/flow/cancel-target.ts';
 import { type PullQueues, createPullQueues } from '../../src/flow/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { createServer } from '../../src/api/server.ts';
@@ -10,7 +9,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createLease } from '../../src/runtime/lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import type { Aftermath } from '../../src/store/followers.ts';
+import type { Aftermath, StoppedRun } from '../../src/store/followers.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
@@ -41,7 +40,7 @@ export interface Api {
   /** What ends and new runs left to be done, as handed to the daemon around the API. */
   readonly aftermaths: Aftermath[];
   /** Whose targets were to be told that they were cancelled. */
-  readonly cancelled: CancelledRun[];
+  readonly cancelled: StoppedRun[];
   readonly pullQueues: PullQueues;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
@@ -65,7 +64,7 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
   );
   const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
   const aftermaths: Aftermath[] = [];
-  const cancelled: CancelledRun[] = [];
+  const cancelled: StoppedRun[] = [];
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
   const pullQueues = createPullQueues({ database: store, clock: systemClock, events, lease });
@@ -75,8 +74,10 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     targets,
     events,
     pullQueues,
-    followUp: (aftermath) => void aftermaths.push(aftermath),
-    cancelTargets: (runs) => void cancelled.push(...runs),
+    followUp: (aftermath) => {
+      aftermaths.push(aftermath);
+      cancelled.push(...aftermath.stopped);
+    },
     retentionDays: 30,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },

@@ -2,15 +2,12 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition, HttpTarget, Schedule } from '../../src/core/schedule.ts';
-import {
-  type CancelledRun,
-  type TargetCanceller,
-  createTargetCanceller,
-} from '../../src/flow/cancel-target.ts';
+import { type TargetCanceller, createTargetCanceller } from '../../src/flow/cancel-target.ts';
 import { createHandoffDefinitions } from '../../src/flow/handoff-definitions.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { StoppedRun } from '../../src/store/followers.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -55,7 +52,7 @@ const targetWith = (cancel: HttpTarget['cancel']): HttpTarget => ({
 const cancelBy = (url: string, headers = {}) => targetWith({ url, method: 'POST', headers });
 const put = (id: string, target: Definition['target'], more: Partial<Definition> = {}) =>
   instance.put(id, { url: '', ...more, target });
-const runOf = ({ uid, id, version }: Schedule, n = 1): CancelledRun => ({
+const runOf = ({ uid, id, version }: Schedule, n = 1): StoppedRun => ({
   id: `0192f0c4-1c00-7abc-8def-${String(n).padStart(12, '0')}`,
   scheduledFor: NOON,
   scheduleUid: uid,
@@ -116,7 +113,7 @@ it('the target of a run that is replaced while it is running is told', async () 
 
 it('a one-off run goes by its id', async () => {
   const schedule = await put('job', cancelBy(`${receiver.url}/{{runName}}/{{scheduleId}}`));
-  const run: CancelledRun = { ...runOf(schedule), scheduleId: null, trigger: 'api' };
+  const run: StoppedRun = { ...runOf(schedule), scheduleId: null, trigger: 'api' };
   canceller().add([run]);
   expect(await toldOf(1)).toMatchObject([{ scheduleId: null, told: true }]);
   expect(receiver.arrivals[0]).toMatchObject({ path: `/${run.id}/`, headers: { 'ce-source': '/runs' } });

@@ -430,3 +430,12 @@ it('runs of the same kind share one definition, and a thousand kinds have a thou
   await accept(...Array.from({ length: 1000 }, (_, n) => asks(`r${n}`)));
   expect(await store.rows(sql`SELECT 1 FROM schedule_versions`)).toHaveLength(1001);
 });
+
+it('a run for a moment to come starts at that moment, not when somebody happens to look', async () => {
+  const slow = await createInstance(store, { tickIntervalMs: 60_000 });
+  await slow.start();
+  const [later] = await accepted(asks('later', { runAt: Date.now() + 1_000 }));
+  slow.pipeline.dispatcher.wake();
+  expect(await ended([later])).toMatchObject([{ status: 'succeeded' }]);
+  await slow.stop();
+});

@@ -255,6 +255,14 @@ describe('an edit of `overlap`', () => {
     expect((await instance.fire('one')).status).toBe('skipped');
   });
 
+  it('to skip counts what its target has accepted and is working on', async () => {
+    await withActive('allow', { completion: 'callback' });
+    owed.shift()?.();
+    await until(async () => ((await told())[0] === 'running' ? true : null));
+    await put('skip', { completion: 'callback' });
+    expect(await instance.fire('one')).toMatchObject({ status: 'skipped', reason: 'overlap' });
+  });
+
   it('to allow starts what waited', async () => {
     await withActive('queue');
     await instance.fire('one');

@@ -4,7 +4,6 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { randomRunId } from '../../src/core/run.ts';
-import type { CancelledRun } from '../../src/flow/cancel-target.ts';
 import {
   type ActionResult,
   type CompletionReport,
@@ -16,7 +15,7 @@ import {
   retryRun,
 } from '../../src/flow/run-actions.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import type { Aftermath } from '../../src/store/followers.ts';
+import type { Aftermath, StoppedRun } from '../../src/store/followers.ts';
 import { claimPullRuns } from '../../src/store/pull-claims.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
@@ -30,7 +29,7 @@ let receiver: Receiver;
 let answer: Answer;
 let deps: RunActionDeps;
 let events: FirelockEvent[];
-let told: CancelledRun[];
+let told: StoppedRun[];
 let aftermaths: Aftermath[];
 
 beforeEach(async () => {
@@ -48,9 +47,9 @@ beforeEach(async () => {
     events: bus,
     followUp: (aftermath) => {
       aftermaths.push(aftermath);
+      told.push(...aftermath.stopped);
       instance.pipeline.followUps.add(aftermath);
     },
-    cancelTargets: (runs) => void told.push(...runs),
   };
 });
 
