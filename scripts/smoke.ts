@@ -38,6 +38,7 @@ const checks: [sentence: string, check: (stage: Stage) => Promise<void> | void][
   ['PUT creates a schedule', createsSchedule],
   ['the schedule fires at its target', firesAtTarget],
   ['the fire appears in the history as succeeded', appearsInHistory],
+  ['a one-off run goes to its target once what it waits for has been pulled and completed', runsOnce],
   ['/metrics counts it, and has all that the alerts ask for', exposesMetrics],
   ['/openapi.json and /docs answer', documentsItself],
   ['SIGTERM ends it with exit code 0', endsOnSigterm],
@@ -138,6 +139,33 @@ async function appearsInHistory(stage: Stage) {
     const { items } = (await response.json()) as { items: { id: string; status: string; trigger: string }[] };
     return items.some((run) => run.id === runId && run.status === 'succeeded' && run.trigger === 'schedule');
   });
+}
+
+async function runsOnce(stage: Stage) {
+  const post = async (path: string, body: object) => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await request(stage, `/api/v1${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    assert.ok(response.ok, await response.clone().text());
+    return (await response.json()) as { items: { id: string; attempts: number }[] };
+  };
+  const accepted = await post('/runs/batch', {
+    items: [
+      { ref: 'first', target: { type: 'pull', queue: 'smoke' } },
+      { ref: 'then', dependsOn: ['first'], target: { type: 'http', url: stage.target } },
+    ],
+  });
+  const { items } = await post('/queues/smoke/claim', { workerId: 'smoke', waitSeconds: 10 });
+  const [run] = items;
+  assert.equal(run?.id, accepted.items[0]?.id);
+  await post(`/runs/${run?.id}/complete`, { status: 'succeeded', attempt: run?.attempts, workerId: 'smoke' });
+  const then = accepted.items[1]?.id;
+  await eventually(stage, 'the one that waited arrives', () =>
+    stage.fires.some(({ runId }) => runId === then),
+  );
 }
 
 async function exposesMetrics(stage: Stage) {
