@@ -24,10 +24,10 @@ export type Kind = 'http' | 'callback' | 'pull';
 
 /**
  * How receiver or worker deal with it. `plain`: at once. `flaky`: the first attempt is answered with 503. `early`: ended before the
- * answer. `late`: the first attempt is ended after its time was up. `never`: the first attempt is not ended. `beating`: takes longer
+ * answer. `together`: when another one is there, which ends then as well. `late`: the first attempt is ended after its time was up. `never`: the first attempt is not ended. `beating`: takes longer
  * than its time, and says so.
  */
-export type Manner = 'plain' | 'flaky' | 'early' | 'late' | 'never' | 'beating';
+export type Manner = 'plain' | 'flaky' | 'early' | 'together' | 'late' | 'never' | 'beating';
 export type Fate = 'succeeded' | 'failed';
 
 /** One run, as its client wants it. */

@@ -13,6 +13,8 @@ export interface GraphPlanOptions {
   shape: 'mixed' | 'joins';
 }
 
+/** Batches that are not at random. */
+const REGULAR = 6;
 /** What a call may ask for. */
 const MOST_ITEMS = 1_000;
 const FAILING = 0.04;
@@ -30,11 +32,12 @@ export function planGraph({ seed, runs, shape }: GraphPlanOptions): GraphPlan {
     ...fan('wide', wide, 'fail', random),
     ...fan('tolerant', wide, 'run', random),
     chain('chain', wide, random),
+    joins('pairs', wide),
   );
   let left = runs - batches.flat().length;
   while (left > 0) {
     const size = Math.min(left, Math.ceil(random.between(wide / 20, wide)));
-    const earlier = batches.slice(3).at(-1) ?? [];
+    const earlier = batches.slice(REGULAR).at(-1) ?? [];
     batches.push(tangle(`t${batches.length}`, size, earlier, random));
     left -= size;
   }
@@ -90,17 +93,21 @@ function tangle(name: string, size: number, earlier: readonly Asked[], random: R
   return items;
 }
 
-/** Two, and one that waits for both; the two end at about the same time. */
+/** Two that end at the same moment, in two transactions, and one that waits for both; so many times. */
 function joins(name: string, size: number): Asked[] {
-  return Array.from({ length: size }, (_, n) => ({
-    ref: `${name}-${n}`,
-    id: null,
-    kind: 'http' as const,
-    manner: 'plain' as const,
-    fate: 'succeeded' as const,
-    dependsOn: n % 3 === 2 ? [`${name}-${n - 2}`, `${name}-${n - 1}`] : [],
-    onDependencyFailure: 'fail' as const,
-  }));
+  return Array.from({ length: Math.ceil(size / 3) }, (_, n) => {
+    const pair = [n % 2 === 0 ? 'http' : 'callback', 'callback'].map((kind, place): Asked => {
+      return { ...plain(`${name}-${n}-${place}`, kind as Kind), manner: 'together' };
+    });
+    return [...pair, { ...plain(`${name}-${n}-end`, 'http'), dependsOn: pair.map(({ ref }) => ref) }];
+  })
+    .flat()
+    .slice(0, size);
+}
+
+/** What is to end together. */
+export function pairOf(ref: string): string {
+  return ref.slice(0, ref.lastIndexOf('-'));
 }
 
 const KINDS: readonly Kind[] = ['http', 'http', 'callback', 'pull'];

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { COMPLETION_TIMEOUT_SECONDS } from './graph-check-leases.ts';
 import type { About, GraphApi } from './graph-api.ts';
 import type { Asked, Delivery, Told } from './graph-history.ts';
+import { pairOf } from './graph-plan.ts';
 import type { Random } from './random.ts';
 import { senderOf } from './source-address.ts';
 
@@ -39,6 +40,8 @@ export function toldOf(dependencies: readonly ToldRun[] | undefined): Told[] {
   }));
 }
 
+/** How long the first of two waits for the other. */
+const PATIENCE_MS = 1_000;
 /** Longer than its completion timeout, in all. */
 const BEATS = 5;
 
@@ -46,6 +49,21 @@ export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<Graph
   const { asked, deliveries, api, random } = deps;
   /** How often each ref arrived. */
   const arrivals = new Map<string, number>();
+
+  /** Those that the first of two waits for, by pair. */
+  const expected = new Map<string, () => void>();
+
+  /** Resolves when the other one of the pair is there as well; it may not come for long. */
+  async function theOther(pair: string): Promise<void> {
+    const arrived = expected.get(pair);
+    if (arrived) {
+      arrived();
+      return;
+    }
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    expected.set(pair, () => resolve(undefined));
+    await Promise.race([promise, sleep(PATIENCE_MS)]);
+  }
 
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -91,7 +109,7 @@ export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<Graph
   }
 
   async function actAtOnce({ ref, manner, fate }: Asked, delivery: Delivery, response: ServerResponse) {
-    await sleep(random.between(0, 30));
+    await (manner === 'together' ? theOther(pairOf(ref)) : sleep(random.between(0, 30)));
     const statusCode = manner === 'flaky' ? 503 : fate === 'succeeded' ? 200 : 400;
     answer(delivery, response, statusCode, JSON.stringify({ ref }));
   }
@@ -108,6 +126,7 @@ export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<Graph
     if (manner === 'never') return;
     if (manner === 'late') await sleep(COMPLETION_TIMEOUT_SECONDS * 1000 + random.between(200, 2_000));
     else if (manner === 'plain') await sleep(random.between(0, 150));
+    else if (manner === 'together') await theOther(pairOf(ref));
     else if (!(await worksLong(api, about))) return;
     await end();
   }

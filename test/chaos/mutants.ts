@@ -382,6 +382,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
     // What recovery releases after a while is noticed as well.
     caughtBy: ['stuck', 'backstop'],
-    graph: { shape: 'joins', runs: 3_000, killEveryMs: Infinity, paceMs: 2, limitSeconds: 30 },
+    graph: { shape: 'joins', runs: 1_500, killEveryMs: Infinity, paceMs: 2, limitSeconds: 25 },
   },
 ];
