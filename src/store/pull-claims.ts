@@ -62,9 +62,10 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
     WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
     RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first`,
   );
+  rows.sort((a, b) => a.place - b.place);
   const runs = await read(tx, rows);
   const given: PulledRun[][] = claim.asks.map(() => []);
-  for (const row of rows.sort((a, b) => a.place - b.place)) {
+  for (const row of rows) {
     const pulled = runs.get(row.id);
     const slot = slots[row.place - 1];
     // One whose id does not lead to its row, by a foreign hand, must not keep back the others: its lease runs out.
@@ -154,19 +155,36 @@ const allDue = sql.join(
 async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
   const ids = claimed.map(({ id }) => id).filter(mayBeRead);
   if (ids.length === 0) return new Map();
-  const runs = await listRuns(tx, { ids, limit: ids.length });
-  const found = await findAll(tx, [...new Set(runs.flatMap(dependencyIds))]);
-  const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
-  return new Map(
-    runs.map((run) => [
-      run.id,
-      {
-        run,
-        dependencies: dependencyIds(run).flatMap((id) => found.get(id) ?? []),
-        isFirst: !started.has(run.id),
-      },
-    ]),
+  const runs = new Map((await listRuns(tx, { ids, limit: ids.length })).map((run) => [run.id, run]));
+  const { told, untold } = tellable(
+    claimed.flatMap(({ id, is_first: isFirst }) => {
+      const run = runs.get(id);
+      return run ? [{ run, isFirst }] : [];
+    }),
   );
+  if (untold.length > 0) await takeBackIfStillLeased(tx, untold);
+  const found = await findAll(tx, [...new Set(told.flatMap(({ run }) => dependencyIds(run)))]);
+  return new Map(
+    told.map(({ run, isFirst }) => {
+      const dependencies = dependencyIds(run).flatMap((id) => found.get(id) ?? []);
+      return [run.id, { run, isFirst, dependencies }];
+    }),
+  );
+}
+
+/** Each with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. */
+const MOST_DEPENDENCIES_TOLD = 2_000;
+
+/** At least the first, whatever it depends on. */
+function tellable(claimed: readonly Omit<PulledRun, 'dependencies'>[]) {
+  let dependencies = 0;
+  const until = claimed.findIndex(({ run }, index) => {
+    dependencies += dependencyIds(run).length;
+    return index > 0 && dependencies > MOST_DEPENDENCIES_TOLD;
+  });
+  return until < 0
+    ? { told: claimed, untold: [] }
+    : { told: claimed.slice(0, until), untold: claimed.slice(until) };
 }
 
 /** Not every timestamp can hold the time that any other UUID carries. */

@@ -130,7 +130,6 @@ describe('a claim', () => {
       events: createEventBus(),
       targets: createTargetRegistry([]),
       followUp: () => undefined,
-      cancelTargets: () => undefined,
     };
     const word = { error: null, attempt: 1, workerId: null, status: 'succeeded' } as const;
     await completeRun(deps, first, { ...word, result: 'twelve' });
@@ -142,6 +141,20 @@ describe('a claim', () => {
       { runId: second, status: 'succeeded', error: null, result: null },
       { runId: first, status: 'succeeded', error: null, result: { statusCode: null, body: 'twelve' } },
     ]);
+  });
+
+  it('takes no more than can be told in one answer, and leaves the rest as it was', async () => {
+    const first = await instance.accept(...Array.from({ length: 900 }, () => ({ queue: 'first' })));
+    await store.rows(sql`UPDATE runs SET status = 'succeeded', finished_at = created_at`);
+    const all = await instance.accept(...Array.from({ length: 5 }, () => ({ dependsOn: first })));
+    const claimed = await instance.claim({ max: 5 });
+    expect(claimed.map(({ dependencies }) => dependencies.length)).toEqual([900, 900]);
+    const left = await store.rows(
+      sql`SELECT 1 FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND expires_at IS NULL AND lateness_ms IS NULL`,
+    );
+    expect(left).toHaveLength(3);
+    const others = [...(await instance.claim({ max: 5 })), ...(await instance.claim({ max: 5 }))];
+    expect(idsOf([...claimed, ...others]).sort()).toEqual([...all].sort());
   });
 
   it('is not held up by a row that cannot be read, since its id is of another time', async () => {
@@ -244,7 +257,8 @@ describe('a worker that waits', () => {
     expect(await left).toEqual([]);
     const [id] = await instance.accept({});
     const [pulled] = await instance.claim({ ...LONG, workerId: 'here' });
-    expect(pulled?.run).toMatchObject({ id, workerId: 'here', attempts: 1 });
+    // Its own last look may have been under way still.
+    expect(pulled?.run).toMatchObject({ id, workerId: 'here' });
     expect(await instance.claim({ signal: gone.signal })).toEqual([]);
   });
 
