@@ -46,9 +46,10 @@ await() {
   done
 }
 
-# At a third of the lease, so that two may be lost. Not beyond the worker's own end: a lease must not outlive it.
+# At a third of the lease, so that two may be lost. For as long as the job and the worker live: a lease must not outlive them.
+# (It is killed too, but a signal that comes when a subshell has just been started can be lost.)
 beat() { # JOB
-  while sleep "$((lease / 3))" >/dev/null 2>&1 && kill -0 "$$" 2>/dev/null; do
+  while sleep "$(((lease + 2) / 3))" >/dev/null 2>&1 && kill -0 "$$" 2>/dev/null && kill -0 "$1" 2>/dev/null; do
     case $(ask beat "/runs/$run/heartbeat" "{$speaker}") in
       404 | 409) # Cancelled, or expired and claimed again: not ours any more.
         say "$run: stopped: $(cat "$files/beat")"
@@ -79,7 +80,6 @@ lead() { # COMMAND...
   code=0
   await "$job" || code=$?
   kill "$beating" 2>/dev/null || :
-  wait "$beating" 2>/dev/null || :
   case $code in
     0) end='"status":"succeeded"' ;;
     75) say "$run: left for later" && return ;;

@@ -19,6 +19,8 @@ const jobs = new Map();
 
 /** Put your work here; `signal` says when nobody wants it any more. */
 async function work({ steps = 10, stepSeconds = 1 }, { signal, progress }) {
+  // What it throws is reported as `failed`, which is final.
+  if (!(stepSeconds >= 0)) throw new RangeError('stepSeconds has to be a number');
   for (let step = 1; step <= steps; step += 1) {
     await sleep(stepSeconds * 1000, undefined, { signal });
     progress(step / steps);

@@ -33,6 +33,8 @@ export interface AnsweredRun {
   progress: number | null;
   dependsOn: string[];
   key: string | null;
+  scheduledFor: string;
+  parentRunId: string | null;
 }
 
 const examples = join(import.meta.dirname, '..', '..', 'examples');
@@ -72,6 +74,17 @@ export async function serveExample(file: string, variables: Variables): Promise<
   const program = runExample(file, [], { PORT: '0', ...variables });
   const line = await program.said(/ listens on http/);
   return { ...program, url: /http:\S+/.exec(line)?.[0] ?? '' };
+}
+
+/** A run for the workers of a queue, tried again soon; answers its id. */
+export async function enqueue(daemon: Daemon, queue: string, payload: unknown): Promise<string> {
+  const { status, body } = await daemon.call('POST', '/api/v1/runs', {
+    target: { type: 'pull', queue },
+    payload,
+    retry: { minBackoffSeconds: 1 },
+  });
+  if (status !== 201) throw new Error(`POST /runs answered ${status}: ${JSON.stringify(body)}`);
+  return (body as AnsweredRun).id;
 }
 
 export async function runById(daemon: Daemon, id: string): Promise<AnsweredRun> {

@@ -1,0 +1,81 @@
+import { expect, it } from 'vitest';
+import type { Daemon } from '../support/daemon.ts';
+import { type Answer, type Receiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+import {
+  type AnsweredRun,
+  daemonForExamples,
+  listRuns,
+  receiverForExamples,
+  runExample,
+  runOnce,
+  serveExample,
+} from './program.ts';
+
+interface Stage {
+  daemon: Daemon;
+  chat: Receiver;
+  /** A run of the schedule `billing`, whose target refuses it; and the run that tells of it. */
+  failure: () => Promise<[failed: AnsweredRun, notification: AnsweredRun]>;
+}
+
+async function setTheStage(answer: Answer): Promise<Stage> {
+  const [{ daemon }, chat, target] = await Promise.all([
+    daemonForExamples(),
+    receiverForExamples(answer),
+    receiverForExamples((_, response) => response.writeHead(400).end('no')),
+  ]);
+  const relay = await serveExample('notify-chat/relay.mjs', {
+    FIRELOCK_URL: daemon.url,
+    CHAT_URL: `${chat.url}/hook`,
+  });
+  const schedule = runExample('notify-chat/schedule.sh', [], {
+    FIRELOCK_URL: daemon.url,
+    RELAY_URL: relay.url,
+  });
+  expect(await schedule.exited).toBe(0);
+  const billing = { cron: '0 0 1 1 *', target: { type: 'http', url: target.url } };
+  expect((await daemon.call('PUT', '/api/v1/schedules/billing', billing)).status).toBe(201);
+  const failure = async (): Promise<[AnsweredRun, AnsweredRun]> => {
+    const { body } = await daemon.call('POST', '/api/v1/schedules/billing/fire');
+    const failed = await runOnce(daemon, (body as AnsweredRun).id, ({ status }) => status === 'failed');
+    const notification = await until(
+      async () => (await listRuns(daemon)).find((run) => run.parentRunId === failed.id) ?? null,
+    );
+    return [failed, notification];
+  };
+  return { daemon, chat, failure };
+}
+
+it('what failed is told in the chat, again where the chat was away', async () => {
+  let away = true;
+  const { daemon, chat, failure } = await setTheStage((_, response) => {
+    response.writeHead(away ? 503 : 200).end(away ? 'later' : 'ok');
+    away = false;
+  });
+  const sooner = { retry: { minBackoffSeconds: 1 } };
+  expect((await daemon.call('PATCH', '/api/v1/schedules/notify-chat', sooner)).status).toBe(200);
+  const [failed, { id }] = await failure();
+  const told = await runOnce(daemon, id, ({ status }) => status === 'succeeded');
+  expect(told).toMatchObject({
+    scheduleId: 'notify-chat',
+    attempts: 2,
+    result: { statusCode: 200, body: 'ok' },
+  });
+  const messages = chat.arrivals.map(({ path, text }) => [path, JSON.parse(text) as unknown]);
+  const message = `billing, of ${failed.scheduledFor}, ended as failed: ${failed.error?.message ?? '?'}`;
+  const expected = { text: `${message}\n${daemon.url}/api/v1/runs/${failed.id}` };
+  expect(messages).toEqual([
+    ['/hook', expected],
+    ['/hook', expected],
+  ]);
+});
+
+it('a message that the chat refuses for good has failed, and no message tells of that', async () => {
+  const { daemon, failure } = await setTheStage((_, response) => response.writeHead(404).end('no_such_hook'));
+  const [failed, { id }] = await failure();
+  const refused = await runOnce(daemon, id, ({ status }) => status === 'failed');
+  expect(refused).toMatchObject({ attempts: 1, result: { statusCode: 404, body: 'no_such_hook' } });
+  // What follows an end is recorded with it.
+  expect((await listRuns(daemon)).map((run) => run.id).sort()).toEqual([failed.id, refused.id].sort());
+});

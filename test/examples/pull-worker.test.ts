@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import type { Variables } from '../support/daemon.ts';
+import { readyDaemon } from '../support/daemon.ts';
+import { daemonForExamples, enqueue, runById, runExample, runOnce } from './program.ts';
+
+const work = (daemon: { url: string }, variables: Variables = {}) =>
+  runExample('pull-worker.js', ['texts'], { FIRELOCK_URL: daemon.url, WORKER_ID: 'one', ...variables });
+
+it('a worker keeps the lease of what takes long, and finishes the run in hand when it is to stop', async () => {
+  const { daemon } = await daemonForExamples();
+  const worker = work(daemon, { LEASE_SECONDS: '1' });
+  const long = await enqueue(daemon, 'texts', { text: 'é', seconds: 1.5 });
+  const done = await runOnce(daemon, long, ({ status }) => status === 'succeeded');
+  expect(done).toMatchObject({ attempts: 1, failures: 0, workerId: 'one', error: null });
+  expect(JSON.parse(done.result?.body ?? '')).toEqual({ did: 'é' });
+
+  const last = await enqueue(daemon, 'texts', { seconds: 1 });
+  await runOnce(daemon, last, ({ status }) => status === 'running');
+  worker.signal('SIGTERM');
+  expect(await worker.exited).toBe(0);
+  expect(await runById(daemon, last)).toMatchObject({ status: 'succeeded', attempts: 1 });
+});
+
+it('a worker that waits stops at once and takes nothing any more; one of no queue says so', async () => {
+  const { daemon } = await daemonForExamples();
+  const worker = work(daemon);
+  const first = await enqueue(daemon, 'texts', { seconds: 0 });
+  await worker.said(new RegExp(`^${first}: succeeded`));
+  worker.signal('SIGTERM');
+  expect(await worker.exited).toBe(0);
+  const second = await enqueue(daemon, 'texts', { seconds: 0 });
+  const another = work(daemon, { WORKER_ID: 'two' });
+  await another.said(new RegExp(`^${second}: succeeded`));
+  expect(await runById(daemon, second)).toMatchObject({ attempts: 1, workerId: 'two' });
+
+  const lost = runExample('pull-worker.js', ['not a queue'], { FIRELOCK_URL: daemon.url });
+  expect(await lost.exited).toBe(1);
+  expect(lost.lines.at(-1)).toMatch(/^400 /);
+});
+
+it('a worker gives up a run that is not its own any more, and goes on with the next', async () => {
+  const { daemon } = await daemonForExamples();
+  const worker = work(daemon, { LEASE_SECONDS: '1' });
+  const endless = await enqueue(daemon, 'texts', { seconds: 1000 });
+  const next = await enqueue(daemon, 'texts', { seconds: 0 });
+  await runOnce(daemon, endless, ({ status }) => status === 'running');
+  expect((await daemon.call('POST', `/api/v1/runs/${endless}/cancel`)).status).toBe(200);
+  await worker.said(new RegExp(`^${endless}: heartbeat: 409 .*cancelled`));
+  await runOnce(daemon, next, ({ status }) => status === 'succeeded');
+  expect(worker.lines).toContain(`${endless}: given up`);
+  expect(await runById(daemon, endless)).toMatchObject({ status: 'cancelled', attempts: 1 });
+});
+
+it('a worker outlives the daemon: what it did meanwhile is told to the next one', async () => {
+  const { daemon, databaseUrl } = await daemonForExamples();
+  const worker = work(daemon);
+  const run = await enqueue(daemon, 'texts', { text: 'kept', seconds: 1 });
+  await runOnce(daemon, run, ({ status }) => status === 'running');
+  daemon.signal('SIGKILL');
+  await worker.said(new RegExp(`^${run}: ECONNREFUSED; again in`));
+  const next = await readyDaemon(databaseUrl, { PORT: String(daemon.port) });
+  const done = await runOnce(next, run, ({ status }) => status === 'succeeded');
+  expect(done).toMatchObject({ attempts: 1, result: { body: '{"did":"kept"}' } });
+  const later = await enqueue(next, 'texts', { seconds: 0 });
+  await worker.said(new RegExp(`^${later}: succeeded`));
+});
