@@ -1,24 +1,23 @@
 import { expect, it } from 'vitest';
-import type { Daemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 import {
   type AnsweredRun,
   type Program,
-  daemonForExamples,
   runById,
   runExample,
   runOnce,
   serveExample,
+  sharedDaemon,
 } from './program.ts';
 
+const daemon = sharedDaemon();
+
 interface Stage {
-  daemon: Daemon;
   receiver: Program;
   fire: (payload: unknown) => Promise<AnsweredRun>;
 }
 
 async function setTheStage(heartbeatSeconds: number, completionTimeoutSeconds: number): Promise<Stage> {
-  const { daemon } = await daemonForExamples();
   const ours = { FIRELOCK_URL: daemon.url };
   const receiver = await serveExample('callback-job/receiver.mjs', {
     ...ours,
@@ -35,13 +34,13 @@ async function setTheStage(heartbeatSeconds: number, completionTimeoutSeconds: n
     expect(answer.status).toBe(202);
     return answer.body as AnsweredRun;
   };
-  return { daemon, receiver, fire };
+  return { receiver, fire };
 }
 
 const started = ({ lines }: Program) => lines.filter((line) => line.endsWith(': started'));
 
 it('a job that tells of itself may take longer than the time without a word', async () => {
-  const { daemon, receiver, fire } = await setTheStage(0.3, 2);
+  const { receiver, fire } = await setTheStage(0.3, 2);
   const { id } = await fire({ steps: 6, stepSeconds: 0.5 });
   const underWay = await runOnce(daemon, id, ({ progress }) => progress !== null && progress > 0);
   expect(underWay).toMatchObject({ status: 'running', executionId: `job-${id}`, attempts: 1 });
@@ -52,7 +51,7 @@ it('a job that tells of itself may take longer than the time without a word', as
 });
 
 it('a job that goes wrong is reported as failed, and one that is cancelled stops', async () => {
-  const { daemon, receiver, fire } = await setTheStage(10, 60);
+  const { receiver, fire } = await setTheStage(10, 60);
   const wrong = await fire({ steps: 1, stepSeconds: 'much' });
   const failed = await runOnce(daemon, wrong.id, ({ status }) => status === 'failed');
   expect(failed).toMatchObject({
@@ -68,7 +67,7 @@ it('a job that goes wrong is reported as failed, and one that is cancelled stops
 });
 
 it('a job that was silent for too long is asked about, goes on and is not started again', async () => {
-  const { daemon, receiver, fire } = await setTheStage(3, 1);
+  const { receiver, fire } = await setTheStage(3, 1);
   const { id } = await fire({ steps: 1000 });
   const found = await runOnce(daemon, id, ({ status, attempts }) => status === 'running' && attempts > 1);
   expect(found).toMatchObject({ executionId: `job-${id}`, failures: found.attempts - 1 });

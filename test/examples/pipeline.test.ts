@@ -1,12 +1,14 @@
 import { expect, it } from 'vitest';
 import {
   type AnsweredRun,
-  daemonForExamples,
   listRuns,
   receiverForExamples,
   runExample,
   serveExample,
+  sharedDaemon,
 } from './program.ts';
+
+const daemon = sharedDaemon();
 
 /** `ref: status …` of each stage, in the order of the pipeline. */
 function outcomesIn(lines: readonly string[]): string[] {
@@ -18,10 +20,7 @@ function byRef(runs: readonly AnsweredRun[], day: string): Map<string, AnsweredR
 }
 
 it('the parts start when the extract has ended, and the load when all of them have', async () => {
-  const [{ daemon }, receiver] = await Promise.all([
-    daemonForExamples(),
-    serveExample('pipeline/receiver.mjs', {}),
-  ]);
+  const receiver = await serveExample('pipeline/receiver.mjs', {});
   const submit = (...parameters: string[]) =>
     runExample('pipeline/submit.mjs', parameters, { FIRELOCK_URL: daemon.url, RECEIVER_URL: receiver.url });
   const first = submit('2026-11-20');
@@ -54,11 +53,8 @@ it('the parts start when the extract has ended, and the load when all of them ha
 });
 
 it('where the extract fails no part is started, and the load is told of each', async () => {
-  const [{ daemon }, receiver] = await Promise.all([
-    daemonForExamples(),
-    receiverForExamples((_, response) => response.writeHead(400).end('no')),
-  ]);
-  const submit = runExample('pipeline/submit.mjs', ['2026-11-20', '2'], {
+  const receiver = await receiverForExamples((_, response) => response.writeHead(400).end('no'));
+  const submit = runExample('pipeline/submit.mjs', ['2026-11-22', '2'], {
     FIRELOCK_URL: daemon.url,
     RECEIVER_URL: receiver.url,
   });

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { createDatabase } from '../support/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
@@ -43,8 +43,40 @@ process.once('exit', () => {
   for (const child of groups) killGroup(child);
 });
 
-/** A daemon on a database of its own; both are gone at the end of the test. */
-export async function daemonForExamples(): Promise<{ daemon: Daemon; databaseUrl: string }> {
+/** What the tests ask of a daemon. */
+export type Api = Pick<Daemon, 'url' | 'call'>;
+
+/** One daemon for the tests of a file, on a database of its own. */
+export function sharedDaemon(): Api {
+  const ends: (() => Promise<void>)[] = [];
+  let url = '';
+  beforeAll(async () => {
+    const database = await createDatabase();
+    ends.push(() => database.drop());
+    const main = join(examples, '..', 'src', 'main.ts');
+    const variables = { DATABASE_URL: database.url, PORT: '0' };
+    const program = start([process.execPath, main], variables, (end) => ends.push(end));
+    url = / listens on (http:\S+:\d+)/.exec(await program.said(/ listens on http/))?.[1] ?? '';
+    await until(async () => ((await fetch(`${url}/readyz`)).ok ? true : null));
+  });
+  afterAll(async () => {
+    for (const end of ends.reverse()) await end();
+  });
+  return {
+    get url() {
+      return url;
+    },
+    call: async (method, path, body) => {
+      const sent = { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+      const answer = await fetch(url + path, { method, ...(body === undefined ? {} : sent) });
+      const { status, headers } = answer;
+      return { status, headers, body: status === 204 ? null : await answer.json() };
+    },
+  };
+}
+
+/** For a test that has its daemon die; with its database gone at the end of the test. */
+export async function mortalDaemon(): Promise<{ daemon: Daemon; databaseUrl: string }> {
   const database = await createDatabase();
   onTestFinished(() => database.drop());
   return { daemon: await readyDaemon(database.url), databaseUrl: database.url };
@@ -77,7 +109,7 @@ export async function serveExample(file: string, variables: Variables): Promise<
 }
 
 /** A run for the workers of a queue, tried again soon; answers its id. */
-export async function enqueue(daemon: Daemon, queue: string, payload: unknown): Promise<string> {
+export async function enqueue(daemon: Api, queue: string, payload: unknown): Promise<string> {
   const { status, body } = await daemon.call('POST', '/api/v1/runs', {
     target: { type: 'pull', queue },
     payload,
@@ -87,28 +119,28 @@ export async function enqueue(daemon: Daemon, queue: string, payload: unknown): 
   return (body as AnsweredRun).id;
 }
 
-export async function runById(daemon: Daemon, id: string): Promise<AnsweredRun> {
+export async function runById(daemon: Api, id: string): Promise<AnsweredRun> {
   return (await daemon.call('GET', `/api/v1/runs/${id}`)).body as AnsweredRun;
 }
 
-export async function listRuns(daemon: Daemon, query = ''): Promise<AnsweredRun[]> {
+export async function listRuns(daemon: Api, query = ''): Promise<AnsweredRun[]> {
   return ((await daemon.call('GET', `/api/v1/runs?limit=500${query}`)).body as { items: AnsweredRun[] })
     .items;
 }
 
 /** Resolves with the run once it is so. */
-export function runOnce(
-  daemon: Daemon,
-  id: string,
-  isSo: (run: AnsweredRun) => boolean,
-): Promise<AnsweredRun> {
+export function runOnce(daemon: Api, id: string, isSo: (run: AnsweredRun) => boolean): Promise<AnsweredRun> {
   return until(async () => {
     const run = await runById(daemon, id);
     return isSo(run) ? run : null;
   });
 }
 
-function start([command = '', ...parameters]: readonly string[], variables: Variables): Program {
+function start(
+  [command = '', ...parameters]: readonly string[],
+  variables: Variables,
+  atEnd: (end: () => Promise<void>) => void = onTestFinished,
+): Program {
   const child = spawn(command, parameters, {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -125,7 +157,7 @@ function start([command = '', ...parameters]: readonly string[], variables: Vari
     ended = true;
     return (code ?? signal) as number | NodeJS.Signals;
   });
-  onTestFinished(async () => {
+  atEnd(async () => {
     killGroup(child);
     groups.delete(child);
     await exited;

@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
-import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
-import { daemonForExamples, enqueue, runById, runExample, runOnce } from './program.ts';
+import { type Variables, readyDaemon } from '../support/daemon.ts';
+import { type Api, enqueue, mortalDaemon, runById, runExample, runOnce, sharedDaemon } from './program.ts';
 
-const work = (daemon: Daemon, script: string, variables: Variables = {}) =>
+const daemon = sharedDaemon();
+
+const work = (daemon: Api, script: string, variables: Variables = {}) =>
   runExample('pull-worker.sh', ['texts', 'sh', '-c', script], {
     FIRELOCK_URL: daemon.url,
     WORKER_ID: 'shell-1',
@@ -10,7 +12,6 @@ const work = (daemon: Daemon, script: string, variables: Variables = {}) =>
   });
 
 it('a command gets the run on its stdin, and what it writes is the result', async () => {
-  const { daemon } = await daemonForExamples();
   // As if it were the answer's own.
   const payload = { id: 'not-this', attempts: 99, text: '"payload":{"attempts":7} \\ é\n' };
   const worker = work(daemon, 'printf "%s/%s\\n" "$RUN_ID" "$ATTEMPT"; cat');
@@ -26,7 +27,6 @@ it('a command gets the run on its stdin, and what it writes is the result', asyn
 });
 
 it('any output is reported: quotes, tabs, half characters, and more than is kept', async () => {
-  const { daemon } = await daemonForExamples();
   work(daemon, `printf '"\\\\\\t\\001é\\377\\n\\nend'; head -c 300000 /dev/zero | tr '\\0' x`);
   const id = await enqueue(daemon, 'texts', null);
   const done = await runOnce(daemon, id, ({ status }) => status === 'succeeded');
@@ -34,7 +34,6 @@ it('any output is reported: quotes, tabs, half characters, and more than is kept
 });
 
 it('exit code 75 means later, any other but 0 means failed', async () => {
-  const { daemon } = await daemonForExamples();
   work(daemon, 'test "$ATTEMPT" -gt 1 || exit 75; exit 3', { LEASE_SECONDS: '1' });
   const id = await enqueue(daemon, 'texts', null);
   const failed = await runOnce(daemon, id, ({ status }) => status === 'failed');
@@ -46,8 +45,7 @@ it('exit code 75 means later, any other but 0 means failed', async () => {
 });
 
 it('the lease of what takes long is kept; what is cancelled is stopped, and the next one is done', async () => {
-  const { daemon } = await daemonForExamples();
-  const worker = work(daemon, 'grep -q endless && exec sleep 1000; sleep 2.5', { LEASE_SECONDS: '2' });
+  const worker = work(daemon, 'grep -q endless && exec sleep 1000; sleep 3.5', { LEASE_SECONDS: '3' });
   const endless = await enqueue(daemon, 'texts', 'endless');
   await runOnce(daemon, endless, ({ status }) => status === 'running');
   expect((await daemon.call('POST', `/api/v1/runs/${endless}/cancel`)).status).toBe(200);
@@ -60,7 +58,7 @@ it('the lease of what takes long is kept; what is cancelled is stopped, and the 
 });
 
 it('it outlives the daemon, and finishes the run in hand when it is to stop', async () => {
-  const { daemon, databaseUrl } = await daemonForExamples();
+  const { daemon, databaseUrl } = await mortalDaemon();
   const worker = work(daemon, 'sleep 1; echo done');
   const id = await enqueue(daemon, 'texts', null);
   await runOnce(daemon, id, ({ status }) => status === 'running');

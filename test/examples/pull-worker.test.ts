@@ -1,15 +1,16 @@
 import { expect, it } from 'vitest';
 import type { Variables } from '../support/daemon.ts';
 import { readyDaemon } from '../support/daemon.ts';
-import { daemonForExamples, enqueue, runById, runExample, runOnce } from './program.ts';
+import { enqueue, mortalDaemon, runById, runExample, runOnce, sharedDaemon } from './program.ts';
+
+const daemon = sharedDaemon();
 
 const work = (daemon: { url: string }, variables: Variables = {}) =>
   runExample('pull-worker.js', ['texts'], { FIRELOCK_URL: daemon.url, WORKER_ID: 'one', ...variables });
 
 it('a worker keeps the lease of what takes long, and finishes the run in hand when it is to stop', async () => {
-  const { daemon } = await daemonForExamples();
-  const worker = work(daemon, { LEASE_SECONDS: '1' });
-  const long = await enqueue(daemon, 'texts', { text: 'é', seconds: 1.5 });
+  const worker = work(daemon, { LEASE_SECONDS: '2' });
+  const long = await enqueue(daemon, 'texts', { text: 'é', seconds: 2.5 });
   const done = await runOnce(daemon, long, ({ status }) => status === 'succeeded');
   expect(done).toMatchObject({ attempts: 1, failures: 0, workerId: 'one', error: null });
   expect(JSON.parse(done.result?.body ?? '')).toEqual({ did: 'é' });
@@ -22,7 +23,6 @@ it('a worker keeps the lease of what takes long, and finishes the run in hand wh
 });
 
 it('a worker that waits stops at once and takes nothing any more; one of no queue says so', async () => {
-  const { daemon } = await daemonForExamples();
   const worker = work(daemon);
   const first = await enqueue(daemon, 'texts', { seconds: 0 });
   await worker.said(new RegExp(`^${first}: succeeded`));
@@ -39,7 +39,6 @@ it('a worker that waits stops at once and takes nothing any more; one of no queu
 });
 
 it('a worker gives up a run that is not its own any more, and goes on with the next', async () => {
-  const { daemon } = await daemonForExamples();
   const worker = work(daemon, { LEASE_SECONDS: '1' });
   const endless = await enqueue(daemon, 'texts', { seconds: 1000 });
   const next = await enqueue(daemon, 'texts', { seconds: 0 });
@@ -52,7 +51,7 @@ it('a worker gives up a run that is not its own any more, and goes on with the n
 });
 
 it('a worker outlives the daemon: what it did meanwhile is told to the next one', async () => {
-  const { daemon, databaseUrl } = await daemonForExamples();
+  const { daemon, databaseUrl } = await mortalDaemon();
   const worker = work(daemon);
   const run = await enqueue(daemon, 'texts', { text: 'kept', seconds: 1 });
   await runOnce(daemon, run, ({ status }) => status === 'running');

@@ -1,17 +1,11 @@
 import { expect, it } from 'vitest';
-import {
-  daemonForExamples,
-  listRuns,
-  receiverForExamples,
-  runExample,
-  runInShell,
-  runOnce,
-} from './program.ts';
+import { listRuns, receiverForExamples, runExample, runInShell, runOnce, sharedDaemon } from './program.ts';
 
+const daemon = sharedDaemon();
 const TEXT = 'Invoice "4711" of C:\\new\\é is due';
 
 it('a reminder that is asked for twice is one run, and is handed over once', async () => {
-  const [{ daemon }, receiver] = await Promise.all([daemonForExamples(), receiverForExamples()]);
+  const receiver = await receiverForExamples();
   const when = new Date().toISOString();
   const parameters = [when, 'invoice-4711', TEXT, `${receiver.url}/remind`];
   const reminder = runExample('reminder.sh', parameters, { FIRELOCK_URL: daemon.url });
@@ -21,14 +15,13 @@ it('a reminder that is asked for twice is one run, and is handed over once', asy
 
   const run = await runOnce(daemon, said?.[1] ?? '', ({ status }) => status === 'succeeded');
   expect(run).toMatchObject({ key: 'invoice-4711', scheduledFor: when, attempts: 1 });
-  expect(await listRuns(daemon)).toHaveLength(1);
+  expect(await listRuns(daemon, '&key=invoice-4711')).toHaveLength(1);
   expect(receiver.arrivals.map(({ path, body }) => [path, body.runId, body.payload])).toEqual([
     ['/remind', run.id, { text: TEXT }],
   ]);
 });
 
 it('a reminder waits for its moment, is refused with another text, and is cancelled as it says', async () => {
-  const { daemon } = await daemonForExamples();
   const ask = (text: string) =>
     runExample('reminder.sh', ['2099-01-01T09:00:00+01:00', 'new-year', text, 'http://127.0.0.1:9/'], {
       FIRELOCK_URL: daemon.url,
