@@ -39,7 +39,7 @@ it('a worker that waits stops at once and takes nothing any more; one of no queu
 });
 
 it('a worker gives up a run that is not its own any more, and goes on with the next', async () => {
-  const worker = work(daemon, { LEASE_SECONDS: '1' });
+  const worker = work(daemon, { LEASE_SECONDS: '3' });
   const endless = await enqueue(daemon, 'texts', { seconds: 1000 });
   const next = await enqueue(daemon, 'texts', { seconds: 0 });
   await runOnce(daemon, endless, ({ status }) => status === 'running');
