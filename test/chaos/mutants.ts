@@ -384,4 +384,43 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: ['stuck', 'backstop'],
     graph: { shape: 'joins', runs: 1_500, killEveryMs: Infinity, paceMs: 2, limitSeconds: 25 },
   },
+  {
+    name: 'released-by-the-first-end',
+    why: 'a run starts when the first of those that it waits for has ended',
+    edits: [
+      {
+        file: 'src/store/dependents.ts',
+        find: ' AND r.open_dependencies = l.ended\n',
+        replace: ' AND r.open_dependencies >= l.ended\n',
+      },
+    ],
+    caughtBy: ['tooEarly'],
+    graph: { runs: 300, killEveryMs: Infinity, limitSeconds: 30 },
+  },
+  {
+    name: 'word-of-any-attempt',
+    why: 'what an attempt says that was given up ends the run, while another one works on it',
+    edits: [
+      {
+        file: 'src/core/run-actions.ts',
+        find: 'attempt !== null && attempt !== run.attempts',
+        replace: 'attempt !== null && attempt > run.attempts',
+      },
+    ],
+    caughtBy: ['staleWord'],
+    graph: { killEveryMs: Infinity, limitSeconds: 60 },
+  },
+  {
+    name: 'heartbeat-without-effect',
+    why: 'a lease runs out although its worker is heard of, and another one gets the run',
+    edits: [
+      {
+        file: 'src/store/run-actions.ts',
+        find: 'THEN coalesce(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END',
+        replace: 'THEN r.expires_at END',
+      },
+    ],
+    caughtBy: ['twoWorkers', 'leaseBroken'],
+    graph: { runs: 500, killEveryMs: Infinity, limitSeconds: 60 },
+  },
 ];
