@@ -61,16 +61,19 @@ export function createGraphNemesis({ instances, random, everyMs, say }: GraphNem
     instance.signal('SIGKILL');
     await instance.gone();
     // Now and then it is back before anybody missed it.
-    await sleep(random.chance(0.4) ? random.between(0, 300) : random.between(300, 6_000));
+    await pause(random.chance(0.4) ? random.between(0, 300) : random.between(300, 6_000));
     start(instance);
     instance.busy = null;
   }
 
+  /** Answers whether all is to be calm, from then on at once. */
+  async function pause(ms: number): Promise<boolean> {
+    return await sleep(Math.min(ms, LONGEST_SLEEP_MS), false, { signal: calmed.signal }).catch(() => true);
+  }
+
   async function rage(): Promise<void> {
     for (;;) {
-      const ms = Math.min(everyMs * random.between(0.7, 1.3), LONGEST_SLEEP_MS);
-      const isCalm = await sleep(ms, false, { signal: calmed.signal }).catch(() => true);
-      if (isCalm) return;
+      if (await pause(everyMs * random.between(0.7, 1.3))) return;
       startEnded();
       const free = instances.filter(({ busy }) => busy === null);
       if (free.length > 0) {
