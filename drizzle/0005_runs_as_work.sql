@@ -15,6 +15,7 @@ CREATE TABLE "run_dependencies" (
 	CONSTRAINT "run_dependencies_depends_on_run_id_pk" PRIMARY KEY("depends_on","run_id")
 );
 --> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "doubted_attempt" integer;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "open_dependencies" integer;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "on_dependency_failure" text;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "failed_dependency" uuid;--> statement-breakpoint

@@ -100,7 +100,7 @@ async function tell(runId, job, what, word) {
 }
 
 async function answer(request) {
-  const { pathname, searchParams } = new URL(request.url, 'http://localhost');
+  const { pathname } = new URL(request.url, 'http://localhost');
   const [, collection, runId, verb] = pathname.split('/');
   const call = `${request.method} ${[collection, runId && ':id', verb].filter(Boolean).join('/')}`;
   if (call === 'POST jobs') return [202, { executionId: accept(await json(request)).executionId }];
@@ -111,9 +111,8 @@ async function answer(request) {
     return [202, {}];
   }
   if (call !== 'GET jobs/:id') return [404, {}];
-  // The lookup, asked when nobody knows whether the run has arrived, or when nothing was heard of it in time. Asking is an
-  // attempt too: what is said from now on has to be said under that one.
-  job.attempt = Math.max(job.attempt, Number(searchParams.get('attempt')));
+  // The lookup, asked when nobody knows whether the run has arrived, or when nothing was heard of it in time. It counts as
+  // an attempt, but nothing is sent by it: the attempt that this job was given has the say still.
   return [200, { executionId: job.executionId, status: job.status }];
 }
 

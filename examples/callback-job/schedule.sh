@@ -7,8 +7,8 @@ firelock=${FIRELOCK_URL:-http://127.0.0.1:8080}
 receiver=${RECEIVER_URL:-http://127.0.0.1:9000}
 
 # completionTimeoutSeconds   silence after which the run has expired; each heartbeat starts it anew
-# lookup                     asked then, before the run is sent again: 404 is "not here"; attempt={{attempt}} tells the
-#                            receiver under which attempt it is asked, and has to report from then on
+# lookup                     asked then, before the run is sent again: 404 is "not here", and "running" gives it another
+#                            completionTimeoutSeconds
 # cancel                     called when the run is cancelled, or replaced by the next one (overlap)
 curl -sS --fail-with-body -X PUT "$firelock/api/v1/schedules/nightly-job" -H 'content-type: application/json' -d '{
   "cron": "0 2 * * *",
@@ -19,7 +19,7 @@ curl -sS --fail-with-body -X PUT "$firelock/api/v1/schedules/nightly-job" -H 'co
   "target": {
     "type": "http",
     "url": "'"$receiver"'/jobs",
-    "lookup": {"url": "'"$receiver"'/jobs/{{runId}}?attempt={{attempt}}"},
+    "lookup": {"url": "'"$receiver"'/jobs/{{runId}}"},
     "cancel": {"url": "'"$receiver"'/jobs/{{runId}}/cancel"}
   },
   "payload": {"steps": 10, "stepSeconds": 1}

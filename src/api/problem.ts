@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import type { RunStanding } from '../flow/run-actions.ts';
 import { StillFollowed } from '../flow/schedule-changes.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../store/errors.ts';
 
@@ -15,16 +16,24 @@ export class Problem extends Error {
   readonly status: number;
   readonly faults: readonly Fault[];
   readonly headers: Readonly<Record<string, string>>;
+  /** What the run is instead that something was asked of. */
+  readonly run: RunStanding | undefined;
 
   constructor(
     status: number,
     detail: string,
-    more: { faults?: readonly Fault[]; headers?: Record<string, string>; cause?: unknown } = {},
+    more: {
+      faults?: readonly Fault[];
+      headers?: Record<string, string>;
+      run?: RunStanding;
+      cause?: unknown;
+    } = {},
   ) {
     super(detail, { cause: more.cause });
     this.status = status;
     this.faults = more.faults ?? [];
     this.headers = more.headers ?? {};
+    this.run = more.run;
   }
 }
 
@@ -34,13 +43,14 @@ export interface ProblemBody {
   status: number;
   detail: string;
   errors?: Fault[];
+  run?: RunStanding;
 }
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-export function problemBody({ status, message, faults }: Problem): ProblemBody {
+export function problemBody({ status, message, faults, run }: Problem): ProblemBody {
   const title = STATUS_CODES[status] ?? 'Error';
-  const body = { type: 'about:blank', title, status, detail: message };
+  const body = { type: 'about:blank', title, status, detail: message, ...(run && { run }) };
   return faults.length === 0 ? body : { ...body, errors: [...faults] };
 }
 

@@ -6,6 +6,8 @@ export interface RunState {
   status: RunStatus;
   reason: string | null;
   attempts: number;
+  /** The first one that the target may be speaking of, since no newer one is known to have been sent; null: the last. */
+  doubtedAttempt: number | null;
   /** Of a pull run: who claimed it last. */
   workerId: string | null;
   /** Runs it waits for; null: it depends on none. */
@@ -92,7 +94,7 @@ function stateOf({ status, reason }: RunState): string {
 }
 
 function staleness(run: RunState, { attempt, workerId }: Speaker): string | null {
-  if (attempt !== null && attempt !== run.attempts)
+  if (attempt !== null && (attempt > run.attempts || attempt < (run.doubtedAttempt ?? run.attempts)))
     return `attempt ${attempt} is not the current one (${run.attempts})`;
   if (workerId === null || workerId === run.workerId) return null;
   return run.workerId === null

@@ -50,7 +50,7 @@ export async function attemptHandoff(
     // A fault of ours, or a definition that nobody could have sent, must not end the process: it would end the next one too.
     const { delivery } = handoff;
     const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, startedAt);
-    return settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error));
+    return { ...settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error)), sent: true };
   }
 }
 
@@ -136,7 +136,7 @@ async function send(
   const told = { target: kind.type, runId: run.id, attempt: run.attempt, outcome: outcome.kind };
   events.emit({ type: 'attemptEnded', ...told, durationMs });
   const attempted = attemptedOf(run, handoff, kind, startedAt);
-  return { ...settlementFor(databaseClock, run, attempted, outcome), latenessMs };
+  return { ...settlementFor(databaseClock, run, attempted, outcome), latenessMs, sent: !isUnsent(outcome) };
 }
 
 async function deliver(
@@ -242,5 +242,6 @@ function made(
     latenessMs: null,
     recovery: run.recoveries > 0,
     lookup: null,
+    sent: false,
   };
 }

@@ -8,6 +8,7 @@ import type { Instant } from '../core/instant.ts';
 import {
   type CompletionWord,
   type Decision,
+  type RunState,
   type Speaker,
   decideCancel,
   decideComplete,
@@ -41,7 +42,12 @@ export interface RunActionDeps {
 }
 
 export type ActionResult =
-  { kind: 'done'; run: Run } | { kind: 'noSuchRun' } | { kind: 'notPossible'; message: string };
+  | { kind: 'done'; run: Run }
+  | { kind: 'noSuchRun' }
+  /** `standing`: what the run is instead, for programs. */
+  | { kind: 'notPossible'; message: string; standing: RunStanding };
+
+export type RunStanding = Pick<RunState, 'status' | 'reason' | 'attempts'>;
 
 export interface CompletionReport extends CompletionWord {
   /** Text to keep as the result's body, already cut and storable; null: none was given. */
@@ -116,7 +122,7 @@ export async function heartbeatRun(
     const run = await stateOfRun(db, id);
     if (!run) return { kind: 'noSuchRun' };
     const decision = decideHeartbeat(run, word);
-    if (decision.kind === 'notPossible') return decision;
+    if (decision.kind === 'notPossible') return { ...decision, standing: standingOf(run) };
     // A claim came in between.
     throw new TryAgain(`run ${id} was written while its heartbeat came`);
   });
@@ -141,7 +147,8 @@ async function act<Write>(
     const run = await lockRun(tx, id);
     if (!run) return { result: { kind: 'noSuchRun' } };
     const decision = decide(run, hasSchedule);
-    if (decision.kind === 'notPossible') return { result: decision };
+    if (decision.kind === 'notPossible')
+      return { result: { ...decision, standing: standingOf(run) } };
     if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
     const tell = await write(tx, run, decision);
     return { result: answer(await findRun(tx, id)), tell };
@@ -169,6 +176,10 @@ function toldOf(
     recovered: lostAt !== null && handedOffAt === null,
     inDoubt: false,
   };
+}
+
+function standingOf({ status, reason, attempts }: RunState): RunStanding {
+  return { status, reason, attempts };
 }
 
 function answer(run: Run | null): ActionResult {

@@ -109,7 +109,8 @@ export async function expireIfStillSilent(
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
     ), changed AS (
       UPDATE runs r SET status = l.status, failures = l.failures, due_at = coalesce(l.retry_at, r.due_at),
-        in_doubt_until = l.in_doubt_until, lookups = l.lookups, error = l.error::jsonb, expires_at = NULL,
+        in_doubt_until = l.in_doubt_until, lookups = l.lookups,
+        doubted_attempt = CASE WHEN l.in_doubt_until IS NOT NULL THEN coalesce(r.doubted_attempt, r.attempts) END, error = l.error::jsonb, expires_at = NULL,
         claimed_by = CASE WHEN l.status <> 'pending' THEN r.claimed_by END,
         claimed_at = CASE WHEN l.status <> 'pending' THEN r.claimed_at END,
         handoff_started_at = CASE WHEN l.status <> 'pending' THEN r.handoff_started_at END,

@@ -23,7 +23,8 @@ export async function startHandoffsIfClaimed(
       WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
     )
-    UPDATE runs r SET handoff_started_at = clock.now, in_doubt_until = NULL, lookups = 0, updated_at = clock.now
+    UPDATE runs r SET handoff_started_at = clock.now, in_doubt_until = NULL, doubted_attempt = NULL, lookups = 0,
+      updated_at = clock.now
     FROM clock, held WHERE r.scheduled_for = held.scheduled_for AND r.id = held.id
     RETURNING r.id`,
   );

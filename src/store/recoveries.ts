@@ -107,6 +107,9 @@ export async function takeOverIfStillClaimed(
         claimed_at = CASE WHEN j.verdict <> 'again' THEN r.claimed_at END,
         handoff_started_at = CASE WHEN j.verdict <> 'again' THEN r.handoff_started_at END,
         in_doubt_until = CASE WHEN j.verdict = 'again' THEN j.in_doubt_until END,
+        doubted_attempt = CASE WHEN j.verdict = 'again' AND j.in_doubt_until IS NOT NULL THEN CASE
+          WHEN j.handoff_started_at IS NULL AND j.was_in_doubt_until IS NOT NULL
+          THEN coalesce(r.doubted_attempt, r.attempts) ELSE r.attempts END END,
         lookups = CASE WHEN j.at_most_once AND j.handoff_started_at IS NULL THEN r.lookups ELSE 0 END,
         lateness_ms = CASE WHEN j.verdict = 'unknown' THEN coalesce(r.lateness_ms,
           (extract(epoch FROM r.handoff_started_at - r.due_at) * 1000)::bigint) ELSE r.lateness_ms END,

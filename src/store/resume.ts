@@ -171,7 +171,7 @@ export async function doubtPendingRuns(
       WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id AND l.at_most_once AND NOT l.has_lookup
       RETURNING ${ENDED}
     ), ${followEnds(sql`ended`)}, asked AS (
-      UPDATE runs r SET in_doubt_until = l.in_doubt_until, lookups = 0, due_at = greatest(r.due_at, l.in_doubt_until),
+      UPDATE runs r SET in_doubt_until = l.in_doubt_until, doubted_attempt = r.attempts, lookups = 0, due_at = greatest(r.due_at, l.in_doubt_until),
         claimed_by = NULL, claimed_at = NULL, updated_at = clock.now
       FROM locked l, clock
       WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id AND l.has_lookup RETURNING r.id

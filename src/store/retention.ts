@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { instants, uuids } from './arrays.ts';
 import type { Executor, Transaction } from './executor.ts';
@@ -41,12 +41,17 @@ export async function dropEndedRunsBefore(
   before: Instant,
   runs: readonly RunPosition[],
 ): Promise<number> {
+  const times = runs.map((run) => run.scheduledFor);
+  const [first, last] = [Math.min(...times), Math.max(...times)].map(isoInstant);
+  /** They are neighbours: said so, their part of a table is read, not all of it. */
+  const within = (table: SQL) =>
+    sql`${table}.scheduled_for BETWEEN ${first}::timestamptz AND ${last}::timestamptz`;
   const ended = await rowsOf<{ scheduled_for: InstantText; id: string; finished_at: InstantText }>(
     tx,
     sql`SELECT r.scheduled_for, r.id, coalesce(r.finished_at, r.updated_at) AS finished_at
-    FROM unnest(${instants(runs.map((run) => run.scheduledFor))}, ${uuids(runs.map((run) => run.id))})
+    FROM unnest(${instants(times)}, ${uuids(runs.map((run) => run.id))})
       AS o(scheduled_for, id)
-    JOIN runs r ON r.scheduled_for = o.scheduled_for AND r.id = o.id
+    JOIN runs r ON r.scheduled_for = o.scheduled_for AND r.id = o.id AND ${within(sql`r`)}
     WHERE r.status NOT IN (${OPEN}) AND coalesce(r.finished_at, r.updated_at) < ${isoInstant(before)}::timestamptz
     ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED`,
   );
@@ -64,10 +69,12 @@ export async function dropEndedRunsBefore(
         SELECT FROM runs r WHERE r.scheduled_for = o.finished_at AND r.parent_run_id = o.id AND r.status IN (${OPEN})
       )
     ), dropped AS (
-      DELETE FROM runs r USING unneeded u WHERE r.scheduled_for = u.scheduled_for AND r.id = u.id
+      DELETE FROM runs r USING unneeded u
+      WHERE r.scheduled_for = u.scheduled_for AND r.id = u.id AND ${within(sql`r`)}
       RETURNING r.id, r.key, CASE WHEN r.trigger = 'api' THEN ${ONE_OFF_KEYS}::uuid ELSE r.schedule_uid END AS scope
     ), attempts_dropped AS (
-      DELETE FROM attempts a USING unneeded u WHERE a.scheduled_for = u.scheduled_for AND a.run_id = u.id
+      DELETE FROM attempts a USING unneeded u
+      WHERE a.scheduled_for = u.scheduled_for AND a.run_id = u.id AND ${within(sql`a`)}
     ), keys_dropped AS (
       DELETE FROM run_keys k USING dropped d WHERE k.key = d.key AND k.scope = d.scope AND k.run_id = d.id
     ), dependencies_dropped AS (
@@ -88,7 +95,7 @@ export interface DefinitionPosition {
   isOrphan: boolean;
 }
 
-/** The next of all. */
+/** The next of all; one with several versions may come several times, but on one page only. */
 export async function listDefinitions(
   db: Executor,
   { after, limit }: { after: DefinitionPosition | null; limit: number },
@@ -99,7 +106,7 @@ export async function listDefinitions(
   const rows = await rowsOf<{ schedule_id: string; schedule_uid: string; is_orphan: boolean }>(
     db,
     sql`WITH page AS MATERIALIZED (
-      SELECT DISTINCT schedule_id, schedule_uid FROM schedule_versions ${further}
+      SELECT schedule_id, schedule_uid FROM schedule_versions ${further}
       ORDER BY schedule_id, schedule_uid LIMIT ${limit}
     )
     SELECT p.schedule_id, p.schedule_uid, s.uid IS NULL AS is_orphan

@@ -33,6 +33,7 @@ interface Row {
   status: RunStatus;
   reason: string | null;
   attempts: number;
+  doubted_attempt: number | null;
   worker_id: string | null;
   open_dependencies: number | null;
   lost_at: InstantText | null;
@@ -42,7 +43,7 @@ interface Row {
   lateness_ms: string | null;
 }
 
-const COLUMNS = sql`r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.status, r.reason, r.attempts,
+const COLUMNS = sql`r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.status, r.reason, r.attempts, r.doubted_attempt,
   r.worker_id, r.open_dependencies, r.lost_at, r.handed_off_at, r.claimed_at, r.lateness_ms`;
 
 /** Null: there is none of that id. What is decided of it is for a later statement: this one's snapshot is older than its lock. */
@@ -96,7 +97,7 @@ export async function retryUnderLock(
     UPDATE runs r SET status = ${status}, due_at = clock.now, updated_at = clock.now,
       schedule_version = coalesce(s.version, r.schedule_version), lane = coalesce(s.lane, r.lane),
       priority = coalesce(s.priority, r.priority), overlap_guarded = s.uid IS NOT NULL,
-      failures = 0, recoveries = 0, recovered_at = NULL, lookups = 0, in_doubt_until = NULL,
+      failures = 0, recoveries = 0, recovered_at = NULL, lookups = 0, in_doubt_until = NULL, doubted_attempt = NULL,
       claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL, handed_off_at = NULL, finished_at = NULL,
       reason = NULL, error = NULL, result_status_code = NULL, result_body = NULL, execution_id = NULL,
       expires_at = NULL, lease_seconds = NULL, worker_id = NULL, progress = NULL, failed_dependency = NULL
@@ -161,7 +162,8 @@ export async function heartbeatIfCurrent(
         THEN coalesce(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END
     FROM clock WHERE ${isRun(id)}
       AND CASE r.status WHEN 'running' THEN true WHEN 'pending' THEN r.attempts > 0 END
-      AND coalesce(r.attempts = ${attempt}::float8, ${attempt}::float8 IS NULL)
+      AND coalesce(r.attempts = ${attempt}::float8
+        OR r.attempts > ${attempt}::float8 AND r.doubted_attempt <= ${attempt}::float8, ${attempt}::float8 IS NULL)
       AND coalesce(r.worker_id = ${workerId}::text, ${workerId}::text IS NULL)
     RETURNING r.id`,
   );
@@ -197,6 +199,7 @@ function lockedRun(row: Row): LockedRun {
     status: row.status,
     reason: row.reason,
     attempts: row.attempts,
+    doubtedAttempt: row.doubted_attempt,
     workerId: row.worker_id,
     openDependencies: row.open_dependencies,
     lostAt: toInstantOrNull(row.lost_at),

@@ -134,6 +134,8 @@ export const runs = pgTable(
      * still arrive, so that "not here" may be believed. Null: no doubt, or nobody to ask.
      */
     inDoubtUntil: instant('in_doubt_until'),
+    /** The first attempt whose arrival is in doubt, or that was found to have arrived: its target speaks of that one. */
+    doubtedAttempt: integer('doubted_attempt'),
     /** How often the target was asked about that attempt without an answer that settles it. */
     lookups: smallint().notNull().default(0),
     /** An attempt is under way (atMostOnce: durable before its first byte), or was the last one. Null between attempts. */

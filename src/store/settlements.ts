@@ -20,6 +20,8 @@ export interface AttemptSettlement extends Claim {
   recovery: boolean;
   /** What the target said of an earlier attempt; `arrived`: nothing was sent. */
   lookup: LookedUp | null;
+  /** Whether a request was sent under this claim, as far as is known. */
+  sent: boolean;
 }
 
 /** The runs that a batch settled, by id, with whether each had once been found lost; and what their ends brought about. */
@@ -114,9 +116,10 @@ function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boole
         ${texts(settled.map((row) => (row.settlement.error ? JSON.stringify(row.settlement.error) : null)))},
         ${texts(settled.map((row) => row.outcome))}, ${instants(settled.map((row) => row.startedAt))},
         ${instants(settled.map((row) => row.finishedAt))}, ${bigints(settled.map((row) => row.latenessMs))},
-        ${booleans(settled.map((row) => row.recovery))}, ${texts(settled.map((row) => row.lookup))})
+        ${booleans(settled.map((row) => row.recovery))}, ${texts(settled.map((row) => row.lookup))},
+        ${booleans(settled.map((row) => row.sent))})
         AS i(id, scheduled_for, claimed_by, attempt, status, failures, lease_seconds, retry_at, in_doubt_until, lookups, execution_id,
-          status_code, body, error, outcome, started_at, finished_at, lateness_ms, recovery, lookup)
+          status_code, body, error, outcome, started_at, finished_at, lateness_ms, recovery, lookup, sent)
     ), settled AS (
       UPDATE runs r SET status = i.status, failures = greatest(r.failures, i.failures), due_at = coalesce(i.retry_at, r.due_at),
         claimed_by = CASE WHEN i.status = 'pending' THEN NULL ELSE i.claimed_by END,
@@ -126,6 +129,8 @@ function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boole
         finished_at = CASE WHEN i.status NOT IN ('pending', 'running') THEN i.finished_at END,
         expires_at = clock.now + make_interval(secs => i.lease_seconds), lease_seconds = i.lease_seconds,
         in_doubt_until = i.in_doubt_until, lookups = i.lookups,
+        doubted_attempt = CASE WHEN i.in_doubt_until IS NOT NULL OR i.lookup = 'arrived'
+          THEN CASE WHEN i.sent THEN i.attempt ELSE coalesce(r.doubted_attempt, i.attempt) END END,
         lateness_ms = coalesce(r.lateness_ms, i.lateness_ms), execution_id = i.execution_id,
         result_status_code = i.status_code, result_body = i.body, error = i.error::jsonb, updated_at = clock.now
       FROM input i, clock

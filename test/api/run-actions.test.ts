@@ -86,6 +86,8 @@ async function refused(id: string, action: string, body: unknown, says: RegExp):
   const answer = await act(id, action, body);
   expectProblem(answer, 409);
   expect(textOf(answer.body['detail'])).toMatch(says);
+  const { status, reason, attempts } = before;
+  expect(answer.body['run']).toEqual({ status, reason, attempts });
   expect(await read(id)).toEqual(before);
 }
 

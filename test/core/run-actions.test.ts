@@ -12,6 +12,7 @@ const run = (status: RunStatus, rest: Partial<RunState> = {}): RunState => ({
   status,
   reason: null,
   attempts: 3,
+  doubtedAttempt: null,
   workerId: null,
   openDependencies: null,
   ...rest,

@@ -71,7 +71,7 @@ it('a job that was silent for too long is asked about, goes on and is not starte
   const { id } = await fire({ steps: 1000 });
   const found = await runOnce(daemon, id, ({ status, attempts }) => status === 'running' && attempts > 1);
   expect(found).toMatchObject({ executionId: `job-${id}`, failures: found.attempts - 1 });
-  // By what it is told in the lookup it speaks for the newer attempt.
+  // Asking has taken the number of another attempt, and sent nothing: the one that was sent has the say still.
   const heard = receiver.lines.length;
   await receiver.said(new RegExp(`^${id}: heartbeat 200`), heard);
   expect(started(receiver)).toEqual([`${id}: started`]);

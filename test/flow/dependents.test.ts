@@ -87,6 +87,7 @@ async function outcomeOf(
     latenessMs: null,
     recovery: false,
     lookup: null,
+    sent: true,
     settlement: {
       status,
       failures: 0,

@@ -339,6 +339,7 @@ describe('settling', () => {
       latenessMs: 0,
       recovery: false,
       lookup: null,
+      sent: true,
     };
     return {
       runId: run.id,

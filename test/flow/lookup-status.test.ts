@@ -1,6 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Completion, Definition } from '../../src/core/schedule.ts';
+import { completeRun, heartbeatRun } from '../../src/flow/run-actions.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -91,4 +93,47 @@ it.each(['{"status":"running"}', '{"status":"queued"}', '{}', ''])(
 it('a run that a 2xx ends is ended by the arrival, whatever its target says of the work', async () => {
   word = '{"status":"failed"}';
   expect(await afterTheWord('response', 'atLeastOnce')).toMatchObject({ status: 'succeeded', error: null });
+});
+
+it('a run that was found to have arrived is spoken of by the attempt that was sent, or by the one that asked', async () => {
+  word = '{"status":"running"}';
+  await afterTheWord('callback', 'atLeastOnce');
+  const [asked] = await store.rows<{ id: string; attempts: number }>(sql`SELECT id, attempts FROM runs`);
+  const id = asked?.id ?? '';
+  expect(asked?.attempts).toBe(2);
+  const deps = { database: store.database, events: createEventBus(), followUp: () => undefined };
+  const beat = (attempt: number) => heartbeatRun(deps, id, { attempt, workerId: null, progress: null });
+  const complete = (attempt: number) =>
+    completeRun(deps, id, { attempt, workerId: null, status: 'succeeded', error: null, result: null });
+  expect([await beat(0), await beat(3), await complete(0)].map(({ kind }) => kind)).toEqual(
+    Array(3).fill('notPossible'),
+  );
+  expect([await beat(1), await beat(2), await complete(1)].map(({ kind }) => kind)).toEqual(
+    Array(3).fill('done'),
+  );
+});
+
+it('once it is sent again, the attempt before it is no longer listened to', async () => {
+  word = '{"status":"running"}';
+  await afterTheWord('callback', 'atLeastOnce');
+  await store.rows(
+    sql`UPDATE runs SET status = 'pending', due_at = now(), claimed_by = NULL, in_doubt_until = NULL`,
+  );
+  instance.pipeline.dispatcher.wake();
+  await receiver.arrived(4);
+  const [id] = (await store.rows<{ id: string }>(sql`SELECT id FROM runs`)).map((row) => row.id);
+  const deps = { database: store.database, events: createEventBus(), followUp: () => undefined };
+  const late = await until(async () => {
+    const [row] = await store.rows<{ status: string }>(sql`SELECT status FROM runs`);
+    return row?.status === 'running'
+      ? completeRun(deps, id ?? '', {
+          attempt: 1,
+          workerId: null,
+          status: 'succeeded',
+          error: null,
+          result: null,
+        })
+      : null;
+  });
+  expect(late).toMatchObject({ kind: 'notPossible' });
 });

@@ -226,6 +226,7 @@ describe('a settler', () => {
     latenessMs: 0,
     recovery: false,
     lookup: null,
+    sent: true,
     outcome,
   });
 

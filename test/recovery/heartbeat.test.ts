@@ -379,6 +379,7 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
       latenessMs: 0,
       recovery: false,
       lookup: null,
+      sent: true,
       settlement: {
         status: 'failed',
         failures: 0,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EARLIEST, type Instant, LATEST, isoInstant } from '../../core/instant.ts';
+import { RUN_STATUSES } from '../../core/run.ts';
 
 export const NO_SCHEDULE_ID =
   'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores, and begin with a letter or digit';
@@ -137,6 +138,10 @@ export const problem = z
         description:
           'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
       }),
+    run: z
+      .object({ status: z.enum(RUN_STATUSES), reason: z.string().nullable(), attempts: z.int() })
+      .optional()
+      .meta({ description: 'Where something is not possible with a run: what that is instead.' }),
   })
   .meta({ id: 'Problem', description: 'RFC 9457.' });
 
