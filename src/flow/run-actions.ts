@@ -147,8 +147,7 @@ async function act<Write>(
     const run = await lockRun(tx, id);
     if (!run) return { result: { kind: 'noSuchRun' } };
     const decision = decide(run, hasSchedule);
-    if (decision.kind === 'notPossible')
-      return { result: { ...decision, standing: standingOf(run) } };
+    if (decision.kind === 'notPossible') return { result: { ...decision, standing: standingOf(run) } };
     if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
     const tell = await write(tx, run, decision);
     return { result: answer(await findRun(tx, id)), tell };
