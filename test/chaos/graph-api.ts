@@ -56,7 +56,8 @@ export function createGraphApi(instances: readonly Instance[], random: Random): 
     const action = say === 'alive' ? 'heartbeat' : 'complete';
     const answer = await post(`/runs/${runId}/${action}`, { attempt, workerId, ...more });
     const statusCode = answer?.statusCode ?? null;
-    words.push({ runId, attempt, say, sentAt, endedAt: performance.now(), statusCode });
+    const isHeld = (answer?.body as { status?: string } | undefined)?.status === 'running';
+    words.push({ runId, attempt, say, sentAt, endedAt: performance.now(), statusCode, isHeld });
     if (statusCode !== null && ![200, 409, 503].includes(statusCode)) {
       refusals.push(`${action} of ${runId}: ${statusCode} ${JSON.stringify(answer?.body)}`);
     }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -35,7 +35,7 @@ export interface GraphResult {
   kills: number;
   /** From the first call to the last end. */
   seconds: number;
-  /** Logs of the instances; removed where nothing was found. */
+  /** Logs of the instances, and the history; removed where nothing was found. */
   directory: string;
 }
 
@@ -61,6 +61,7 @@ export async function runGraphCampaign(options: GraphOptions): Promise<GraphResu
     const { history, kills, seconds } = await campaign(options, directory, closing);
     const verdict = checkGraph(history);
     if (verdict.ok) await rm(directory, { recursive: true, force: true });
+    else await writeFile(join(directory, 'history.json'), JSON.stringify(history));
     return { history, verdict, kills, seconds, directory };
   } finally {
     for (const close of closing.reverse()) await close().catch(() => undefined);

@@ -78,8 +78,8 @@ function checkFollowing(attempt: Attempt, later: Attempt, add: Add): void {
 export function heldUntil({ lease }: Delivery, words: readonly Word[]): number {
   if (!lease) return -Infinity;
   let until = lease.askedAt + lease.seconds * 1000;
-  for (const { say, sentAt, statusCode } of words) {
-    if (say === 'alive' && statusCode === 200) until = Math.max(until, sentAt + lease.seconds * 1000);
+  for (const { say, sentAt, statusCode, isHeld } of words) {
+    if (isHeld && statusCode === 200) until = Math.max(until, sentAt + lease.seconds * 1000);
     else if (say !== 'alive' || (statusCode !== null && statusCode < 500)) return Math.min(until, sentAt);
   }
   return until;
@@ -104,13 +104,13 @@ export const COMPLETION_TIMEOUT_SECONDS = 2;
 /** Whether another attempt may follow one whose answer was sent: its sender may not have heard it, or not have lived to write it down. */
 function mayRepeat(
   { asked }: Traced,
-  { sender, at, answer, lease }: Delivery,
+  { sender, answer, lease }: Delivery,
   next: Delivery,
   lives: ReadonlyMap<string, Life>,
 ): boolean {
   if (lease || !answer?.sent || answer.statusCode >= 300) return true;
   const life = lives.get(sender);
-  if (!life || life.replaced || (life.to >= at && life.to <= next.at)) return true;
+  if (!life || life.replaced || life.to <= next.at) return true;
   return asked.kind === 'callback' && next.at >= answer.at + COMPLETION_TIMEOUT_SECONDS * 1000;
 }
 

@@ -63,6 +63,7 @@ function word(ref: string, sentAt: number, given: Partial<Word> = {}): Word {
     sentAt,
     endedAt: sentAt + 10,
     statusCode: 200,
+    isHeld: given.say === 'alive',
     ...given,
   };
 }
@@ -118,6 +119,12 @@ describe('a campaign', () => {
         delivery('a', 150, { attempt: 2, sender: '2.1', answer: { statusCode: 200, at: 160, sent: true } }),
       );
     });
+    const killedOnTheWay = found((history) => {
+      history.lives = [{ sender: '1.1', from: 0, to: 99, replaced: false }];
+      const answer = { statusCode: 200, at: 160, sent: true };
+      history.deliveries.push(delivery('a', 150, { attempt: 2, sender: '2.1', answer }));
+    });
+    expect(killedOnTheWay).toEqual([]);
     const busy = found((history) => {
       setDelivery(history, 'a', { at: 50, answer: { statusCode: 503, at: 60, sent: true } });
       history.deliveries.push(
@@ -253,6 +260,11 @@ describe('every kind of broken promise is noticed:', () => {
       claimedAgain(history, 2_400);
       alive(history);
     });
+    const betweenAttempts = found((history) => {
+      claimedAgain(history, 2_400);
+      history.words.push(word('c', 2_320, { say: 'alive', endedAt: 2_330, isHeld: false }));
+    });
+    expect(betweenAttempts).toEqual([]);
     const refused = found((history) => {
       claimedAgain(history, 2_200);
       history.words.push(word('c', 2_295, { say: 'alive', endedAt: 2_305, statusCode: 409 }));

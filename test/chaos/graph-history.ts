@@ -82,6 +82,8 @@ export interface Word {
   endedAt: number;
   /** Null: it was not answered, and may have been heard. */
   statusCode: number | null;
+  /** By that answer a worker had it: a sign of life is also taken between two attempts, and extends nothing then. */
+  isHeld: boolean;
 }
 
 /** A run that had ended, when somebody looked; told again only where it had changed. */

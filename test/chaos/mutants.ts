@@ -403,8 +403,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/core/run-actions.ts',
-        find: 'attempt !== null && attempt !== run.attempts',
-        replace: 'attempt !== null && attempt > run.attempts',
+        find: '|| attempt < (run.doubtedAttempt ?? run.attempts))',
+        replace: '|| attempt < Math.min(1, run.doubtedAttempt ?? run.attempts))',
       },
     ],
     caughtBy: ['staleWord'],
