@@ -9,6 +9,7 @@ import {
   type CompletionReport,
   type HeartbeatReport,
   type RunActionDeps,
+  type RunStanding,
   cancelRun,
   completeRun,
   heartbeatRun,
@@ -66,7 +67,11 @@ const complete = (id: string, word: Partial<CompletionReport> = {}) =>
 const heartbeat = (id: string, word: Partial<HeartbeatReport> = {}) =>
   heartbeatRun(deps, id, { ...NOTHING_SAID, progress: null, ...word });
 /** What the API would answer, for comparison. */
-const told409 = (message: string) => ({ kind: 'notPossible', message });
+const told409 = (message: string) => ({
+  kind: 'notPossible',
+  message,
+  standing: expect.objectContaining({ attempts: expect.any(Number) as number }) as RunStanding,
+});
 const runOf = (result: ActionResult) => {
   if (result.kind !== 'done') throw new Error(JSON.stringify(result));
   return result.run;
