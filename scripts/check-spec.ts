@@ -10,9 +10,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
+type Model = 'plan' | 'handoff' | 'dependents' | 'leases';
+
 interface Check {
   readonly kind: 'model' | 'ends' | 'spare' | 'reach' | 'mutant';
-  readonly model: 'plan' | 'handoff';
+  readonly model: Model;
   readonly defines: readonly string[];
   /** The property that has to break; none: everything has to hold, over all states. */
   readonly breaks?: string;
@@ -36,6 +38,7 @@ interface Finished {
 
 const root = join(import.meta.dirname, '..');
 const ONCE = 'AT_MOST_ONCE';
+const ON_FAILURE_RUN = 'ON_FAILURE_RUN';
 const WORKERS = 2;
 const MEMORY_LIMIT_MB = 950;
 const TIME_LIMIT_MS = 220_000;
@@ -51,8 +54,17 @@ const checks: readonly Check[] = [
     [ONCE, 'N=3', 'CRASHES=2'],
     [ONCE, 'N=2', 'CRASHES=2', 'LOST=2'],
   ]),
+  ...holding('model', 'dependents', [
+    ['N=3', 'RETRIES=2', 'PAIR'],
+    ['N=3', 'RETRIES=2'],
+    ['N=3', ON_FAILURE_RUN, 'PAIR'],
+    ['N=3', ON_FAILURE_RUN],
+  ]),
+  ...holding('model', 'leases', [['LEASE=3', 'HEARTBEATS=3', 'CRASHES=2']]),
   ...holding('ends', 'plan', [['LOST=1', 'BACKFILLS=0']]),
   ...holding('ends', 'handoff', [[], [ONCE]]),
+  ...holding('ends', 'dependents', [['CRASHES=2'], ['CRASHES=1', 'PAIR']]),
+  ...holding('ends', 'leases', [[]]),
   // Where two guards do the same work, each may go, but not both.
   ...holding('spare', 'plan', [
     ['NO_UNIQUE', 'BACKFILLS=0'],
@@ -62,8 +74,12 @@ const checks: readonly Check[] = [
     ['EDIT_KEEPS_LOCK', 'LOST=1'],
   ]),
   ...holding('spare', 'handoff', [['NO_CLOCKS'], [ONCE, 'NO_CLOCKS']]),
+  ...holding('spare', 'dependents', [['RELEASE_APART', 'BACKSTOP']]),
+  ...holding('spare', 'leases', [['NO_WORKER_GUARD']]),
   // That all of it happens: each of these is found in a state where nothing more can.
-  ...reaching(['SUCCEEDED'], ['FAILED'], ['ABANDONED'], ['UNKNOWN', ONCE], ['ABANDONED', ONCE]),
+  ...reaching('handoff', ['SUCCEEDED'], ['FAILED'], ['ABANDONED'], ['UNKNOWN', ONCE], ['ABANDONED', ONCE]),
+  ...reaching('dependents', ['RAN_IN_TURN'], ['FAILED_IN_TURN'], ['RAN_AFTER_A_RETRY']),
+  ...reaching('leases', ['SUCCEEDED'], ['UNKNOWN']),
   ...breaking('plan', {
     double_plan: [['NO_UNIQUE'], ['NO_UNIQUE', 'NO_LOCK_GUARD', 'BACKFILLS=0']],
     phantom_fire: [['EDIT_LOOKS_BACK']],
@@ -106,6 +122,30 @@ const checks: readonly Check[] = [
       [ONCE, 'STARTED_STAYS'],
       [ONCE, 'NO_ATTEMPT_GUARD'],
     ],
+  }),
+  ...breaking('dependents', {
+    stuck: [
+      ['SIBLINGS'],
+      ['SIBLINGS', ON_FAILURE_RUN, 'RETRIES=0', 'CANCELS=0'],
+      ['COUNTS_FROM_SNAPSHOT'],
+      ['NO_GUARD'],
+      ['ONE_STATEMENT'],
+      ['RELEASE_APART'],
+      ['CREATOR_DOES_NOT_LOCK'],
+      ['CREATOR_DOES_NOT_MARK'],
+      ['MARKS_WHAT_IS_OPEN'],
+      ['READS_FIRST'],
+      ['FAILS_FROM_MEMORY'],
+    ],
+    below_zero: [['NO_EDGE_MARK']],
+    early: [['RETRY_STARTS']],
+  }),
+  ...breaking('leases', {
+    two_leases: [['EXPIRES_UNSEEN'], ['TAKES_BACK_ANY_ATTEMPT'], ['CLAIM_UNCHECKED', 'ONLY_LEASES']],
+    stale_word: [['NO_ATTEMPT_GUARD'], ['NO_FENCING_TOKEN', 'ONLY_LEASES']],
+    failures_lost: [['EXPIRES_ANY_ATTEMPT']],
+    terminal_changes: [['NO_STATUS_GUARD']],
+    stuck: [['NO_EXPIRY']],
   }),
 ];
 
@@ -208,16 +248,12 @@ function run(command: string, args: readonly string[], cwd: string): Promise<Fin
   });
 }
 
-function holding(
-  kind: Check['kind'],
-  model: Check['model'],
-  variants: readonly (readonly string[])[],
-): Check[] {
+function holding(kind: Check['kind'], model: Model, variants: readonly (readonly string[])[]): Check[] {
   return variants.map((defines) => ({ kind, model, defines }));
 }
 
 function breaking(
-  model: Check['model'],
+  model: Model,
   byProperty: Readonly<Record<string, readonly (readonly string[])[]>>,
 ): Check[] {
   return Object.entries(byProperty).flatMap(([breaks, variants]) =>
@@ -225,11 +261,11 @@ function breaking(
   );
 }
 
-function reaching(...ends: readonly (readonly [status: string, ...defines: string[]])[]): Check[] {
-  return ends.map(([status, ...defines]) => ({
+function reaching(model: Model, ...ends: readonly (readonly [end: string, ...defines: string[]])[]): Check[] {
+  return ends.map(([end, ...defines]) => ({
     kind: 'reach',
-    model: 'handoff',
-    defines: [...defines, `NEVER=${status}`],
+    model,
+    defines: [...defines, `NEVER=${end}`],
     breaks: 'never_ends_so',
   }));
 }
