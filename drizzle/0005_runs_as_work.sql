@@ -15,7 +15,9 @@ CREATE TABLE "run_dependencies" (
 	CONSTRAINT "run_dependencies_depends_on_run_id_pk" PRIMARY KEY("depends_on","run_id")
 );
 --> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "first_claimed_at" timestamp (3) with time zone;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "doubted_attempt" integer;--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "retried_after" integer;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "open_dependencies" integer;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "on_dependency_failure" text;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "failed_dependency" uuid;--> statement-breakpoint

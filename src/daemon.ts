@@ -119,8 +119,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const gauges = createGaugeSampler({ ...common, ...config, metrics });
 
   const state = createInstanceState(events, clock);
-  const { settler, followUps, failing, pauser, dispatcher, tick } = pipeline;
-  const ends = [settler, followUps, failing, pauser];
+  const { settler, followUps, dependents, pauser, dispatcher, tick } = pipeline;
+  const ends = [settler, followUps, dependents, pauser];
   const loops = [
     heartbeat,
     ...ends,
@@ -215,7 +215,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     await attempt('stop the watchdog', () => watchdog.stop());
     await attempt('stop settling', () => pipeline.settler.stop());
     await attempt('stop judging overlaps', () => pipeline.followUps.stop());
-    await attempt('stop failing dependents', () => pipeline.failing.stop());
+    await attempt('stop releasing dependents', () => pipeline.dependents.stop());
     await attempt('stop pausing schedules', () => pipeline.pauser.stop());
     await attempt('stop telling targets', () => pipeline.canceller.stop());
     await attempt('stop heartbeats', () => heartbeat.stop());

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type Instant, isoInstant } from './instant.ts';
 import type { AttemptError } from './outcome.ts';
-import { RUN_ENDS } from './run-end.ts';
+import { RUN_ENDS, type RunEnd } from './run-end.ts';
 import type { Priority } from './schedule.ts';
 
 export const RUN_STATUSES = ['waiting', 'pending', 'running', ...RUN_ENDS] as const;
@@ -113,6 +113,10 @@ export function runNameOf({
   trigger,
 }: Pick<Run, 'scheduleId' | 'scheduledFor' | 'trigger'>): string | null {
   return scheduleId !== null && isPlanned(trigger) ? plannedRunName(scheduleId, scheduledFor) : null;
+}
+
+export function isEnd(status: RunStatus): status is RunEnd {
+  return (RUN_ENDS as readonly string[]).includes(status);
 }
 
 export function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {

@@ -1,35 +1,60 @@
 /**
- * Guarantees: a run that needs one that did not succeed fails, and so do those that need it in turn, however many in a row.
+ * Guarantees: a run that needs one that did not succeed fails, and so do those that need it in turn, however many in a row; of a run
+ * with very many dependents, those are released that its end left.
  * Transaction: one for a batch; it also counts these ends on the rows of the next ones.
- * If the process dies here: those that are to fail say so in their rows; recovery has them looked for.
+ * If the process dies here: those that are to fail say so in their rows, and open edges of ended runs are there; recovery looks for both.
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
+import { type Turning, createLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
-import { failDependents } from '../store/dependents.ts';
-import type { Aftermath } from '../store/followers.ts';
+import { failDependents, releaseDependents } from '../store/dependents.ts';
+import type { Aftermath, EndedDependency } from '../store/followers.ts';
 
-export interface FailingDeps {
+export interface DependentsDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
   followUp: (aftermath: Aftermath) => void;
 }
 
+export interface Dependents extends Turning {
+  /** There may be some that fail, and some of these are still to be released. */
+  look(toRelease: readonly EndedDependency[]): void;
+}
+
 const BATCH = 500;
 const IDLE_MS = 60_000;
 
-export function createFailing({ database, clock, events, followUp }: FailingDeps): Loop {
-  return createLoop({
-    name: 'dependents',
-    clock,
-    events,
-    body: async () => {
-      const { failed, aftermath } = await database.transaction((tx) => failDependents(tx, BATCH));
-      if (failed > 0) events.emit({ type: 'dependentsFailed', count: failed });
-      followUp({ ...aftermath, toFail: false });
-      return failed > 0 ? 0 : IDLE_MS;
+export function createDependents({ database, clock, events, followUp }: DependentsDeps): Dependents {
+  const ended = new Map<string, EndedDependency>();
+  const loop = createLoop({ name: 'dependents', clock, events, body: pass });
+
+  async function pass(): Promise<number> {
+    const [next] = ended.values();
+    if (next) await release(next);
+    const { failed, aftermath } = await database.transaction((tx) => failDependents(tx, BATCH));
+    if (failed > 0) events.emit({ type: 'dependentsFailed', count: failed });
+    followUp({ ...aftermath, toFail: false });
+    return failed > 0 || ended.size > 0 ? 0 : IDLE_MS;
+  }
+
+  async function release(one: EndedDependency): Promise<void> {
+    const aftermath = await database.transaction((tx) => releaseDependents(tx, [one]));
+    if (aftermath.toRelease.length === 0) ended.delete(one.id);
+    followUp({ ...aftermath, toFail: false, toRelease: [] });
+  }
+
+  return {
+    name: loop.name,
+    start: () => loop.start(),
+    stop: () => loop.stop(),
+    inPassMs: () => loop.inPassMs(),
+    passes: () => loop.passes(),
+    failingMs: () => loop.failingMs(),
+    look: (toRelease) => {
+      for (const one of toRelease) ended.set(one.id, one);
+      loop.wake();
     },
-  });
+  };
 }

@@ -1,26 +1,27 @@
 /**
  * Guarantees: runs that are asked for once are recorded all or none, once per key, and each waits for all that it depends on.
- * Transaction: one; what they depend on is locked before it is looked at, so that no end comes in between.
+ * Transaction: one; what they depend on is locked, last of all, and then looked at: what has ended releases them, what ends later sees them.
  * If the process dies here: all are there or none; they are anybody's work.
  */
 import { findCycle } from '../core/dependency-cycle.ts';
 import { EARLIEST, type Instant, LATEST } from '../core/instant.ts';
 import { type OneOffRun, bodyHashOf, definitionUid } from '../core/one-off.ts';
-import { RUN_ENDS } from '../core/run-end.ts';
-import { type RunStatus, randomRunId, scheduledForOf } from '../core/run.ts';
+import { isEnd, randomRunId, scheduledForOf } from '../core/run.ts';
 import { PRIORITY_RANK } from '../core/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { othersTurn } from '../runtime/slices.ts';
 import { databaseNow } from '../store/database-now.ts';
 import type { Database } from '../store/database.ts';
 import type { Transaction } from '../store/executor.ts';
-import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
+import { releaseDependents } from '../store/dependents.ts';
+import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
 import { queueOfLane } from '../store/lanes.ts';
 import {
   EDGES_AT_ONCE,
   type Edge,
   RUNS_AT_ONCE,
   type RunToRecord,
+  findThere,
   keepDefinitions,
   lockDependencies,
   recordDependencies,
@@ -70,21 +71,16 @@ export async function acceptRuns(
   asked: readonly OneOffRun[],
 ): Promise<{ id: string; created: boolean }[]> {
   refuseWhatCannotBe(asked);
-  const { accepted, toRecord, failing } = await deps.database.transaction((tx) => accept(tx, deps, asked));
-  if (toRecord.length > 0) {
-    deps.events.emit({ type: 'runsAccepted', count: toRecord.length });
-    const ready = toRecord.filter((run) => !run.openDependencies && run.failedDependency === null);
-    const toPull = ready.some(({ lane }) => queueOfLane(lane) !== null);
-    deps.followUp({ ...NO_AFTERMATH, toClaim: ready.length, toPull, toFail: failing });
-  }
+  const { accepted, recorded, aftermath } = await deps.database.transaction((tx) => accept(tx, deps, asked));
+  if (recorded > 0) deps.events.emit({ type: 'runsAccepted', count: recorded });
+  deps.followUp(aftermath);
   return accepted;
 }
 
 interface Accepted {
   accepted: { id: string; created: boolean }[];
-  toRecord: RunToRecord[];
-  /** Some of them depend on what has failed already. */
-  failing: boolean;
+  recorded: number;
+  aftermath: Aftermath;
 }
 
 async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffRun[]): Promise<Accepted> {
@@ -92,33 +88,51 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   refuseTooOld(asked, now, deps.retentionDays);
   const drafts = asked.map((run): Draft => ({ run, id: randomRunId(run.runAt ?? now), created: true }));
   await takeKeys(tx, drafts);
-  const idOfRef = new Map(drafts.flatMap(({ run, id }) => (run.ref === null ? [] : [[run.ref, id]])));
   const created = drafts.filter((draft) => draft.created);
-  const own = new Set(created.map(({ id }) => id));
-  // The ref of an item whose key stands for a run, and the id of that run, name the same one.
-  const edges = created.map(({ run }) => [
-    ...new Set(run.dependsOn.map((name) => idOfRef.get(name) ?? name.toLowerCase())),
-  ]);
-  const depended = new Set(edges.flat());
-  const statuses = await lockDependencies(
-    tx,
-    [...depended].filter((id) => !own.has(id) && mayBeRun(id)),
-  );
-  refuseUnknown(asked, drafts, (id) => own.has(id) || statuses.has(id), idOfRef);
-
-  const toRecord = created.map((draft, index): RunToRecord => {
-    const dependsOn = edges[index] ?? [];
-    return {
-      ...recordOf(deps.targets, draft, now),
-      ...standingOf(draft.run, dependsOn, statuses),
-      hasDependents: depended.has(draft.id),
-    };
-  });
-  await record(tx, { created, toRecord, edges, statuses }, now);
+  const links = linksOf(drafts, created);
+  const { others } = links;
+  refuseUnknown(drafts, links, await findThere(tx, others));
+  const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));
+  await record(tx, created, toRecord, now);
+  await link(tx, created, links);
+  // Last, as others may be waiting to end these; and looked at once more, under the locks.
+  const statuses = await lockDependencies(tx, others);
+  refuseUnknown(drafts, links, new Set(statuses.keys()));
+  const ended = [...statuses].flatMap(([id, status]) => (isEnd(status) ? [{ id, status }] : []));
+  const released = await releaseDependents(tx, ended);
   return {
     accepted: drafts.map(({ id, created: isNew }) => ({ id, created: isNew })),
-    toRecord,
-    failing: toRecord.some((run) => run.failedDependency !== null),
+    recorded: toRecord.length,
+    aftermath: together([released, readyAtOnce(toRecord)]),
+  };
+}
+
+/** What the new runs depend on, by their ids. */
+interface Links {
+  idOfRef: ReadonlyMap<string, string>;
+  dependsOn: ReadonlyMap<string, readonly string[]>;
+  /** New runs that others of the call depend on. */
+  depended: ReadonlySet<string>;
+  /** What they depend on that is not recorded by this call. */
+  others: readonly string[];
+}
+
+function linksOf(drafts: readonly Draft[], created: readonly Draft[]): Links {
+  const idOfRef = new Map(drafts.flatMap(({ run, id }) => (run.ref === null ? [] : [[run.ref, id]])));
+  const idOf = (name: string) => idOfRef.get(name) ?? name.toLowerCase();
+  // The ref of an item whose key stands for a run, and the id of that run, name the same one.
+  const dependsOn = new Map(created.map(({ run, id }) => [id, [...new Set(run.dependsOn.map(idOf))]]));
+  const depended = new Set([...dependsOn.values()].flat());
+  const others = [...depended].filter((id) => !dependsOn.has(id) && mayBeRun(id));
+  return { idOfRef, dependsOn, depended, others };
+}
+
+function readyAtOnce(recorded: readonly RunToRecord[]): Aftermath {
+  const ready = recorded.filter(({ dependencies }) => dependencies === null);
+  return {
+    ...NO_AFTERMATH,
+    toClaim: ready.length,
+    toPull: ready.some(({ lane }) => queueOfLane(lane) !== null),
   };
 }
 
@@ -148,12 +162,15 @@ async function takeKeys(tx: Transaction, drafts: readonly Draft[]): Promise<void
   if (faults.length > 0) throw new CannotAccept(faults);
 }
 
+/** What depends on others waits, until it is linked to them and released by those that have ended. */
 function recordOf(
   targets: TargetRegistry,
   { run, id }: Draft,
+  { dependsOn, depended }: Links,
   now: Instant,
-): Pick<RunToRecord, 'id' | 'scheduledFor' | 'definitionUid' | 'lane' | 'priority' | 'payload' | 'key'> {
-  const { handoff, payload, key } = run;
+): RunToRecord {
+  const { handoff, payload, key, onDependencyFailure } = run;
+  const dependencies = dependsOn.get(id)?.length ?? 0;
   return {
     id,
     scheduledFor: run.runAt ?? now,
@@ -162,47 +179,16 @@ function recordOf(
     priority: PRIORITY_RANK[run.priority],
     payload,
     key,
-  };
-}
-
-/** What is recorded in the same call is as open as can be. */
-function standingOf(
-  { onDependencyFailure }: OneOffRun,
-  dependsOn: readonly string[],
-  statuses: ReadonlyMap<string, RunStatus>,
-): Pick<RunToRecord, 'openDependencies' | 'onDependencyFailure' | 'failedDependency'> {
-  const open = dependsOn.filter((id) => !hasEnded(statuses.get(id)));
-  const failed = dependsOn.find((id) => hasEnded(statuses.get(id)) && statuses.get(id) !== 'succeeded');
-  return {
-    openDependencies: dependsOn.length === 0 ? null : open.length,
+    dependencies: dependencies === 0 ? null : dependencies,
     onDependencyFailure,
-    failedDependency: onDependencyFailure === 'fail' ? (failed ?? null) : null,
+    hasDependents: depended.has(id),
   };
-}
-
-/** Any other UUID carries a time that no run has, and that not every timestamp can hold. */
-function mayBeRun(id: string): boolean {
-  const at = scheduledForOf(id);
-  return at >= EARLIEST && at <= LATEST;
-}
-
-function hasEnded(status: RunStatus | undefined): boolean {
-  return RUN_ENDS.some((end) => end === status);
 }
 
 async function record(
   tx: Transaction,
-  {
-    created,
-    toRecord,
-    edges,
-    statuses,
-  }: {
-    created: readonly Draft[];
-    toRecord: readonly RunToRecord[];
-    edges: readonly (readonly string[])[];
-    statuses: ReadonlyMap<string, RunStatus>;
-  },
+  created: readonly Draft[],
+  toRecord: readonly RunToRecord[],
   now: Instant,
 ): Promise<void> {
   if (created.length === 0) return;
@@ -214,15 +200,22 @@ async function record(
     await othersTurn();
     await recordRuns(tx, toRecord.slice(first, first + RUNS_AT_ONCE), now);
   }
-  const toLink = created.flatMap(({ id: runId }, index) =>
-    (edges[index] ?? []).map((dependsOn, position): Edge => {
-      return { runId, dependsOn, position, counted: hasEnded(statuses.get(dependsOn)) };
-    }),
+}
+
+async function link(tx: Transaction, created: readonly Draft[], { dependsOn }: Links): Promise<void> {
+  const edges = created.flatMap(({ id: runId }) =>
+    (dependsOn.get(runId) ?? []).map((other, position): Edge => ({ runId, dependsOn: other, position })),
   );
-  for (let first = 0; first < toLink.length; first += EDGES_AT_ONCE) {
+  for (let first = 0; first < edges.length; first += EDGES_AT_ONCE) {
     await othersTurn();
-    await recordDependencies(tx, toLink.slice(first, first + EDGES_AT_ONCE), now);
+    await recordDependencies(tx, edges.slice(first, first + EDGES_AT_ONCE));
   }
+}
+
+/** Any other UUID carries a time that no run has, and that not every timestamp can hold. */
+function mayBeRun(id: string): boolean {
+  const at = scheduledForOf(id);
+  return at >= EARLIEST && at <= LATEST;
 }
 
 /** @throws CannotAccept */
@@ -249,20 +242,18 @@ function refuseTooOld(asked: readonly OneOffRun[], now: Instant, retentionDays: 
   if (faults.length > 0) throw new CannotAccept(faults);
 }
 
+/** @throws CannotAccept */
 function refuseUnknown(
-  asked: readonly OneOffRun[],
   drafts: readonly Draft[],
-  isThere: (id: string) => boolean,
-  idOfRef: ReadonlyMap<string, string>,
+  { idOfRef, dependsOn }: Links,
+  there: ReadonlySet<string>,
 ): void {
-  const faults = asked.flatMap(({ dependsOn }, index) =>
-    drafts[index]?.created
-      ? dependsOn.flatMap((name, position) =>
-          isThere(idOfRef.get(name) ?? name.toLowerCase())
-            ? []
-            : [{ index, path: `/dependsOn/${position}`, message: `there is no run ${name}` }],
-        )
-      : [],
+  const faults = drafts.flatMap(({ run, created }, index) =>
+    (created ? run.dependsOn : []).flatMap((name, position) => {
+      const id = idOfRef.get(name) ?? name.toLowerCase();
+      if (dependsOn.has(id) || there.has(id)) return [];
+      return [{ index, path: `/dependsOn/${position}`, message: `there is no run ${name}` }];
+    }),
   );
   if (faults.length > 0) throw new CannotAccept(faults);
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
-import type { Aftermath, StoppedRun } from '../store/followers.ts';
+import type { Aftermath, EndedDependency, StoppedRun } from '../store/followers.ts';
 import { type Judged, judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
 
 export interface FollowUpDeps {
@@ -17,8 +17,8 @@ export interface FollowUpDeps {
   /** There are runs to claim, or to be pulled. */
   wakeDispatch: () => void;
   wakeWorkers: () => void;
-  /** Runs are there that fail, as what they depended on has. */
-  wakeFailing: () => void;
+  /** Runs are there that fail, as what they depended on has, or that are still to be released by these. */
+  seeToDependents: (toRelease: readonly EndedDependency[]) => void;
   /** Their targets were working on them. */
   cancelTargets: (runs: readonly StoppedRun[]) => void;
 }
@@ -66,7 +66,7 @@ export function createFollowUps(deps: FollowUpDeps): FollowUps {
   function add(aftermath: Aftermath): void {
     if (aftermath.toClaim > 0) deps.wakeDispatch();
     if (aftermath.toPull) deps.wakeWorkers();
-    if (aftermath.toFail) deps.wakeFailing();
+    if (aftermath.toFail || aftermath.toRelease.length > 0) deps.seeToDependents(aftermath.toRelease);
     if (aftermath.stopped.length > 0) deps.cancelTargets(aftermath.stopped);
     if (aftermath.toJudge.length === 0) return;
     for (const uid of aftermath.toJudge) toJudge.add(uid);

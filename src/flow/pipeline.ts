@@ -20,7 +20,7 @@ import type { TargetRegistry } from '../targets/registry.ts';
 import { type TargetCanceller, createTargetCanceller } from './cancel-target.ts';
 import { type Dispatcher, createDispatcher } from './dispatch.ts';
 import { takeFireLocks } from './fire-lock.ts';
-import { createFailing } from './dependents.ts';
+import { type Dependents, createDependents } from './dependents.ts';
 import { attemptHandoff, withoutDefinition } from './handoff.ts';
 import { createHandoffDefinitions } from './handoff-definitions.ts';
 import { type GonePauser, createGonePauser } from './pause-gone.ts';
@@ -56,7 +56,7 @@ export interface Pipeline {
   dispatcher: Dispatcher;
   settler: Settler;
   followUps: FollowUps;
-  failing: Loop;
+  dependents: Dependents;
   canceller: TargetCanceller;
   pauser: GonePauser;
   /** Gives up the fire-locks of rounds that did not finish. */
@@ -67,11 +67,11 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   const { database, clock, databaseClock, lease } = deps;
   const definitions = createHandoffDefinitions(database);
   const followUp = (aftermath: Aftermath) => followUps.add(aftermath);
-  const failing = createFailing({ ...deps, followUp });
+  const dependents = createDependents({ ...deps, followUp });
   const followUps = createFollowUps({
     ...deps,
     wakeDispatch: () => dispatcher.wake(),
-    wakeFailing: () => failing.wake(),
+    seeToDependents: (toRelease) => dependents.look(toRelease),
     cancelTargets: (runs) => canceller.add(runs),
   });
   const canceller = createTargetCanceller({ ...deps, definitions });
@@ -103,7 +103,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     dispatcher,
     settler,
     followUps,
-    failing,
+    dependents,
     canceller,
     pauser,
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),

@@ -7,6 +7,7 @@ import {
   type Aftermath,
   type AftermathRow,
   ENDED,
+  type EndedDependency,
   NO_AFTERMATH,
   aftermathOf,
   followEnds,
@@ -14,12 +15,6 @@ import {
 } from './followers.ts';
 import { isPull } from './lanes.ts';
 import { rowsOf } from './rows.ts';
-
-/** A run that has just ended, in the same transaction, and that others depend on. */
-interface DependedOn {
-  id: string;
-  status: RunEnd;
-}
 
 /**
  * What ends of runs brought about, those that others depend on included: their dependents are released here, before the commit of
@@ -32,27 +27,36 @@ export async function aftermathIn(
 ): Promise<Aftermath> {
   const aftermath = aftermathOf(row, judged);
   if (!row?.depended_on) return aftermath;
-  const ends = JSON.parse(row.depended_on) as DependedOn[];
+  const ends = JSON.parse(row.depended_on) as EndedDependency[];
   return together([aftermath, await releaseDependents(tx, ends)]);
 }
 
 /**
  * Counts these ends on the rows of those that wait for them: each dependency once, however often it ends, since its edge is marked in
  * the same statement. The last one lets its dependent go. Never by looking at the other dependencies: of two that end at the same
- * moment, each sees the other as still open.
+ * moment, each sees the other as still open. The guard of the edge is a CASE so that the planner cannot take it for a filter:
+ * where statistics call open edges rare, it would read all there are, once for each end.
  *
  * A statement of its own, after the one that ended them: whoever makes a run depend on another locks that one first
  * (lockDependencies), so what was made while the end waited for that lock is seen here, and what comes later sees the end.
  */
-async function releaseDependents(tx: Transaction, ends: readonly DependedOn[]): Promise<Aftermath> {
-  const [row] = await rowsOf<{ released: number; to_pull: boolean; to_fail: boolean }>(
+export async function releaseDependents(
+  tx: Transaction,
+  ends: readonly EndedDependency[],
+): Promise<Aftermath> {
+  const [row] = await rowsOf<{ counted: number; released: number; to_pull: boolean; to_fail: boolean }>(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     ends AS (SELECT * FROM unnest(${uuids(ends.map(({ id }) => id))}, ${texts(ends.map(({ status }) => status))}) AS e(id, status)),
-    counted AS (
-      UPDATE run_dependencies d SET counted_at = clock.now FROM ends, clock
-      WHERE d.depends_on = ends.id AND d.counted_at IS NULL
-      RETURNING d.scheduled_for, d.run_id, ends.id, ends.status
+    open AS MATERIALIZED (
+      SELECT d.depends_on, d.run_id, ends.status FROM ends, LATERAL (
+        SELECT depends_on, run_id FROM run_dependencies
+        WHERE depends_on = ends.id AND CASE WHEN counted_at IS NULL THEN true END LIMIT ${MOST_RELEASED}) AS d
+      LIMIT ${MOST_RELEASED}
+    ), counted AS (
+      UPDATE run_dependencies d SET counted_at = clock.now FROM open, clock
+      WHERE d.depends_on = open.depends_on AND d.run_id = open.run_id AND CASE WHEN d.counted_at IS NULL THEN true END
+      RETURNING d.scheduled_for, d.run_id, d.depends_on AS id, open.status
     ), dependents AS MATERIALIZED (
       SELECT scheduled_for, run_id, count(*)::int AS ended, min(id::text) FILTER (WHERE status <> 'succeeded')::uuid AS failed
       FROM counted GROUP BY scheduled_for, run_id
@@ -68,7 +72,8 @@ async function releaseDependents(tx: Transaction, ends: readonly DependedOn[]): 
       FROM locked l, clock WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id
       RETURNING r.status, r.lane, r.claimed_by, r.failed_dependency
     )
-    SELECT count(*) FILTER (WHERE status = 'pending' AND claimed_by IS NULL)::int AS released,
+    SELECT (SELECT count(*) FROM open)::int AS counted,
+      count(*) FILTER (WHERE status = 'pending' AND claimed_by IS NULL)::int AS released,
       coalesce(bool_or(status = 'pending' AND ${isPull(sql`lane`)}), false) AS to_pull,
       coalesce(bool_or(status = 'waiting' AND failed_dependency IS NOT NULL), false) AS to_fail
     FROM released`,
@@ -78,8 +83,12 @@ async function releaseDependents(tx: Transaction, ends: readonly DependedOn[]): 
     toClaim: row?.released ?? 0,
     toPull: row?.to_pull ?? false,
     toFail: row?.to_fail ?? false,
+    toRelease: row?.counted === MOST_RELEASED ? ends : [],
   };
 }
+
+/** In one transaction, which others wait for; what is left of more is released in further ones. */
+const MOST_RELEASED = 20_000;
 
 /** Of a dependent `r` and the ends `l` counted on it now. */
 const goesOn = sql`r.status = 'waiting' AND r.open_dependencies = l.ended

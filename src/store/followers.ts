@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../core/instant.ts';
+import type { RunEnd } from '../core/run-end.ts';
 import type { RunTrigger } from '../core/run.ts';
 import { texts } from './arrays.ts';
 import { isPull } from './lanes.ts';
@@ -18,8 +19,16 @@ export interface Aftermath {
   toPull: boolean;
   /** Runs are there that fail, as what they depended on has. */
   toFail: boolean;
+  /** Ended, with so many dependents that some are still to be released. */
+  toRelease: readonly EndedDependency[];
   /** Runs that their target was working on when they were cancelled: it is to be told. */
   stopped: readonly StoppedRun[];
+}
+
+/** A run that has ended, and that others depend on. */
+export interface EndedDependency {
+  id: string;
+  status: RunEnd;
 }
 
 export interface StoppedRun {
@@ -37,6 +46,7 @@ export const NO_AFTERMATH: Aftermath = {
   toClaim: 0,
   toPull: false,
   toFail: false,
+  toRelease: [],
   stopped: [],
 };
 
@@ -125,6 +135,7 @@ export function together(aftermaths: readonly Aftermath[]): Aftermath {
     toClaim: aftermaths.reduce((sum, { toClaim }) => sum + toClaim, 0),
     toPull: aftermaths.some(({ toPull }) => toPull),
     toFail: aftermaths.some(({ toFail }) => toFail),
+    toRelease: aftermaths.flatMap(({ toRelease }) => toRelease),
     stopped: aftermaths.flatMap(({ stopped }) => stopped),
   };
 }

@@ -1,8 +1,8 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { OneOffHandoff } from '../core/one-off.ts';
 import { type OnDependencyFailure, type RunStatus, scheduledForOf } from '../core/run.ts';
-import { instants, ints, texts, uuids } from './arrays.ts';
+import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Transaction } from './executor.ts';
 import { NO_SCHEDULE, rowsOf } from './rows.ts';
 
@@ -49,31 +49,41 @@ export async function takeKeysUnlessTaken(
   );
 }
 
+/** Which of these runs are there. */
+export async function findThere(tx: Transaction, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await rowsOf<{ id: string }>(tx, sql`SELECT r.id ${byKey(ids)}`);
+  return new Set(rows.map(({ id }) => id));
+}
+
 /**
- * Locks runs that others are to depend on, and answers where they stand; what is not there is left out. Those still open are
- * marked: whoever ends one from now on sees that it has dependents, and those that are recorded before this transaction commits.
- * Nobody ends one meanwhile.
+ * Locks runs that others depend on, whose edges are recorded, and answers where they stand; what is not there is left out. Nobody ends
+ * or opens one until this transaction does; and whoever ends one afterwards sees by its own row that it has dependents.
+ *
+ * In one order, and not shared: those who share a lock overtake who waits to have it alone, for ever where there are many.
  */
 export async function lockDependencies(
   tx: Transaction,
   ids: readonly string[],
 ): Promise<Map<string, RunStatus>> {
   if (ids.length === 0) return new Map();
-  const keys = sql`unnest(${instants(ids.map(scheduledForOf))}, ${uuids(ids)}) AS i(scheduled_for, id)
-    JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id`;
-  await tx.execute(
-    sql`WITH open AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id FROM ${keys}
-      WHERE NOT r.has_dependents AND r.status IN ('waiting', 'pending', 'running')
-      ORDER BY r.scheduled_for, r.id FOR NO KEY UPDATE OF r
-    )
-    UPDATE runs r SET has_dependents = true FROM open WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id`,
-  );
-  const rows = await rowsOf<{ id: string; status: RunStatus }>(
+  const rows = await rowsOf<{ id: string; status: RunStatus; has_dependents: boolean }>(
     tx,
-    sql`SELECT r.id, r.status FROM ${keys} ORDER BY r.scheduled_for, r.id FOR SHARE OF r`,
+    sql`SELECT r.id, r.status, r.has_dependents ${byKey(ids)} ORDER BY r.scheduled_for, r.id FOR NO KEY UPDATE OF r`,
   );
+  const unmarked = rows.filter((row) => !row.has_dependents).map(({ id }) => id);
+  if (unmarked.length > 0) {
+    await tx.execute(
+      sql`UPDATE runs SET has_dependents = true WHERE (scheduled_for, id) IN (SELECT r.scheduled_for, r.id ${byKey(unmarked)})`,
+    );
+  }
   return new Map(rows.map(({ id, status }) => [id, status]));
+}
+
+/** The ids carry the first column of their key. */
+function byKey(ids: readonly string[]): SQL {
+  return sql`FROM unnest(${instants(ids.map(scheduledForOf))}, ${uuids(ids)}) AS i(scheduled_for, id)
+    JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id`;
 }
 
 /**
@@ -116,34 +126,31 @@ export interface RunToRecord {
   priority: number;
   payload: string | null;
   key: string | null;
-  /** Null: it depends on none. */
-  openDependencies: number | null;
+  /** How many it waits for; null: it depends on none. */
+  dependencies: number | null;
   onDependencyFailure: OnDependencyFailure;
-  failedDependency: string | null;
   hasDependents: boolean;
 }
 
 /** Some with long payloads take long to be put together, and nobody else has a turn meanwhile. */
 export const RUNS_AT_ONCE = 50;
 
-/** At most RUNS_AT_ONCE of them. What it depends on that has not ended keeps it waiting. */
+/** At most RUNS_AT_ONCE of them. What depends on others waits. */
 export async function recordRuns(tx: Transaction, runs: readonly RunToRecord[], now: Instant): Promise<void> {
   await tx.execute(
     sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
-      due_at, attempts, own_payload, key, open_dependencies, on_dependency_failure, failed_dependency, has_dependents,
+      due_at, attempts, own_payload, key, open_dependencies, on_dependency_failure, has_dependents,
       created_at, updated_at)
     SELECT i.id, i.scheduled_for, i.definition_uid, ${ONE_OFF_VERSION}, ${NO_SCHEDULE}, 'api',
-      CASE WHEN i.open_dependencies > 0 OR i.failed_dependency IS NOT NULL THEN 'waiting' ELSE 'pending' END, i.lane, i.priority,
-      i.scheduled_for, 0, i.payload, i.key, i.open_dependencies, i.on_dependency_failure, i.failed_dependency,
-      i.has_dependents = 1, clock.now, clock.now
+      CASE WHEN i.dependencies IS NULL THEN 'pending' ELSE 'waiting' END, i.lane, i.priority, i.scheduled_for, 0, i.payload,
+      i.key, i.dependencies, i.on_dependency_failure, i.has_dependents, clock.now, clock.now
     FROM unnest(${uuids(runs.map(({ id }) => id))}, ${instants(runs.map(({ scheduledFor }) => scheduledFor))},
       ${uuids(runs.map((run) => run.definitionUid))}, ${texts(runs.map(({ lane }) => lane))},
       ${ints(runs.map(({ priority }) => priority))}, ${texts(runs.map(({ payload }) => payload))},
-      ${texts(runs.map(({ key }) => key))}, ${ints(runs.map((run) => run.openDependencies))},
-      ${texts(runs.map((run) => (run.openDependencies === null ? null : run.onDependencyFailure)))},
-      ${uuids(runs.map((run) => run.failedDependency))}, ${ints(runs.map((run) => Number(run.hasDependents)))})
-      AS i(id, scheduled_for, definition_uid, lane, priority, payload, key, open_dependencies, on_dependency_failure,
-        failed_dependency, has_dependents), (SELECT ${isoInstant(now)}::timestamptz AS now) AS clock`,
+      ${texts(runs.map(({ key }) => key))}, ${ints(runs.map((run) => run.dependencies))},
+      ${texts(runs.map((run) => (run.dependencies === null ? null : run.onDependencyFailure)))},
+      ${booleans(runs.map((run) => run.hasDependents))})
+      AS i(id, scheduled_for, definition_uid, lane, priority, payload, key, dependencies, on_dependency_failure, has_dependents), (SELECT ${isoInstant(now)}::timestamptz AS now) AS clock`,
   );
 }
 
@@ -153,24 +160,17 @@ export interface Edge {
   dependsOn: string;
   /** In the list of the one that waits. */
   position: number;
-  /** The other one has ended already. */
-  counted: boolean;
 }
 
 export const EDGES_AT_ONCE = 5_000;
 
 /** At most EDGES_AT_ONCE of them. */
-export async function recordDependencies(
-  tx: Transaction,
-  edges: readonly Edge[],
-  now: Instant,
-): Promise<void> {
+export async function recordDependencies(tx: Transaction, edges: readonly Edge[]): Promise<void> {
   const dependsOn = edges.map((edge) => edge.dependsOn);
   const runIds = edges.map((edge) => edge.runId);
   await tx.execute(
-    sql`INSERT INTO run_dependencies (run_id, scheduled_for, depends_on, depends_on_scheduled_for, position, counted_at)
+    sql`INSERT INTO run_dependencies (run_id, scheduled_for, depends_on, depends_on_scheduled_for, position)
     SELECT * FROM unnest(${uuids(runIds)}, ${instants(runIds.map(scheduledForOf))}, ${uuids(dependsOn)},
-      ${instants(dependsOn.map(scheduledForOf))}, ${ints(edges.map(({ position }) => position))},
-      ${instants(edges.map(({ counted }) => (counted ? now : null)))})`,
+      ${instants(dependsOn.map(scheduledForOf))}, ${ints(edges.map(({ position }) => position))})`,
   );
 }

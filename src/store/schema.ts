@@ -125,6 +125,8 @@ export const runs = pgTable(
     coalescedFrom: instant('coalesced_from'),
     claimedBy: uuid('claimed_by'),
     claimedAt: instant('claimed_at'),
+    /** Kept through all attempts: from then on to its end is how long it took. */
+    firstClaimedAt: instant('first_claimed_at'),
     /** First found with a claimant that is gone; kept for ever. */
     lostAt: instant('lost_at'),
     /** Last taken over by recovery. */
@@ -136,6 +138,8 @@ export const runs = pgTable(
     inDoubtUntil: instant('in_doubt_until'),
     /** The first attempt whose arrival is in doubt, or that was found to have arrived: its target speaks of that one. */
     doubtedAttempt: integer('doubted_attempt'),
+    /** The last attempt before somebody opened it again: a word of that one, or an older one, is of work that is over. */
+    retriedAfter: integer('retried_after'),
     /** How often the target was asked about that attempt without an answer that settles it. */
     lookups: smallint().notNull().default(0),
     /** An attempt is under way (atMostOnce: durable before its first byte), or was the last one. Null between attempts. */

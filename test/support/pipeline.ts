@@ -134,8 +134,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, followUps, failing, pauser, dispatcher, tick } = pipeline;
-      for (const service of [settler, followUps, failing, pauser, dispatcher, tick]) await service.start();
+      const { settler, followUps, dependents, pauser, dispatcher, tick } = pipeline;
+      for (const service of [settler, followUps, dependents, pauser, dispatcher, tick]) await service.start();
     },
     stop: async () => {
       await pipeline.tick.stop();
@@ -144,7 +144,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.dispatcher.drained();
       await pipeline.settler.stop();
       await pipeline.followUps.stop();
-      await pipeline.failing.stop();
+      await pipeline.dependents.stop();
       await pipeline.pauser.stop();
       await pipeline.canceller.stop();
       await targets.close();
