@@ -41,11 +41,12 @@
 #define ALONE     1 /* the single statement has begun, and waits for its row */
 #define ENDING    2 /* the end is written, the release comes next */
 #define RELEASING 3 /* its statement has begun, and waits for the rows of the dependents */
+#define LEFT      4 /* the end is committed, and dependents are still to be released */
+#define LATE      5 /* the statement that does so has begun */
 
 /* where somebody who records a run stands */
-#define MARKING 1 /* the statement that marks has begun */
-#define LOOKING 2 /* the statement that reads, under lock, has begun */
-#define DONE    3
+#define LOCKING 1
+#define DONE    2
 
 #if defined(READS_FIRST) || defined(CREATOR_DOES_NOT_LOCK)
 #define REMEMBERS_WHAT_IT_READ
@@ -75,7 +76,7 @@ Edge edge[4];
 
 /* Masks of rows and edges. */
 typedef Process {
-  unsigned at : 2;
+  unsigned at : 3;
   unsigned runs : 4;
   unsigned failed : 4;
   unsigned seen : 4;
@@ -95,7 +96,9 @@ Process inst[N];
 typedef Request {
   unsigned at : 2;
   unsigned next : 2;
+#ifdef MARKS_WHAT_WAS_OPEN
   unsigned toMark : 4;
+#endif
 #ifdef REMEMBERS_WHAT_IT_READ
   unsigned ended : 4;
   unsigned failed : 4;
@@ -204,11 +207,18 @@ inline letGo(x) {
 #define LAST_OF(i, x) (row[x].openDependencies == 0)
 #endif
 
+/* So many dependents are released in one transaction: one, or all. */
+#ifdef BOUNDED
+#define MORE(seen) (seen == 0)
+#else
+#define MORE(seen) true
+#endif
+
 /* releaseDependents begins. */
 inline look(i) {
   for (k : 0 .. 3) {
     if
-    :: edge[k].is == OPEN && BIT(inst[i].runs, FROM(k)) -> inst[i].seen = inst[i].seen | (1 << k)
+    :: edge[k].is == OPEN && BIT(inst[i].runs, FROM(k)) && MORE(inst[i].seen) -> inst[i].seen = inst[i].seen | (1 << k)
     :: else
     fi
   }
@@ -278,13 +288,47 @@ inline release(i) {
   countOf[Y] = 0
 }
 
+/* Committed. Where there were more, they are left. */
+inline leave(i) {
+#ifdef BOUNDED
+  if
+  :: inst[i].seen != 0 -> inst[i].at = LEFT; inst[i].seen = 0; unlock(BY_INSTANCE(i))
+  :: else -> forget(i)
+  fi
+#else
+  forget(i)
+#endif
+}
+
+#ifdef LATE_UNLOCKED
+#define MAY_LOOK(x, i) true
+#else
+#define MAY_LOOK(x, i) (!BIT(inst[i].runs, x) || FREE(x))
+#endif
+inline lockEnded(i) {
+#ifndef LATE_UNLOCKED
+  for (r : D0 .. X) {
+    if
+    :: BIT(inst[i].runs, r) && ENDED(r) ->
+      row[r].lockedBy = BY_INSTANCE(i);
+      inst[i].failed = (inst[i].failed & ~(1 << r)) | ((row[r].status == FAILED) << r)
+    :: BIT(inst[i].runs, r) && !ENDED(r) ->
+      inst[i].runs = inst[i].runs & ~(1 << r);
+      inst[i].failed = inst[i].failed & ~(1 << r)
+    :: else
+    fi
+  }
+#endif
+  r = 0
+}
+
 /* The end is written in a transaction. What nobody depends on ends with that. */
 inline begin(i, mask, bad) {
   inst[i].runs = mask;
   inst[i].failed = bad;
 #ifdef RELEASE_APART
   endAll(i);
-  inst[i].at = ENDING
+  inst[i].at = LEFT
 #else
   for (r : D0 .. Y) {
     if
@@ -378,18 +422,18 @@ end:
   :: d_step { IS_IDLE(i) && BOTH_READY -> begin(i, 3, 2) }
 #endif
   :: d_step { inst[i].at == ENDING -> look(i); inst[i].at = RELEASING }
-  :: d_step { inst[i].at == RELEASING && MAY_LOCK_ALL(i) ->
-#ifndef RELEASE_APART
-      endAll(i);
-#endif
-      release(i);
-      forget(i) }
+  :: d_step { inst[i].at == RELEASING && MAY_LOCK_ALL(i) -> endAll(i); release(i); leave(i) }
+
+  /* What an end left, or an overlooked one, is released later: of those that have ended still. */
+  :: d_step { inst[i].at == LEFT && MAY_LOOK(D0, i) && MAY_LOOK(D1, i) && MAY_LOOK(X, i) ->
+      lockEnded(i); look(i); inst[i].at = LATE }
+  :: d_step { inst[i].at == LATE && MAY_LOCK_ALL(i) -> release(i); leave(i) }
 
 #ifdef BACKSTOP
   /* releaseOverlooked */
 #define OVERLOOKED(e) (edge[e].is == OPEN && ENDED(FROM(e)))
 #define LOOK_AT(e) :: d_step { IS_IDLE(i) && OVERLOOKED(e) -> \
-    inst[i].runs = 1 << FROM(e); inst[i].failed = (row[FROM(e)].status == FAILED) << FROM(e); inst[i].at = ENDING }
+    inst[i].runs = 1 << FROM(e); inst[i].failed = (row[FROM(e)].status == FAILED) << FROM(e); inst[i].at = LEFT }
   LOOK_AT(0) LOOK_AT(1) LOOK_AT(2) LOOK_AT(3)
 #endif
 
@@ -404,10 +448,12 @@ end:
 #define NEEDS(j, x) ((x) <= D1 -> ((j) == 0 || (x) == D1 || THIRD == (x)) : ((x) == THIRD && (j) == 1))
 #define MAY_RECORD(j) ((j) == 0 || (!inOneCall && row[THIRD].status != ABSENT))
 
-inline leave(j, to) {
+inline stop(j, to) {
   rec[j].at = to;
   rec[j].next = 0;
+#ifdef MARKS_WHAT_WAS_OPEN
   rec[j].toMark = 0;
+#endif
 #ifdef REMEMBERS_WHAT_IT_READ
   rec[j].ended = 0;
   rec[j].failed = 0;
@@ -415,6 +461,14 @@ inline leave(j, to) {
   unlock(BY_RECORDER(j))
 }
 
+/* Where what it needs stands: read under the lock, so it may as well be read at the commit. */
+#ifdef REMEMBERS_WHAT_IT_READ
+#define SEEN_ENDED(j, x)  BIT(rec[j].ended, x)
+#define SEEN_FAILED(j, x) BIT(rec[j].failed, x)
+#else
+#define SEEN_ENDED(j, x)  ENDED(x)
+#define SEEN_FAILED(j, x) (row[x].status == FAILED)
+#endif
 inline read(j, x) {
 #ifdef REMEMBERS_WHAT_IT_READ
   rec[j].ended = rec[j].ended | (ENDED(x) << x);
@@ -423,29 +477,25 @@ inline read(j, x) {
   skip
 #endif
 }
-#ifdef REMEMBERS_WHAT_IT_READ
-#define SEEN_ENDED(j, x)  BIT(rec[j].ended, x)
-#define SEEN_FAILED(j, x) BIT(rec[j].failed, x)
+
+/* Which get has_dependents. */
+#ifdef CREATOR_DOES_NOT_MARK
+#define MARKS(j, x) false
 #else
-#define SEEN_ENDED(j, x)  ENDED(x)
-#define SEEN_FAILED(j, x) (row[x].status == FAILED)
+#ifdef MARKS_WHAT_WAS_OPEN
+#define MARKS(j, x) BIT(rec[j].toMark, x)
+#else
+#define MARKS(j, x) NEEDS(j, x)
+#endif
 #endif
 
-/* lockDependencies. What has ended may be opened again before it is read; what has succeeded, never. */
-#ifdef MARKS_WHAT_IS_OPEN
-#define TO_MARK(x) (!row[x].hasDependents && !ENDED(x))
-#else
-#define TO_MARK(x) (!row[x].hasDependents && row[x].status != SUCCEEDED)
-#endif
-
-/* … which are to be marked, by the snapshot. */
-inline findUnmarked(j) {
+/* The statements before lockDependencies lock nothing that others want, and what they write nobody sees. */
+inline start(j) {
+#if defined(READS_FIRST) || defined(MARKS_WHAT_WAS_OPEN)
   for (r : D0 .. X) {
-    if
-    :: NEEDS(j, r) && row[r].status != ABSENT && TO_MARK(r) ->
-      rec[j].toMark = rec[j].toMark | (1 << r)
-    :: else
-    fi;
+#ifdef MARKS_WHAT_WAS_OPEN
+    rec[j].toMark = rec[j].toMark | ((NEEDS(j, r) && !ENDED(r)) << r);
+#endif
 #ifdef READS_FIRST
     if
     :: NEEDS(j, r) -> read(j, r)
@@ -454,10 +504,11 @@ inline findUnmarked(j) {
 #endif
   }
   r = 0;
-  rec[j].at = MARKING
+#endif
+  rec[j].at = LOCKING
 }
 
-/* recordRuns, recordDependencies, commit */
+/* Its row, its edges, and what has ended counted at once. */
 inline insertRun(j, x) {
   for (k : 0 .. 3) {
     if
@@ -480,10 +531,8 @@ inline insertRun(j, x) {
 }
 
 inline record(j) {
-#ifndef CREATOR_DOES_NOT_MARK
-  for (r : D0 .. X) { row[r].hasDependents = row[r].hasDependents | BIT(rec[j].toMark, r) }
+  for (r : D0 .. X) { row[r].hasDependents = row[r].hasDependents | MARKS(j, r) }
   r = 0;
-#endif
   if
   :: j == 0 -> insertRun(j, X)
   :: else -> insertRun(j, Y)
@@ -494,49 +543,40 @@ inline record(j) {
     insertRun(j, Y)
   :: else
   fi;
-  leave(j, DONE)
+  stop(j, DONE)
 }
 
 #ifdef CREATOR_DOES_NOT_LOCK
-#define MAY_HAVE(j, x) true
-#define TAKE(j, x)     skip
+/* Only what it marks, as writing does. */
+#define MAY_TAKE(x) (row[x].hasDependents || FREE(x))
+#define TAKE(j, x)  row[x].lockedBy = (row[x].hasDependents -> row[x].lockedBy : BY_RECORDER(j))
 #else
-#define MAY_HAVE(j, x) (FREE(x) || row[x].lockedBy == BY_RECORDER(j))
-#define TAKE(j, x)     row[x].lockedBy = BY_RECORDER(j)
+#define MAY_TAKE(x) FREE(x)
+#define TAKE(j, x)  row[x].lockedBy = BY_RECORDER(j)
 #endif
 
 inline nextRow(j) {
   if
   :: rec[j].next < X -> rec[j].next++
-  :: rec[j].next == X && rec[j].at == MARKING -> rec[j].next = 0; rec[j].at = LOOKING
   :: else -> record(j)
   fi
 }
 
-#define IS_RECORDING(j) (rec[j].at == MARKING || rec[j].at == LOOKING)
-
 proctype Recorder(byte j) {
 end:
   do
-  :: d_step { rec[j].at == IDLE && MAY_RECORD(j) -> findUnmarked(j) }
+  :: d_step { rec[j].at == IDLE && MAY_RECORD(j) -> start(j) }
   :: d_step { rec[j].at == IDLE -> rec[j].at = DONE }
-  /* Rows in order; the lock is waited for, and then the row is read again. */
-  :: d_step { rec[j].at == MARKING && !BIT(rec[j].toMark, rec[j].next) -> nextRow(j) }
-  :: d_step { rec[j].at == MARKING && BIT(rec[j].toMark, rec[j].next) && FREE(rec[j].next) ->
-      if
-      :: TO_MARK(rec[j].next) -> row[rec[j].next].lockedBy = BY_RECORDER(j)
-      :: else -> rec[j].toMark = rec[j].toMark & ~(1 << rec[j].next)
-      fi;
-      nextRow(j) }
-  :: d_step { rec[j].at == LOOKING && !NEEDS(j, rec[j].next) -> nextRow(j) }
-  :: d_step { rec[j].at == LOOKING && NEEDS(j, rec[j].next) && MAY_HAVE(j, rec[j].next) ->
+  /* lockDependencies: in order. A lock is waited for, and then the row is read as it is. */
+  :: d_step { rec[j].at == LOCKING && !NEEDS(j, rec[j].next) -> nextRow(j) }
+  :: d_step { rec[j].at == LOCKING && NEEDS(j, rec[j].next) && MAY_TAKE(rec[j].next) ->
       TAKE(j, rec[j].next);
 #ifndef READS_FIRST
       read(j, rec[j].next);
 #endif
       nextRow(j) }
-  :: d_step { IS_RECORDING(j) && MAY_CRASH -> COUNT_CRASH; leave(j, IDLE) }
-  :: d_step { IS_RECORDING(j) -> leave(j, DONE) }
+  :: d_step { rec[j].at == LOCKING && MAY_CRASH -> COUNT_CRASH; stop(j, IDLE) }
+  :: d_step { rec[j].at == LOCKING -> stop(j, DONE) }
   od
 }
 

@@ -234,7 +234,7 @@ inline markStarted(n) {
   fi
 }
 
-/* settleIfClaimedAndWithoutDependents */
+/* settleIfClaimedAndWithoutDependents; what that leaves is decided by the same guard, under the row's lock, in settleInTransactionIfClaimed. */
 inline settle(byWhom, number, result, which) {
   ofOutcome = result;
   ofClaim = which;
