@@ -24,15 +24,20 @@ export interface AttemptEntry {
 
 /**
  * The whole log of a run: what was recorded, and the one entry that never is. A plain first-attempt success, by far the
- * most frequent attempt, stands in its run and nowhere else.
+ * most frequent attempt, and a worker's claim, stand in their run and nowhere else.
  */
 export function attemptLogOf(run: Run, recorded: readonly AttemptEntry[]): AttemptEntry[] {
-  const { handedOffAt, handoffStartedAt, claimedBy } = run;
-  if (recorded.length > 0 || run.attempts !== 1) return [...recorded];
-  if (handedOffAt === null || handoffStartedAt === null || claimedBy === null) return [];
+  const { handedOffAt, handoffStartedAt, claimedBy, attempts, queue } = run;
+  // A worker's claim is its handoff, whatever was before; of others all but the first are recorded.
+  const isTold =
+    queue === null
+      ? recorded.length > 0 || attempts !== 1
+      : recorded.some((entry) => entry.attempt === attempts);
+  if (isTold || handedOffAt === null || handoffStartedAt === null || claimedBy === null) return [...recorded];
   return [
+    ...recorded,
     {
-      attempt: 1,
+      attempt: attempts,
       instanceId: claimedBy,
       startedAt: handoffStartedAt,
       finishedAt: handedOffAt,

@@ -18,7 +18,7 @@ export function afterLookup(
   now: Instant,
   random: number,
 ): Settlement | 'send' {
-  const { delivery, failures, retry, doubt } = run;
+  const { delivery, failures, retry, doubt, wasHandedOff } = run;
   const mayTryAgain = failures < retry.maxAttempts;
   const lookups = doubt.lookups + 1;
   if (answer.kind === 'unclear' && lookups < maxLookups) {
@@ -26,11 +26,17 @@ export function afterLookup(
     return { ...ended('pending', failures, answer.error), retryAt, doubt: { ...doubt, lookups } };
   }
   if (answer.kind === 'unclear' && delivery === 'atMostOnce') return ended('unknown', failures, answer.error);
+  // It had been there: what became of it nobody knows, and "not here" is not "never came".
+  if (wasHandedOff && delivery === 'atMostOnce') return ended('unknown', failures, GONE);
   if (mayTryAgain) return 'send';
   const error = answer.kind === 'unclear' ? answer.error : NOT_ARRIVED;
   return ended('failed', failures, error);
 }
 
+const GONE: AttemptError = {
+  kind: 'expired',
+  message: 'the target had acknowledged it, and does not know of it any more',
+};
 const NOT_ARRIVED: AttemptError = {
   kind: 'network',
   message: 'the last attempt did not arrive, says the target',

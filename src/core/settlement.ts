@@ -47,6 +47,8 @@ export interface Attempted {
   timeoutSeconds: number;
   /** What stood in doubt when the run was claimed. */
   doubt: Doubt | null;
+  /** The target had acknowledged the attempt that is in doubt, before nothing was heard of it any more. */
+  wasHandedOff: boolean;
 }
 
 /**
@@ -74,16 +76,20 @@ export function settlementOf(
 
 /** What the target is known to say of the work itself counts for runs whose completion is awaited; for the others taking it is all. */
 function accepted(
-  { executionId, statusCode, body, reported = 'running' }: Accepted,
-  { failures, completion, completionTimeoutSeconds }: Attempted,
+  { executionId, statusCode, body, reported }: Accepted,
+  { failures, retry, delivery, completion, completionTimeoutSeconds }: Attempted,
 ): Settlement {
   const answer = { executionId, statusCode, body };
   if (completion === 'response' || reported === 'succeeded')
     return { ...ended('succeeded', failures, null), ...answer };
   if (reported === 'failed') return { ...ended('failed', failures, REPORTED_FAILED), ...answer };
+  // It is there, and whether anybody works on it the target does not say: not for ever.
+  if (reported === undefined && failures >= retry.maxAttempts)
+    return { ...ended(delivery === 'atMostOnce' ? 'unknown' : 'failed', failures, SILENT), ...answer };
   return { ...ended('running', failures, null), ...answer, leaseSeconds: completionTimeoutSeconds };
 }
 
+const SILENT: AttemptError = { kind: 'expired', message: 'the target has it, and nothing is heard of it' };
 const REPORTED_FAILED: AttemptError = { kind: 'reported', message: 'the target says that it failed' };
 
 function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
@@ -110,7 +116,7 @@ function inDoubt(outcome: Unknown, attempted: Attempted, now: Instant, random: n
     // The sender has reset its socket: what was under way then has arrived by the attempt's own time limit or never will.
     const until = Math.max(now, startedAt + timeoutSeconds * 1000);
     return {
-      ...ended('pending', failures, outcome.error),
+      ...ended('pending', failures + Number(outcome.error.kind === 'expired'), outcome.error),
       retryAt: until,
       doubt: { until, lookups: 0 },
     };

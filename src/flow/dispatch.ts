@@ -217,7 +217,6 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     settler.add({
       outcome,
       run,
-      firstClaimedAt: run.latenessMs === null ? run.claimedAt : run.scheduledFor + run.latenessMs,
       onSettled: () => release(run),
     });
   }

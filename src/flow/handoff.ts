@@ -209,7 +209,7 @@ function attemptedOf(
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
   const doubt = hasLookup ? doubtOf(run) : null;
   const policy = { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds };
-  return { ...policy, failures, startedAt, hasLookup, doubt };
+  return { ...policy, failures, startedAt, hasLookup, doubt, wasHandedOff: run.wasHandedOff };
 }
 
 function doubtOf({ inDoubtUntil, lookups }: ClaimedRun): Doubt | null {

@@ -4,7 +4,7 @@
  * If the process dies here: who waited asks again.
  */
 import { isRepeatable, isUnavailable } from '../store/errors.ts';
-import type { PullAsk, PulledRun } from '../store/pull-claims.ts';
+import type { PullAsk, Pulled, PulledRun } from '../store/pull-claims.ts';
 
 export interface ClaimRequest extends PullAsk {
   queue: string;
@@ -27,7 +27,7 @@ export interface PullLine {
 
 export interface PullLineDeps {
   /** What each of them gets. */
-  claim: (asks: readonly ClaimRequest[]) => Promise<PulledRun[][]>;
+  claim: (asks: readonly ClaimRequest[]) => Promise<Pulled>;
   /** Claimed for somebody who is gone. */
   takeBack: (runs: readonly PulledRun[]) => void;
   /** Why the database cannot be asked, as far as is known at this moment; null: it can. */
@@ -77,9 +77,9 @@ export function createPullLine(deps: PullLineDeps): PullLine {
     }
   }
 
-  /** `more`: all of them got what they asked for, and there may be more. */
+  /** `more`: all of them got what they asked for, or as much as could be told, and there may be more. */
   async function claimFor(asking: readonly Waiter[]): Promise<'more' | null> {
-    const given = await deps.claim(asking.map(({ request }) => request));
+    const { given, isCut } = await deps.claim(asking.map(({ request }) => request));
     let isShort = false;
     for (const [index, waiter] of asking.entries()) {
       const runs = given[index] ?? [];
@@ -88,7 +88,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
       if (!waiters.has(waiter)) deps.takeBack(runs);
       else end(waiter, runs);
     }
-    return isShort ? null : 'more';
+    return isShort && !isCut ? null : 'more';
   }
 
   /** There was nothing for those who are still here, or no answer. Who may wait goes on waiting where that can help. */

@@ -9,7 +9,13 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
-import { type PulledRun, claimPullRuns, msUntilDue, takeBackIfStillLeased } from '../store/pull-claims.ts';
+import {
+  type Pulled,
+  type PulledRun,
+  claimPullRuns,
+  msUntilDue,
+  takeBackIfStillLeased,
+} from '../store/pull-claims.ts';
 import { createPullHints } from './pull-hints.ts';
 import { type ClaimRequest, type PullLine, createPullLine } from './pull-line.ts';
 import { createWorkerSightings } from './worker-sightings.ts';
@@ -86,7 +92,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     return line;
   }
 
-  async function claim(queue: string, asks: readonly ClaimRequest[]): Promise<PulledRun[][]> {
+  async function claim(queue: string, asks: readonly ClaimRequest[]): Promise<Pulled> {
     const { instanceId } = lease;
     const work = database.transaction(
       (tx) => claimPullRuns(tx, { queue, instanceId, asks }),

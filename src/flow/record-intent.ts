@@ -229,6 +229,8 @@ function claimedRun(
     recoveries: 0,
     ownPayload: null,
     claimedAt,
+    firstClaimedAt: claimedAt,
+    wasHandedOff: false,
     latenessMs: null,
     recoveredAt: null,
     parentRunId: null,

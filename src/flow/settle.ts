@@ -3,11 +3,11 @@
  * Transaction: one statement for all that ended since the last one; for those that others depend on, one transaction that also releases these.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
-import type { Instant } from '../core/instant.ts';
 import type { Settlement } from '../core/settlement.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
+import { createPatience } from '../runtime/patience.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { ClaimedRun } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
@@ -35,14 +35,13 @@ const GONE = 410;
 /** Whether others depend on it is what was known at its claim; the statement sees who came since. */
 export type SettledRun = Pick<
   ClaimedRun,
-  'id' | 'scheduleId' | 'scheduleUid' | 'scheduleVersion' | 'hasDependents'
+  'id' | 'scheduleId' | 'scheduleUid' | 'scheduleVersion' | 'firstClaimedAt' | 'hasDependents'
 >;
 
 /** An attempt that ended, and what is told of it once it is written. */
 export interface EndedAttempt {
   outcome: AttemptSettlement;
   run: SettledRun;
-  firstClaimedAt: Instant;
   /** Called once, when the outcome is written or refused for good: its claim is no longer held. */
   onSettled: () => void;
 }
@@ -68,6 +67,9 @@ export function createSettler(deps: SettleDeps): Settler {
    * have been committed. The longest untried first.
    */
   const careful = new Set<EndedAttempt>();
+  const patience = createPatience();
+  /** Of those, the one that stands in line for its row, beside all others. */
+  let inLine: EndedAttempt | null = null;
   let largestCareful = LARGEST_BATCH;
   let afterPass: (() => void)[] = [];
 
@@ -82,7 +84,7 @@ export function createSettler(deps: SettleDeps): Settler {
     try {
       if (waiting.size > 0) await settle(batchOf(waiting, LARGEST_BATCH));
       const before = careful.size;
-      if (before > 0) await settleCarefully(batchOf(careful, largestCareful));
+      if (before > 0) await settleCarefully(batchOf(careful, largestCareful).filter((one) => one !== inLine));
       if (waiting.size > 0 || careful.size < before) return 0;
       return careful.size > 0 ? PASSED_OVER_MS : IDLE_MS;
     } finally {
@@ -119,6 +121,7 @@ export function createSettler(deps: SettleDeps): Settler {
   }
 
   async function settleCarefully(batch: readonly EndedAttempt[]): Promise<void> {
+    if (batch.length === 0) return;
     // Behind the others, whatever becomes of it: one row that nobody lets go of must not keep the rest from being tried.
     for (const ended of batch) careful.delete(ended);
     for (const ended of batch) careful.add(ended);
@@ -129,12 +132,32 @@ export function createSettler(deps: SettleDeps): Settler {
       deps.followUp(settled.aftermath);
       largestCareful = Math.min(LARGEST_BATCH, largestCareful * 2);
       for (const ended of batch) if (!settled.passedOver.has(ended.outcome.runId)) tell(ended, settled);
+      const over = patience.over([...settled.passedOver], new Set());
+      const next = batch.find(({ outcome }) => over.has(outcome.runId));
+      if (next && inLine === null) void standInLine(next);
     } catch (error) {
       if (!isDataRefused(error)) {
         largestCareful = Math.max(1, Math.floor(largestCareful / 2));
         throw error;
       }
       await settleApart(batch, error, settleCarefully);
+    }
+  }
+
+  /** Somebody always has its row locked. */
+  async function standInLine(ended: EndedAttempt): Promise<void> {
+    inLine = ended;
+    try {
+      const settled = await database.transaction((tx) =>
+        settleInTransactionIfClaimed(tx, [ended.outcome], { wait: true }),
+      );
+      deps.followUp(settled.aftermath);
+      tell(ended, settled);
+    } catch {
+      // It is tried again with the others, and told of if that fails.
+    } finally {
+      inLine = null;
+      loop.wake();
     }
   }
 
@@ -188,7 +211,7 @@ export function createSettler(deps: SettleDeps): Settler {
     const { status, error, retryAt, statusCode } = settlement;
     const { scheduleId } = ended.run;
     const goesOn = status === 'pending' || status === 'running';
-    const durationMs = goesOn ? null : finishedAt - ended.firstClaimedAt;
+    const durationMs = goesOn ? null : finishedAt - ended.run.firstClaimedAt;
     const recovered = wasLost && outcome === 'accepted';
     const inDoubt = status === 'pending' && settlement.doubt !== null;
     const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered, inDoubt };

@@ -12,6 +12,7 @@ import { type Attempted, type Settlement, settlementOf } from '../core/settlemen
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
+import { createPatience } from '../runtime/patience.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
@@ -43,9 +44,11 @@ export interface ExpiryDeps {
 
 const BATCH = 500;
 const INTERVAL_MS = 1_000;
+const MOST_WAITED_FOR = 3;
 
 export function createExpiry(deps: ExpiryDeps): Loop {
   const { database, clock, events, graceSeconds = 20 } = deps;
+  const patience = createPatience();
   let hearing: Hearing | null = null;
 
   async function pass(): Promise<number> {
@@ -69,18 +72,30 @@ export function createExpiry(deps: ExpiryDeps): Loop {
       const outcome = { kind: 'unknown', error: silenceOf(run), senderStopped: false } as const;
       return { run, settlement: settlementOf(outcome, attempted, now, Math.random()) };
     });
-    return { found: runs.length, expired: await expire(expiries, now) };
+    const ids = await expire(expiries, now);
+    // What others have locked at every look is waited for, one at a time.
+    const over = patience.over(
+      runs.map(({ id }) => id),
+      ids,
+    );
+    for (const expiry of expiries.filter(({ run }) => over.has(run.id)).slice(0, MOST_WAITED_FOR))
+      await expire([expiry], now, { wait: true });
+    return { found: runs.length, expired: ids.size };
   }
 
-  /** Answers how many of them are settled now. */
-  async function expire(expiries: readonly Expiry[], now: Instant): Promise<number> {
+  /** Answers the ids of those that are settled now. */
+  async function expire(
+    expiries: readonly Expiry[],
+    now: Instant,
+    how: { wait?: boolean } = {},
+  ): Promise<ReadonlySet<string>> {
     try {
-      const { ids, aftermath } = await database.transaction((tx) => expireIfStillSilent(tx, expiries));
+      const { ids, aftermath } = await database.transaction((tx) => expireIfStillSilent(tx, expiries, how));
       const expired = expiries.filter(({ run }) => ids.has(run.id));
       if (expired.length > 0)
         events.emit({ type: 'runsExpired', runs: expired.map((one) => told(one, now)) });
       deps.followUp(together([aftermath, toBeTriedAgain(expired)]));
-      return expired.length;
+      return ids;
     } catch (error) {
       if (!isDataRefused(error)) throw error;
       return expireApart(expiries, now, error);
@@ -88,15 +103,20 @@ export function createExpiry(deps: ExpiryDeps): Loop {
   }
 
   /** A row that cannot be written must not hold up the others: halve until it stands alone. */
-  async function expireApart(expiries: readonly Expiry[], now: Instant, error: unknown): Promise<number> {
+  async function expireApart(
+    expiries: readonly Expiry[],
+    now: Instant,
+    error: unknown,
+  ): Promise<ReadonlySet<string>> {
     const [only, ...others] = expiries;
-    if (!only) return 0;
+    if (!only) return new Set();
     if (others.length === 0) {
       events.emit({ type: 'expiryRefused', runId: only.run.id, error: reasonOf(error) });
-      return 0;
+      return new Set();
     }
     const half = Math.ceil(expiries.length / 2);
-    return (await expire(expiries.slice(0, half), now)) + (await expire(expiries.slice(half), now));
+    const first = await expire(expiries.slice(0, half), now);
+    return new Set([...first, ...(await expire(expiries.slice(half), now))]);
   }
 
   return createLoop({ name: 'expiry', clock, body: pass, events });
@@ -108,7 +128,7 @@ function attemptedOf(targets: TargetRegistry, run: SilentRun, handoff: Handoff |
   const { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff ?? NO_DEFINITION;
   const hasLookup = (handoff && targets.kindOf(handoff.target)?.hasLookup(handoff.target)) ?? false;
   const said = { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds };
-  return { ...said, failures, startedAt, hasLookup, doubt: null };
+  return { ...said, failures, startedAt, hasLookup, doubt: null, wasHandedOff: true };
 }
 
 function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {

@@ -8,6 +8,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
+import { createPatience } from '../runtime/patience.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
 import { isDataRefused } from '../store/errors.ts';
@@ -44,6 +45,7 @@ export interface RecoveryDeps extends RecoveryPolicy {
 /** Driven on per pass and instance: with the lanes' shares, what keeps the runs of a dead instance from stampeding their targets. */
 const BATCH = 500;
 const NEXT_BATCH_MS = 1_000;
+const MOST_WAITED_FOR = 3;
 /** Open dependencies that one pass looks at. */
 const EDGES = 2_000;
 const FIRST_EDGE: EdgeCursor = {
@@ -55,6 +57,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
   const { database, clock, events, lease } = deps;
   const unknown = createClaimWatch(clock);
   const overdue = createClaimWatch(clock);
+  const patience = { orphaned: createPatience(), forgotten: createPatience(), expired: createPatience() };
   let lookedThrough: EdgeCursor | null = null;
 
   async function recover(): Promise<number> {
@@ -128,26 +131,43 @@ export function createRecovery(deps: RecoveryDeps): Loop {
   }
 
   async function takeOver(found: LostBecause, claims: readonly LostClaim[]): Promise<void> {
+    const taken = await takeOverNow(found, claims);
+    // What others have locked at every look is waited for, one at a time.
+    const over = patience[found].over(
+      claims.map(({ runId }) => runId),
+      taken,
+    );
+    for (const claim of claims.filter(({ runId }) => over.has(runId)).slice(0, MOST_WAITED_FOR))
+      await takeOverNow(found, [claim], { wait: true });
+  }
+
+  /** Answers the ids of those it took over. */
+  async function takeOverNow(
+    found: LostBecause,
+    claims: readonly LostClaim[],
+    how: { wait?: boolean } = {},
+  ): Promise<ReadonlySet<string>> {
     const [only, ...others] = claims;
-    if (!only) return;
+    if (!only) return new Set();
     try {
       const { runs, aftermath } = await database.transaction((tx) =>
-        takeOverIfStillClaimed(tx, claims, deps),
+        takeOverIfStillClaimed(tx, claims, deps, how),
       );
-      if (runs.length === 0) return;
+      if (runs.length === 0) return new Set();
       events.emit({ type: 'runsTakenOver', found, runs });
       deps.wakeDispatch();
       deps.followUp(aftermath);
+      return new Set(runs.map(({ runId }) => runId));
     } catch (error) {
       if (!isDataRefused(error)) throw error;
       // A row that cannot be written must not hold up the others: halve until it stands alone.
       if (others.length === 0) {
         events.emit({ type: 'takeOverRefused', runId: only.runId, error: reasonOf(error) });
-        return;
+        return new Set();
       }
       const half = Math.ceil(claims.length / 2);
-      await takeOver(found, claims.slice(0, half));
-      await takeOver(found, claims.slice(half));
+      const first = await takeOverNow(found, claims.slice(0, half), how);
+      return new Set([...first, ...(await takeOverNow(found, claims.slice(half), how))]);
     }
   }
 

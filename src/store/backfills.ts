@@ -47,7 +47,8 @@ export async function recordBackfillUnderLock(
       UPDATE runs r SET status = 'pending', reason = NULL, error = NULL, finished_at = NULL, trigger = 'backfill',
         schedule_version = s.version, lane = s.lane, priority = s.priority, overlap_guarded = s.guarded, due_at = clock.now,
         failures = 0, recoveries = 0, recovered_at = NULL, lookups = 0, claimed_by = NULL, claimed_at = NULL,
-        handoff_started_at = NULL, updated_at = clock.now
+        first_claimed_at = NULL, handoff_started_at = NULL, handed_off_at = NULL, result_status_code = NULL, result_body = NULL,
+        execution_id = NULL, worker_id = NULL, progress = NULL, updated_at = clock.now
       FROM given_up g CROSS JOIN schedule s CROSS JOIN clock
       WHERE r.scheduled_for = g.scheduled_for AND r.id = g.id
       RETURNING r.id

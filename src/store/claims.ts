@@ -30,6 +30,10 @@ export interface ClaimedRun {
   /** Others wait for it. */
   hasDependents: boolean;
   claimedAt: Instant;
+  /** Of its first attempt. */
+  firstClaimedAt: Instant;
+  /** An attempt in doubt that the target had acknowledged, before nothing was heard of it any more. */
+  wasHandedOff: boolean;
   /** Of the first attempt; null before it. */
   latenessMs: number | null;
   /** When recovery last took it over. */
@@ -72,6 +76,8 @@ interface Row {
   has_dependencies: boolean;
   has_dependents: boolean;
   claimed_at: InstantText;
+  first_claimed_at: InstantText;
+  was_handed_off: boolean;
   /** bigint: a string on the wire. */
   lateness_ms: string | null;
   recovered_at: InstantText | null;
@@ -107,13 +113,15 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
         SELECT *, row_number() OVER (PARTITION BY lane ORDER BY priority, due_at) AS place FROM candidates) AS ranked
       WHERE place <= free ORDER BY priority, due_at LIMIT ${limit}
     )
-    UPDATE runs r SET claimed_by = ${instanceId}, claimed_at = clock.now, attempts = r.attempts + 1,
+    UPDATE runs r SET claimed_by = ${instanceId}, claimed_at = clock.now,
+      first_claimed_at = coalesce(r.first_claimed_at, clock.now), attempts = r.attempts + 1,
       handoff_started_at = NULL, updated_at = clock.now
     FROM chosen, clock
     WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
     RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.due_at,
       r.attempts, r.failures, r.recoveries, r.own_payload, r.parent_run_id,
-      r.open_dependencies IS NOT NULL AS has_dependencies, r.has_dependents, r.claimed_at, r.lateness_ms, r.recovered_at,
+      r.open_dependencies IS NOT NULL AS has_dependencies, r.has_dependents, r.claimed_at,
+      r.first_claimed_at, r.handed_off_at IS NOT NULL AS was_handed_off, r.lateness_ms, r.recovered_at,
       r.in_doubt_until, r.lookups`,
   );
   return rows.map((row) => claimedRun(row, instanceId));
@@ -202,6 +210,8 @@ function claimedRun(row: Row, instanceId: string): ClaimedRun {
     hasDependencies: row.has_dependencies,
     hasDependents: row.has_dependents,
     claimedAt: toInstant(row.claimed_at),
+    firstClaimedAt: toInstant(row.first_claimed_at),
+    wasHandedOff: row.was_handed_off,
     latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
     recoveredAt: toInstantOrNull(row.recovered_at),
     inDoubtUntil: toInstantOrNull(row.in_doubt_until),

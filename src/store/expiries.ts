@@ -36,8 +36,7 @@ interface Row {
   attempts: number;
   failures: number;
   started_at: InstantText;
-  claimed_at: InstantText | null;
-  lateness_ms: string | null;
+  first_claimed_at: InstantText | null;
   worker_id: string | null;
   expires_at: InstantText;
   now: InstantText;
@@ -62,7 +61,7 @@ export async function findSilent(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,
-      coalesce(r.handoff_started_at, r.claimed_at, r.expires_at) AS started_at, r.claimed_at, r.lateness_ms, r.worker_id,
+      coalesce(r.handoff_started_at, r.claimed_at, r.expires_at) AS started_at, r.first_claimed_at, r.worker_id,
       r.expires_at, clock.now
     FROM clock, runs r
     WHERE r.status = 'running' AND r.expires_at <= (SELECT now FROM clock)
@@ -88,6 +87,7 @@ export interface Expiry {
 export async function expireIfStillSilent(
   tx: Transaction,
   expiries: readonly Expiry[],
+  { wait = false }: { wait?: boolean } = {},
 ): Promise<{ ids: ReadonlySet<string>; aftermath: Aftermath }> {
   const rows = await rowsOf<{ id: string | null } & AftermathRow>(
     tx,
@@ -106,7 +106,7 @@ export async function expireIfStillSilent(
         r.result_status_code, r.recoveries
       FROM clock, input i JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
       WHERE CASE WHEN r.status = 'running' THEN r.attempts = i.attempt AND r.expires_at <= clock.now END
-      ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
+      ORDER BY r.scheduled_for, r.id FOR UPDATE OF r ${wait ? sql`` : sql`SKIP LOCKED`}
     ), changed AS (
       UPDATE runs r SET status = l.status, failures = l.failures, due_at = coalesce(l.retry_at, r.due_at),
         in_doubt_until = l.in_doubt_until, lookups = l.lookups,
@@ -114,7 +114,7 @@ export async function expireIfStillSilent(
         claimed_by = CASE WHEN l.status <> 'pending' THEN r.claimed_by END,
         claimed_at = CASE WHEN l.status <> 'pending' THEN r.claimed_at END,
         handoff_started_at = CASE WHEN l.status <> 'pending' THEN r.handoff_started_at END,
-        handed_off_at = CASE WHEN l.status <> 'pending' THEN r.handed_off_at END,
+        handed_off_at = CASE WHEN l.status <> 'pending' OR l.in_doubt_until IS NOT NULL THEN r.handed_off_at END,
         finished_at = CASE WHEN l.status <> 'pending' THEN clock.now END, updated_at = clock.now
       FROM locked l, clock WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id
       RETURNING ${ENDED}
@@ -149,8 +149,7 @@ function silentRun(row: Row): SilentRun {
     attempt: row.attempts,
     failures: row.failures,
     startedAt: toInstant(row.started_at),
-    firstClaimedAt:
-      row.lateness_ms === null ? toInstantOrNull(row.claimed_at) : scheduledFor + Number(row.lateness_ms),
+    firstClaimedAt: toInstantOrNull(row.first_claimed_at),
     queue: queueOfLane(row.lane),
     workerId: row.worker_id,
     expiresAt: toInstant(row.expires_at),

@@ -125,12 +125,12 @@ export async function recordDueBeforeEdit(
 function insertRuns(intents: readonly Intent[], rows: SQL, instanceId: string | null): SQL {
   const overlap = overlapOf(sql`s`);
   return sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane,
-      priority, due_at, attempts, coalesced, coalesced_from, claimed_by, claimed_at, finished_at, overlap_guarded,
+      priority, due_at, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, finished_at, overlap_guarded,
       created_at, updated_at)
     SELECT i.id, i.scheduled_for, s.uid, s.version, s.id, i.trigger,
       CASE WHEN i.skipped IS NOT NULL THEN 'skipped' WHEN ${overlap} <> 'allow' THEN 'waiting' ELSE 'pending' END, i.skipped,
       s.lane, s.priority, i.due_at, i.claimed::int, i.coalesced, i.coalesced_from,
-      CASE WHEN i.claimed THEN ${instanceId}::uuid END, CASE WHEN i.claimed THEN clock.now END,
+      CASE WHEN i.claimed THEN ${instanceId}::uuid END, CASE WHEN i.claimed THEN clock.now END, CASE WHEN i.claimed THEN clock.now END,
       CASE WHEN i.skipped IS NOT NULL THEN clock.now END, ${overlap} <> 'allow', clock.now, clock.now
     FROM unnest(${uuids(intents.map((intent) => intent.id))}, ${uuids(intents.map((intent) => intent.scheduleUid))},
       ${instants(intents.map((intent) => intent.scheduledFor))}, ${texts(intents.map((intent) => intent.trigger))},

@@ -27,6 +27,13 @@ export interface PulledRun {
   isFirst: boolean;
 }
 
+export interface Pulled {
+  /** What each of the asks got, in their order. */
+  given: PulledRun[][];
+  /** There is more that is due, and that one answer could not tell. */
+  isCut: boolean;
+}
+
 export interface PullClaim {
   queue: string;
   /** Which instance serves it; its death means nothing to the runs. */
@@ -37,42 +44,50 @@ export interface PullClaim {
 
 /**
  * Leases due, unclaimed runs of a queue to workers, by priority and due time: each worker gets up to its `max`, the first asked
- * for first. Answers what each of them got, in the order of the asks. The answer is the handoff, so all that is told is read in the
+ * for first. The answer is the handoff, so all that is told is read in the
  * transaction of the claim: where the database fails in between, nothing is leased.
  */
-export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullClaim): Promise<PulledRun[][]> {
+export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullClaim): Promise<Pulled> {
   const slots = claim.asks.flatMap((ask, index) =>
     Array.from({ length: ask.max }, () => ({ ...ask, index })),
   );
   const rows = await rowsOf<ClaimedRow>(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${dueByPriority(queue, slots.length)},
-    chosen AS (
-      SELECT *, row_number() OVER (ORDER BY priority, due_at, id) AS place FROM (${allDue}) AS due
+    due AS MATERIALIZED (
+      SELECT *, row_number() OVER next AS place, sum(dependencies) OVER next AS told FROM (
+        SELECT *, CASE WHEN open_dependencies IS NULL THEN 0
+          ELSE (SELECT count(*) FROM run_dependencies d WHERE d.run_id = every.id) END AS dependencies
+        FROM (${allDue}) AS every) AS counted
+      WINDOW next AS (ORDER BY priority, due_at, id)
+    ), chosen AS (
+      SELECT * FROM due WHERE place = 1 OR told <= ${MOST_DEPENDENCIES_TOLD}
     )
     UPDATE runs r SET status = 'running', attempts = r.attempts + 1, claimed_by = ${claim.instanceId},
       worker_id = slot.worker_id, lease_seconds = slot.lease_seconds,
       expires_at = clock.now + make_interval(secs => slot.lease_seconds),
-      claimed_at = clock.now, handoff_started_at = clock.now, handed_off_at = clock.now, finished_at = NULL,
+      claimed_at = clock.now, first_claimed_at = coalesce(r.first_claimed_at, clock.now), handoff_started_at = clock.now, handed_off_at = clock.now, finished_at = NULL,
       lateness_ms = coalesce(r.lateness_ms, round(extract(epoch FROM clock.now - r.due_at) * 1000)::bigint),
       in_doubt_until = NULL, doubted_attempt = NULL, lookups = 0, progress = NULL, error = NULL, result_status_code = NULL, result_body = NULL,
       updated_at = clock.now
     FROM clock, chosen JOIN unnest(${texts(slots.map((slot) => slot.workerId))}, ${doubles(slots.map((slot) => slot.leaseSeconds))})
       WITH ORDINALITY AS slot(worker_id, lease_seconds, place) ON slot.place = chosen.place
     WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
-    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first`,
+    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due`,
   );
-  rows.sort((a, b) => a.place - b.place);
   const runs = await read(tx, rows);
   const given: PulledRun[][] = claim.asks.map(() => []);
-  for (const row of rows) {
+  for (const row of rows.sort((a, b) => a.place - b.place)) {
     const pulled = runs.get(row.id);
     const slot = slots[row.place - 1];
     // One whose id does not lead to its row, by a foreign hand, must not keep back the others: its lease runs out.
     if (pulled && slot) given[slot.index]?.push(pulled);
   }
-  return given;
+  return { given, isCut: (rows[0]?.due ?? 0) > rows.length };
 }
+
+/** Each outcome with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. At least one run is told of. */
+const MOST_DEPENDENCIES_TOLD = 2_000;
 
 /** A claim whose worker went away before it was told. */
 export interface UntoldClaim extends Pick<PulledRun, 'isFirst'> {
@@ -94,6 +109,7 @@ export async function takeBackIfStillLeased(db: Executor, claims: readonly Untol
     )
     UPDATE runs r SET status = 'pending', claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL,
       handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
+      first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
       lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
     FROM untold WHERE r.scheduled_for = untold.scheduled_for AND r.id = untold.id
     RETURNING r.id`,
@@ -122,6 +138,8 @@ interface ClaimedRow {
   id: string;
   place: number;
   is_first: boolean;
+  /** Of the whole claim. */
+  due: number;
 }
 
 /**
@@ -134,7 +152,7 @@ function dueByPriority(queue: string, most: number): SQL {
     const before = RANKS.slice(0, index).map((one) => sql` - (SELECT count(*) FROM ${part(one)})`);
     return sql`${part(rank)} AS MATERIALIZED (
       SELECT * FROM (
-        SELECT scheduled_for, id, priority, due_at, lateness_ms FROM runs
+        SELECT scheduled_for, id, priority, due_at, lateness_ms, open_dependencies FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
           AND due_at <= (SELECT now FROM clock) AND attempts < ${MOST_ATTEMPTS}
         ORDER BY due_at LIMIT ${most} FOR UPDATE SKIP LOCKED) AS due
@@ -155,36 +173,19 @@ const allDue = sql.join(
 async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
   const ids = claimed.map(({ id }) => id).filter(mayBeRead);
   if (ids.length === 0) return new Map();
-  const runs = new Map((await listRuns(tx, { ids, limit: ids.length })).map((run) => [run.id, run]));
-  const { told, untold } = tellable(
-    claimed.flatMap(({ id, is_first: isFirst }) => {
-      const run = runs.get(id);
-      return run ? [{ run, isFirst }] : [];
-    }),
-  );
-  if (untold.length > 0) await takeBackIfStillLeased(tx, untold);
-  const found = await findAll(tx, [...new Set(told.flatMap(({ run }) => dependencyIds(run)))]);
+  const runs = await listRuns(tx, { ids, limit: ids.length, mostEdges: MOST_DEPENDENCIES_TOLD });
+  const found = await findAll(tx, [...new Set(runs.flatMap(dependencyIds))]);
+  const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
   return new Map(
-    told.map(({ run, isFirst }) => {
-      const dependencies = dependencyIds(run).flatMap((id) => found.get(id) ?? []);
-      return [run.id, { run, isFirst, dependencies }];
-    }),
+    runs.map((run) => [
+      run.id,
+      {
+        run,
+        dependencies: dependencyIds(run).flatMap((id) => found.get(id) ?? []),
+        isFirst: !started.has(run.id),
+      },
+    ]),
   );
-}
-
-/** Each with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. */
-const MOST_DEPENDENCIES_TOLD = 2_000;
-
-/** At least the first, whatever it depends on. */
-function tellable(claimed: readonly Omit<PulledRun, 'dependencies'>[]) {
-  let dependencies = 0;
-  const until = claimed.findIndex(({ run }, index) => {
-    dependencies += dependencyIds(run).length;
-    return index > 0 && dependencies > MOST_DEPENDENCIES_TOLD;
-  });
-  return until < 0
-    ? { told: claimed, untold: [] }
-    : { told: claimed.slice(0, until), untold: claimed.slice(until) };
 }
 
 /** Not every timestamp can hold the time that any other UUID carries. */

@@ -76,12 +76,13 @@ export function findExpiredClaims(
 /**
  * Takes runs away from claims that are lost, where they still are as found, and decides under their row locks what becomes of them
  * (RunTakenOver). Each is counted as lost, and the attempt that nobody will tell of is logged. Rows that somebody else works on are
- * passed over: the next pass finds them again.
+ * passed over: the next pass finds them again; or waited for.
  */
 export async function takeOverIfStillClaimed(
   tx: Transaction,
   claims: readonly LostClaim[],
   policy: RecoveryPolicy,
+  { wait = false }: { wait?: boolean } = {},
 ): Promise<{ runs: RunTakenOver[]; aftermath: Aftermath }> {
   const rows = await rowsOf<
     {
@@ -93,7 +94,7 @@ export async function takeOverIfStillClaimed(
   >(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    lost AS MATERIALIZED (${lockedAsFound(claims)}),
+    lost AS MATERIALIZED (${lockedAsFound(claims)} ${wait ? sql`` : sql`SKIP LOCKED`}),
     judged AS MATERIALIZED (${judged(policy)}),
     taken AS (
       UPDATE runs r SET
@@ -149,7 +150,7 @@ function lockedAsFound(claims: readonly LostClaim[]): SQL {
     JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id
     WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt
       AND r.handoff_started_at IS NOT DISTINCT FROM c.handoff_started_at END
-    ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED`;
+    ORDER BY r.scheduled_for, r.id FOR UPDATE OF r`;
 }
 
 function judged(policy: RecoveryPolicy): SQL {

@@ -38,13 +38,12 @@ interface Row {
   open_dependencies: number | null;
   lost_at: InstantText | null;
   handed_off_at: InstantText | null;
-  claimed_at: InstantText | null;
+  first_claimed_at: InstantText | null;
   /** bigint: a string on the wire. */
-  lateness_ms: string | null;
 }
 
 const COLUMNS = sql`r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.status, r.reason, r.attempts, r.doubted_attempt,
-  r.worker_id, r.open_dependencies, r.lost_at, r.handed_off_at, r.claimed_at, r.lateness_ms`;
+  r.worker_id, r.open_dependencies, r.lost_at, r.handed_off_at, r.first_claimed_at`;
 
 /** Null: there is none of that id. What is decided of it is for a later statement: this one's snapshot is older than its lock. */
 export async function lockRun(tx: Transaction, id: string): Promise<LockedRun | null> {
@@ -97,8 +96,8 @@ export async function retryUnderLock(
     UPDATE runs r SET status = ${status}, due_at = clock.now, updated_at = clock.now,
       schedule_version = coalesce(s.version, r.schedule_version), lane = coalesce(s.lane, r.lane),
       priority = coalesce(s.priority, r.priority), overlap_guarded = s.uid IS NOT NULL,
-      failures = 0, recoveries = 0, recovered_at = NULL, lookups = 0, in_doubt_until = NULL, doubted_attempt = NULL,
-      claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL, handed_off_at = NULL, finished_at = NULL,
+      failures = 0, recoveries = 0, recovered_at = NULL, lookups = 0, in_doubt_until = NULL, doubted_attempt = NULL, retried_after = r.attempts,
+      claimed_by = NULL, claimed_at = NULL, first_claimed_at = NULL, handoff_started_at = NULL, handed_off_at = NULL, finished_at = NULL,
       reason = NULL, error = NULL, result_status_code = NULL, result_body = NULL, execution_id = NULL,
       expires_at = NULL, lease_seconds = NULL, worker_id = NULL, progress = NULL, failed_dependency = NULL
     FROM clock LEFT JOIN schedules s ON s.uid = ${scheduleUid}
@@ -129,7 +128,8 @@ export async function completeUnderLock(
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     changed AS (
       UPDATE runs r SET status = ${status}, reason = NULL, error = ${error && JSON.stringify(error)}::text::jsonb,
-        result_body = coalesce(${result}::text, r.result_body), finished_at = clock.now,
+        result_status_code = CASE WHEN r.status = 'running' THEN r.result_status_code END,
+        result_body = coalesce(${result}::text, CASE WHEN r.status = 'running' THEN r.result_body END), finished_at = clock.now,
         handoff_started_at = coalesce(r.handoff_started_at, r.claimed_at),
         handed_off_at = coalesce(r.handed_off_at, clock.now), expires_at = NULL, in_doubt_until = NULL,
         lateness_ms = coalesce(r.lateness_ms,
@@ -204,7 +204,6 @@ function lockedRun(row: Row): LockedRun {
     openDependencies: row.open_dependencies,
     lostAt: toInstantOrNull(row.lost_at),
     handedOffAt: toInstantOrNull(row.handed_off_at),
-    firstClaimedAt:
-      row.lateness_ms === null ? toInstantOrNull(row.claimed_at) : scheduledFor + Number(row.lateness_ms),
+    firstClaimedAt: toInstantOrNull(row.first_claimed_at),
   };
 }

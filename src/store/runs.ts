@@ -4,11 +4,12 @@ import type { AttemptEntry } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Dependency, type Run, type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
 import { type Target, priorityOfRank } from '../core/schedule.ts';
+import { uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { loadHandoffs, versionKey } from './handoffs.ts';
 import { queueOfLane } from './lanes.ts';
-import { scheduleIdOf } from './rows.ts';
-import { attempts, runDependencies, runKeys, runs, scheduleVersions } from './schema.ts';
+import { rowsOf, scheduleIdOf } from './rows.ts';
+import { attempts, runKeys, runs, scheduleVersions } from './schema.ts';
 
 export interface RunFilter {
   /** Only runs of these schedules, by uid; none named: of all. */
@@ -24,12 +25,14 @@ export interface RunFilter {
   /** Only runs older than this one, in the order of the list. */
   before?: { scheduledFor: Instant; id: string } | undefined;
   limit: number;
+  /** Of each run, so many of those it depends on, and of those that depend on it; a hundred unless told otherwise. */
+  mostEdges?: number;
 }
 
 export async function findRun(db: Executor, id: string): Promise<Run | null> {
   // The id carries scheduledFor, the first column of the key.
   const rows = await select(db).where(and(eq(runs.scheduledFor, scheduledForOf(id)), eq(runs.id, id)));
-  const [run] = await toRuns(db, rows);
+  const [run] = await toRuns(db, rows, MOST_SHOWN);
   return run ?? null;
 }
 
@@ -53,7 +56,8 @@ export async function findDependencies(
 ): Promise<Dependency[]> {
   const { parentRunId } = run;
   const ids = parentRunId === null ? [] : [parentRunId];
-  if (run.hasDependencies) ids.push(...((await edgesOf(db, [run.id], 'runId')).get(run.id) ?? []));
+  if (run.hasDependencies)
+    ids.push(...((await edgesOf(db, [run.id], 'runId', MOST_SHOWN)).get(run.id) ?? []));
   if (ids.length === 0) return [];
   const rows = await db.select().from(runs).where(hasId(ids));
   const found = new Map(rows.map((row) => [row.id, row]));
@@ -93,7 +97,7 @@ export async function listRuns(db: Executor, filter: RunFilter): Promise<Run[]> 
   const rows = await select(db)
     .where(hasId(keys.map((key) => key.id)))
     .orderBy(...newest);
-  return toRuns(db, rows);
+  return toRuns(db, rows, filter.mostEdges ?? MOST_SHOWN_IN_LIST);
 }
 
 export async function recordedAttempts(
@@ -152,36 +156,37 @@ function hasId(ids: readonly string[]): SQL | undefined {
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-async function toRuns(db: Executor, rows: readonly Row[]): Promise<Run[]> {
+async function toRuns(db: Executor, rows: readonly Row[], most: number): Promise<Run[]> {
   const waited = rows.filter(({ run }) => run.openDependencies !== null).map(({ run }) => run.id);
   const waitedFor = rows.filter(({ run }) => run.hasDependents).map(({ run }) => run.id);
-  const dependsOn = await edgesOf(db, waited, 'runId');
-  const dependents = await edgesOf(db, waitedFor, 'dependsOn');
+  const dependsOn = await edgesOf(db, waited, 'runId', most);
+  const dependents = await edgesOf(db, waitedFor, 'dependsOn', most);
   return rows.map((row) => toRun(row, dependsOn, dependents));
 }
 
-/** Of one run; those who depend on it may be any number. */
+/** Of one run by itself: all that it can depend on. */
 const MOST_SHOWN = 1000;
+/** Of one run in a list, which may have hundreds. */
+const MOST_SHOWN_IN_LIST = 100;
 
-/** The ids at the other ends of its edges, of each run; where it depends, in the order listed. */
+/** The ids at the other ends of its edges, of each run: those it depends on as listed; those that depend on it may be any number. */
 async function edgesOf(
   db: Executor,
   ids: readonly string[],
   end: 'runId' | 'dependsOn',
+  most: number,
 ): Promise<ReadonlyMap<string, string[]>> {
-  const found = new Map<string, string[]>();
-  if (ids.length === 0) return found;
-  const rows = await db
-    .select({ runId: runDependencies.runId, dependsOn: runDependencies.dependsOn })
-    .from(runDependencies)
-    .where(inArray(runDependencies[end], [...ids]))
-    .orderBy(runDependencies[end], end === 'runId' ? runDependencies.position : runDependencies.runId);
-  for (const row of rows) {
-    const others = found.get(row[end]) ?? [];
-    if (others.length < MOST_SHOWN) others.push(end === 'runId' ? row.dependsOn : row.runId);
-    found.set(row[end], others);
-  }
-  return found;
+  if (ids.length === 0) return new Map();
+  const edges =
+    end === 'runId'
+      ? sql`SELECT depends_on AS other, position FROM run_dependencies WHERE run_id = i.id ORDER BY position LIMIT ${most}`
+      : sql`SELECT run_id AS other FROM run_dependencies WHERE depends_on = i.id ORDER BY run_id LIMIT ${most}`;
+  const rows = await rowsOf<{ id: string; others: string }>(
+    db,
+    sql`SELECT i.id, others.list AS others FROM unnest(${uuids(ids)}) AS i(id), LATERAL (
+      SELECT string_agg(other::text, ',') AS list FROM (${edges}) AS e) AS others WHERE others.list IS NOT NULL`,
+  );
+  return new Map(rows.map(({ id, others }) => [id, others.split(',')]));
 }
 
 function toRun(

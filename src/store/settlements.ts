@@ -32,7 +32,8 @@ export interface Settled {
 
 /**
  * Writes outcomes, one statement for the batch; answers the runs it settled. The guard is the claim the
- * attempt was made under; only a 2xx settles whatever is still pending, whoever claims it now: it is the truth.
+ * attempt was made under; only a 2xx settles whatever is still pending, whoever claims it now: it is the truth. Not so where it
+ * only says that the work has begun, of a run that was opened again since: that work is over.
  * What it does not settle is for settleInTransaction: it may be fenced, or its end has dependents to release, who may have come
  * while the statement waited for its row, and it would not see them.
  * A plain first-attempt success leaves no row in the log, as its run tells all of it; what recovery wrote there of an
@@ -58,18 +59,19 @@ export interface SettledInTransaction extends Settled {
 /**
  * The same for runs that others depend on, and for a batch whose earlier statement may have been committed unseen: what that
  * settled counts as settled. It may be under way still, so its rows are locked first: a statement's own wait for them would end
- * with its old snapshot. Rows that others hold are passed over.
+ * with its old snapshot. Rows that others hold are passed over, or waited for.
  */
 export async function settleInTransactionIfClaimed(
   tx: Transaction,
   outcomes: readonly AttemptSettlement[],
+  { wait = false }: { wait?: boolean } = {},
 ): Promise<SettledInTransaction> {
   const keys = sql`unnest(${instants(outcomes.map((row) => row.scheduledFor))},
     ${uuids(outcomes.map((row) => row.runId))}) AS i(scheduled_for, id)`;
   const found = sql`FROM ${keys} JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id`;
   const locked = await rowsOf<{ id: string }>(
     tx,
-    sql`SELECT r.id ${found} ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED`,
+    sql`SELECT r.id ${found} ORDER BY r.scheduled_for, r.id FOR UPDATE OF r ${wait ? sql`` : sql`SKIP LOCKED`}`,
   );
   const free = new Set(locked.map((row) => row.id));
   const held =
@@ -125,11 +127,12 @@ function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boole
         claimed_by = CASE WHEN i.status = 'pending' THEN NULL ELSE i.claimed_by END,
         claimed_at = CASE WHEN i.status = 'pending' THEN NULL ELSE r.claimed_at END,
         handoff_started_at = CASE WHEN i.status <> 'pending' AND i.lookup IS DISTINCT FROM 'arrived' THEN i.started_at END,
-        handed_off_at = CASE WHEN i.outcome = 'accepted' THEN i.finished_at END,
+        handed_off_at = CASE WHEN i.outcome = 'accepted' THEN i.finished_at WHEN i.in_doubt_until IS NOT NULL THEN r.handed_off_at END,
         finished_at = CASE WHEN i.status NOT IN ('pending', 'running') THEN i.finished_at END,
         expires_at = clock.now + make_interval(secs => i.lease_seconds), lease_seconds = i.lease_seconds,
         in_doubt_until = i.in_doubt_until, lookups = i.lookups,
-        doubted_attempt = CASE WHEN i.in_doubt_until IS NOT NULL OR i.lookup = 'arrived'
+        doubted_attempt = CASE WHEN i.status = 'running' AND i.attempt < r.attempts THEN i.attempt
+          WHEN i.in_doubt_until IS NOT NULL OR i.lookup = 'arrived'
           THEN CASE WHEN i.sent THEN i.attempt ELSE coalesce(r.doubted_attempt, i.attempt) END END,
         lateness_ms = coalesce(r.lateness_ms, i.lateness_ms), execution_id = i.execution_id,
         result_status_code = i.status_code, result_body = i.body, error = i.error::jsonb, updated_at = clock.now
@@ -137,6 +140,7 @@ function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boole
       WHERE r.scheduled_for = i.scheduled_for AND r.id = i.id
         AND CASE WHEN r.status = 'pending'
           THEN (i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt)
+            AND (i.status <> 'running' OR i.attempt > coalesce(r.retried_after, 0))
             AND (NOT ${alone} OR NOT r.has_dependents OR i.status IN ('pending', 'running')) END
       RETURNING ${ENDED}, i.attempt, r.attempts, r.lost_at
     ), ${followEnds(sql`settled`)}, before AS (

@@ -51,6 +51,7 @@ describe('the settlement of an outcome', () => {
     startedAt: noon - 1000,
     timeoutSeconds: 30,
     doubt: null,
+    wasHandedOff: false,
   };
   const settle = (outcome: Outcome, failures = 1, given: Partial<Attempted> = {}) =>
     settlementOf(outcome, { ...run, ...given, failures }, noon, 0.5);
@@ -161,6 +162,7 @@ describe('a target that was asked about an attempt in doubt', () => {
     hasLookup: true,
     startedAt: noon,
     timeoutSeconds: 30,
+    wasHandedOff: false,
   };
   const unclear = { kind: 'unclear' as const, error: { kind: 'timeout' as const, message: 'm' } };
   const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1) =>
@@ -188,6 +190,34 @@ describe('a target that was asked about an attempt in doubt', () => {
   });
 });
 
+describe('a target that had acknowledged an attempt, and has nothing of it when it is asked,', () => {
+  const run = {
+    failures: 1,
+    retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
+    completion: 'callback' as const,
+    completionTimeoutSeconds: 3600,
+    hasLookup: true,
+    startedAt: noon,
+    timeoutSeconds: 30,
+    wasHandedOff: true,
+    doubt: { until: noon, lookups: 0 },
+  };
+  it('gets it again at least once, and never at most once', () => {
+    const ask = (delivery: Delivery) =>
+      afterLookup({ kind: 'notArrived' }, { ...run, delivery }, 3, noon, 0.5);
+    expect(ask('atLeastOnce')).toBe('send');
+    expect(ask('atMostOnce')).toMatchObject({ status: 'unknown', error: { kind: 'expired' } });
+  });
+  it('or has it and never says more, is asked no more often than attempts are allowed', () => {
+    const accepted = { kind: 'accepted', statusCode: 200, body: '', executionId: null } as const;
+    const after = (failures: number, delivery: Delivery, reported?: 'running') =>
+      settlementOf({ ...accepted, ...(reported && { reported }) }, { ...run, failures, delivery }, noon, 0.5)
+        .status;
+    expect([after(2, 'atLeastOnce'), after(3, 'atLeastOnce', 'running')]).toEqual(['running', 'running']);
+    expect([after(3, 'atLeastOnce'), after(3, 'atMostOnce')]).toEqual(['failed', 'unknown']);
+  });
+});
+
 describe('the attempt log', () => {
   const run = {
     attempts: 1,
@@ -195,6 +225,7 @@ describe('the attempt log', () => {
     handoffStartedAt: noon,
     handedOffAt: noon + 5,
     result: { statusCode: 204, body: '' },
+    queue: null,
   } as Run;
   it('of a plain first-attempt success is told from its run', () => {
     expect(attemptLogOf(run, [])).toEqual([

@@ -275,8 +275,14 @@ describe('a run that is made to depend on one that is just ending', () => {
     const settled = new Promise<void>((resolve) => {
       instance.pipeline.settler.add({
         outcome,
-        run: { id: a, scheduleId: null, scheduleUid: '', scheduleVersion: 1, hasDependents: false },
-        firstClaimedAt: outcome.startedAt,
+        run: {
+          id: a,
+          scheduleId: null,
+          scheduleUid: '',
+          scheduleVersion: 1,
+          hasDependents: false,
+          firstClaimedAt: 0,
+        },
         onSettled: resolve,
       });
     });
@@ -288,6 +294,39 @@ describe('a run that is made to depend on one that is just ending', () => {
     expect(await statusOf(dependent)).toBe('pending');
     expect(instance.events.some(({ type }) => type === 'settlementFenced')).toBe(false);
   });
+});
+
+it('a run whose row somebody always has locked ends all the same', async () => {
+  const [a] = await accepted(asks('a'), asks('then', { dependsOn: ['a'] }));
+  const outcome = await outcomeOf(a);
+  let over = false;
+  // As clients do that keep recording runs that depend on it: one transaction begins before the other ends.
+  const holders = [0, 1, 2].map(async (nth) => {
+    while (!over) {
+      await store.database.transaction(async (tx) => {
+        await tx.execute(sql`SELECT 1 FROM runs WHERE id = ${a}::uuid FOR NO KEY UPDATE`);
+        await tx.execute(sql`SELECT pg_sleep(${0.05 + nth * 0.01})`);
+      });
+    }
+  });
+  await instance.pipeline.settler.start();
+  await new Promise<void>((resolve) => {
+    instance.pipeline.settler.add({
+      outcome,
+      run: { id: a, scheduleId: null, scheduleUid: '', scheduleVersion: 1, hasDependents: true, firstClaimedAt: 0 },
+      onSettled: resolve,
+    });
+  });
+  over = true;
+  await Promise.all(holders);
+  expect(await statusOf(a)).toBe('succeeded');
+});
+
+it('what a run has that ended before others depended on it is shown as well', async () => {
+  const [a] = await accepted(asks('a'));
+  await end(a);
+  const [late] = await accepted(asks('late', { dependsOn: [a] }));
+  expect((await run(a)).dependents).toEqual([late]);
 });
 
 describe('where a dependency does not succeed', () => {

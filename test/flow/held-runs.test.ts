@@ -21,6 +21,8 @@ function claimOf(id: string, attempt: number, instanceId = 'a'): ClaimedRun {
     parentRunId: null,
     hasDependencies: false,
     hasDependents: false,
+    firstClaimedAt: 0,
+    wasHandedOff: false,
     claimedAt: 0,
     latenessMs: null,
     recoveredAt: null,

@@ -205,8 +205,8 @@ describe('a settler', () => {
         scheduleUid: randomUUID(),
         scheduleVersion: 1,
         hasDependents: false,
+        firstClaimedAt: 0,
       },
-      firstClaimedAt: outcome.startedAt,
       onSettled: () => told.push(`${outcome.runId} ${outcome.outcome}`),
     });
   }

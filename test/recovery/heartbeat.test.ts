@@ -365,8 +365,14 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
   await way.interrupt('hang');
   const at = Date.now();
   settler.add({
-    run: { id: 'r', scheduleId: 's', scheduleUid: 'u', scheduleVersion: 1, hasDependents: false },
-    firstClaimedAt: at,
+    run: {
+      id: 'r',
+      scheduleId: 's',
+      scheduleUid: 'u',
+      scheduleVersion: 1,
+      hasDependents: false,
+      firstClaimedAt: 0,
+    },
     onSettled: () => undefined,
     outcome: {
       runId: randomUUID(),
