@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { attemptLogOf } from '../../src/core/attempt-log.ts';
+import { type AttemptEntry, attemptLogOf } from '../../src/core/attempt-log.ts';
 import { type NoArrival, afterLookup } from '../../src/core/doubt.ts';
 import { type Run, plannedRunId, plannedRunName, randomRunId, scheduledForOf } from '../../src/core/run.ts';
 import { type Attempted, settlementOf } from '../../src/core/settlement.ts';
@@ -227,6 +227,13 @@ describe('the attempt log', () => {
     result: { statusCode: 204, body: '' },
     queue: null,
   } as Run;
+  it('of a worker that claimed it after another one is told from its run too', () => {
+    const entry = { attempt: 1, outcome: 'unknown' } as AttemptEntry;
+    const pulled = { ...run, attempts: 2, queue: 'q' };
+    expect(attemptLogOf(pulled, [entry])).toMatchObject([entry, { attempt: 2, outcome: 'accepted' }]);
+    const again = { ...entry, attempt: 2 };
+    expect(attemptLogOf(pulled, [entry, again])).toEqual([entry, again]);
+  });
   it('of a plain first-attempt success is told from its run', () => {
     expect(attemptLogOf(run, [])).toEqual([
       {
