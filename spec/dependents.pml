@@ -7,7 +7,7 @@
  * locked by it. A statement begins in one step, in which it takes its snapshot, and goes on in a later one, when it has the locks:
  * of the rows it locks it then sees what is committed, of all others what its snapshot had. Taking the last locks, writing
  * and committing is one step: nobody sees anything in between. A crash may come between any two steps: what is not committed is
- * gone, with its locks. That is also what becomes of one of two that wait for each other.
+ * gone, with its locks.
  */
 #ifndef N
 #define N 2 /* instances */
@@ -108,6 +108,7 @@ Request rec[2];
 
 unsigned retries : 2;
 unsigned cancels : 2;
+/* As many as there may be, unless it is said. Of two that wait for each other one is rolled back: here only by a crash. */
 #ifdef CRASHES
 unsigned crashes : 2;
 #define MAY_CRASH (crashes < CRASHES)
@@ -555,6 +556,11 @@ inline record(j) {
 #define TAKE(j, x)  row[x].lockedBy = BY_RECORDER(j)
 #endif
 
+#ifdef LOCKS_BACKWARDS
+#define TURN(j) (X - rec[j].next)
+#else
+#define TURN(j) rec[j].next
+#endif
 inline nextRow(j) {
   if
   :: rec[j].next < X -> rec[j].next++
@@ -568,15 +574,14 @@ end:
   :: d_step { rec[j].at == IDLE && MAY_RECORD(j) -> start(j) }
   :: d_step { rec[j].at == IDLE -> rec[j].at = DONE }
   /* lockDependencies: in order. A lock is waited for, and then the row is read as it is. */
-  :: d_step { rec[j].at == LOCKING && !NEEDS(j, rec[j].next) -> nextRow(j) }
-  :: d_step { rec[j].at == LOCKING && NEEDS(j, rec[j].next) && MAY_TAKE(rec[j].next) ->
-      TAKE(j, rec[j].next);
+  :: d_step { rec[j].at == LOCKING && !NEEDS(j, TURN(j)) -> nextRow(j) }
+  :: d_step { rec[j].at == LOCKING && NEEDS(j, TURN(j)) && MAY_TAKE(TURN(j)) ->
+      TAKE(j, TURN(j));
 #ifndef READS_FIRST
-      read(j, rec[j].next);
+      read(j, TURN(j));
 #endif
       nextRow(j) }
   :: d_step { rec[j].at == LOCKING && MAY_CRASH -> COUNT_CRASH; stop(j, IDLE) }
-  :: d_step { rec[j].at == LOCKING -> stop(j, DONE) }
   od
 }
 

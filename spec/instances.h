@@ -1,5 +1,5 @@
 /*
- * What both models share: instances, their identities, crashes and declarations of death.
+ * What plan.pml and handoff.pml share: instances, their identities, crashes and declarations of death.
  *
  * An identity is a number that is given once (a UUID in the product). `living` is the table `instances`: bit x is set
  * while identity x is registered and not declared dead. `inst[i].id` is the identity under which process i works; it
