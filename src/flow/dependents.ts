@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
-import { failDependents, releaseDependents } from '../store/dependents.ts';
+import { failDependents, releaseDependentsIfStillEnded } from '../store/dependents.ts';
 import type { Aftermath, EndedDependency } from '../store/followers.ts';
 
 export interface DependentsDeps {
@@ -27,21 +27,22 @@ const BATCH = 500;
 const IDLE_MS = 60_000;
 
 export function createDependents({ database, clock, events, followUp }: DependentsDeps): Dependents {
-  const ended = new Map<string, EndedDependency>();
+  /** Ids of what has ended. */
+  const ended = new Set<string>();
   const loop = createLoop({ name: 'dependents', clock, events, body: pass });
 
   async function pass(): Promise<number> {
-    const [next] = ended.values();
-    if (next) await release(next);
+    const [next] = ended;
+    if (next !== undefined) await release(next);
     const { failed, aftermath } = await database.transaction((tx) => failDependents(tx, BATCH));
     if (failed > 0) events.emit({ type: 'dependentsFailed', count: failed });
     followUp({ ...aftermath, toFail: false });
     return failed > 0 || ended.size > 0 ? 0 : IDLE_MS;
   }
 
-  async function release(one: EndedDependency): Promise<void> {
-    const aftermath = await database.transaction((tx) => releaseDependents(tx, [one]));
-    if (aftermath.toRelease.length === 0) ended.delete(one.id);
+  async function release(id: string): Promise<void> {
+    const aftermath = await database.transaction((tx) => releaseDependentsIfStillEnded(tx, [id]));
+    if (aftermath.toRelease.length === 0) ended.delete(id);
     followUp({ ...aftermath, toFail: false, toRelease: [] });
   }
 
@@ -53,7 +54,7 @@ export function createDependents({ database, clock, events, followUp }: Dependen
     passes: () => loop.passes(),
     failingMs: () => loop.failingMs(),
     look: (toRelease) => {
-      for (const one of toRelease) ended.set(one.id, one);
+      for (const { id } of toRelease) ended.add(id);
       loop.wake();
     },
   };

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import type { RunEnd } from '../core/run-end.ts';
-import { texts, uuids } from './arrays.ts';
+import { scheduledForOf } from '../core/run.ts';
+import { instants, texts, uuids } from './arrays.ts';
 import type { Transaction } from './executor.ts';
 import {
   AFTERMATH,
@@ -94,6 +94,27 @@ const MOST_RELEASED = 20_000;
 const goesOn = sql`r.status = 'waiting' AND r.open_dependencies = l.ended
   AND (r.on_dependency_failure = 'run' OR r.failed_dependency IS NULL AND l.failed IS NULL)`;
 
+/**
+ * The same for ends that were committed before: only of what has still ended, and as it has ended now. Its rows are locked first:
+ * one that was opened again since has new dependents, who wait for what it does now.
+ */
+export async function releaseDependentsIfStillEnded(
+  tx: Transaction,
+  ids: readonly string[],
+): Promise<Aftermath> {
+  if (ids.length === 0) return NO_AFTERMATH;
+  const ends = await rowsOf<EndedDependency>(
+    tx,
+    sql`WITH locked AS MATERIALIZED (
+      SELECT r.id, r.status FROM unnest(${instants(ids.map(scheduledForOf))}, ${uuids(ids)}) AS i(scheduled_for, id)
+      JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
+      ORDER BY r.scheduled_for, r.id FOR NO KEY UPDATE OF r
+    )
+    SELECT id, status FROM locked WHERE status NOT IN ('waiting', 'pending', 'running')`,
+  );
+  return ends.length > 0 ? releaseDependents(tx, ends) : NO_AFTERMATH;
+}
+
 /** How many ended so, and what that brought about: others may depend on them in turn. */
 export interface FailedDependents {
   failed: number;
@@ -138,9 +159,9 @@ export async function releaseOverlooked(
   after: EdgeCursor,
   limit: number,
 ): Promise<{ released: number; next: EdgeCursor | null; aftermath: Aftermath }> {
-  const rows = await rowsOf<{ depends_on: string; run_id: string; status: RunEnd | null }>(
+  const rows = await rowsOf<{ depends_on: string; run_id: string; has_ended: boolean }>(
     tx,
-    sql`SELECT d.depends_on, d.run_id, r.status FROM (
+    sql`SELECT d.depends_on, d.run_id, r.id IS NOT NULL AS has_ended FROM (
       SELECT depends_on, depends_on_scheduled_for, run_id FROM run_dependencies
       WHERE counted_at IS NULL AND (depends_on, run_id) > (${after.dependsOn}::uuid, ${after.runId}::uuid)
       ORDER BY depends_on, run_id LIMIT ${limit}) AS d
@@ -148,17 +169,11 @@ export async function releaseOverlooked(
       AND r.status NOT IN ('waiting', 'pending', 'running')
     ORDER BY d.depends_on, d.run_id`,
   );
-  const ends = new Map(rows.flatMap(({ depends_on, status }) => (status ? [[depends_on, status]] : [])));
+  const ended = new Set(rows.flatMap(({ depends_on, has_ended }) => (has_ended ? [depends_on] : [])));
   const last = rows.length === limit ? rows.at(-1) : undefined;
   return {
-    released: ends.size,
+    released: ended.size,
     next: last ? { dependsOn: last.depends_on, runId: last.run_id } : null,
-    aftermath:
-      ends.size > 0
-        ? await releaseDependents(
-            tx,
-            [...ends].map(([id, status]) => ({ id, status })),
-          )
-        : NO_AFTERMATH,
+    aftermath: await releaseDependentsIfStillEnded(tx, [...ended]),
   };
 }

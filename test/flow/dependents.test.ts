@@ -2,9 +2,14 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Run } from '../../src/core/run.ts';
 import { acceptRuns } from '../../src/flow/one-off-runs.ts';
+import { retryRun } from '../../src/flow/run-actions.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Database } from '../../src/store/database.ts';
-import { failDependents, releaseOverlooked } from '../../src/store/dependents.ts';
+import {
+  failDependents,
+  releaseDependentsIfStillEnded,
+  releaseOverlooked,
+} from '../../src/store/dependents.ts';
 import type { Transaction } from '../../src/store/executor.ts';
 import { findRun } from '../../src/store/runs.ts';
 import { type AttemptSettlement, settleInTransactionIfClaimed } from '../../src/store/settlements.ts';
@@ -313,7 +318,14 @@ it('a run whose row somebody always has locked ends all the same', async () => {
   await new Promise<void>((resolve) => {
     instance.pipeline.settler.add({
       outcome,
-      run: { id: a, scheduleId: null, scheduleUid: '', scheduleVersion: 1, hasDependents: true, firstClaimedAt: 0 },
+      run: {
+        id: a,
+        scheduleId: null,
+        scheduleUid: '',
+        scheduleVersion: 1,
+        hasDependents: true,
+        firstClaimedAt: 0,
+      },
       onSettled: resolve,
     });
   });
@@ -397,6 +409,41 @@ it('an end that released nobody, by a version that knows nothing of dependents, 
   expect(await look()).toMatchObject({ released: 1, aftermath: { toClaim: 1 } });
   expect(await statusOf(then)).toBe('pending');
   expect(await look()).toMatchObject({ released: 0, next: null });
+});
+
+describe('a dependency that is opened again', () => {
+  const deps = () => ({ database: store.database, events: createEventBus(), followUp: () => undefined });
+
+  it('holds up those recorded since, whatever was left to be released of its first end', async () => {
+    const [failed] = await accepted(asks('failed'));
+    await end(failed, 'failed');
+    expect(await retryRun(deps(), failed)).toMatchObject({ kind: 'done' });
+    const [next] = await accepted(asks('next', { dependsOn: [failed], onDependencyFailure: 'run' }));
+    const late = () => store.database.transaction((tx) => releaseDependentsIfStillEnded(tx, [failed]));
+    expect(await late()).toMatchObject({ toClaim: 0 });
+    expect(await statusOf(next)).toBe('waiting');
+    await store.rows(
+      sql`UPDATE runs SET status = 'succeeded', finished_at = now() WHERE id = ${failed}::uuid`,
+    );
+    expect(await late()).toMatchObject({ toClaim: 1 });
+    expect(await statusOf(next)).toBe('pending');
+  });
+
+  it('while others are made to depend on it, is waited for and releases them', async () => {
+    const [busy, failed] = await accepted(asks('busy', { runAt: Date.now() - 60_000 }), asks('failed'));
+    await end(failed, 'failed');
+    const holding = held((tx) => tx.execute(sql`SELECT FROM runs WHERE id = ${busy}::uuid FOR UPDATE`));
+    await holding.done;
+    const recorded = accepted(asks('then', { dependsOn: [busy, failed] }));
+    await somebodyWaits();
+    await retryRun(deps(), failed);
+    await holding.commit();
+    const [then] = await recorded;
+    await end(busy);
+    expect(await statusOf(then)).toBe('waiting');
+    await end(failed);
+    expect(await statusOf(then)).toBe('pending');
+  });
 });
 
 describe('runs that cannot be accepted leave nothing behind', () => {
