@@ -166,10 +166,11 @@ function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boole
         outcome = excluded.outcome, status_code = excluded.status_code, error = excluded.error
         WHERE attempts.outcome = 'unknown' AND excluded.outcome <> 'unknown'
     ), undone AS MATERIALIZED (
-      SELECT i.scheduled_for, i.id FROM input i WHERE NOT EXISTS (SELECT FROM done WHERE done.id = i.id)
+      SELECT i.scheduled_for, i.id, i.claimed_by, i.attempt FROM input i WHERE NOT EXISTS (SELECT FROM done WHERE done.id = i.id)
     )
     SELECT done.id, done.lost_at IS NOT NULL AS was_lost, ${AFTERMATH}, (SELECT string_agg(r.id::text, ',')
       FROM undone u JOIN runs r ON r.scheduled_for = u.scheduled_for AND r.id = u.id
-      WHERE r.reason IN ('replaced', 'deleted', 'request') OR r.finished_at IS NOT NULL AND r.handed_off_at IS NOT NULL) AS ended_before
+      WHERE r.reason IN ('replaced', 'deleted', 'request')
+        OR r.status IN ('succeeded', 'failed') AND r.claimed_by = u.claimed_by AND r.attempts = u.attempt) AS ended_before
     FROM aftermath LEFT JOIN done ON true`;
 }
