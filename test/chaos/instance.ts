@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultProxy } from './fault-proxy.ts';
 import { sourceAddress } from './source-address.ts';
+import { COMPILE_CACHE } from '../support/compile-cache.ts';
 
 export interface InstanceOptions {
   /** From 1. */
@@ -74,6 +75,7 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
+        NODE_COMPILE_CACHE: COMPILE_CACHE,
         NODE_OPTIONS: `--import=${preload}`,
         CHAOS_SOURCE_ADDRESS: sourceAddress(number, processes),
         CHAOS_RECEIVER_PORT: String(options.receiverPort),

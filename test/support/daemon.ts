@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
+import { COMPILE_CACHE } from './compile-cache.ts';
 import { until } from './until.ts';
 
 export type Variables = Record<string, string>;
@@ -53,7 +54,12 @@ export function spawnDaemon(variables: Variables): Process {
   return follow(
     spawn(process.execPath, [join(root, 'src', 'main.ts')], {
       cwd: root,
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...variables },
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        NODE_COMPILE_CACHE: COMPILE_CACHE,
+        ...variables,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     }),
   );

@@ -22,11 +22,10 @@ import { type Lease, createLease } from '../../src/runtime/lease.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import type { Aftermath } from '../../src/store/followers.ts';
 import { registerInstance } from '../../src/store/instances.ts';
-import { migrate } from '../../src/store/migrate.ts';
 import { rowsOf } from '../../src/store/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
-import { createDatabase } from './cluster.ts';
+import { createMigratedDatabase } from './emptied.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
 export interface Store {
@@ -37,8 +36,7 @@ export interface Store {
 }
 
 export async function createStore(): Promise<Store> {
-  const { url, drop } = await createDatabase();
-  await migrate(url);
+  const { url, drop } = await createMigratedDatabase();
   const database = openDatabase(url, 5);
   return {
     url,
