@@ -159,7 +159,7 @@ export async function heartbeatIfCurrent(
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     UPDATE runs r SET progress = coalesce(${progress}::float8, r.progress), updated_at = clock.now,
       expires_at = CASE WHEN r.status = 'running'
-        THEN coalesce(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END
+        THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END
     FROM clock WHERE ${isRun(id)}
       AND CASE r.status WHEN 'running' THEN true WHEN 'pending' THEN r.attempts > 0 END
       AND coalesce(r.attempts = ${attempt}::float8
