@@ -7,6 +7,6 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // More than cores: most of the time is spent waiting for clocks, time limits and processes.
-    maxWorkers: 4,
+    maxWorkers: 5,
   },
 });

@@ -17,8 +17,16 @@ if [ $# -lt 2 ]; then
 fi
 queue=$1
 shift
-api=${FIRELOCK_URL:-http://127.0.0.1:8080}/api/v1
+url=${FIRELOCK_URL:-http://127.0.0.1:8080}
+api=${url%/}/api/v1
 worker=${WORKER_ID:-$(uname -n)-$$}
+# They go into a URL and into JSON as they are.
+case $queue$worker in
+*[!A-Za-z0-9._-]*)
+  echo "$0: QUEUE and WORKER_ID are letters, digits, dots, dashes and underscores" >&2
+  exit 2
+  ;;
+esac
 lease=${LEASE_SECONDS:-30}
 files=$(mktemp -d)
 trap 'rm -rf "$files"' EXIT

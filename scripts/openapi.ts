@@ -31,7 +31,7 @@ async function render(): Promise<string> {
     targets: createTargetRegistry([]),
     events: createEventBus(),
     followUp: () => undefined,
-    pullQueues: { claim: noDatabase },
+    pullQueues: { claim: noDatabase, isStopping: () => false },
     retentionDays: 30,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },

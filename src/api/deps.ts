@@ -16,7 +16,7 @@ export interface ApiDeps {
   /** Sees to what the ends of runs brought about. */
   followUp: (aftermath: Aftermath) => void;
   /** Where workers wait for runs. */
-  pullQueues: Pick<PullQueues, 'claim'>;
+  pullQueues: Pick<PullQueues, 'claim' | 'isStopping'>;
   /** What is older leaves no records. */
   retentionDays: number;
   readiness: () => Readiness;

@@ -80,8 +80,8 @@ export type FirelockEvent =
   | { type: 'overlapsJudged'; count: number }
   /** Runs that were recorded for once, rather than for a schedule. */
   | { type: 'runsAccepted'; count: number }
-  /** Runs that failed unstarted, since one they depended on did not succeed. */
-  | { type: 'dependentsFailed'; count: number }
+  /** Runs that failed unstarted, since one they depended on did not succeed; the first of them. */
+  | { type: 'dependentsFailed'; count: number; runIds: readonly string[] }
   /** The target of a running run that was cancelled or replaced was to be told; `error`: why it may not have been. */
   | { type: 'targetCancelled'; runId: string; scheduleId: string | null; told: boolean; error: string | null }
   /** By firelock itself: nothing would come of its runs. */

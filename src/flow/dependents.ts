@@ -34,8 +34,8 @@ export function createDependents({ database, clock, events, followUp }: Dependen
   async function pass(): Promise<number> {
     const [next] = ended;
     if (next !== undefined) await release(next);
-    const { failed, aftermath } = await database.transaction((tx) => failDependents(tx, BATCH));
-    if (failed > 0) events.emit({ type: 'dependentsFailed', count: failed });
+    const { failed, runIds, aftermath } = await database.transaction((tx) => failDependents(tx, BATCH));
+    if (failed > 0) events.emit({ type: 'dependentsFailed', count: failed, runIds });
     followUp({ ...aftermath, toFail: false });
     return failed > 0 || ended.size > 0 ? 0 : IDLE_MS;
   }

@@ -236,7 +236,13 @@ const DAY_MS = 86_400_000;
 function refuseTooOld(asked: readonly OneOffRun[], now: Instant, retentionDays: number): void {
   const faults = asked.flatMap(({ runAt }, index) =>
     runAt !== null && runAt < now - retentionDays * DAY_MS
-      ? [{ index, path: '/runAt', message: `is longer ago than history is kept (${retentionDays} days)` }]
+      ? [
+          {
+            index,
+            path: '/runAt',
+            message: `is longer ago than history is kept (FIRELOCK_RETENTION_DAYS: ${retentionDays})`,
+          },
+        ]
       : [],
   );
   if (faults.length > 0) throw new CannotAccept(faults);

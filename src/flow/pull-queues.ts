@@ -9,6 +9,7 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { type Turning, createLoop } from '../runtime/loop.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
+import { NotNow } from '../store/errors.ts';
 import {
   type Pulled,
   type PulledRun,
@@ -30,14 +31,15 @@ export interface PullQueueDeps {
 export interface PullQueues extends Turning {
   /**
    * Runs for a worker, at once where there are some, else as soon as there are; none once its time is up, or when it goes away.
-   * @throws what keeps the database from answering
+   * @throws NotNow once it stops, and what keeps the database from answering
    */
   claim(request: ClaimRequest): Promise<PulledRun[]>;
+  isStopping(): boolean;
   /** There may be work for those who wait here. */
   wake(): void;
   /** The same, and the other instances are told. */
   announce(): void;
-  /** Answers all who wait, and from then on everybody at once, with nothing. */
+  /** Answers all who wait, with nothing; from then on nobody is served. */
   stop(): Promise<void>;
 }
 
@@ -137,7 +139,8 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     passes: () => loop.passes(),
     failingMs: () => loop.failingMs(),
     claim: async (request) => {
-      if (stopping) return [];
+      // Answered with nothing, a worker would ask again at once, and again.
+      if (stopping) throw new NotNow('this instance is leaving: ask another one');
       const { queue, workerId } = request;
       sightings.saw({ queue, workerId });
       const claimed = lineOf(queue).claim(request);
@@ -146,6 +149,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
       if (runs.length > 0) tell(events, request, runs);
       return runs;
     },
+    isStopping: () => stopping,
     wake,
     announce,
     stop: async () => {

@@ -189,8 +189,8 @@ const LINES: Lines = {
     else logger.info({ runId }, 'a run was cancelled on request');
   },
   runsAccepted: (logger, { count }) => logger.debug({ count }, 'one-off runs recorded'),
-  dependentsFailed: (logger, { count }) =>
-    logger.warn({ count }, 'runs failed unstarted: what they depend on did not succeed'),
+  dependentsFailed: (logger, { count, runIds }) =>
+    logger.warn({ count, runIds }, 'runs failed unstarted: what they depend on did not succeed'),
   runRetried: (logger, { runId, scheduleId, was }) =>
     logger.info({ runId, scheduleId, was }, 'a run was opened again on request'),
   runCompleted: (logger, { runId, scheduleId, attempt, settlement: { status, error } }) => {

@@ -118,12 +118,16 @@ export async function releaseDependentsIfStillEnded(
 /** How many ended so, and what that brought about: others may depend on them in turn. */
 export interface FailedDependents {
   failed: number;
+  /** The first of them. */
+  runIds: string[];
   aftermath: Aftermath;
 }
 
+const MOST_NAMED = 10;
+
 /** Ends runs that wait and cannot run any more, since one they need did not succeed. Rows that others hold are passed over. */
 export async function failDependents(tx: Transaction, limit: number): Promise<FailedDependents> {
-  const [row] = await rowsOf<{ failed: number } & AftermathRow>(
+  const [row] = await rowsOf<{ failed: number; named: string | null } & AftermathRow>(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     failing AS MATERIALIZED (
@@ -139,9 +143,15 @@ export async function failDependents(tx: Transaction, limit: number): Promise<Fa
       FROM failing f, clock WHERE r.scheduled_for = f.scheduled_for AND r.id = f.id
       RETURNING ${ENDED}
     ), ${followEnds(sql`changed`)}
-    SELECT (SELECT count(*) FROM changed)::int AS failed, ${AFTERMATH} FROM aftermath`,
+    SELECT (SELECT count(*) FROM changed)::int AS failed,
+      (SELECT string_agg(id::text, ',') FROM (SELECT id FROM changed LIMIT ${MOST_NAMED}) AS named) AS named, ${AFTERMATH}
+    FROM aftermath`,
   );
-  return { failed: row?.failed ?? 0, aftermath: await aftermathIn(tx, row) };
+  return {
+    failed: row?.failed ?? 0,
+    runIds: row?.named?.split(',') ?? [],
+    aftermath: await aftermathIn(tx, row),
+  };
 }
 
 /** Where the next look at open dependencies goes on. */

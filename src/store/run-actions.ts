@@ -128,7 +128,8 @@ export async function completeUnderLock(
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     changed AS (
       UPDATE runs r SET status = ${status}, reason = NULL, error = ${error && JSON.stringify(error)}::text::jsonb,
-        result_status_code = CASE WHEN r.status = 'running' THEN r.result_status_code END,
+        result_status_code = CASE WHEN r.status = 'running' AND ${result}::text IS NULL THEN r.result_status_code END,
+        progress = CASE WHEN ${status} = 'succeeded' AND r.progress IS NOT NULL THEN 1 ELSE r.progress END,
         result_body = coalesce(${result}::text, CASE WHEN r.status = 'running' THEN r.result_body END), finished_at = clock.now,
         handoff_started_at = coalesce(r.handoff_started_at, r.claimed_at),
         handed_off_at = coalesce(r.handed_off_at, clock.now), expires_at = NULL, in_doubt_until = NULL,

@@ -33,6 +33,8 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
     },
     async ({ params: { queue }, body }, reply): Promise<z.output<typeof claimedRuns>> => {
       const runs = await pullQueues.claim({ queue, ...body, signal: whenGone(reply) });
+      // The next call is for an instance that stays.
+      if (pullQueues.isStopping()) void reply.header('Connection', 'close');
       return { items: runs.map(answerPulled) };
     },
   );
