@@ -72,11 +72,10 @@ export function decideComplete(
   return { kind: 'write', status, error: status === 'failed' ? reported(word.error) : null };
 }
 
-/** `extends`: what it reports of counts until somebody is not heard of for too long. */
-export function decideHeartbeat(run: RunState, speaker: Speaker): Decision<{ extends: boolean }> {
+export function decideHeartbeat(run: RunState, speaker: Speaker): Decision<object> {
   if (!isUnderWay(run)) return notPossible(stateOf(run));
   const stale = staleness(run, speaker);
-  return stale === null ? { kind: 'write', extends: run.status === 'running' } : notPossible(stale);
+  return stale === null ? { kind: 'write' } : notPossible(stale);
 }
 
 function isUnderWay({ status, attempts }: RunState): boolean {

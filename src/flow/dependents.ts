@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Turning, createLoop } from '../runtime/loop.ts';
+import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
 import { failDependents, releaseDependentsIfStillEnded } from '../store/dependents.ts';
 import type { Aftermath, EndedDependency } from '../store/followers.ts';
@@ -47,12 +47,7 @@ export function createDependents({ database, clock, events, followUp }: Dependen
   }
 
   return {
-    name: loop.name,
-    start: () => loop.start(),
-    stop: () => loop.stop(),
-    inPassMs: () => loop.inPassMs(),
-    passes: () => loop.passes(),
-    failingMs: () => loop.failingMs(),
+    ...turningOf(loop),
     look: (toRelease) => {
       for (const { id } of toRelease) ended.add(id);
       loop.wake();

@@ -9,7 +9,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
-import { type Turning, createLoop } from '../runtime/loop.ts';
+import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import { createSlots } from '../runtime/slots.ts';
 import {
   type ClaimedRun,
@@ -259,11 +259,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   }
 
   return {
-    name: 'dispatch',
-    start: () => loop.start(),
-    inPassMs: () => loop.inPassMs(),
-    passes: () => loop.passes(),
-    failingMs: () => loop.failingMs(),
+    ...turningOf(loop),
     stop: async () => {
       accepting = false;
       lanes.pause();

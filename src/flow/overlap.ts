@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Turning, createLoop } from '../runtime/loop.ts';
+import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
 import type { Aftermath, EndedDependency, StoppedRun } from '../store/followers.ts';
 import { type Judged, judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
@@ -74,12 +74,7 @@ export function createFollowUps(deps: FollowUpDeps): FollowUps {
   }
 
   return {
-    name: 'overlap',
-    start: () => loop.start(),
-    inPassMs: () => loop.inPassMs(),
-    passes: () => loop.passes(),
-    failingMs: () => loop.failingMs(),
-    stop: () => loop.stop(),
+    ...turningOf(loop),
     add,
   };
 }

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { pausedBecause } from '../core/definition-change.ts';
 import type { Target } from '../core/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { type Turning, createLoop } from '../runtime/loop.ts';
+import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import { isUnavailable } from '../store/errors.ts';
 import { versionKey } from '../store/handoffs.ts';
 import type { HandoffDefinitions } from './handoff-definitions.ts';
@@ -71,12 +71,7 @@ export function createGonePauser(deps: GonePauserDeps): GonePauser {
   }
 
   return {
-    name: loop.name,
-    start: () => loop.start(),
-    stop: () => loop.stop(),
-    inPassMs: () => loop.inPassMs(),
-    passes: () => loop.passes(),
-    failingMs: () => loop.failingMs(),
+    ...turningOf(loop),
     add: (gone) => {
       add(versionKey(gone), gone);
       loop.wake();

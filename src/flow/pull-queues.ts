@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
-import { type Turning, createLoop } from '../runtime/loop.ts';
+import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
 import { NotNow } from '../store/errors.ts';
 import {
@@ -133,11 +133,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   }
 
   return {
-    name: 'pull',
-    start: () => loop.start(),
-    inPassMs: () => loop.inPassMs(),
-    passes: () => loop.passes(),
-    failingMs: () => loop.failingMs(),
+    ...turningOf(loop),
     claim: async (request) => {
       // Answered with nothing, a worker would ask again at once, and again.
       if (stopping) throw new NotNow('this instance is leaving: ask another one');

@@ -6,7 +6,7 @@
 import type { Settlement } from '../core/settlement.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { type Turning, createLoop } from '../runtime/loop.ts';
+import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import { createPatience } from '../runtime/patience.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { ClaimedRun } from '../store/claims.ts';
@@ -226,12 +226,7 @@ export function createSettler(deps: SettleDeps): Settler {
   }
 
   return {
-    name: 'settle',
-    start: () => loop.start(),
-    inPassMs: () => loop.inPassMs(),
-    passes: () => loop.passes(),
-    failingMs: () => loop.failingMs(),
-    stop: () => loop.stop(),
+    ...turningOf(loop),
     add: (ended) => {
       (ended.run.hasDependents ? careful : waiting).add(ended);
       loop.wake();

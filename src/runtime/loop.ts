@@ -29,6 +29,18 @@ export interface Loop extends Turning {
   retry(): void;
 }
 
+/** What others see of a loop whose owner alone wakes it. */
+export function turningOf(loop: Loop): Turning {
+  return {
+    name: loop.name,
+    start: () => loop.start(),
+    stop: () => loop.stop(),
+    inPassMs: () => loop.inPassMs(),
+    passes: () => loop.passes(),
+    failingMs: () => loop.failingMs(),
+  };
+}
+
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 1000;
 /** A longer timer would fire at once: setTimeout holds 31 bits. */

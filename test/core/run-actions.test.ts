@@ -147,8 +147,8 @@ describe('the word of who works on a run', () => {
   });
 
   it('puts off the end of a lease only where there is one', () => {
-    expect(decideHeartbeat(run('running'), ANYBODY)).toEqual({ kind: 'write', extends: true });
-    expect(decideHeartbeat(run('pending'), ANYBODY)).toEqual({ kind: 'write', extends: false });
+    expect(decideHeartbeat(run('running'), ANYBODY)).toEqual({ kind: 'write' });
+    expect(decideHeartbeat(run('pending'), ANYBODY)).toEqual({ kind: 'write' });
   });
 
   it('is the error of a run that is reported as failed', () => {
