@@ -416,7 +416,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/run-actions.ts',
-        find: 'THEN coalesce(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END',
+        find: 'THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END',
         replace: 'THEN r.expires_at END',
       },
     ],
