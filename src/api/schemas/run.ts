@@ -13,13 +13,10 @@ export const attemptError = z
   .meta({ id: 'AttemptError' });
 
 export const runResult = z.object({
-  statusCode: z
-    .int()
-    .nullable()
-    .meta({
-      description:
-        'Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered.',
-    }),
+  statusCode: z.int().nullable().meta({
+    description:
+      'Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered.',
+  }),
   body: z.string().meta({ description: 'Text, cut at 4 KiB.' }),
 });
 
