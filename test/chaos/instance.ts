@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, openSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -142,12 +141,32 @@ function fakeClock(file: string): Record<string, string> {
   };
 }
 
+/**
+ * Kept for an instance while it is down: so not of those that systems give to outgoing connections, and of a range of this process's
+ * own, as campaigns run side by side.
+ */
 async function freePort(): Promise<number> {
+  for (;;) {
+    const port = FIRST_PORT + (process.pid % RANGES) * RANGE + (given % RANGE);
+    given += 1;
+    if (await isFree(port)) return port;
+  }
+}
+
+const FIRST_PORT = 10_000;
+const RANGE = 20;
+const RANGES = 500;
+let given = 0;
+
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  try {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
   server.close();
   await once(server, 'close');
-  return port;
+  return true;
 }
