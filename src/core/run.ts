@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { type Instant, isoInstant } from './instant.ts';
+import { EARLIEST, type Instant, LATEST, isoInstant } from './instant.ts';
 import type { AttemptError } from './outcome.ts';
 import { RUN_ENDS, type RunEnd } from './run-end.ts';
 import type { Priority } from './schedule.ts';
@@ -99,6 +99,12 @@ export function randomRunId(scheduledFor: Instant): string {
 /** The instant that an id carries: with it a run is found without searching history. */
 export function scheduledForOf(runId: string): Instant {
   return parseInt(runId.slice(0, 8) + runId.slice(9, 13), 16);
+}
+
+/** Any other UUID carries a time that no run has, and that not every timestamp can hold. */
+export function mayBeRunId(id: string): boolean {
+  const at = scheduledForOf(id);
+  return at >= EARLIEST && at <= LATEST;
 }
 
 /** `scheduleId@scheduledFor`: the launch name of a planned fire, known before it happens. */

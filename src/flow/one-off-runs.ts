@@ -4,9 +4,9 @@
  * If the process dies here: all are there or none; they are anybody's work.
  */
 import { findCycle } from '../core/dependency-cycle.ts';
-import { EARLIEST, type Instant, LATEST } from '../core/instant.ts';
+import type { Instant } from '../core/instant.ts';
 import { type OneOffRun, bodyHashOf, definitionUid } from '../core/one-off.ts';
-import { isEnd, randomRunId, scheduledForOf } from '../core/run.ts';
+import { isEnd, mayBeRunId, randomRunId } from '../core/run.ts';
 import { PRIORITY_RANK } from '../core/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { othersTurn } from '../runtime/slices.ts';
@@ -123,7 +123,7 @@ function linksOf(drafts: readonly Draft[], created: readonly Draft[]): Links {
   // The ref of an item whose key stands for a run, and the id of that run, name the same one.
   const dependsOn = new Map(created.map(({ run, id }) => [id, [...new Set(run.dependsOn.map(idOf))]]));
   const depended = new Set([...dependsOn.values()].flat());
-  const others = [...depended].filter((id) => !dependsOn.has(id) && mayBeRun(id));
+  const others = [...depended].filter((id) => !dependsOn.has(id) && mayBeRunId(id));
   return { idOfRef, dependsOn, depended, others };
 }
 
@@ -210,12 +210,6 @@ async function link(tx: Transaction, created: readonly Draft[], { dependsOn }: L
     await othersTurn();
     await recordDependencies(tx, edges.slice(first, first + EDGES_AT_ONCE));
   }
-}
-
-/** Any other UUID carries a time that no run has, and that not every timestamp can hold. */
-function mayBeRun(id: string): boolean {
-  const at = scheduledForOf(id);
-  return at >= EARLIEST && at <= LATEST;
 }
 
 /** @throws CannotAccept */

@@ -1,14 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { EARLIEST, LATEST } from '../core/instant.ts';
-import type { AttemptError } from '../core/outcome.ts';
-import { type Dependency, type Run, scheduledForOf } from '../core/run.ts';
+import { type Dependency, type Run, mayBeRunId } from '../core/run.ts';
 import { PRIORITY_RANK } from '../core/schedule.ts';
 import { booleans, doubles, instants, ints, texts, uuids } from './arrays.ts';
 import { MOST_ATTEMPTS } from './claims.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { laneOfQueue, queueOfLane } from './lanes.ts';
 import { rowsOf } from './rows.ts';
-import { listRuns } from './runs.ts';
+import { findOutcomes, listRuns } from './runs.ts';
 
 /** What one worker asks for. */
 export interface PullAsk {
@@ -171,10 +169,10 @@ const allDue = sql.join(
 );
 
 async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
-  const ids = claimed.map(({ id }) => id).filter(mayBeRead);
+  const ids = claimed.map(({ id }) => id).filter(mayBeRunId);
   if (ids.length === 0) return new Map();
   const runs = await listRuns(tx, { ids, limit: ids.length, mostEdges: MOST_DEPENDENCIES_TOLD });
-  const found = await findAll(tx, [...new Set(runs.flatMap(dependencyIds))]);
+  const found = await findOutcomes(tx, [...new Set(runs.flatMap(dependencyIds))]);
   const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
   return new Map(
     runs.map((run) => [
@@ -188,34 +186,6 @@ async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Ma
   );
 }
 
-/** Not every timestamp can hold the time that any other UUID carries. */
-function mayBeRead(id: string): boolean {
-  const at = scheduledForOf(id);
-  return at >= EARLIEST && at <= LATEST;
-}
-
 function dependencyIds({ parentRunId, dependsOn }: Run): string[] {
   return parentRunId === null ? [...dependsOn] : [parentRunId, ...dependsOn];
-}
-
-async function findAll(tx: Transaction, ids: readonly string[]): Promise<Map<string, Dependency>> {
-  if (ids.length === 0) return new Map();
-  const rows = await rowsOf<{
-    id: string;
-    status: Run['status'];
-    error: AttemptError | null;
-    result_status_code: number | null;
-    result_body: string | null;
-  }>(
-    tx,
-    sql`SELECT r.id, r.status, r.error, r.result_status_code, r.result_body
-    FROM unnest(${uuids(ids)}, ${instants(ids.map(scheduledForOf))}) AS d(id, scheduled_for)
-    JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.id`,
-  );
-  return new Map(
-    rows.map(({ id, status, error, result_status_code: statusCode, result_body: body }) => {
-      const result = statusCode === null && body === null ? null : { statusCode, body: body ?? '' };
-      return [id, { runId: id, status, error, result }];
-    }),
-  );
 }

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { EARLIEST, type Instant, LATEST, isoInstant } from '../core/instant.ts';
+import { type Instant, isoInstant } from '../core/instant.ts';
 import type { AttemptError } from '../core/outcome.ts';
 import type { RunState, Speaker } from '../core/run-actions.ts';
-import { type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
+import { type RunStatus, type RunTrigger, mayBeRunId, scheduledForOf } from '../core/run.ts';
 import { aftermathIn } from './dependents.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, followEnds } from './followers.ts';
@@ -57,7 +57,7 @@ export async function stateOfRun(db: Executor, id: string): Promise<RunState | n
 
 /** Keeps the schedule of a run from being deleted until the transaction ends; false: it is gone, or the run has none. */
 export async function keepScheduleOf(tx: Transaction, id: string): Promise<boolean> {
-  if (!canBeKept(id)) return false;
+  if (!mayBeRunId(id)) return false;
   const rows = await rowsOf(
     tx,
     sql`SELECT s.uid FROM runs r JOIN schedules s ON s.uid = r.schedule_uid WHERE ${isRun(id)} FOR KEY SHARE OF s`,
@@ -154,7 +154,7 @@ export async function heartbeatIfCurrent(
   id: string,
   { attempt, workerId, progress }: Speaker & { progress: number | null },
 ): Promise<boolean> {
-  if (!canBeKept(id)) return false;
+  if (!mayBeRunId(id)) return false;
   const rows = await rowsOf(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
@@ -176,14 +176,8 @@ function isRun(id: string): SQL {
   return sql`r.scheduled_for = ${isoInstant(scheduledForOf(id))}::timestamptz AND r.id = ${id}::uuid`;
 }
 
-/** PostgreSQL has no word for instants that some ids carry; no run has these. */
-function canBeKept(id: string): boolean {
-  const at = scheduledForOf(id);
-  return at >= EARLIEST && at <= LATEST;
-}
-
 async function oneOf(db: Executor, id: string, statement: SQL): Promise<LockedRun | null> {
-  if (!canBeKept(id)) return null;
+  if (!mayBeRunId(id)) return null;
   const [row] = await rowsOf<Row>(db, statement);
   return row ? lockedRun(row) : null;
 }

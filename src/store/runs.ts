@@ -4,7 +4,7 @@ import type { AttemptEntry } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Dependency, type Run, type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
 import { type Target, priorityOfRank } from '../core/schedule.ts';
-import { uuids } from './arrays.ts';
+import { instants, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { loadHandoffs, versionKey } from './handoffs.ts';
 import { queueOfLane } from './lanes.ts';
@@ -58,13 +58,27 @@ export async function findDependencies(
   const ids = parentRunId === null ? [] : [parentRunId];
   if (run.hasDependencies)
     ids.push(...((await edgesOf(db, [run.id], 'runId', MOST_SHOWN)).get(run.id) ?? []));
-  if (ids.length === 0) return [];
-  const rows = await db.select().from(runs).where(hasId(ids));
-  const found = new Map(rows.map((row) => [row.id, row]));
-  return ids.flatMap((id) => {
-    const row = found.get(id);
-    return row ? [{ runId: id, status: row.status, error: row.error, result: resultOf(row) }] : [];
-  });
+  const found = await findOutcomes(db, ids);
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+/** How these runs stand, as those are told that depend on them; without those not kept any more. */
+export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, Dependency>> {
+  if (ids.length === 0) return new Map();
+  const rows = await rowsOf<
+    Pick<Dependency, 'status' | 'error'> & { id: string; status_code: number | null; body: string | null }
+  >(
+    db,
+    sql`SELECT r.id, r.status, r.error, r.result_status_code AS status_code, r.result_body AS body
+    FROM unnest(${uuids(ids)}, ${instants(ids.map(scheduledForOf))}) AS d(id, scheduled_for)
+    JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.id`,
+  );
+  return new Map(
+    rows.map(({ id, status, error, status_code: resultStatusCode, body: resultBody }) => [
+      id,
+      { runId: id, status, error, result: resultOf({ resultStatusCode, resultBody }) },
+    ]),
+  );
 }
 
 /** Ids of the runs that a client's key stands for: one for each schedule it was used with. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { EARLIEST, LATEST } from '../../core/instant.ts';
-import { RUN_STATUSES, RUN_TRIGGERS, type Run, scheduledForOf } from '../../core/run.ts';
+import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/run.ts';
 import { findRun, findTarget, listRuns, recordedAttempts, runIdsOfKey } from '../../store/runs.ts';
 import { uidsOf } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -100,10 +99,8 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id } }) => {
-      const at = scheduledForOf(id);
       const found = await database.run(async (db) => {
-        // Any other UUID carries a time that no run has, and that not every timestamp can hold.
-        const stored = at >= EARLIEST && at <= LATEST ? await findRun(db, id) : null;
+        const stored = mayBeRunId(id) ? await findRun(db, id) : null;
         if (!stored) return null;
         return { stored, recorded: await recordedAttempts(db, stored), target: await findTarget(db, stored) };
       });
