@@ -102,7 +102,10 @@ export const scheduleVersions = pgTable(
   ],
 );
 
-/** The durable record of one fire, or of one one-off task: written before anything is sent. */
+/**
+ * The durable record of one fire, or of one one-off task: written before anything is sent. Partitioned by the UTC day of scheduledFor
+ * (history-days.ts), which drizzle's schema cannot say: the migrations do.
+ */
 export const runs = pgTable(
   'runs',
   {
@@ -196,6 +199,10 @@ export const runs = pgTable(
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
+    // Where the oldest of them stands tells how far back anybody has to look (open-runs.ts).
+    index('runs_open')
+      .on(t.scheduledFor)
+      .where(sql`status IN ('waiting', 'pending', 'running')`),
     index('runs_running')
       .on(t.expiresAt)
       .where(sql`status = 'running'`),
@@ -254,11 +261,11 @@ export const runKeys = pgTable(
     bodyHash: bytes('body_hash').notNull(),
     runId: uuid('run_id').notNull(),
   },
-  // The key first: it is also looked up by itself.
-  (t) => [primaryKey({ columns: [t.key, t.scope] })],
+  // The key first: it is also looked up by itself. By the run they go with the day of it, as its id begins with its time.
+  (t) => [primaryKey({ columns: [t.key, t.scope] }), index('run_keys_of_run').on(t.runId)],
 );
 
-/** The attempt log, but for plain first-attempt successes: these can be told from their run. */
+/** The attempt log, but for plain first-attempt successes: these can be told from their run. By day, as runs are. */
 export const attempts = pgTable(
   'attempts',
   {
@@ -275,6 +282,17 @@ export const attempts = pgTable(
     lookup: text().$type<LookedUp>(),
   },
   (t) => [primaryKey({ columns: [t.scheduledFor, t.runId, t.attempt] })],
+);
+
+/** One row: what is kept of history. */
+export const history = pgTable(
+  'history',
+  {
+    one: boolean().primaryKey().default(true),
+    /** Days before it have been dropped: what was due then may have had a run, and gets none any more. */
+    droppedBefore: instant('dropped_before').notNull(),
+  },
+  (t) => [check('history_one_row', sql`${t.one}`)],
 );
 
 /** One row per daemon process. */
