@@ -25,6 +25,7 @@ import { type Database, openDatabase } from './store/database.ts';
 import { markInstanceLeft } from './store/instances.ts';
 import { migrate } from './store/migrate.ts';
 import type { Aftermath } from './store/followers.ts';
+import { createOpenSpan } from './store/open-runs.ts';
 import { WORK_FOR_PULL } from './store/queues.ts';
 import { SCHEDULES_CHANGED } from './store/schedule-writes.ts';
 import { createHttpTarget } from './targets/http.ts';
@@ -77,7 +78,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const targets = createTargetRegistry([
     httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost }),
   ]);
-  const common = { database, clock, databaseClock, events, lease };
+  const openSpan = createOpenSpan(database);
+  const common = { database, clock, databaseClock, events, lease, openSpan };
   const zoneData = process.versions['tz'] ?? 'unknown';
 
   const pullQueues = createPullQueues({ ...common, database: databaseOfApi });

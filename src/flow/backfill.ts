@@ -60,7 +60,7 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     const created = await record(deps.database, schedule, fires, request);
     if (created === null) continue;
     const toPull = schedule.definition.target.type === 'pull';
-    if (created > 0) deps.followUp({ ...NO_AFTERMATH, toClaim: created, toPull });
+    if (created > 0) deps.followUp({ ...NO_AFTERMATH, toClaim: created, toPull, openedSince: request.from });
     return { kind: 'done', created, existing: fires.length - created, remainingFrom };
   }
   throw new NotNow(`schedule ${request.scheduleId} is written too often at present`);

@@ -10,11 +10,13 @@ import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
 import { failDependents, releaseDependentsIfStillEnded } from '../store/dependents.ts';
 import type { Aftermath, EndedDependency } from '../store/followers.ts';
+import type { OpenSpan } from '../store/open-runs.ts';
 
 export interface DependentsDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
+  openSpan: OpenSpan;
   followUp: (aftermath: Aftermath) => void;
 }
 
@@ -26,7 +28,13 @@ export interface Dependents extends Turning {
 const BATCH = 500;
 const IDLE_MS = 60_000;
 
-export function createDependents({ database, clock, events, followUp }: DependentsDeps): Dependents {
+export function createDependents({
+  database,
+  clock,
+  events,
+  openSpan,
+  followUp,
+}: DependentsDeps): Dependents {
   /** Ids of what has ended. */
   const ended = new Set<string>();
   const loop = createLoop({ name: 'dependents', clock, events, body: pass });
@@ -34,7 +42,9 @@ export function createDependents({ database, clock, events, followUp }: Dependen
   async function pass(): Promise<number> {
     const [next] = ended;
     if (next !== undefined) await release(next);
-    const { failed, runIds, aftermath } = await database.transaction((tx) => failDependents(tx, BATCH));
+    const { failed, runIds, aftermath } = await database.transaction((tx) =>
+      failDependents(tx, openSpan.since(), BATCH),
+    );
     if (failed > 0) events.emit({ type: 'dependentsFailed', count: failed, runIds });
     followUp({ ...aftermath, toFail: false });
     return failed > 0 || ended.size > 0 ? 0 : IDLE_MS;

@@ -20,6 +20,7 @@ import {
 } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
 import { versionKey } from '../store/handoffs.ts';
+import type { OpenSpan } from '../store/open-runs.ts';
 import type { AttemptSettlement } from '../store/settlements.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { HandoffDefinitions } from './handoff-definitions.ts';
@@ -37,6 +38,7 @@ export interface DispatchDeps {
   definitions: HandoffDefinitions;
   settler: Settler;
   lease: Lease;
+  openSpan: OpenSpan;
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
@@ -77,7 +79,7 @@ const HAND_BACK_RETRY_MS = 200;
 const LONGEST_WAIT_MS = 10_000;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
-  const { database, clock, databaseClock, events, definitions, settler, lease } = deps;
+  const { database, clock, databaseClock, events, definitions, settler, lease, openSpan } = deps;
   const { concurrency, concurrencyPerLane } = deps;
   const pace = createLanePace(clock, concurrencyPerLane);
   const claims = createSlots(concurrency * CLAIMS_PER_SLOT, (lane) => concurrencyPerLane + pace.ahead(lane));
@@ -122,6 +124,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
         freeByLane,
         freePerLane: concurrencyPerLane,
         targetTypes: deps.targets.types,
+        openSince: openSpan.since(),
       }),
     );
     backlog = claimed.length > 0 || [...freeByLane.values()].some((free) => free <= 0);
@@ -137,7 +140,8 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
 
   /** Nobody tells of a run, or of another attempt, that it has come due. */
   async function untilNextDue(): Promise<number> {
-    const ms = await database.run((db) => msUntilNextDue(db, deps.targets.types));
+    const asked = { targetTypes: deps.targets.types, openSince: openSpan.since() };
+    const ms = await database.run((db) => msUntilNextDue(db, asked));
     return Math.min(deps.pollIntervalMs, Math.ceil(ms ?? Infinity));
   }
 

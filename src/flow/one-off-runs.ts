@@ -14,7 +14,7 @@ import { databaseNow } from '../store/database-now.ts';
 import type { Database } from '../store/database.ts';
 import type { Transaction } from '../store/executor.ts';
 import { releaseDependents } from '../store/dependents.ts';
-import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
+import { type Aftermath, NO_AFTERMATH, oldestOf, together } from '../store/followers.ts';
 import { queueOfLane } from '../store/lanes.ts';
 import {
   EDGES_AT_ONCE,
@@ -133,6 +133,7 @@ function readyAtOnce(recorded: readonly RunToRecord[]): Aftermath {
     ...NO_AFTERMATH,
     toClaim: ready.length,
     toPull: ready.some(({ lane }) => queueOfLane(lane) !== null),
+    openedSince: oldestOf(recorded.map(({ scheduledFor }) => scheduledFor)),
   };
 }
 

@@ -8,12 +8,14 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
 import type { Aftermath, EndedDependency, StoppedRun } from '../store/followers.ts';
+import type { OpenSpan } from '../store/open-runs.ts';
 import { type Judged, judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
 
 export interface FollowUpDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
+  openSpan: OpenSpan;
   /** There are runs to claim, or to be pulled. */
   wakeDispatch: () => void;
   wakeWorkers: () => void;
@@ -64,6 +66,7 @@ export function createFollowUps(deps: FollowUpDeps): FollowUps {
   }
 
   function add(aftermath: Aftermath): void {
+    if (aftermath.openedSince !== null) deps.openSpan.include(aftermath.openedSince);
     if (aftermath.toClaim > 0) deps.wakeDispatch();
     if (aftermath.toPull) deps.wakeWorkers();
     if (aftermath.toFail || aftermath.toRelease.length > 0) deps.seeToDependents(aftermath.toRelease);

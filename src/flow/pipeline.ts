@@ -16,6 +16,7 @@ import type { Loop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
 import { releaseFireLocksIfMine } from '../store/fire-locks.ts';
 import type { Aftermath } from '../store/followers.ts';
+import type { OpenSpan } from '../store/open-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type TargetCanceller, createTargetCanceller } from './cancel-target.ts';
 import { type Dispatcher, createDispatcher } from './dispatch.ts';
@@ -38,6 +39,7 @@ export interface PipelineDeps {
   events: EventBus;
   targets: TargetRegistry;
   lease: Lease;
+  openSpan: OpenSpan;
   tickIntervalMs: number;
   lockTtlSeconds: number;
   /** Attempts under way at once: in all, and per lane. */

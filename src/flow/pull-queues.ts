@@ -10,6 +10,7 @@ import type { Lease } from '../runtime/lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
 import { NotNow } from '../store/errors.ts';
+import type { OpenSpan } from '../store/open-runs.ts';
 import {
   type Pulled,
   type PulledRun,
@@ -26,6 +27,7 @@ export interface PullQueueDeps {
   clock: Clock;
   events: EventBus;
   lease: Pick<Lease, 'instanceId'>;
+  openSpan: OpenSpan;
 }
 
 export interface PullQueues extends Turning {
@@ -50,7 +52,7 @@ const LEAST_POLL_MS = 10;
 const IDLE_MS = 60_000;
 
 export function createPullQueues(deps: PullQueueDeps): PullQueues {
-  const { database, clock, events, lease } = deps;
+  const { database, clock, events, lease, openSpan } = deps;
   const lines = new Map<string, PullLine>();
   const sightings = createWorkerSightings(deps);
   const hints = createPullHints(database);
@@ -69,7 +71,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     idle = queues.length === 0;
     if (idle) return IDLE_MS;
     lookedAt = clock.monotonic();
-    const due = await observed(database.run((db) => msUntilDue(db, queues)));
+    const due = await observed(database.run((db) => msUntilDue(db, openSpan.since(), queues)));
     events.emit({ type: 'queuesLookedAt' });
     let next = POLL_MS;
     for (const [queue, ms] of due) {
@@ -97,7 +99,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   async function claim(queue: string, asks: readonly ClaimRequest[]): Promise<Pulled> {
     const { instanceId } = lease;
     const work = database.transaction(
-      (tx) => claimPullRuns(tx, { queue, instanceId, asks }),
+      (tx) => claimPullRuns(tx, { queue, instanceId, asks, openSince: openSpan.since() }),
       STATEMENT_LIMIT_MS,
     );
     return observed(work);

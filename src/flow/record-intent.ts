@@ -11,7 +11,7 @@ import type { ClaimedRun } from '../store/claims.ts';
 import { SKIP_REASONS, lastFireOf } from '../core/time/catch-up.ts';
 import type { Database } from '../store/database.ts';
 import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
-import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
+import { type Aftermath, NO_AFTERMATH, oldestOf, together } from '../store/followers.ts';
 import {
   type Advance,
   type Intent,
@@ -97,7 +97,8 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
   const unclaimed = inserted.filter(({ intent }) => !intent.claimed && intent.skipped === null);
   if (unclaimed.some(({ schedule }) => queueOfLane(schedule.lane) === null)) dispatcher.wake();
   const toPull = unclaimed.some(({ schedule }) => queueOfLane(schedule.lane) !== null);
-  deps.followUp(together([recorded.aftermath, { ...NO_AFTERMATH, toPull }]));
+  const openedSince = oldestOf(unclaimed.map(({ intent }) => intent.scheduledFor));
+  deps.followUp(together([recorded.aftermath, { ...NO_AFTERMATH, toPull, openedSince }]));
 }
 
 /**
@@ -119,7 +120,8 @@ async function recordGuarded(deps: RecordIntentDeps, planned: readonly PlannedSc
   });
   told(deps.events, free, fires, recorded);
   tellJudged(deps.events, judged);
-  deps.followUp(together([recorded.aftermath, aftermathOfJudged(judged)]));
+  const openedSince = oldestOf(fires.map(({ intent }) => intent.scheduledFor));
+  deps.followUp(together([recorded.aftermath, { ...aftermathOfJudged(judged), openedSince }]));
 }
 
 function uidOf({ schedule }: PlannedSchedule): string {

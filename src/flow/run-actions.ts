@@ -15,7 +15,7 @@ import {
   decideHeartbeat,
   decideRetry,
 } from '../core/run-actions.ts';
-import type { Run } from '../core/run.ts';
+import { type Run, scheduledForOf } from '../core/run.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Database } from '../store/database.ts';
 import { TryAgain } from '../store/errors.ts';
@@ -84,7 +84,9 @@ export async function retryRun(deps: RunActionDeps, id: string): Promise<ActionR
       return () => {
         const { scheduleId, status: was } = run;
         deps.events.emit({ type: 'runRetried', runId: id, scheduleId, was });
-        if (status === 'pending') deps.followUp({ ...NO_AFTERMATH, toClaim: 1, toPull: queue !== null });
+        const toClaim = status === 'pending' ? 1 : 0;
+        const toPull = toClaim > 0 && queue !== null;
+        deps.followUp({ ...NO_AFTERMATH, toClaim, toPull, openedSince: scheduledForOf(id) });
       };
     },
   });

@@ -26,6 +26,7 @@ import {
 } from '../store/expiries.ts';
 import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
 import { loadHandoffs, versionKey } from '../store/handoffs.ts';
+import type { OpenSpan } from '../store/open-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 export interface ExpiryDeps {
@@ -33,6 +34,7 @@ export interface ExpiryDeps {
   clock: Clock;
   events: EventBus;
   targets: TargetRegistry;
+  openSpan: OpenSpan;
   /** Sees to what ends brought about, and to what can be claimed again. */
   followUp: (aftermath: Aftermath) => void;
   /**
@@ -47,7 +49,7 @@ const INTERVAL_MS = 1_000;
 const MOST_WAITED_FOR = 3;
 
 export function createExpiry(deps: ExpiryDeps): Loop {
-  const { database, clock, events, graceSeconds = 20 } = deps;
+  const { database, clock, events, openSpan, graceSeconds = 20 } = deps;
   const patience = createPatience();
   let hearing: Hearing | null = null;
 
@@ -64,7 +66,7 @@ export function createExpiry(deps: ExpiryDeps): Loop {
   }
 
   async function expireSilent(hearing: Hearing): Promise<{ found: number; expired: number }> {
-    const { runs, now } = await database.run((db) => findSilent(db, hearing, BATCH));
+    const { runs, now } = await database.run((db) => findSilent(db, openSpan.since(), hearing, BATCH));
     if (runs.length === 0) return { found: 0, expired: 0 };
     const handoffs = await database.run((db) => loadHandoffs(db, runs));
     const expiries = runs.map((run): Expiry => {

@@ -15,6 +15,7 @@ import { isDataRefused } from '../store/errors.ts';
 import { type EdgeCursor, releaseOverlooked } from '../store/dependents.ts';
 import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
 import { forgetLongDead } from '../store/instances.ts';
+import type { OpenSpan } from '../store/open-runs.ts';
 import { abandonWaitingOfDeleted, findWaitingInVain } from '../store/overlaps.ts';
 import {
   type LostClaim,
@@ -32,6 +33,7 @@ export interface RecoveryDeps extends RecoveryPolicy {
   events: EventBus;
   lease: Lease;
   intervalSeconds: number;
+  openSpan: OpenSpan;
   /** A claim older than its attempt may take by this is in vain, whatever its instance says. */
   lostAfterSeconds: number;
   /** Whether this process knows of a claim that a row says it has. */
@@ -54,7 +56,7 @@ const FIRST_EDGE: EdgeCursor = {
 };
 
 export function createRecovery(deps: RecoveryDeps): Loop {
-  const { database, clock, events, lease } = deps;
+  const { database, clock, events, lease, openSpan } = deps;
   const unknown = createClaimWatch(clock);
   const overdue = createClaimWatch(clock);
   const patience = { orphaned: createPatience(), forgotten: createPatience(), expired: createPatience() };
@@ -62,6 +64,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
 
   async function recover(): Promise<number> {
     const began = clock.monotonic();
+    await openSpan.look();
     // Each by itself: what stops one must not stop the others.
     const found = await Promise.allSettled([
       takeOverOrphans(),
@@ -70,7 +73,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
       releaseWaiting(),
       releaseDependents(),
     ]);
-    await database.run(forgetLongDead);
+    await database.run((db) => forgetLongDead(db, openSpan.since()));
     const failed = found.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
     events.emit({ type: 'recoveryFinished', durationMs: clock.monotonic() - began });
@@ -80,32 +83,36 @@ export function createRecovery(deps: RecoveryDeps): Loop {
 
   /** Each answers whether there may be more of them. */
   async function takeOverOrphans(): Promise<boolean> {
-    const orphans = await database.run((db) => findOrphans(db, BATCH));
+    const orphans = await database.run((db) => findOrphans(db, openSpan.since(), BATCH));
     await takeOver('orphaned', orphans);
     return orphans.length === BATCH;
   }
 
   async function takeOverForgotten(): Promise<boolean> {
     const { instanceId } = lease;
-    const forgotten = forgottenOf(await database.run((db) => findClaimsOf(db, instanceId)));
+    const forgotten = forgottenOf(await database.run((db) => findClaimsOf(db, openSpan.since(), instanceId)));
     await takeOver('forgotten', forgotten.slice(0, BATCH));
     return forgotten.length > BATCH;
   }
 
   async function takeOverExpired(): Promise<boolean> {
     const { lostAfterSeconds } = deps;
-    const expired = await database.run((db) => findExpiredClaims(db, lostAfterSeconds, BATCH));
+    const expired = await database.run((db) =>
+      findExpiredClaims(db, openSpan.since(), lostAfterSeconds, BATCH),
+    );
     // By this process's own clock as well: a step of the database's makes every attempt under way look old.
     await takeOver('expired', overdue.seenFor(expired, lostAfterSeconds * 1000));
     return false;
   }
 
   async function releaseWaiting(): Promise<boolean> {
-    const { abandoned, aftermath } = await database.transaction((tx) => abandonWaitingOfDeleted(tx, BATCH));
+    const { abandoned, aftermath } = await database.transaction((tx) =>
+      abandonWaitingOfDeleted(tx, openSpan.since(), BATCH),
+    );
     deps.followUp(aftermath);
     if (abandoned > 0)
       events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count: abandoned });
-    const toJudge = await database.run((db) => findWaitingInVain(db, BATCH));
+    const toJudge = await database.run((db) => findWaitingInVain(db, openSpan.since(), BATCH));
     if (toJudge.length > 0) events.emit({ type: 'waitingReleased', count: toJudge.length });
     deps.followUp({ ...NO_AFTERMATH, toJudge });
     return toJudge.length === BATCH;

@@ -3,6 +3,7 @@ import type { Instant } from '../core/instant.ts';
 import type { RunTrigger } from '../core/run.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
+import { sinceDayOf, withinDaysOf } from './open-runs.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A run this instance may hand off: what an attempt needs beside the definition of its version. */
@@ -54,6 +55,8 @@ export interface ClaimRequest {
   freePerLane: number;
   /** Kinds of target this version can send to; runs of others are left to whoever can. */
   targetTypes: readonly string[];
+  /** Of older days no run is looked for. */
+  openSince: Instant;
 }
 
 /** What an integer can count on from; no run gets there by itself. */
@@ -93,10 +96,10 @@ interface Row {
  * An instance that was declared dead claims nothing.
  */
 export async function claimPendingRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
-  const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
+  const { instanceId, limit, freeByLane, freePerLane, targetTypes, openSince } = request;
   const rows = await rowsOf<Row>(
     db,
-    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${LANES}, free AS (
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${lanesSince(openSince)}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
       FROM lanes LEFT JOIN unnest(${texts([...freeByLane.keys()])}, ${ints([...freeByLane.values()])})
         AS held(lane, free) ON held.lane = lanes.lane
@@ -106,7 +109,7 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
       SELECT r.scheduled_for, r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
         SELECT scheduled_for, id, lane, priority, due_at FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND lane = free.lane AND priority = free.priority
-          AND due_at <= (SELECT now FROM clock) AND attempts < ${MOST_ATTEMPTS}
+          AND due_at <= (SELECT now FROM clock) AND attempts < ${MOST_ATTEMPTS} AND ${sinceDayOf(sql`scheduled_for`, openSince)}
         ORDER BY due_at LIMIT least(free.free, ${limit}) FOR UPDATE SKIP LOCKED) AS r
     ), chosen AS (
       SELECT scheduled_for, id FROM (
@@ -117,7 +120,7 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
       first_claimed_at = coalesce(r.first_claimed_at, clock.now), attempts = r.attempts + 1,
       handoff_started_at = NULL, updated_at = clock.now
     FROM chosen, clock
-    WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
+    WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}
     RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.due_at,
       r.attempts, r.failures, r.recoveries, r.own_payload, r.parent_run_id,
       r.open_dependencies IS NOT NULL AS has_dependencies, r.has_dependents, r.claimed_at,
@@ -128,27 +131,35 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
 }
 
 /** In how many ms the next run comes due that can be sent and that nobody has claimed; null: none is recorded. */
-export async function msUntilNextDue(db: Executor, targetTypes: readonly string[]): Promise<number | null> {
+export async function msUntilNextDue(
+  db: Executor,
+  { targetTypes, openSince }: Pick<ClaimRequest, 'targetTypes' | 'openSince'>,
+): Promise<number | null> {
   const [row] = await rowsOf<{ ms: number | null }>(
     db,
-    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${LANES}
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${lanesSince(openSince)}
     SELECT (extract(epoch FROM min(next.due_at) - (SELECT now FROM clock)) * 1000)::float8 AS ms FROM lanes, LATERAL (
       SELECT due_at FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND lane = lanes.lane
-        AND priority = lanes.priority AND due_at > (SELECT now FROM clock) ORDER BY due_at LIMIT 1) AS next
+        AND priority = lanes.priority AND due_at > (SELECT now FROM clock)
+        AND ${sinceDayOf(sql`scheduled_for`, openSince)} ORDER BY due_at LIMIT 1) AS next
     WHERE ${typeOf(sql`lanes.lane`)} = ANY(${texts(targetTypes)})`,
   );
   return row?.ms ?? null;
 }
 
 /** The lanes and priorities in which something waits to be claimed, one after the other through the index. */
-const LANES = sql`lanes AS (
-      (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL ORDER BY lane, priority LIMIT 1)
+function lanesSince(openSince: Instant): SQL {
+  return sql`lanes AS (
+      (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ${sinceDayOf(sql`scheduled_for`, openSince)}
+        ORDER BY lane, priority LIMIT 1)
       UNION ALL
       SELECT following.lane, following.priority FROM lanes, LATERAL (
         SELECT r.lane, r.priority FROM runs r
         WHERE r.status = 'pending' AND r.claimed_by IS NULL AND (r.lane, r.priority) > (lanes.lane, lanes.priority)
+          AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}
         ORDER BY r.lane, r.priority LIMIT 1) AS following
     )`;
+}
 
 function typeOf(lane: SQL): SQL {
   return sql`split_part(${lane}, ' ', 1)`;
@@ -175,6 +186,10 @@ export const RUNS_RETURNED = 'firelock_runs_returned';
 
 /** Hands unsent claims back, where they are still the caller's: anybody may take them at once, and is told so. */
 export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[]): Promise<number> {
+  const within = withinDaysOf(
+    sql`r.scheduled_for`,
+    claims.map((claim) => claim.scheduledFor),
+  );
   const [row] = await rowsOf<{ count: number }>(
     db,
     sql`WITH returned AS (
@@ -182,7 +197,7 @@ export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[])
       FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(claims.map((claim) => claim.scheduledFor))},
         ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
         AS c(id, scheduled_for, claimed_by, attempt)
-      WHERE r.scheduled_for = c.scheduled_for AND r.id = c.id AND r.status = 'pending'
+      WHERE r.scheduled_for = c.scheduled_for AND r.id = c.id AND ${within} AND r.status = 'pending'
         AND r.claimed_by = c.claimed_by AND r.attempts = c.attempt
       RETURNING r.id
     )

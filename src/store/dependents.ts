@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
 import { scheduledForOf } from '../core/run.ts';
 import { instants, texts, uuids } from './arrays.ts';
 import type { Transaction } from './executor.ts';
@@ -14,6 +15,7 @@ import {
   together,
 } from './followers.ts';
 import { isPull } from './lanes.ts';
+import { sinceDayOf, withinDaysOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
 
 /**
@@ -108,6 +110,7 @@ export async function releaseDependentsIfStillEnded(
     sql`WITH locked AS MATERIALIZED (
       SELECT r.id, r.status FROM unnest(${instants(ids.map(scheduledForOf))}, ${uuids(ids)}) AS i(scheduled_for, id)
       JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
+        AND ${withinDaysOf(sql`r.scheduled_for`, ids.map(scheduledForOf))}
       ORDER BY r.scheduled_for, r.id FOR NO KEY UPDATE OF r
     )
     SELECT id, status FROM locked WHERE status NOT IN ('waiting', 'pending', 'running')`,
@@ -126,13 +129,18 @@ export interface FailedDependents {
 const MOST_NAMED = 10;
 
 /** Ends runs that wait and cannot run any more, since one they need did not succeed. Rows that others hold are passed over. */
-export async function failDependents(tx: Transaction, limit: number): Promise<FailedDependents> {
+export async function failDependents(
+  tx: Transaction,
+  openSince: Instant,
+  limit: number,
+): Promise<FailedDependents> {
   const [row] = await rowsOf<{ failed: number; named: string | null } & AftermathRow>(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     failing AS MATERIALIZED (
       SELECT scheduled_for, id, failed_dependency FROM runs
       WHERE status = 'waiting' AND open_dependencies IS NOT NULL AND failed_dependency IS NOT NULL
+        AND ${sinceDayOf(sql`scheduled_for`, openSince)}
       ORDER BY scheduled_for, id LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), changed AS (
       UPDATE runs r SET status = 'failed', finished_at = clock.now, updated_at = clock.now,
@@ -141,6 +149,7 @@ export async function failDependents(tx: Transaction, limit: number): Promise<Fa
             JOIN runs d ON d.scheduled_for = e.depends_on_scheduled_for AND d.id = e.depends_on
             WHERE e.depends_on = f.failed_dependency AND e.run_id = f.id), 'unknown'))
       FROM failing f, clock WHERE r.scheduled_for = f.scheduled_for AND r.id = f.id
+        AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}
       RETURNING ${ENDED}
     ), ${followEnds(sql`changed`)}
     SELECT (SELECT count(*) FROM changed)::int AS failed,

@@ -17,6 +17,8 @@ export interface Aftermath {
   /** Runs that follow, or had waited, to be claimed by anybody; some of them, perhaps, by workers. */
   toClaim: number;
   toPull: boolean;
+  /** Of when the oldest of them is, where it was not open before; null: all are of today, or were. */
+  openedSince: Instant | null;
   /** Runs are there that fail, as what they depended on has. */
   toFail: boolean;
   /** Ended, with so many dependents that some are still to be released. */
@@ -45,6 +47,7 @@ export const NO_AFTERMATH: Aftermath = {
   toJudge: [],
   toClaim: 0,
   toPull: false,
+  openedSince: null,
   toFail: false,
   toRelease: [],
   stopped: [],
@@ -134,10 +137,15 @@ export function together(aftermaths: readonly Aftermath[]): Aftermath {
     toJudge: [...new Set(aftermaths.flatMap(({ toJudge }) => toJudge))],
     toClaim: aftermaths.reduce((sum, { toClaim }) => sum + toClaim, 0),
     toPull: aftermaths.some(({ toPull }) => toPull),
+    openedSince: oldestOf(aftermaths.map(({ openedSince }) => openedSince)),
     toFail: aftermaths.some(({ toFail }) => toFail),
     toRelease: aftermaths.flatMap(({ toRelease }) => toRelease),
     stopped: aftermaths.flatMap(({ stopped }) => stopped),
   };
+}
+
+export function oldestOf(times: readonly (Instant | null)[]): Instant | null {
+  return times.reduce((oldest, at) => (oldest === null || (at !== null && at < oldest) ? at : oldest), null);
 }
 
 /** Edits of who follows whom come one after the other until the transaction ends: two could close a circle together. */

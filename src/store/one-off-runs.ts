@@ -4,6 +4,7 @@ import type { OneOffHandoff } from '../core/one-off.ts';
 import { type OnDependencyFailure, type RunStatus, scheduledForOf } from '../core/run.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Transaction } from './executor.ts';
+import { withinDaysOf } from './open-runs.ts';
 import { NO_SCHEDULE, rowsOf } from './rows.ts';
 
 /** Keys of one-off runs are unique over all of them: one scope. */
@@ -74,7 +75,8 @@ export async function lockDependencies(
   const unmarked = rows.filter((row) => !row.has_dependents).map(({ id }) => id);
   if (unmarked.length > 0) {
     await tx.execute(
-      sql`UPDATE runs SET has_dependents = true WHERE (scheduled_for, id) IN (SELECT r.scheduled_for, r.id ${byKey(unmarked)})`,
+      sql`UPDATE runs SET has_dependents = true WHERE (scheduled_for, id) IN (SELECT r.scheduled_for, r.id ${byKey(unmarked)})
+        AND ${withinDaysOf(sql`scheduled_for`, unmarked.map(scheduledForOf))}`,
     );
   }
   return new Map(rows.map(({ id, status }) => [id, status]));
@@ -83,7 +85,8 @@ export async function lockDependencies(
 /** The ids carry the first column of their key. */
 function byKey(ids: readonly string[]): SQL {
   return sql`FROM unnest(${instants(ids.map(scheduledForOf))}, ${uuids(ids)}) AS i(scheduled_for, id)
-    JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id`;
+    JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
+      AND ${withinDaysOf(sql`r.scheduled_for`, ids.map(scheduledForOf))}`;
 }
 
 /**

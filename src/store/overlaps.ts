@@ -1,4 +1,5 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
 import { scheduledForOf } from '../core/run.ts';
 import { uuids } from './arrays.ts';
 import { aftermathIn } from './dependents.ts';
@@ -12,7 +13,8 @@ import {
   followEnds,
 } from './followers.ts';
 import { isPull } from './lanes.ts';
-import { rowsOf } from './rows.ts';
+import { sinceDayOf } from './open-runs.ts';
+import { type InstantText, rowsOf, toInstant } from './rows.ts';
 import { overlapOf } from './timings.ts';
 
 /** What became of the runs of some schedules that must not overlap. */
@@ -49,7 +51,7 @@ export async function lockFreeForOverlap(
  * transaction. No row of a run is waited for.
  */
 export async function judgeOverlapsUnderLock(tx: Transaction, uids: readonly string[]): Promise<Judged> {
-  const held = await lockRunsToJudge(tx, uids);
+  const { held, since } = await lockRunsToJudge(tx, uids);
   const judged = uids.filter((uid) => !held.includes(uid));
   const [row] = await rowsOf<JudgedRow & AftermathRow>(
     tx,
@@ -59,6 +61,7 @@ export async function judgeOverlapsUnderLock(tx: Transaction, uids: readonly str
         r.status = 'waiting' AS waits, count(*) FILTER (WHERE r.status <> 'waiting') OVER schedule AS active
       FROM runs r JOIN schedules s ON s.uid = r.schedule_uid
       WHERE r.schedule_uid = ANY (${uuids(judged)}) AND r.overlap_guarded AND r.status IN ('waiting', 'pending', 'running')
+        AND ${sinceDayOf(sql`r.scheduled_for`, since)}
       WINDOW schedule AS (PARTITION BY r.schedule_uid)
     ), placed AS (
       SELECT *, row_number() OVER arrival AS place, row_number() OVER reverse = 1 AS newest
@@ -78,7 +81,8 @@ export async function judgeOverlapsUnderLock(tx: Transaction, uids: readonly str
         reason = CASE v.verdict WHEN 'skipped' THEN 'overlap' WHEN 'cancelled' THEN 'replaced' END,
         finished_at = CASE WHEN v.verdict <> 'pending' THEN clock.now END, expires_at = NULL
       FROM verdicts v, clock
-      WHERE r.scheduled_for = v.scheduled_for AND r.id = v.id AND v.verdict IS NOT NULL
+      WHERE r.scheduled_for = v.scheduled_for AND r.id = v.id AND ${sinceDayOf(sql`r.scheduled_for`, since)}
+        AND v.verdict IS NOT NULL
         AND CASE WHEN r.status = v.status THEN true END
       RETURNING ${ENDED}, v.status AS was, r.schedule_version, r.schedule_id, r.attempts, r.lane
     ), ${followEnds(sql`changed`)}, counted AS (
@@ -123,21 +127,30 @@ function stoppedIn(list: string | null): StoppedRun[] {
   return runs.map((run) => ({ ...run, scheduledFor: scheduledForOf(run.id) }));
 }
 
-/** Locks the runs that a judgement may change; answers the schedules of those that others have locked. */
-async function lockRunsToJudge(tx: Executor, uids: readonly string[]): Promise<string[]> {
-  const rows = await rowsOf<{ uid: string }>(
+/**
+ * Locks the runs that a judgement may change; answers the schedules of those that others have locked, and the time of the oldest open
+ * run: under the schedules' locks none that is older comes to be judged.
+ */
+async function lockRunsToJudge(
+  tx: Executor,
+  uids: readonly string[],
+): Promise<{ held: string[]; since: Instant }> {
+  const [row] = await rowsOf<{ since: InstantText; held: string | null }>(
     tx,
     sql`WITH open AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id, r.schedule_uid FROM runs r JOIN schedules s ON s.uid = r.schedule_uid
+      SELECT r.scheduled_for, r.id, r.schedule_uid, r.status = 'waiting' OR ${overlapOf(sql`s`)} = 'replace' AS may_change
+      FROM runs r JOIN schedules s ON s.uid = r.schedule_uid
       WHERE r.schedule_uid = ANY (${uuids(uids)}) AND r.overlap_guarded AND r.status IN ('waiting', 'pending', 'running')
-        AND (r.status = 'waiting' OR ${overlapOf(sql`s`)} = 'replace')
     ), locked AS MATERIALIZED (
-      SELECT r.id FROM open JOIN runs r ON r.scheduled_for = open.scheduled_for AND r.id = open.id
+      SELECT r.id FROM open JOIN runs r ON r.scheduled_for = open.scheduled_for AND r.id = open.id WHERE open.may_change
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
     )
-    SELECT DISTINCT schedule_uid AS uid FROM open WHERE NOT EXISTS (SELECT FROM locked WHERE locked.id = open.id)`,
+    SELECT coalesce((SELECT min(scheduled_for) FROM open), clock_timestamp()) AS since, (
+      SELECT string_agg(DISTINCT schedule_uid::text, ',') FROM open
+      WHERE may_change AND NOT EXISTS (SELECT FROM locked WHERE locked.id = open.id)) AS held`,
   );
-  return rows.map((row) => row.uid);
+  if (!row) throw new Error('the statement about open runs answered no row');
+  return { held: row.held?.split(',') ?? [], since: toInstant(row.since) };
 }
 
 /** Schedules whose open runs were recorded while they could overlap, and now must not: from now on they count. */
@@ -155,16 +168,18 @@ export async function guardOpenRuns(tx: Executor, uids: readonly string[]): Prom
  * Schedules with runs that wait for nothing: whoever ended what they waited for did not come to judge them. What was written in the
  * last moments may still be in their hands.
  */
-export async function findWaitingInVain(db: Executor, limit: number): Promise<string[]> {
+export async function findWaitingInVain(db: Executor, openSince: Instant, limit: number): Promise<string[]> {
+  const since = (alias: SQL) => sinceDayOf(sql`${alias}.scheduled_for`, openSince);
   const rows = await rowsOf<{ uid: string }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT DISTINCT w.schedule_uid AS uid FROM clock, runs w JOIN schedules s ON s.uid = w.schedule_uid
     WHERE w.overlap_guarded AND w.status = 'waiting' AND w.updated_at < clock.now - make_interval(secs => ${IN_HAND_SECONDS})
+      AND ${since(sql`w`)}
       AND (${overlapOf(sql`s`)} <> 'queue' OR NOT EXISTS (
-          SELECT FROM runs a WHERE a.schedule_uid = w.schedule_uid AND a.overlap_guarded AND a.status IN ('pending', 'running'))
+          SELECT FROM runs a WHERE a.schedule_uid = w.schedule_uid AND a.overlap_guarded AND a.status IN ('pending', 'running') AND ${since(sql`a`)})
         OR EXISTS (SELECT FROM runs other WHERE other.schedule_uid = w.schedule_uid AND other.overlap_guarded
-          AND other.status = 'waiting' AND other.id <> w.id))
+          AND other.status = 'waiting' AND other.id <> w.id AND ${since(sql`other`)}))
     LIMIT ${limit}`,
   );
   return rows.map((row) => row.uid);
@@ -175,6 +190,7 @@ const IN_HAND_SECONDS = 2;
 /** Ends what waits for a schedule that is gone: recorded while it was deleted. */
 export async function abandonWaitingOfDeleted(
   tx: Transaction,
+  openSince: Instant,
   limit: number,
 ): Promise<{ abandoned: number; aftermath: Aftermath }> {
   const [row] = await rowsOf<{ abandoned: number } & AftermathRow>(
@@ -182,11 +198,12 @@ export async function abandonWaitingOfDeleted(
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     open AS MATERIALIZED (
       SELECT r.scheduled_for, r.id FROM runs r WHERE r.overlap_guarded AND r.status = 'waiting'
-        AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid)
+        AND ${sinceDayOf(sql`r.scheduled_for`, openSince)} AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid)
       ORDER BY r.scheduled_for, r.id LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), abandoned AS (
       UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, updated_at = clock.now
       FROM open, clock WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id
+        AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}
       RETURNING ${ENDED}
     ), ${followEnds(sql`abandoned`)}
     SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, ${AFTERMATH} FROM aftermath`,

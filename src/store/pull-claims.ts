@@ -1,10 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
 import { type Dependency, type Run, mayBeRunId } from '../core/run.ts';
 import { PRIORITY_RANK } from '../core/schedule.ts';
 import { booleans, doubles, instants, ints, texts, uuids } from './arrays.ts';
 import { MOST_ATTEMPTS } from './claims.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { laneOfQueue, queueOfLane } from './lanes.ts';
+import { sinceDayOf, withinDaysOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
 import { findOutcomes, listRuns } from './runs.ts';
 
@@ -38,6 +40,8 @@ export interface PullClaim {
   instanceId: string;
   /** In the order in which they are served. */
   asks: readonly PullAsk[];
+  /** Of older days no run is looked for. */
+  openSince: Instant;
 }
 
 /**
@@ -51,7 +55,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
   );
   const rows = await rowsOf<ClaimedRow>(
     tx,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${dueByPriority(queue, slots.length)},
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${dueByPriority(queue, slots.length, claim.openSince)},
     due AS MATERIALIZED (
       SELECT *, row_number() OVER next AS place, sum(dependencies) OVER next AS told FROM (
         SELECT *, CASE WHEN open_dependencies IS NULL THEN 0
@@ -70,7 +74,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
       updated_at = clock.now
     FROM clock, chosen JOIN unnest(${texts(slots.map((slot) => slot.workerId))}, ${doubles(slots.map((slot) => slot.leaseSeconds))})
       WITH ORDINALITY AS slot(worker_id, lease_seconds, place) ON slot.place = chosen.place
-    WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id
+    WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id AND ${sinceDayOf(sql`r.scheduled_for`, claim.openSince)}
     RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due`,
   );
   const runs = await read(tx, rows);
@@ -94,6 +98,10 @@ export interface UntoldClaim extends Pick<PulledRun, 'isFirst'> {
 
 /** Takes back what no worker was told of, as if nobody had claimed it; but an attempt's number is used up. */
 export async function takeBackIfStillLeased(db: Executor, claims: readonly UntoldClaim[]): Promise<number> {
+  const within = withinDaysOf(
+    sql`r.scheduled_for`,
+    claims.map(({ run }) => run.scheduledFor),
+  );
   const rows = await rowsOf<{ id: string }>(
     db,
     sql`WITH untold AS MATERIALIZED (
@@ -101,7 +109,7 @@ export async function takeBackIfStillLeased(db: Executor, claims: readonly Untol
       FROM unnest(${uuids(claims.map(({ run }) => run.id))}, ${instants(claims.map(({ run }) => run.scheduledFor))},
         ${ints(claims.map(({ run }) => run.attempts))}, ${uuids(claims.map(({ run }) => run.claimedBy))},
         ${booleans(claims.map(({ isFirst }) => isFirst))}) AS c(id, scheduled_for, attempt, claimed_by, is_first)
-      JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id
+      JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id AND ${within}
       WHERE r.status = 'running' AND r.attempts = c.attempt AND r.claimed_by = c.claimed_by
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
     )
@@ -109,21 +117,25 @@ export async function takeBackIfStillLeased(db: Executor, claims: readonly Untol
       handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
       first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
       lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
-    FROM untold WHERE r.scheduled_for = untold.scheduled_for AND r.id = untold.id
+    FROM untold WHERE r.scheduled_for = untold.scheduled_for AND r.id = untold.id AND ${within}
     RETURNING r.id`,
   );
   return rows.length;
 }
 
 /** In how many ms the next run of each of these queues is due, 0 or less: now. Queues without one are left out. */
-export async function msUntilDue(db: Executor, queues: readonly string[]): Promise<Map<string, number>> {
+export async function msUntilDue(
+  db: Executor,
+  openSince: Instant,
+  queues: readonly string[],
+): Promise<Map<string, number>> {
   const rows = await rowsOf<{ lane: string; ms: number }>(
     db,
     sql`SELECT l.lane, (extract(epoch FROM min(next.due_at) - clock_timestamp()) * 1000)::float8 AS ms
     FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane), unnest(${ints(RANKS)}) AS p(priority), LATERAL (
       SELECT due_at FROM runs
       WHERE status = 'pending' AND claimed_by IS NULL AND lane = l.lane AND priority = p.priority
-        AND attempts < ${MOST_ATTEMPTS}
+        AND attempts < ${MOST_ATTEMPTS} AND ${sinceDayOf(sql`scheduled_for`, openSince)}
       ORDER BY due_at LIMIT 1) AS next
     GROUP BY l.lane`,
   );
@@ -145,14 +157,14 @@ interface ClaimedRow {
  * left, and locks no more: what is locked and not taken would be kept from another worker. The inner limit says nothing new, but
  * the planner can count on it: of the outer one it assumes a tenth of the backlog, and sorts all of it.
  */
-function dueByPriority(queue: string, most: number): SQL {
+function dueByPriority(queue: string, most: number, openSince: Instant): SQL {
   const parts = RANKS.map((rank, index) => {
     const before = RANKS.slice(0, index).map((one) => sql` - (SELECT count(*) FROM ${part(one)})`);
     return sql`${part(rank)} AS MATERIALIZED (
       SELECT * FROM (
         SELECT scheduled_for, id, priority, due_at, lateness_ms, open_dependencies FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
-          AND due_at <= (SELECT now FROM clock) AND attempts < ${MOST_ATTEMPTS}
+          AND due_at <= (SELECT now FROM clock) AND attempts < ${MOST_ATTEMPTS} AND ${sinceDayOf(sql`scheduled_for`, openSince)}
         ORDER BY due_at LIMIT ${most} FOR UPDATE SKIP LOCKED) AS due
       LIMIT ${most}${sql.join(before)})`;
   });

@@ -5,6 +5,7 @@ import { instants, ints, uuids } from './arrays.ts';
 import { aftermathIn } from './dependents.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, followEnds } from './followers.ts';
+import { sinceDayOf, withinDaysOf } from './open-runs.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A claim that its run has in vain: by an instance that is gone, that does not know of it, or for too long. */
@@ -35,28 +36,30 @@ interface ClaimRow {
 }
 
 /** Claims of instances that are not listed as living, oldest due first; found by their rows, whatever was heard of a death. */
-export function findOrphans(db: Executor, limit: number): Promise<LostClaim[]> {
+export function findOrphans(db: Executor, openSince: Instant, limit: number): Promise<LostClaim[]> {
   return lostClaims(
     db,
     sql`SELECT id, scheduled_for, claimed_by, attempts, handoff_started_at FROM runs r
-    WHERE status = 'pending' AND claimed_by IS NOT NULL
+    WHERE status = 'pending' AND claimed_by IS NOT NULL AND ${sinceDayOf(sql`scheduled_for`, openSince)}
       AND NOT EXISTS (SELECT FROM instances i WHERE i.id = r.claimed_by AND i.died_at IS NULL)
     ORDER BY due_at LIMIT ${limit}`,
   );
 }
 
 /** Every claim of this instance, for it to compare with what it knows. */
-export function findClaimsOf(db: Executor, instanceId: string): Promise<LostClaim[]> {
+export function findClaimsOf(db: Executor, openSince: Instant, instanceId: string): Promise<LostClaim[]> {
   return lostClaims(
     db,
     sql`SELECT id, scheduled_for, claimed_by, attempts, handoff_started_at FROM runs
-    WHERE status = 'pending' AND claimed_by IS NOT NULL AND claimed_by = ${instanceId}`,
+    WHERE status = 'pending' AND claimed_by IS NOT NULL AND claimed_by = ${instanceId}
+      AND ${sinceDayOf(sql`scheduled_for`, openSince)}`,
   );
 }
 
 /** Claims older than their attempt may take by `lostAfterSeconds`, whatever is known of their instance. */
 export function findExpiredClaims(
   db: Executor,
+  openSince: Instant,
   lostAfterSeconds: number,
   limit: number,
 ): Promise<LostClaim[]> {
@@ -65,7 +68,7 @@ export function findExpiredClaims(
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.scheduled_for, r.claimed_by, r.attempts, r.handoff_started_at
     FROM clock, runs r LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
-    WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
+    WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}
       AND coalesce(r.handoff_started_at, r.claimed_at) < clock.now - make_interval(secs => ${lostAfterSeconds})
       AND coalesce(r.handoff_started_at, r.claimed_at)
         < clock.now - make_interval(secs => ${lostAfterSeconds} + ${timeoutSeconds(sql`v.definition`)})
@@ -116,7 +119,7 @@ export async function takeOverIfStillClaimed(
           (extract(epoch FROM r.handoff_started_at - r.due_at) * 1000)::bigint) ELSE r.lateness_ms END,
         due_at = CASE WHEN j.verdict = 'again' THEN greatest(r.due_at, j.believed_from) ELSE r.due_at END,
         updated_at = clock.now
-      FROM judged j, clock WHERE r.scheduled_for = j.scheduled_for AND r.id = j.id
+      FROM judged j, clock WHERE r.scheduled_for = j.scheduled_for AND r.id = j.id AND ${withinDaysOfClaims(claims)}
       RETURNING ${ENDED}
     ), ${followEnds(sql`taken`)}, logged AS (
       INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, error, recovery)
@@ -147,10 +150,17 @@ function lockedAsFound(claims: readonly LostClaim[]): SQL {
       ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))},
       ${instants(claims.map((claim) => claim.handoffStartedAt))})
       AS c(id, scheduled_for, claimed_by, attempt, handoff_started_at)
-    JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id
+    JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id AND ${withinDaysOfClaims(claims)}
     WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt
       AND r.handoff_started_at IS NOT DISTINCT FROM c.handoff_started_at END
     ORDER BY r.scheduled_for, r.id FOR UPDATE OF r`;
+}
+
+function withinDaysOfClaims(claims: readonly LostClaim[]): SQL {
+  return withinDaysOf(
+    sql`r.scheduled_for`,
+    claims.map((claim) => claim.scheduledFor),
+  );
 }
 
 function judged(policy: RecoveryPolicy): SQL {

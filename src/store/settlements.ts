@@ -7,6 +7,7 @@ import type { Claim } from './claims.ts';
 import { aftermathIn } from './dependents.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, aftermathOf, followEnds } from './followers.ts';
+import { withinDaysOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
 
 /** What became of one attempt, with the claim it was made under. */
@@ -68,7 +69,11 @@ export async function settleInTransactionIfClaimed(
 ): Promise<SettledInTransaction> {
   const keys = sql`unnest(${instants(outcomes.map((row) => row.scheduledFor))},
     ${uuids(outcomes.map((row) => row.runId))}) AS i(scheduled_for, id)`;
-  const found = sql`FROM ${keys} JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id`;
+  const within = withinDaysOf(
+    sql`r.scheduled_for`,
+    outcomes.map((row) => row.scheduledFor),
+  );
+  const found = sql`FROM ${keys} JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id AND ${within}`;
   const locked = await rowsOf<{ id: string }>(
     tx,
     sql`SELECT r.id ${found} ORDER BY r.scheduled_for, r.id FOR UPDATE OF r ${wait ? sql`` : sql`SKIP LOCKED`}`,
@@ -104,6 +109,7 @@ function runsIn(rows: readonly SettledRow[]): Map<string, { wasLost: boolean }> 
 /** `alone`: the statement is all there is; what it does not settle is tried again. */
 function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boolean }): SQL {
   const instantsOf = settled.map((row) => row.scheduledFor);
+  const within = withinDaysOf(sql`r.scheduled_for`, instantsOf);
   return sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     input AS MATERIALIZED (
       SELECT * FROM unnest(${uuids(settled.map((row) => row.runId))}, ${instants(instantsOf)},
@@ -137,7 +143,7 @@ function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boole
         lateness_ms = coalesce(r.lateness_ms, i.lateness_ms), execution_id = i.execution_id,
         result_status_code = i.status_code, result_body = i.body, error = i.error::jsonb, updated_at = clock.now
       FROM input i, clock
-      WHERE r.scheduled_for = i.scheduled_for AND r.id = i.id
+      WHERE r.scheduled_for = i.scheduled_for AND r.id = i.id AND ${within}
         AND CASE WHEN r.status = 'pending'
           THEN (i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt)
             AND (i.status <> 'running' OR i.attempt > coalesce(r.retried_after, 0))
@@ -145,7 +151,7 @@ function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boole
       RETURNING ${ENDED}, i.attempt, r.attempts, r.lost_at
     ), ${followEnds(sql`settled`)}, before AS (
       SELECT r.id, i.attempt, r.attempts, r.lost_at FROM input i
-      JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
+      JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id AND ${within}
       WHERE NOT ${alone} AND r.status = i.status AND CASE r.status
         WHEN 'pending' THEN r.claimed_by IS NULL AND r.attempts = i.attempt AND r.failures = i.failures
         WHEN 'running' THEN r.claimed_by = i.claimed_by AND r.handed_off_at = i.finished_at
@@ -169,7 +175,7 @@ function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boole
       SELECT i.scheduled_for, i.id, i.claimed_by, i.attempt FROM input i WHERE NOT EXISTS (SELECT FROM done WHERE done.id = i.id)
     )
     SELECT done.id, done.lost_at IS NOT NULL AS was_lost, ${AFTERMATH}, (SELECT string_agg(r.id::text, ',')
-      FROM undone u JOIN runs r ON r.scheduled_for = u.scheduled_for AND r.id = u.id
+      FROM undone u JOIN runs r ON r.scheduled_for = u.scheduled_for AND r.id = u.id AND ${within}
       WHERE r.reason IN ('replaced', 'deleted', 'request')
         OR r.status IN ('succeeded', 'failed') AND r.claimed_by = u.claimed_by AND r.attempts = u.attempt) AS ended_before
     FROM aftermath LEFT JOIN done ON true`;

@@ -13,6 +13,7 @@ import type { Aftermath, StoppedRun } from '../../src/store/followers.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { createDatabase } from '../support/cluster.ts';
 
 export interface Answer {
@@ -67,7 +68,13 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
   const cancelled: StoppedRun[] = [];
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
-  const pullQueues = createPullQueues({ database: store, clock: systemClock, events, lease });
+  const pullQueues = createPullQueues({
+    database: store,
+    clock: systemClock,
+    events,
+    lease,
+    openSpan: createOpenSpan(store),
+  });
   await pullQueues.start();
   const server = await createServer({
     database: store,

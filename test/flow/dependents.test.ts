@@ -13,6 +13,7 @@ import {
 import type { Transaction } from '../../src/store/executor.ts';
 import { findRun } from '../../src/store/runs.ts';
 import { type AttemptSettlement, settleInTransactionIfClaimed } from '../../src/store/settlements.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
 import {
   type AskedRun,
   type Store,
@@ -394,7 +395,7 @@ describe('where a dependency does not succeed', () => {
     );
     await instance.remove('gone');
     await instance.fire('serial');
-    await store.database.transaction((tx) => failDependents(tx, 10));
+    await store.database.transaction((tx) => failDependents(tx, EARLIEST, 10));
     expect(await Promise.all(ids.map(statusOf))).toEqual(['failed', 'failed', 'pending']);
     expect((await run(ids[1] ?? '')).error?.message).toBe(
       `run ${skipped.id}, which it depends on, ended as skipped`,

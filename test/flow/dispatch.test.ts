@@ -8,6 +8,7 @@ import {
   settleIfClaimedAndWithoutDependents,
   settleInTransactionIfClaimed,
 } from '../../src/store/settlements.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -78,6 +79,7 @@ describe('dispatch', () => {
         freeByLane: new Map(),
         freePerLane: 100,
         targetTypes: ['http'],
+        openSince: EARLIEST,
       }),
     );
     expect(claimed.map((run) => run.scheduleId).sort()).toEqual(['high', 'high', 'high', 'normal', 'normal']);
@@ -330,6 +332,7 @@ describe('settling', () => {
         freeByLane: new Map(),
         freePerLane: 1,
         targetTypes: ['http'],
+        openSince: EARLIEST,
       }),
     );
     if (!run) throw new Error('nothing was claimed');

@@ -7,6 +7,7 @@ import {
   judgeOverlapsUnderLock,
   lockFreeForOverlap,
 } from '../../src/store/overlaps.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -218,7 +219,7 @@ describe('ends that come together', () => {
     // As a version does that knows of no waiting runs.
     await store.rows(sql`UPDATE runs SET status = 'abandoned', reason = 'deleted' WHERE status = 'pending'`);
     await store.rows(sql`DELETE FROM schedules`);
-    const abandoned = await store.database.transaction((tx) => abandonWaitingOfDeleted(tx, 10));
+    const abandoned = await store.database.transaction((tx) => abandonWaitingOfDeleted(tx, EARLIEST, 10));
     expect(abandoned).toMatchObject({ abandoned: 1 });
     expect(await statuses('gone')).toEqual(['abandoned', 'abandoned']);
   });

@@ -6,6 +6,7 @@ import { NO_AFTERMATH } from '../../src/store/followers.ts';
 import { findWaitingInVain, judgeOverlapsUnderLock, lockFreeForOverlap } from '../../src/store/overlaps.ts';
 import { databaseNow } from '../../src/store/database-now.ts';
 import { findSchedule } from '../../src/store/schedules.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -296,7 +297,7 @@ it('what waits for nothing, since whoever ended the active run died, is found', 
   await store.rows(
     sql`UPDATE runs SET status = 'succeeded', finished_at = clock_timestamp() WHERE status = 'pending'`,
   );
-  const inVain = () => store.database.run((db) => findWaitingInVain(db, 10));
+  const inVain = () => store.database.run((db) => findWaitingInVain(db, EARLIEST, 10));
   expect(await inVain()).toEqual([]);
   await store.rows(sql`UPDATE runs SET updated_at = updated_at - interval '3 seconds'`);
   const toJudge = await inVain();

@@ -18,6 +18,7 @@ import {
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Aftermath, StoppedRun } from '../../src/store/followers.ts';
 import { claimPullRuns } from '../../src/store/pull-claims.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -118,7 +119,12 @@ async function pulled(workerId: string, asked: { leaseSeconds?: number } = {}): 
 }
 const claim = (workerId: string, leaseSeconds = 60) =>
   store.database.transaction((tx) =>
-    claimPullRuns(tx, { queue: 'q', instanceId: instance.id, asks: [{ workerId, max: 1, leaseSeconds }] }),
+    claimPullRuns(tx, {
+      queue: 'q',
+      instanceId: instance.id,
+      asks: [{ workerId, max: 1, leaseSeconds }],
+      openSince: EARLIEST,
+    }),
   );
 const put = (id: string, definition: Partial<Parameters<TestInstance['put']>[1]> = {}) =>
   instance.put(id, { url: receiver.url, ...definition });

@@ -10,6 +10,7 @@ import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { claimOf, claimPendingRuns } from '../../src/store/claims.ts';
 import type { Database } from '../../src/store/database.ts';
 import type { AttemptSettlement } from '../../src/store/settlements.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
 import { endedRunsOf, leaveRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
 import { type InstanceOptions, type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, startReceiver } from '../support/receiver.ts';
@@ -280,6 +281,7 @@ describe('a settler', () => {
         freeByLane: new Map(),
         freePerLane: 3,
         targetTypes: ['http'],
+        openSince: EARLIEST,
       }),
     );
     const settler = settlerOn(store.database);

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { claimPendingRuns } from '../../src/store/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/recoveries.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
 import { endedRunsOf, leaveRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
 import {
   type InstanceOptions,
@@ -135,6 +136,7 @@ describe('at most once', () => {
         freeByLane: new Map(),
         freePerLane: 3,
         targetTypes: ['http'],
+        openSince: EARLIEST,
       }),
     );
     expect(claimed.map(() => instance.pipeline.dispatcher.reserve(lane))).toEqual([true, true, true]);
@@ -253,7 +255,7 @@ describe('a question about an attempt in doubt', () => {
     await instance.put('one', withLookup(receiver, book, 'atMostOnce'));
     await leaveRuns(store, 'one', { claimedBy: await deadInstance(store) });
     await store.rows(sql`UPDATE runs SET in_doubt_until = due_at, lookups = 2`);
-    const orphans = await store.database.run((db) => findOrphans(db, 10));
+    const orphans = await store.database.run((db) => findOrphans(db, EARLIEST, 10));
     await store.database.transaction((tx) => takeOverIfStillClaimed(tx, orphans, POLICY));
     expect(await runsOf(store)).toMatchObject([{ status: 'pending', recoveries: 1, lookups: 2 }]);
     await instance.start();

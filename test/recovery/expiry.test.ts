@@ -14,6 +14,8 @@ import type { Aftermath } from '../../src/store/followers.ts';
 import { claimPullRuns } from '../../src/store/pull-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
+import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -64,6 +66,7 @@ function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
     clock: systemClock,
     events: bus,
     targets,
+    openSpan: createOpenSpan(store.database),
     graceSeconds: 0,
     followUp: (aftermath) => {
       aftermaths.push(aftermath);
@@ -157,7 +160,12 @@ async function leased(count: number, given: { maxAttempts?: number; leaseSeconds
 }
 const claim = (leaseSeconds: number, max: number) =>
   store.database.transaction((tx) =>
-    claimPullRuns(tx, { queue: 'q', instanceId: instance.id, asks: [{ workerId: 'w1', max, leaseSeconds }] }),
+    claimPullRuns(tx, {
+      queue: 'q',
+      instanceId: instance.id,
+      asks: [{ workerId: 'w1', max, leaseSeconds }],
+      openSince: EARLIEST,
+    }),
   );
 const only = ([id]: string[]) => {
   if (id === undefined) throw new Error('nothing was recorded');

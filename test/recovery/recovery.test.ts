@@ -12,6 +12,8 @@ import { declareDeadIfSilent, registerInstance } from '../../src/store/instances
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/recoveries.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
+import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -99,6 +101,7 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
     clock: systemClock,
     events: bus,
     lease: instance.lease,
+    openSpan: createOpenSpan(store.database),
     intervalSeconds: 0.05,
     lostAfterSeconds: 300,
     holds: (runId, attempt) => instance.pipeline.dispatcher.holds(runId, attempt),
@@ -112,7 +115,7 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
 
 /** One pass over what instances that are gone have left. */
 async function recoverOrphans(policy: Partial<typeof POLICY> = {}) {
-  const claims = await store.database.run((db) => findOrphans(db, 500));
+  const claims = await store.database.run((db) => findOrphans(db, EARLIEST, 500));
   const taken = await store.database.transaction((tx) =>
     takeOverIfStillClaimed(tx, claims, { ...POLICY, ...policy }),
   );
@@ -579,6 +582,7 @@ describe('an instance whose lease does not hold', () => {
         freeByLane: new Map(),
         freePerLane: 2,
         targetTypes: ['http'],
+        openSince: EARLIEST,
       }),
     );
     dispatcher.accept(claimed);

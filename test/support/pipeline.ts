@@ -25,6 +25,7 @@ import { registerInstance } from '../../src/store/instances.ts';
 import { rowsOf } from '../../src/store/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
+import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { createMigratedDatabase } from './emptied.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
@@ -95,6 +96,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   lease.renew(lease.moment());
   const pipeline = createPipeline({
     database,
+    openSpan: createOpenSpan(database),
     lease,
     maxRecoveries: 3,
     retentionDays: 30,

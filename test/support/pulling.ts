@@ -10,6 +10,7 @@ import { type Database, openDatabase } from '../../src/store/database.ts';
 import type { PulledRun } from '../../src/store/pull-claims.ts';
 import { WORK_FOR_PULL } from '../../src/store/queues.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { type AskedRun, oneOffOf } from './pipeline.ts';
 
 /** What of an instance serves pull workers, on a database; with its events. */
@@ -45,7 +46,13 @@ export async function createPullInstance(
       return database.transaction(work, limitMs);
     },
   };
-  const queues = createPullQueues({ database: counting, clock: systemClock, events: bus, lease });
+  const queues = createPullQueues({
+    database: counting,
+    clock: systemClock,
+    events: bus,
+    lease,
+    openSpan: createOpenSpan(database),
+  });
   const hints = listen(url, { [WORK_FOR_PULL]: () => queues.wake() });
   await queues.start();
   return {

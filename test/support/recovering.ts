@@ -5,6 +5,7 @@ import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { registerInstance } from '../../src/store/instances.ts';
+import { createOpenSpan } from '../../src/store/open-runs.ts';
 import type { Store, TestInstance } from './pipeline.ts';
 import { until } from './until.ts';
 
@@ -33,6 +34,7 @@ export function startRecovery(
     clock: { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead },
     events: bus,
     lease: instance.lease,
+    openSpan: createOpenSpan(store.database),
     intervalSeconds: 0.05,
     lostAfterSeconds: 300,
     holds: (runId, attempt) => instance.pipeline.dispatcher.holds(runId, attempt),

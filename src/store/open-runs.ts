@@ -1,0 +1,70 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { DAY_MS, dayOf } from '../core/history-day.ts';
+import { EARLIEST, type Instant, LATEST, isoInstant } from '../core/instant.ts';
+import type { Database } from './database.ts';
+import type { Executor } from './executor.ts';
+import { type InstantText, rowsOf, toInstant } from './rows.ts';
+
+/**
+ * From when on runs may be open: what looks for work looks no further back. As of the last look, so that an older run that another
+ * instance opens is found a little later; what must be decided exactly does not rest on it.
+ */
+export interface OpenSpan {
+  since(): Instant;
+  /** Asks the database. */
+  look(): Promise<void>;
+  /** A run of that time has been opened here. */
+  include(at: Instant): void;
+}
+
+/** A run may be recorded that much later than it was due, between two looks. */
+const MARGIN_MS = 3_600_000;
+
+export function createOpenSpan(database: Database): OpenSpan {
+  let since = EARLIEST;
+  let included = LATEST;
+  return {
+    since: () => since,
+    look: async () => {
+      included = LATEST;
+      const oldest = await database.run(oldestOpen);
+      // What was opened here while it was asked, it may not have seen.
+      since = Math.min(oldest - MARGIN_MS, included);
+    },
+    include: (at) => {
+      included = Math.min(included, at);
+      since = Math.min(since, at);
+    },
+  };
+}
+
+/**
+ * The oldest `scheduledFor` of a run that is open; the present moment, by the database's clock, where none is older. By its own index,
+ * which holds nothing of days that are over.
+ */
+export async function oldestOpen(db: Executor): Promise<Instant> {
+  const [row] = await rowsOf<{ at: InstantText }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT least(now, (SELECT min(scheduled_for) FROM runs WHERE status IN ('waiting', 'pending', 'running'))) AS at FROM clock`,
+  );
+  if (!row) throw new Error('the statement about open runs answered no row');
+  return toInstant(row.at);
+}
+
+/**
+ * The days of these instants, for statements that go to their rows by key: a batch is of one day or two, and a statement that is not
+ * told so is planned for every day there is. Whole days, as the planner would take the instants for a filter worth a scan.
+ */
+export function withinDaysOf(column: SQL, times: readonly Instant[]): SQL {
+  const [first, last] = times.reduce(([a, b], at) => [Math.min(a, at), Math.max(b, at)], [LATEST, EARLIEST]);
+  return sql`${column} >= ${isoInstant(dayOf(first))}::timestamptz AND ${column} < ${isoInstant(dayOf(last) + DAY_MS)}::timestamptz`;
+}
+
+/**
+ * Keeps a statement from looking at days before that of an instant: history is one partition per day, and each that is not ruled out
+ * costs its planning, whether it holds anything or not.
+ */
+export function sinceDayOf(column: SQL, at: Instant): SQL {
+  return sql`${column} >= ${isoInstant(dayOf(at))}::timestamptz`;
+}
