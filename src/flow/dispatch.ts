@@ -72,7 +72,7 @@ export interface Dispatcher extends Turning {
 }
 
 /** Claims per slot of the whole; how many of them a lane may have is its pace's matter. */
-const CLAIMS_PER_SLOT = 8;
+const CLAIMS_PER_SLOT = 64;
 
 const HAND_BACK_RETRY_MS = 200;
 /** Of a claim for its slot. Far less than after which a claim counts as lost. */

@@ -18,8 +18,8 @@ export interface LanePace {
 }
 
 const AHEAD_MS = 250;
-/** In slots. More of it makes a herd faster (docs/performance.md) and takes more from the other instances. */
-const MOST_AHEAD = 7;
+/** In slots: what a process that is killed may leave for recovery, and what it takes from the other instances. */
+const MOST_AHEAD = 63;
 /** Of a lane that has shown nothing yet. */
 const FIRST_AHEAD = 1;
 /** Weight of the newest duration in the average. */

@@ -3,7 +3,8 @@ import type { Instant } from '../core/instant.ts';
 import type { RunTrigger } from '../core/run.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { sinceDayOf, withinDaysOf } from './open-runs.ts';
+import { runsByKey } from './by-key.ts';
+import { sinceDayOf } from './open-runs.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A run this instance may hand off: what an attempt needs beside the definition of its version. */
@@ -186,10 +187,7 @@ export const RUNS_RETURNED = 'firelock_runs_returned';
 
 /** Hands unsent claims back, where they are still the caller's: anybody may take them at once, and is told so. */
 export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[]): Promise<number> {
-  const within = withinDaysOf(
-    sql`r.scheduled_for`,
-    claims.map((claim) => claim.scheduledFor),
-  );
+  const times = claims.map((claim) => claim.scheduledFor);
   const [row] = await rowsOf<{ count: number }>(
     db,
     sql`WITH returned AS (
@@ -197,7 +195,7 @@ export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[])
       FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(claims.map((claim) => claim.scheduledFor))},
         ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
         AS c(id, scheduled_for, claimed_by, attempt)
-      WHERE r.scheduled_for = c.scheduled_for AND r.id = c.id AND ${within} AND r.status = 'pending'
+      WHERE ${runsByKey(sql`r`, sql`c`, times)} AND r.status = 'pending'
         AND r.claimed_by = c.claimed_by AND r.attempts = c.attempt
       RETURNING r.id
     )

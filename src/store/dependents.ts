@@ -15,7 +15,8 @@ import {
   together,
 } from './followers.ts';
 import { isPull } from './lanes.ts';
-import { sinceDayOf, withinDaysOf } from './open-runs.ts';
+import { runsByKey } from './by-key.ts';
+import { sinceDayOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
 
 /**
@@ -109,8 +110,7 @@ export async function releaseDependentsIfStillEnded(
     tx,
     sql`WITH locked AS MATERIALIZED (
       SELECT r.id, r.status FROM unnest(${instants(ids.map(scheduledForOf))}, ${uuids(ids)}) AS i(scheduled_for, id)
-      JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
-        AND ${withinDaysOf(sql`r.scheduled_for`, ids.map(scheduledForOf))}
+      JOIN runs r ON ${runsByKey(sql`r`, sql`i`, ids.map(scheduledForOf))}
       ORDER BY r.scheduled_for, r.id FOR NO KEY UPDATE OF r
     )
     SELECT id, status FROM locked WHERE status NOT IN ('waiting', 'pending', 'running')`,

@@ -6,7 +6,8 @@ import { aftermathIn } from './dependents.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, followEnds } from './followers.ts';
 import { queueOfLane } from './lanes.ts';
-import { sinceDayOf, withinDaysOf } from './open-runs.ts';
+import { runsByKey } from './by-key.ts';
+import { sinceDayOf } from './open-runs.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A running run that neither its worker nor its target was heard of in time. */
@@ -91,10 +92,7 @@ export async function expireIfStillSilent(
   expiries: readonly Expiry[],
   { wait = false }: { wait?: boolean } = {},
 ): Promise<{ ids: ReadonlySet<string>; aftermath: Aftermath }> {
-  const within = withinDaysOf(
-    sql`r.scheduled_for`,
-    expiries.map(({ run }) => run.scheduledFor),
-  );
+  const times = expiries.map(({ run }) => run.scheduledFor);
   const rows = await rowsOf<{ id: string | null } & AftermathRow>(
     tx,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
@@ -110,7 +108,7 @@ export async function expireIfStillSilent(
     ), locked AS MATERIALIZED (
       SELECT i.*, r.claimed_by, coalesce(r.handoff_started_at, r.claimed_at, clock.now) AS started_at,
         r.result_status_code, r.recoveries
-      FROM clock, input i JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id AND ${within}
+      FROM clock, input i JOIN runs r ON ${runsByKey(sql`r`, sql`i`, times)}
       WHERE CASE WHEN r.status = 'running' THEN r.attempts = i.attempt AND r.expires_at <= clock.now END
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r ${wait ? sql`` : sql`SKIP LOCKED`}
     ), changed AS (
@@ -122,7 +120,7 @@ export async function expireIfStillSilent(
         handoff_started_at = CASE WHEN l.status <> 'pending' THEN r.handoff_started_at END,
         handed_off_at = CASE WHEN l.status <> 'pending' OR l.in_doubt_until IS NOT NULL THEN r.handed_off_at END,
         finished_at = CASE WHEN l.status <> 'pending' THEN clock.now END, updated_at = clock.now
-      FROM locked l, clock WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id AND ${within}
+      FROM locked l, clock WHERE ${runsByKey(sql`r`, sql`l`, times)}
       RETURNING ${ENDED}
     ), ${followEnds(sql`changed`)}, logged AS (
       INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, status_code,

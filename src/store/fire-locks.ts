@@ -82,7 +82,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
       ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
-      FROM due WHERE s.uid = due.uid
+      FROM (SELECT * FROM due LIMIT (SELECT ${limit}::int)) AS due WHERE s.uid = due.uid
       RETURNING s.uid, s.id, s.version, ${timingColumns(sql`s`)}, ${overlapOf(sql`s`)} AS overlap, s.lane, s.next_occurrence_at,
         s.plan_failures, s.locked_at, s.created_at, due.locked_by IS NOT NULL AND due.locked_by <> ${instanceId} AS taken_over
     ), held AS (

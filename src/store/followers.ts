@@ -103,6 +103,11 @@ export function followEnds(changed: SQL): SQL {
     )`;
 }
 
+/** Whether some schedule may follow the end of the run; not yet which ends. */
+export function isFollowed(run: SQL): SQL {
+  return sql`EXISTS (SELECT FROM schedules f WHERE f.after_uid = ANY (ARRAY[${run}.schedule_uid, ${ALL_SCHEDULES}::uuid]))`;
+}
+
 /** The columns of `aftermath`, which is one row. */
 export const AFTERMATH = sql`aftermath.ended, aftermath.followed, aftermath.to_claim, aftermath.to_pull, aftermath.depended_on`;
 

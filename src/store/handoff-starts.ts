@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { instants, ints, uuids } from './arrays.ts';
 import type { Claim } from './claims.ts';
 import type { Executor } from './executor.ts';
-import { withinDaysOf } from './open-runs.ts';
+import { runsByKey } from './by-key.ts';
 import { rowsOf } from './rows.ts';
 
 /**
@@ -13,10 +13,7 @@ export async function startHandoffsIfClaimed(
   db: Executor,
   claims: readonly Claim[],
 ): Promise<ReadonlySet<string>> {
-  const within = withinDaysOf(
-    sql`r.scheduled_for`,
-    claims.map((claim) => claim.scheduledFor),
-  );
+  const times = claims.map((claim) => claim.scheduledFor);
   const rows = await rowsOf<{ id: string }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
@@ -24,13 +21,13 @@ export async function startHandoffsIfClaimed(
       SELECT r.scheduled_for, r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))},
         ${instants(claims.map((claim) => claim.scheduledFor))}, ${uuids(claims.map((claim) => claim.instanceId))},
         ${ints(claims.map((claim) => claim.attempt))}) AS c(id, scheduled_for, claimed_by, attempt)
-      JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id AND ${within}
+      JOIN runs r ON ${runsByKey(sql`r`, sql`c`, times)}
       WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
     )
     UPDATE runs r SET handoff_started_at = clock.now, in_doubt_until = NULL, doubted_attempt = NULL, lookups = 0,
       updated_at = clock.now
-    FROM clock, held WHERE r.scheduled_for = held.scheduled_for AND r.id = held.id AND ${within}
+    FROM clock, held WHERE ${runsByKey(sql`r`, sql`held`, times)}
     RETURNING r.id`,
   );
   return new Set(rows.map((row) => row.id));

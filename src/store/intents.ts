@@ -3,6 +3,7 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import { type RunTrigger, plannedRunId } from '../core/run.ts';
 import type { PlannedFire, SkipReason } from '../core/time/catch-up.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
+import { anyUid } from './by-key.ts';
 import type { Executor } from './executor.ts';
 import {
   AFTERMATH,
@@ -82,7 +83,7 @@ export async function recordIntentsIfLocked(
         ${instants(advances.map((advance) => advance.nextFireAt))},
         ${instants(advances.map((advance) => advance.lastFireAt))})
         AS a(uid, version, locked_at, next_occurrence_at, next_fire_at, last_fire_at)
-      WHERE s.uid = a.uid
+      WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = a.locked_at AND s.version = a.version END
       RETURNING s.uid, s.id, s.version, s.lane, s.priority, s.overlap, s.timing_version
     ), recorded AS (

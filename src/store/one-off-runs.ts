@@ -4,7 +4,7 @@ import type { OneOffHandoff } from '../core/one-off.ts';
 import { type OnDependencyFailure, type RunStatus, scheduledForOf } from '../core/run.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
 import type { Transaction } from './executor.ts';
-import { withinDaysOf } from './open-runs.ts';
+import { runsByKey, withinDaysOf } from './by-key.ts';
 import { NO_SCHEDULE, rowsOf } from './rows.ts';
 
 /** Keys of one-off runs are unique over all of them: one scope. */
@@ -85,8 +85,7 @@ export async function lockDependencies(
 /** The ids carry the first column of their key. */
 function byKey(ids: readonly string[]): SQL {
   return sql`FROM unnest(${instants(ids.map(scheduledForOf))}, ${uuids(ids)}) AS i(scheduled_for, id)
-    JOIN runs r ON r.scheduled_for = i.scheduled_for AND r.id = i.id
-      AND ${withinDaysOf(sql`r.scheduled_for`, ids.map(scheduledForOf))}`;
+    JOIN runs r ON ${runsByKey(sql`r`, sql`i`, ids.map(scheduledForOf))}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { DAY_MS, dayOf } from '../core/history-day.ts';
+import { dayOf } from '../core/history-day.ts';
 import { EARLIEST, type Instant, LATEST, isoInstant } from '../core/instant.ts';
 import type { Database } from './database.ts';
 import type { Executor } from './executor.ts';
@@ -50,15 +50,6 @@ export async function oldestOpen(db: Executor): Promise<Instant> {
   );
   if (!row) throw new Error('the statement about open runs answered no row');
   return toInstant(row.at);
-}
-
-/**
- * The days of these instants, for statements that go to their rows by key: a batch is of one day or two, and a statement that is not
- * told so is planned for every day there is. Whole days, as the planner would take the instants for a filter worth a scan.
- */
-export function withinDaysOf(column: SQL, times: readonly Instant[]): SQL {
-  const [first, last] = times.reduce(([a, b], at) => [Math.min(a, at), Math.max(b, at)], [LATEST, EARLIEST]);
-  return sql`${column} >= ${isoInstant(dayOf(first))}::timestamptz AND ${column} < ${isoInstant(dayOf(last) + DAY_MS)}::timestamptz`;
 }
 
 /**

@@ -6,7 +6,8 @@ import { booleans, doubles, instants, ints, texts, uuids } from './arrays.ts';
 import { MOST_ATTEMPTS } from './claims.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { laneOfQueue, queueOfLane } from './lanes.ts';
-import { sinceDayOf, withinDaysOf } from './open-runs.ts';
+import { runsByKey } from './by-key.ts';
+import { sinceDayOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
 import { findOutcomes, listRuns } from './runs.ts';
 
@@ -98,10 +99,7 @@ export interface UntoldClaim extends Pick<PulledRun, 'isFirst'> {
 
 /** Takes back what no worker was told of, as if nobody had claimed it; but an attempt's number is used up. */
 export async function takeBackIfStillLeased(db: Executor, claims: readonly UntoldClaim[]): Promise<number> {
-  const within = withinDaysOf(
-    sql`r.scheduled_for`,
-    claims.map(({ run }) => run.scheduledFor),
-  );
+  const times = claims.map(({ run }) => run.scheduledFor);
   const rows = await rowsOf<{ id: string }>(
     db,
     sql`WITH untold AS MATERIALIZED (
@@ -109,7 +107,7 @@ export async function takeBackIfStillLeased(db: Executor, claims: readonly Untol
       FROM unnest(${uuids(claims.map(({ run }) => run.id))}, ${instants(claims.map(({ run }) => run.scheduledFor))},
         ${ints(claims.map(({ run }) => run.attempts))}, ${uuids(claims.map(({ run }) => run.claimedBy))},
         ${booleans(claims.map(({ isFirst }) => isFirst))}) AS c(id, scheduled_for, attempt, claimed_by, is_first)
-      JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id AND ${within}
+      JOIN runs r ON ${runsByKey(sql`r`, sql`c`, times)}
       WHERE r.status = 'running' AND r.attempts = c.attempt AND r.claimed_by = c.claimed_by
       ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
     )
@@ -117,7 +115,7 @@ export async function takeBackIfStillLeased(db: Executor, claims: readonly Untol
       handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
       first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
       lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
-    FROM untold WHERE r.scheduled_for = untold.scheduled_for AND r.id = untold.id AND ${within}
+    FROM untold WHERE ${runsByKey(sql`r`, sql`untold`, times)}
     RETURNING r.id`,
   );
   return rows.length;

@@ -5,7 +5,8 @@ import { instants, ints, uuids } from './arrays.ts';
 import { aftermathIn } from './dependents.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, followEnds } from './followers.ts';
-import { sinceDayOf, withinDaysOf } from './open-runs.ts';
+import { runsByKey } from './by-key.ts';
+import { sinceDayOf } from './open-runs.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A claim that its run has in vain: by an instance that is gone, that does not know of it, or for too long. */
@@ -119,7 +120,7 @@ export async function takeOverIfStillClaimed(
           (extract(epoch FROM r.handoff_started_at - r.due_at) * 1000)::bigint) ELSE r.lateness_ms END,
         due_at = CASE WHEN j.verdict = 'again' THEN greatest(r.due_at, j.believed_from) ELSE r.due_at END,
         updated_at = clock.now
-      FROM judged j, clock WHERE r.scheduled_for = j.scheduled_for AND r.id = j.id AND ${withinDaysOfClaims(claims)}
+      FROM judged j, clock WHERE ${runsByKey(sql`r`, sql`j`, timesOf(claims))}
       RETURNING ${ENDED}
     ), ${followEnds(sql`taken`)}, logged AS (
       INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, error, recovery)
@@ -150,17 +151,14 @@ function lockedAsFound(claims: readonly LostClaim[]): SQL {
       ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))},
       ${instants(claims.map((claim) => claim.handoffStartedAt))})
       AS c(id, scheduled_for, claimed_by, attempt, handoff_started_at)
-    JOIN runs r ON r.scheduled_for = c.scheduled_for AND r.id = c.id AND ${withinDaysOfClaims(claims)}
+    JOIN runs r ON ${runsByKey(sql`r`, sql`c`, timesOf(claims))}
     WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt
       AND r.handoff_started_at IS NOT DISTINCT FROM c.handoff_started_at END
     ORDER BY r.scheduled_for, r.id FOR UPDATE OF r`;
 }
 
-function withinDaysOfClaims(claims: readonly LostClaim[]): SQL {
-  return withinDaysOf(
-    sql`r.scheduled_for`,
-    claims.map((claim) => claim.scheduledFor),
-  );
+function timesOf(claims: readonly LostClaim[]): Instant[] {
+  return claims.map((claim) => claim.scheduledFor);
 }
 
 function judged(policy: RecoveryPolicy): SQL {

@@ -282,7 +282,8 @@ describe('an attempt', () => {
     const run = await until(async () => (await runs()).find((row) => row.failures === 1) ?? null);
     const wait = Date.parse(run.due_at) - Date.now();
     expect(wait).toBeGreaterThan(560_000);
-    expect(wait).toBeLessThanOrEqual(600_000);
+    // By the clock of the database, which is not quite that of this machine.
+    expect(wait).toBeLessThan(601_000);
   });
 
   it('whose run was planned under an older version uses that version', async () => {

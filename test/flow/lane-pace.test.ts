@@ -21,7 +21,7 @@ describe('how far ahead a lane is claimed', () => {
       pace.ended('a', durationMs);
       return pace.ahead('a');
     };
-    expect([1, 100, 2000, 60_000].map(paced)).toEqual([448, 160, 8, 0]);
+    expect([1, 100, 2000, 60_000].map(paced)).toEqual([4032, 160, 8, 0]);
   });
 
   it('shrinks while nothing ends, whatever the lane was before', () => {
@@ -29,7 +29,7 @@ describe('how far ahead a lane is claimed', () => {
     const pace = createLanePace(clock, 64);
     pace.began('a');
     pace.ended('a', 2);
-    expect(pace.ahead('a')).toBe(448);
+    expect(pace.ahead('a')).toBe(4032);
     pace.began('a');
     pass(1000);
     expect(pace.ahead('a')).toBe(16);
