@@ -1,0 +1,61 @@
+/** Other schedulers and queues, for `npm run bench -- --peers`. They are installed for the run and are no dependencies. */
+import type { Contestant } from '../contestant.ts';
+import { type Measured, type Stage, runHerd } from '../herd.ts';
+import type { Server } from '../support/postgres.ts';
+import type { Receiver } from '../support/receiver.ts';
+
+/** Each is null where it cannot run here; `missing` says why. */
+export interface Peers {
+  /** A job scheduler of BullMQ for each fire, with a cron expression: what a schedule is to firelock. */
+  bullmq: Peer | null;
+  /** A delayed job of BullMQ for each fire, which nothing has to follow: what a one-off run is to firelock. */
+  bullmqDelayed: Peer | null;
+  /** A job of graphile-worker with `run_at` for each fire: the herd and the drain are the same to it. */
+  graphileWorker: Peer | null;
+  /** One sentence for each that is left out, for the notes of a scenario. */
+  missing: readonly string[];
+  stop(): Promise<void>;
+}
+
+export interface Peer {
+  readonly name: string;
+  /** Versions and settings that matter, in one line. */
+  readonly setup: string;
+  /** A worker process of its own with nothing in its queue; stop it before another is started. */
+  start(receiver: Receiver): Promise<StartedPeer>;
+}
+
+export interface StartedPeer {
+  contestant: Contestant;
+  /** For runHerd(): its `server` is whoever stores the jobs, Redis or PostgreSQL. */
+  stage: Stage;
+  /** Stops the contestant and drops what it stored. */
+  stop(): Promise<void>;
+}
+
+export function openPeers(_server: Server, log: (line: string) => void): Promise<Peers> {
+  log('no peers yet');
+  return Promise.resolve({
+    bullmq: null,
+    bullmqDelayed: null,
+    graphileWorker: null,
+    missing: ['No peer is built yet.'],
+    stop: () => Promise.resolve(),
+  });
+}
+
+/** A herd, or a backlog with one moment, of that many; before it one that is not counted, as for every contestant. */
+export async function measurePeer(
+  peer: Peer,
+  receiver: Receiver,
+  count: number,
+  warmUp: number,
+): Promise<Measured> {
+  const { contestant, stage, stop } = await peer.start(receiver);
+  try {
+    if (warmUp > 0) await runHerd(contestant, stage, warmUp);
+    return await runHerd(contestant, stage, count);
+  } finally {
+    await stop();
+  }
+}
