@@ -3,6 +3,10 @@ import type { Contestant } from '../contestant.ts';
 import { type Measured, type Stage, runHerd } from '../herd.ts';
 import type { Server } from '../support/postgres.ts';
 import type { Receiver } from '../support/receiver.ts';
+import { type BullmqWork, bullmqPeer } from './bullmq.ts';
+import { graphileWorkerPeer } from './graphile-worker.ts';
+import { installPackages } from './install.ts';
+import { redisVersion } from './redis.ts';
 
 /** Each is null where it cannot run here; `missing` says why. */
 export interface Peers {
@@ -14,7 +18,7 @@ export interface Peers {
   graphileWorker: Peer | null;
   /** One sentence for each that is left out, for the notes of a scenario. */
   missing: readonly string[];
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 }
 
 export interface Peer {
@@ -30,18 +34,40 @@ export interface StartedPeer {
   /** For runHerd(): its `server` is whoever stores the jobs, Redis or PostgreSQL. */
   stage: Stage;
   /** Stops the contestant and drops what it stored. */
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 }
 
-export function openPeers(_server: Server, log: (line: string) => void): Promise<Peers> {
-  log('no peers yet');
-  return Promise.resolve({
-    bullmq: null,
-    bullmqDelayed: null,
-    graphileWorker: null,
-    missing: ['No peer is built yet.'],
-    stop: () => Promise.resolve(),
+/** Jobs at once, each with a connection of its own to the receiver: as many as firelock has to one host. */
+const concurrency = Number(process.env['FIRELOCK_DISPATCH_PER_HOST'] ?? 64);
+const NO_REDIS =
+  'BullMQ is left out: there is no redis-server on PATH (Debian and Ubuntu have it as the package redis-server).';
+
+/** Installs them, which needs npm and its registry, and looks for a Redis; goes on without what cannot be had. */
+export async function openPeers(server: Server, log: (line: string) => void): Promise<Peers> {
+  const redis = redisVersion();
+  const missing = redis === null ? [NO_REDIS] : [];
+  log('installing the peers, outside the checkout');
+  const packages = await installPackages().catch((error: unknown) => {
+    missing.push(`All peers are left out: their packages could not be installed (${reasonOf(error)}).`);
+    return null;
   });
+  for (const line of missing) log(line);
+  if (packages === null) {
+    const nothing = { bullmq: null, bullmqDelayed: null, graphileWorker: null };
+    return { ...nothing, missing, stop: () => Promise.resolve() };
+  }
+  const bullmq = (work: BullmqWork) =>
+    redis === null ? null : bullmqPeer(work, { packages, redisVersion: redis, server, concurrency });
+  return {
+    bullmq: bullmq('schedulers'),
+    bullmqDelayed: bullmq('delayed jobs'),
+    graphileWorker: graphileWorkerPeer({ packages, server, concurrency }),
+    missing,
+    stop: () => {
+      packages.remove();
+      return Promise.resolve();
+    },
+  };
 }
 
 /** A herd, or a backlog with one moment, of that many; before it one that is not counted, as for every contestant. */
@@ -58,4 +84,8 @@ export async function measurePeer(
   } finally {
     await stop();
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+export interface Packages {
+  directory: string;
+  version(name: string): string;
+  remove(): void;
+}
+
+const LIMIT_MS = 180_000;
+
+/** Installs the peers as their lock file has them, outside the checkout; throws with what npm says of it. */
+export async function installPackages(): Promise<Packages> {
+  const directory = mkdtempSync(join(tmpdir(), 'firelock-bench-peers-'));
+  const remove = () => rmSync(directory, { recursive: true, force: true });
+  try {
+    for (const name of ['package.json', 'package-lock.json']) {
+      copyFileSync(join(import.meta.dirname, name), join(directory, name));
+    }
+    await npmCi(directory);
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  return {
+    directory,
+    version: (name) => versionOf(join(directory, 'node_modules', name, 'package.json')),
+    remove,
+  };
+}
+
+/** Resolves what was installed there; the project itself must be complete without it. */
+export function requireFrom(directory: string): (name: string) => unknown {
+  return createRequire(join(directory, 'package.json'));
+}
+
+function versionOf(path: string): string {
+  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version;
+}
+
+async function npmCi(directory: string): Promise<void> {
+  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', '--fetch-retries=1'];
+  const npm = spawn('npm', ['ci', '--prefix', directory, ...options], {
+    cwd: directory,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: LIMIT_MS,
+  });
+  const [[code], told] = await Promise.all([
+    once(npm, 'close') as Promise<[number | null]>,
+    text(npm.stderr),
+  ]);
+  if (code === 0) return;
+  const lines = told.split('\n').filter((line) => line.startsWith('npm error') && !line.includes('log of'));
+  throw new Error(
+    lines.slice(0, 3).join('; ') || `npm ci ended with ${code ?? `no answer in ${LIMIT_MS} ms`}`,
+  );
+}
