@@ -55,8 +55,13 @@ async function npmCi(directory: string): Promise<void> {
     text(npm.stderr),
   ]);
   if (code === 0) return;
-  const lines = told.split('\n').filter((line) => line.startsWith('npm error') && !line.includes('log of'));
-  throw new Error(
-    lines.slice(0, 3).join('; ') || `npm ci ended with ${code ?? `no answer in ${LIMIT_MS} ms`}`,
-  );
+  throw new Error(reasonIn(told) || `npm ci ended with ${code ?? `no answer in ${LIMIT_MS / 1000} s`}`);
+}
+
+/** The first lines that say something to a person. */
+function reasonIn(told: string): string {
+  const lines = told
+    .split('\n')
+    .flatMap((line) => /^npm error (?!syscall|errno)(\S.*)$/.exec(line)?.[1] ?? []);
+  return lines.slice(0, 2).join(': ');
 }
