@@ -41,7 +41,12 @@ export function bullmqPeer(work: BullmqWork, { packages, redisVersion, server, c
         port: redis.port,
         work,
       };
-      const worker = await startWorker(new URL('bullmq-process.ts', import.meta.url), options);
+      const worker = await startWorker(new URL('bullmq-process.ts', import.meta.url), options).catch(
+        async (error: unknown) => {
+          await redis.stop();
+          throw error;
+        },
+      );
       return {
         contestant: contestantOf(name, work, worker),
         stage: {

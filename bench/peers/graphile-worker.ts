@@ -44,7 +44,12 @@ export function graphileWorkerPeer({ packages, server, concurrency }: Here): Pee
         localQueueSize: LOCAL_QUEUE_SIZE,
         pollMs: POLL_MS,
       };
-      const worker = await startWorker(new URL('graphile-worker-process.ts', import.meta.url), options);
+      const worker = await startWorker(new URL('graphile-worker-process.ts', import.meta.url), options).catch(
+        async (error: unknown) => {
+          await database.drop();
+          throw error;
+        },
+      );
       return {
         contestant: contestantOf(worker, database),
         stage: { server, database, receiver },

@@ -1,6 +1,6 @@
 /** Other schedulers and queues, for `npm run bench -- --peers`. They are installed for the run and are no dependencies. */
 import type { Contestant } from '../contestant.ts';
-import { type Measured, type Stage, runHerd } from '../herd.ts';
+import type { Stage } from '../herd.ts';
 import type { Server } from '../support/postgres.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { type BullmqWork, bullmqPeer } from './bullmq.ts';
@@ -68,22 +68,6 @@ export async function openPeers(server: Server, log: (line: string) => void): Pr
       return Promise.resolve();
     },
   };
-}
-
-/** A herd, or a backlog with one moment, of that many; before it one that is not counted, as for every contestant. */
-export async function measurePeer(
-  peer: Peer,
-  receiver: Receiver,
-  count: number,
-  warmUp: number,
-): Promise<Measured> {
-  const { contestant, stage, stop } = await peer.start(receiver);
-  try {
-    if (warmUp > 0) await runHerd(contestant, stage, warmUp);
-    return await runHerd(contestant, stage, count);
-  } finally {
-    await stop();
-  }
 }
 
 function reasonOf(error: unknown): string {
