@@ -1,0 +1,63 @@
+import type { Peers } from './peers/peers.ts';
+import type { Server } from './support/postgres.ts';
+import type { Receiver } from './support/receiver.ts';
+
+/** One load under which firelock is measured, each a file of bench/scenarios. */
+export interface Scenario {
+  name: string;
+  /** One line: what is measured. */
+  title: string;
+  /** Does all its rounds, and prints a line as each ends. */
+  run(bench: Bench): Promise<ScenarioResult>;
+}
+
+export interface Bench {
+  server: Server;
+  /** Of the built daemon. */
+  main: string;
+  /** A process of its own. */
+  receiver: Receiver;
+  /** As many as are wanted; a long scenario may do fewer and says so. */
+  rounds: number;
+  /** Small sizes, to see that all works: its figures mean nothing. */
+  quick: boolean;
+  /** Null unless they were asked for. */
+  peers: Peers | null;
+  /** Where daemons leave their CPU profiles. */
+  profile: string | null;
+  log(line: string): void;
+}
+
+export interface ScenarioResult {
+  scenario: string;
+  /** Free-form figures of each round, for the JSON. */
+  rounds: Record<string, unknown>[];
+  /** What is printed: the columns of a small table, already medians. */
+  table: Table;
+  bars: Bar[];
+  notes: string[];
+}
+
+export interface Table {
+  head: string[];
+  rows: string[][];
+}
+
+/** One line of the table of what is to be reached. */
+export interface Bar {
+  what: string;
+  value: number;
+  unit: string;
+  limit: number;
+  /** Else at least. */
+  atMost: boolean;
+  met: boolean;
+}
+
+export function atMost(what: string, value: number, unit: string, limit: number): Bar {
+  return { what, value, unit, limit, atMost: true, met: value <= limit };
+}
+
+export function atLeast(what: string, value: number, unit: string, limit: number): Bar {
+  return { what, value, unit, limit, atMost: false, met: value >= limit };
+}
