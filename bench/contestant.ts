@@ -3,6 +3,8 @@ export interface Contestant {
   readonly name: string;
   /** Of the process that works, for its CPU time. */
   readonly pid: number;
+  /** Of further ones that do. */
+  readonly others?: readonly number[];
   /** Whether its fires reach the receiver. */
   readonly posts: boolean;
   /** How long it takes to arm that many, generously. */
@@ -14,4 +16,24 @@ export interface Contestant {
   /** Throws unless history has exactly one good end for each fire; answers the run ids. */
   history(count: number, dueAt: number): Promise<Set<string>>;
   stop(): Promise<void>;
+}
+
+/** Who can also fire every second. */
+export interface Recurring extends Contestant {
+  /** That many schedules fire in each of these seconds, and in no other; those armed before are over. */
+  armEverySecond(count: number, seconds: Seconds): Promise<void>;
+  /** Resolves when all of them are settled. */
+  settledEverySecond(seconds: Seconds): Promise<void>;
+  /** As `history`, of each of these seconds. */
+  historyEverySecond(count: number, seconds: Seconds): Promise<Set<string>>;
+}
+
+/** Whole seconds as wall-clock milliseconds, the last one excluded. */
+export interface Seconds {
+  from: number;
+  until: number;
+}
+
+export function secondsIn({ from, until }: Seconds): number {
+  return (until - from) / 1000;
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Contestant } from './contestant.ts';
-import { startDaemon } from './support/daemon.ts';
+import { type Recurring, type Seconds, secondsIn } from './contestant.ts';
+import { callApi, readGoodRuns } from './support/api.ts';
+import { type Daemon, startDaemon } from './support/daemon.ts';
 import type { BenchDatabase } from './support/postgres.ts';
 
 export interface FirelockOptions {
@@ -8,54 +9,112 @@ export interface FirelockOptions {
   database: BenchDatabase;
   targetUrl: string;
   nodeOptions: readonly string[];
+  /** What is armed: schedules, or runs of their own with one moment. */
+  arms?: 'schedules' | 'oneOffRuns';
+  /** Daemons on the one database; everything is asked of the first. */
+  instances?: number;
 }
 
 const BATCH = 1000;
 const SETTLED_POLL_MS = 50;
-const PAGE = 500;
 
-/** The built daemon as a process of its own, spoken to over HTTP like any other. */
-export async function startFirelock(options: FirelockOptions): Promise<Contestant> {
-  const { database, targetUrl } = options;
-  const daemon = await startDaemon({ ...options, databaseUrl: database.url });
+/** The built daemon as a process of its own, or several, spoken to over HTTP like any other. */
+export async function startFirelock(options: FirelockOptions): Promise<Recurring> {
+  const { database, targetUrl, arms = 'schedules', instances = 1 } = options;
+  const daemons = await startDaemons(instances, options);
+  const [first, ...others] = daemons as [Daemon, ...Daemon[]];
   let herds = 0;
   // Before the first batch was seen; afterwards twice what it took.
   let secondsPerBatch = 1.5;
 
-  async function arm(count: number, dueAt: number): Promise<void> {
-    herds += 1;
-    for (let first = 0; first < count; first += BATCH) {
-      const items = Array.from({ length: Math.min(BATCH, count - first) }, (_, index) => ({
-        id: `herd-${herds}-${first + index}`,
-        cron: cronOnceAt(dueAt),
-        target: { type: 'http', url: targetUrl },
-      }));
+  async function put(path: string, count: number, itemOf: (index: number) => object): Promise<void> {
+    for (let from = 0; from < count; from += BATCH) {
+      const items = Array.from({ length: Math.min(BATCH, count - from) }, (_, index) => itemOf(from + index));
       const startedAt = performance.now();
-      await call(`${daemon.url}/api/v1/schedules/batch`, { items });
+      await callApi(`${first.url}/api/v1/${path}/batch`, { items });
       secondsPerBatch = (2 * (performance.now() - startedAt)) / 1000;
     }
   }
 
-  async function settled(count: number, dueAt: number): Promise<number> {
-    await sleep(dueAt - Date.now());
-    for (;;) {
-      const [row] = await database.query(`SELECT NOT EXISTS (SELECT FROM runs WHERE status = 'pending')
-        AND (SELECT count(*) FROM runs WHERE scheduled_for = to_timestamp(${dueAt / 1000})) = ${count} AS settled`);
-      if (row?.['settled'] === true) return Date.now();
-      await sleep(SETTLED_POLL_MS);
+  const target = { type: 'http', url: targetUrl };
+
+  async function arm(count: number, dueAt: number): Promise<void> {
+    herds += 1;
+    if (arms === 'schedules') {
+      await put('schedules', count, (n) => ({ id: `herd-${herds}-${n}`, cron: cronOnceAt(dueAt), target }));
+    } else {
+      await put('runs', count, (n) => ({ ref: String(n), runAt: new Date(dueAt).toISOString(), target }));
     }
   }
 
+  async function history(count: number, seconds: Seconds): Promise<Set<string>> {
+    const runs = await readGoodRuns(first.url, seconds.from, seconds.until);
+    const fires = count * secondsIn(seconds);
+    const ids = new Set(runs.map(({ id }) => id));
+    const distinct = new Set(runs.map((run) => (arms === 'schedules' ? fireOf(run) : run.id)));
+    if (ids.size !== fires || distinct.size !== fires) {
+      throw new Error(`history has ${ids.size} runs of ${distinct.size} fires instead of ${fires}`);
+    }
+    return ids;
+  }
+
   return {
-    name: 'firelock',
-    pid: daemon.pid,
+    name: instances === 1 ? 'firelock' : `firelock, ${instances} instances`,
+    pid: first.pid,
+    others: others.map(({ pid }) => pid),
     posts: true,
     leadSeconds: (count) => 3 + Math.ceil(count / BATCH) * secondsPerBatch,
     arm,
-    settled,
-    history: (count, dueAt) => readHistory(daemon.url, count, dueAt),
-    stop: () => daemon.stop(),
+    settled: (count, dueAt) => untilSettled(database, dueAt, count, { from: dueAt, until: dueAt + 1000 }),
+    history: (count, dueAt) => history(count, { from: dueAt, until: dueAt + 1000 }),
+    armEverySecond: async (count, { from, until }) => {
+      const [startAt, endAt] = [from, until].map((at) => new Date(at).toISOString());
+      await put('schedules', count, (n) => ({
+        id: `every-second-${n}`,
+        cron: '* * * * * *',
+        startAt,
+        endAt,
+        target,
+      }));
+    },
+    settledEverySecond: async (seconds) => {
+      await untilSettled(database, seconds.until, null, seconds);
+    },
+    historyEverySecond: history,
+    stop: async () => {
+      await Promise.all(daemons.map((daemon) => daemon.stop()));
+    },
   };
+}
+
+async function startDaemons(instances: number, options: FirelockOptions): Promise<Daemon[]> {
+  const daemons: Daemon[] = [];
+  while (daemons.length < instances) {
+    daemons.push(await startDaemon({ ...options, databaseUrl: options.database.url }));
+  }
+  return daemons;
+}
+
+/** Asks nothing before `at`; then until nothing is to be planned or pending and so many runs, if it is said how many, are there. */
+async function untilSettled(
+  database: BenchDatabase,
+  at: number,
+  count: number | null,
+  { from, until }: Seconds,
+): Promise<number> {
+  await sleep(at - Date.now());
+  const [since, before] = [from, until].map((one) => `to_timestamp(${one / 1000})`);
+  const all =
+    count === null
+      ? `NOT EXISTS (SELECT FROM schedules WHERE enabled AND next_fire_at < ${before})`
+      : `(SELECT count(*) FROM runs WHERE scheduled_for >= ${since} AND scheduled_for < ${before}) = ${count}`;
+  for (;;) {
+    const [row] = await database.query(
+      `SELECT NOT EXISTS (SELECT FROM runs WHERE status = 'pending') AND ${all} AS settled`,
+    );
+    if (row?.['settled'] === true) return Date.now();
+    await sleep(SETTLED_POLL_MS);
+  }
 }
 
 /** A cron expression with seconds that matches this moment, in UTC, and then none for a year. */
@@ -71,50 +130,6 @@ function cronOnceAt(at: number): string {
   ].join(' ');
 }
 
-interface Run {
-  id: string;
-  scheduleId: string;
-  status: string;
-  attempts: number;
-}
-
-async function readHistory(url: string, count: number, dueAt: number): Promise<Set<string>> {
-  const ids = new Set<string>();
-  const scheduleIds = new Set<string>();
-  const period = `from=${new Date(dueAt).toISOString()}&to=${new Date(dueAt + 1000).toISOString()}`;
-  let cursor: string | null = null;
-  do {
-    const after: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const page = (await call(`${url}/api/v1/runs?${period}&limit=${PAGE}${after}`)) as {
-      items: Run[];
-      nextCursor: string | null;
-    };
-    for (const run of page.items) {
-      if (run.status !== 'succeeded' || run.attempts !== 1) {
-        throw new Error(
-          `not one good attempt: ${JSON.stringify(await call(`${url}/api/v1/runs/${run.id}`))}`,
-        );
-      }
-      ids.add(run.id);
-      scheduleIds.add(run.scheduleId);
-    }
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  if (ids.size !== count || scheduleIds.size !== count) {
-    throw new Error(`history has ${ids.size} runs of ${scheduleIds.size} schedules instead of ${count}`);
-  }
-  return ids;
-}
-
-async function call(url: string, body?: object): Promise<unknown> {
-  const response = await fetch(url, {
-    ...(body && {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text.slice(0, 500)}`);
-  return JSON.parse(text);
+function fireOf({ scheduleId, scheduledFor }: { scheduleId: string | null; scheduledFor: string }): string {
+  return `${scheduleId}@${scheduledFor}`;
 }

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contestant } from './contestant.ts';
-import { cpuSecondsOfTree } from './support/cpu.ts';
+import { type CpuTime, cpuTime, perThousand } from './cpu-time.ts';
 import type { BenchDatabase, Server } from './support/postgres.ts';
 import type { Arrivals, Receiver } from './support/receiver.ts';
 import { percentile } from './support/statistics.ts';
+import { within } from './support/within.ts';
 
 export interface Stage {
   server: Server;
@@ -18,61 +19,63 @@ export interface Measured {
   /** From the due moment to the arrival at the receiver. */
   latenessMs: { p50: number; p99: number } | null;
   /** Per 1,000 fires, until the last one is settled. */
-  cpuSeconds: { node: number | null; postgres: number | null };
+  cpuSeconds: CpuTime;
+  /** What it took to arm them all. */
+  armSeconds: number;
 }
 
 /** The last moments before a herd belong to nobody: what was armed must be in place, and the database calm. */
-const QUIET_MS = 300;
-const DUPLICATES_WAIT_MS = 500;
+export const QUIET_MS = 300;
+export const DUPLICATES_WAIT_MS = 500;
 const HERD_LIMIT_MS = 120_000;
 
 /** Makes `count` fires due in one moment, waits for all of them, and checks that each came exactly once. */
 export async function runHerd(contestant: Contestant, stage: Stage, count: number): Promise<Measured> {
   const { server, database, receiver } = stage;
   const dueAt = nextSecond(Date.now() + contestant.leadSeconds(count) * 1000);
+  const armedFrom = performance.now();
   await contestant.arm(count, dueAt);
+  const armSeconds = (performance.now() - armedFrom) / 1000;
   await database.calm();
-  const left = dueAt - QUIET_MS - Date.now();
-  if (left < 0) throw new Error(`${contestant.name}: armed ${-left} ms too late`);
-  await sleep(left);
-  const node = cpuSecondsOfTree(contestant.pid);
-  const postgres = server.cpuSeconds();
+  await untilQuiet(contestant.name, dueAt);
+  const before = cpuTime(contestant, server);
   const arrived = contestant.posts ? receiver.expect(count) : Promise.resolve();
   const [settledAt] = await within(
+    HERD_LIMIT_MS,
     Promise.all([contestant.settled(count, dueAt), arrived]),
     `${contestant.name} did not finish the herd`,
   );
-  const cpuSeconds = {
-    node: perThousand(cpuSecondsOfTree(contestant.pid), node, count),
-    postgres: perThousand(server.cpuSeconds(), postgres, count),
-  };
+  const cpuSeconds = perThousand(cpuTime(contestant, server), before, count);
   await sleep(DUPLICATES_WAIT_MS);
   const arrivals = contestant.posts ? await receiver.arrivals() : null;
   const history = await contestant.history(count, dueAt);
-  if (arrivals !== null) checkExactlyOnce(contestant.name, arrivals, history);
+  if (arrivals !== null) checkExactlyOnce(contestant.name, arrivals.runIds, history);
   const seconds = ((arrivals?.at.at(-1) ?? settledAt) - dueAt) / 1000;
   return {
     seconds,
     firesPerSecond: count / seconds,
     latenessMs: arrivals && latenessOf(arrivals, dueAt),
     cpuSeconds,
+    armSeconds,
   };
 }
 
-function nextSecond(at: number): number {
+export function nextSecond(at: number): number {
   return Math.ceil(at / 1000) * 1000;
 }
 
-function perThousand(after: number | null, before: number | null, count: number): number | null {
-  return after === null || before === null ? null : ((after - before) * 1000) / count;
+/** Resolves shortly before `dueAt`; throws if that is over. */
+export async function untilQuiet(name: string, dueAt: number): Promise<void> {
+  const left = dueAt - QUIET_MS - Date.now();
+  if (left < 0) throw new Error(`${name}: armed ${-left} ms too late`);
+  await sleep(left);
 }
 
-function latenessOf({ at }: Arrivals, dueAt: number): { p50: number; p99: number } {
-  const lateness = at.map((arrivedAt) => arrivedAt - dueAt);
-  return { p50: percentile(lateness, 0.5), p99: percentile(lateness, 0.99) };
-}
-
-function checkExactlyOnce(name: string, { runIds }: Arrivals, history: ReadonlySet<string>): void {
+export function checkExactlyOnce(
+  name: string,
+  runIds: readonly string[],
+  history: ReadonlySet<string>,
+): void {
   const distinct = new Set(runIds);
   if (distinct.size !== runIds.length) {
     throw new Error(`${name}: ${runIds.length - distinct.size} runs arrived more than once`);
@@ -82,16 +85,7 @@ function checkExactlyOnce(name: string, { runIds }: Arrivals, history: ReadonlyS
   }
 }
 
-async function within<T>(work: Promise<T>, otherwise: string): Promise<T> {
-  const timer = new AbortController();
-  try {
-    return await Promise.race([
-      work,
-      sleep(HERD_LIMIT_MS, undefined, { signal: timer.signal }).then(() => {
-        throw new Error(`${otherwise} within ${HERD_LIMIT_MS / 1000} s`);
-      }),
-    ]);
-  } finally {
-    timer.abort();
-  }
+function latenessOf({ at }: Arrivals, dueAt: number): { p50: number; p99: number } {
+  const lateness = at.map((arrivedAt) => arrivedAt - dueAt);
+  return { p50: percentile(lateness, 0.5), p99: percentile(lateness, 0.99) };
 }

@@ -1,113 +1,126 @@
 /**
- * The herd: many schedules due in the same second, to a local receiver that answers at once, beside what the same
- * machine does without firelock. docs/performance.md says what is measured and how.
+ * The benchmark: one scenario after the other, each beside what the same machine does without firelock. docs/performance.md
+ * says what is measured and how.
  *
- *     npm run bench -- [--schedules N] [--rounds N] [--only NAME,…] [--json FILE] [--profile DIRECTORY]
+ *     npm run bench -- [--only NAME,…] [--rounds N] [--peers] [--quick] [--json FILE] [--profile DIRECTORY]
  */
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { startBare } from './bare/contestant.ts';
-import type { Contestant } from './contestant.ts';
-import { startFirelock } from './firelock.ts';
-import { type Measured, runHerd } from './herd.ts';
-import { print, reportOf } from './report.ts';
-import { type Build, buildDaemon } from './support/build.ts';
+import { openPeers } from './peers/peers.ts';
+import { type Report, printBars, printMachine, printResult } from './report.ts';
+import type { Bench, Scenario } from './scenario.ts';
+import { capacity } from './scenarios/capacity.ts';
+import { herdInstances } from './scenarios/herd-instances.ts';
+import { herd } from './scenarios/herd.ts';
+import { oneOff } from './scenarios/one-off.ts';
+import { steady } from './scenarios/steady.ts';
+import { buildDaemon } from './support/build.ts';
 import { describeMachine } from './support/machine.ts';
-import { type BenchDatabase, type Server, openServer } from './support/postgres.ts';
-import { type Receiver, startReceiver } from './support/receiver.ts';
+import { type Server, openServer } from './support/postgres.ts';
+import { startReceiver } from './support/receiver.ts';
 
-const NAMES = ['posts', 'sql', 'pipeline', 'firelock'] as const;
-type Name = (typeof NAMES)[number];
+const SCENARIOS: readonly Scenario[] = [herd, herdInstances, steady, capacity, oneOff];
 
 const { values: options } = parseArgs({
   options: {
-    schedules: { type: 'string', default: '10000' },
-    rounds: { type: 'string', default: '3' },
-    /** Some of: posts, sql, pipeline, firelock. */
-    only: { type: 'string', default: NAMES.join(',') },
+    /** Names of scenarios, separated by commas. */
+    only: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+    /** Others that do the same, installed for the run. */
+    peers: { type: 'boolean', default: false },
+    /** Small sizes, to see that all works. */
+    quick: { type: 'boolean', default: false },
     json: { type: 'string' },
-    /** Where the daemon leaves a CPU profile of each round. */
+    /** Where each daemon leaves a CPU profile. */
     profile: { type: 'string' },
   },
 });
 
-const schedules = wholeNumber('schedules');
-const rounds = wholeNumber('rounds');
-const wanted = NAMES.filter((name) => options.only.split(',').includes(name));
-/** Of the daemon to one host, and of the bare loops. */
-const connections = Number(process.env['FIRELOCK_DISPATCH_PER_HOST'] ?? 64);
-/** A herd that is not counted goes first: everybody's code is compiled and their connections are open. */
-const warmUp = Math.min(1000, schedules);
+const rounds = Number(options.rounds);
+if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1');
 
-await run();
+await run(wantedScenarios());
 
-async function run(): Promise<void> {
-  const build = wanted.includes('firelock') ? buildDaemon() : null;
+async function run(wanted: readonly Scenario[]): Promise<void> {
+  const build = buildDaemon();
   const server = await openServer();
   const receiver = await startReceiver();
+  const report = newReport(server);
   try {
-    const measured = await runRounds({ build, server, receiver });
-    const machine = { ...describeMachine(), postgres: server.version, durability: server.durability };
-    const report = reportOf({ machine, schedules, connections, rounds: measured });
-    console.log(`\n${print(report)}`);
-    if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
+    console.log(printMachine(report));
+    if (options.quick) console.log('--quick: sizes are small, and the figures mean nothing.');
+    const peers = options.peers ? await openPeers(server, log) : null;
+    try {
+      const { quick, profile = null } = options;
+      const bench = { server, main: build.main, receiver, rounds, quick, peers, profile, log };
+      for (const scenario of wanted) await runOne(scenario, bench, report);
+    } finally {
+      await peers?.stop();
+    }
+    console.log(`\n# All bars\n${printBars(report)}`);
+    const missed = report.scenarios.some(({ bars }) => bars.some(({ met }) => !met));
+    if (Object.keys(report.failed).length > 0 || (missed && !options.quick)) process.exitCode = 1;
   } finally {
     await receiver.stop();
     await server.stop();
-    build?.remove();
+    build.remove();
   }
 }
 
-interface Bench {
-  build: Build | null;
-  server: Server;
-  receiver: Receiver;
-}
-
-/** Forwards and backwards in turn, so that nobody always comes first. */
-async function runRounds(bench: Bench): Promise<Record<string, Measured[]>> {
-  const measured: Record<string, Measured[]> = {};
-  for (let round = 1; round <= rounds; round += 1) {
-    for (const name of round % 2 === 1 ? wanted : wanted.toReversed()) {
-      const { title, result } = await runOne(name, bench);
-      (measured[title] ??= []).push(result);
-      console.log(
-        `round ${round}: ${title} ${Math.round(result.firesPerSecond).toLocaleString('en')} fires/s`,
-      );
-    }
-  }
-  return measured;
-}
-
-async function runOne(name: Name, bench: Bench): Promise<{ title: string; result: Measured }> {
-  const database = await bench.server.createDatabase();
+/** One that fails does not take the others' results with it. */
+async function runOne(scenario: Scenario, bench: Bench, report: Report): Promise<void> {
+  console.log(`\n# ${scenario.name}: ${scenario.title}`);
+  const startedAt = performance.now();
   try {
-    const contestant = await start(name, bench, database);
-    try {
-      const stage = { ...bench, database };
-      await runHerd(contestant, stage, warmUp);
-      return { title: contestant.name, result: await runHerd(contestant, stage, schedules) };
-    } finally {
-      await contestant.stop();
-    }
-  } finally {
-    await database.drop();
+    const result = await scenario.run(bench);
+    report.scenarios.push({ ...result, seconds: Math.round((performance.now() - startedAt) / 1000) });
+    console.log(`\n${printResult(result)}`);
+  } catch (error) {
+    console.error(error);
+    report.failed[scenario.name] = String(error);
   }
+  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
 }
 
-function start(name: Name, { build, receiver }: Bench, database: BenchDatabase): Promise<Contestant> {
-  const targetUrl = receiver.url;
-  if (name !== 'firelock')
-    return startBare(name, { databaseUrl: database.url, targetUrl, connections }, database);
-  if (build === null) throw new Error('there is no daemon to start');
-  const { profile } = options;
-  const nodeOptions = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`];
-  return startFirelock({ main: build.main, database, targetUrl, nodeOptions });
+function wantedScenarios(): readonly Scenario[] {
+  if (options.only === undefined) return SCENARIOS;
+  return options.only.split(',').map((name) => {
+    const found = SCENARIOS.find((scenario) => scenario.name === name);
+    if (!found)
+      throw new Error(`no scenario ${name}; there are ${SCENARIOS.map((one) => one.name).join(', ')}`);
+    return found;
+  });
 }
 
-function wholeNumber(name: 'schedules' | 'rounds'): number {
-  const value = Number(options[name]);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} must be a whole number from 1`);
-  return value;
+function newReport({ version, durability }: Server): Report {
+  const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  return {
+    startedAt: new Date().toISOString(),
+    machine: { ...describeMachine(), postgres: version, durability },
+    firelock: { version: manifest.version, commit: commit() },
+    options: { ...options, rounds },
+    variables: Object.fromEntries(
+      Object.entries(process.env).filter(
+        (one): one is [string, string] => one[0].startsWith('FIRELOCK_') && !/KEY|TOKEN/.test(one[0]),
+      ),
+    ),
+    scenarios: [],
+    failed: {},
+  };
+}
+
+/** Null outside of a clone. */
+function commit(): string | null {
+  const { status, stdout } = spawnSync('git', ['describe', '--always', '--dirty'], {
+    cwd: import.meta.dirname,
+    encoding: 'utf8',
+  });
+  return status === 0 ? stdout.trim() : null;
+}
+
+function log(line: string): void {
+  console.log(line);
 }

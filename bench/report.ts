@@ -1,91 +1,62 @@
-import type { Measured } from './herd.ts';
+import type { Bar, ScenarioResult, Table } from './scenario.ts';
 import type { Machine } from './support/machine.ts';
-import { median, medianOrNull } from './support/statistics.ts';
 
 export interface Report {
+  startedAt: string;
   machine: Machine & { postgres: string; durability: string };
-  schedules: number;
-  connections: number;
-  /** By contestant, one entry per round. */
-  rounds: Record<string, Measured[]>;
-  medians: Record<string, Measured>;
-  /** How firelock compares, each the median of its rounds. */
-  ratios: Record<string, number>;
+  firelock: { version: string; commit: string | null };
+  options: Record<string, unknown>;
+  /** The daemon's variables that were set for this run. */
+  variables: Record<string, string>;
+  scenarios: (ScenarioResult & { seconds: number })[];
+  /** Scenarios that could not be measured, with the reason. */
+  failed: Record<string, string>;
 }
 
-export function reportOf(measured: Omit<Report, 'medians' | 'ratios'>): Report {
-  const { rounds } = measured;
-  const medians = Object.fromEntries(Object.entries(rounds).map(([name, all]) => [name, medianOf(all)]));
-  return { ...measured, medians, ratios: ratiosOf(rounds) };
-}
-
-/** A table to read and to paste, as Markdown. */
-export function print({ machine, schedules, connections, rounds, medians, ratios }: Report): string {
-  const count = Math.max(...Object.values(rounds).map((all) => all.length));
-  const lines = [
+export function printMachine({ machine, firelock }: Report): string {
+  return [
     `${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, ${machine.system}, Node ${machine.node}`,
     `PostgreSQL ${machine.postgres}: ${machine.durability}`,
-    `${schedules} schedules due in one second, ${connections} connections, median of ${count} rounds`,
-    '',
-    '| | fires/s | due → last delivery | lateness p50 | p99 | CPU s per 1,000 fires: Node | PostgreSQL | together |',
-    '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
-    ...Object.entries(medians).map(([name, values]) => `| ${[name, ...cells(values)].join(' | ')} |`),
-    '',
-    ...Object.entries(ratios).map(([name, ratio]) => `${name}: ${ratio.toFixed(2)}`),
-  ];
-  return lines.join('\n');
+    `firelock ${[firelock.version, firelock.commit].filter((part) => part !== null).join(', ')}`,
+  ].join('\n');
 }
 
-function cells({ firesPerSecond, seconds, latenessMs, cpuSeconds: { node, postgres } }: Measured): string[] {
-  const together = node === null || postgres === null ? null : node + postgres;
-  return [
-    Math.round(firesPerSecond).toLocaleString('en'),
-    `${seconds.toFixed(2)} s`,
-    latenessMs ? `${Math.round(latenessMs.p50)} ms` : '',
-    latenessMs ? `${Math.round(latenessMs.p99)} ms` : '',
-    ...[node, postgres, together].map((value) => value?.toFixed(3) ?? '?'),
-  ];
+/** A table to read and to paste, as Markdown; below it the bars and what is to be known. */
+export function printResult({ table, bars, notes }: ScenarioResult): string {
+  return [...tableLines(table), '', ...bars.map(barLine), ...notes.map((note) => `- ${note}`)].join('\n');
 }
 
-function medianOf(all: readonly Measured[]): Measured {
-  const lateness = all.flatMap(({ latenessMs }) => latenessMs ?? []);
-  return {
-    seconds: median(all.map((one) => one.seconds)),
-    firesPerSecond: median(all.map((one) => one.firesPerSecond)),
-    latenessMs:
-      lateness.length === 0
-        ? null
-        : { p50: median(lateness.map(({ p50 }) => p50)), p99: median(lateness.map(({ p99 }) => p99)) },
-    cpuSeconds: {
-      node: medianOrNull(all.map((one) => one.cpuSeconds.node)),
-      postgres: medianOrNull(all.map((one) => one.cpuSeconds.postgres)),
-    },
-  };
-}
-
-/** Within each round first, so that a slow moment of the machine weighs on both sides. */
-function ratiosOf({ firelock = [], ...others }: Record<string, Measured[]>): Record<string, number> {
-  const ratios: Record<string, number> = {};
-  for (const [name, theirs] of Object.entries(others)) {
-    const pairs = firelock.flatMap((ours, round) => {
-      const other = theirs[round];
-      return other ? [{ ours, other }] : [];
-    });
-    if (pairs.length === 0) continue;
-    ratios[`time of firelock / ${name}`] = median(
-      pairs.map(({ ours, other }) => ours.seconds / other.seconds),
+/** All bars of all scenarios, the missed ones last. */
+export function printBars({ scenarios, failed }: Report): string {
+  const lines = (met: boolean) =>
+    scenarios.flatMap(({ scenario, bars }) =>
+      bars.filter((bar) => bar.met === met).map((bar) => `${scenario}: ${barLine(bar)}`),
     );
-    const cpu = pairs.map(({ ours, other }) => quotient(cpuOf(ours), cpuOf(other)));
-    const known = medianOrNull(cpu);
-    if (known !== null && name === 'bare pipeline') ratios[`CPU of firelock / ${name}`] = known;
-  }
-  return ratios;
+  return [
+    ...lines(true),
+    ...lines(false),
+    ...Object.entries(failed).map(([name, reason]) => `${name}: FAILED: ${reason}`),
+  ].join('\n');
 }
 
-function cpuOf({ cpuSeconds: { node, postgres } }: Measured): number | null {
-  return node === null || postgres === null ? null : node + postgres;
+function tableLines({ head, rows }: Table): string[] {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(3, ...all.map((row) => (row[column] ?? '').length)));
+  const line = (cells: readonly string[]) =>
+    `| ${widths.map((width, at) => pad(cells[at] ?? '', width, at > 0)).join(' | ')} |`;
+  const rule = widths.map((width, at) => (at > 0 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
+  return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)];
 }
 
-function quotient(ours: number | null, other: number | null): number | null {
-  return ours === null || other === null ? null : ours / other;
+function pad(text: string, width: number, right: boolean): string {
+  return right ? text.padStart(width) : text.padEnd(width);
+}
+
+function barLine({ what, value, unit, limit, atMost, met }: Bar): string {
+  const amount = (number: number) => `${precise(number)}${unit === '' ? '' : ` ${unit}`}`;
+  return `${met ? 'met   ' : 'MISSED'} ${what}: ${amount(value)} (${atMost ? 'at most' : 'at least'} ${amount(limit)})`;
+}
+
+function precise(value: number): string {
+  return value.toLocaleString('en', { maximumFractionDigits: Math.abs(value) < 100 ? 2 : 0 });
 }

@@ -1,48 +1,72 @@
-import type { Contestant } from '../contestant.ts';
+import { type Recurring, secondsIn } from '../contestant.ts';
 import { ask, forkModule, nextMessage } from '../support/child.ts';
 import type { BenchDatabase } from '../support/postgres.ts';
-import type { BareOptions, FromBare, ToBare } from './process.ts';
+import type { Armed, BareOptions, FromBare, ToBare } from './process.ts';
 
-export type BareKind = 'posts' | 'sql' | 'pipeline';
+export type BareKind = 'posts' | 'sql' | 'pipeline' | 'drain';
 
-const NAMES = { posts: 'bare POSTs', sql: 'bare SQL', pipeline: 'bare pipeline' } as const;
+const NAMES = {
+  posts: 'bare POSTs',
+  sql: 'bare SQL',
+  pipeline: 'bare pipeline',
+  drain: 'bare pipeline',
+} as const;
 
-/** One of the bare loops, in a process of its own as the daemon is. */
+/** One of the bare loops, in a process of its own as the daemon is. Only the pipeline can fire every second. */
 export async function startBare(
   kind: BareKind,
   options: BareOptions,
   database: BenchDatabase,
-): Promise<Contestant> {
+): Promise<Recurring> {
+  const name = NAMES[kind];
   const child = forkModule(new URL(`${kind}.ts`, import.meta.url), [JSON.stringify(options)]);
   await nextMessage<FromBare>(child.process);
-  if (child.process.pid === undefined) throw new Error(`${NAMES[kind]} did not start`);
+  if (child.process.pid === undefined) throw new Error(`${name} did not start`);
   const posted = new Map<number, Set<string>>();
+
+  async function arm(armed: Armed): Promise<void> {
+    await ask<FromBare>(child.process, { type: 'arm', ...armed } satisfies ToBare);
+  }
+
+  async function fire() {
+    const answer = await ask<FromBare>(child.process, { type: 'fire' } satisfies ToBare);
+    if (answer.type !== 'fired') throw new Error(`${name} answered ${answer.type}`);
+    return answer;
+  }
+
+  async function succeeded(from: number, until: number, count: number): Promise<Set<string>> {
+    const ids = await succeededRuns(database, from, until);
+    if (ids.size !== count) throw new Error(`${name}: ${ids.size} runs instead of ${count}`);
+    return ids;
+  }
+
   return {
-    name: NAMES[kind],
+    name,
     pid: child.process.pid,
     posts: kind !== 'sql',
     leadSeconds: () => 2,
-    arm: async (count, dueAt) => {
-      await ask<FromBare>(child.process, { type: 'arm', count, dueAt } satisfies ToBare);
-    },
+    arm: (count, dueAt) => arm({ count, dueAt, until: null }),
     settled: async (_count, dueAt) => {
-      const answer = await ask<FromBare>(child.process, { type: 'fire' } satisfies ToBare);
-      if (answer.type !== 'fired') throw new Error(`${NAMES[kind]} answered ${answer.type}`);
-      posted.set(dueAt, new Set(answer.runIds));
-      return answer.at;
+      const { at, runIds } = await fire();
+      posted.set(dueAt, new Set(runIds));
+      return at;
     },
-    history: async (count, dueAt) => {
-      const ids = kind === 'posts' ? posted.get(dueAt) : await succeededRuns(database, dueAt);
-      if (ids?.size !== count) throw new Error(`${NAMES[kind]}: ${ids?.size ?? 0} runs instead of ${count}`);
-      return ids;
+    history: (count, dueAt) =>
+      kind === 'posts'
+        ? Promise.resolve(posted.get(dueAt) ?? new Set())
+        : succeeded(dueAt, dueAt + 1000, count),
+    armEverySecond: (count, { from, until }) => arm({ count, dueAt: from, until }),
+    settledEverySecond: async () => {
+      await fire();
     },
+    historyEverySecond: (count, seconds) =>
+      succeeded(seconds.from, seconds.until, count * secondsIn(seconds)),
     stop: () => child.stop(),
   };
 }
 
-async function succeededRuns(database: BenchDatabase, dueAt: number): Promise<Set<string>> {
-  const rows = await database.query(
-    `SELECT id FROM runs WHERE scheduled_for = to_timestamp(${dueAt / 1000}) AND status = 'succeeded'`,
-  );
+async function succeededRuns(database: BenchDatabase, from: number, until: number): Promise<Set<string>> {
+  const rows = await database.query(`SELECT id FROM runs WHERE status = 'succeeded'
+    AND scheduled_for >= to_timestamp(${from / 1000}) AND scheduled_for < to_timestamp(${until / 1000})`);
   return new Set(rows.map((row) => String(row['id'])));
 }

@@ -2,53 +2,41 @@
  * The bare pipeline: the same durable writes in batches and the same POSTs in the simplest loop, with no features. One
  * connection locks and records, one settles whatever was answered meanwhile. If it dies or the target fails, fires are lost.
  */
-import { createPoster } from './poster.ts';
-import { serve } from './process.ts';
-import { BATCH, type BareRun, openStatements } from './statements.ts';
+import { createDelivery } from './delivery.ts';
+import { type Armed, serve, sleepUntil } from './process.ts';
+import { NEVER, openStatements } from './statements.ts';
 
-void serve(async ({ databaseUrl, targetUrl, connections }) => {
-  const statements = openStatements(databaseUrl);
-  const settling = openStatements(databaseUrl);
+void serve(async (options) => {
+  const statements = openStatements(options.databaseUrl);
+  const delivery = createDelivery(options);
   await statements.createTables();
-  const answered: BareRun[] = [];
-  let underWay = 0;
-  let wake: () => void = () => undefined;
-  const poster = createPoster(targetUrl, connections, (run) => {
-    answered.push(run as BareRun);
-    wake();
-  });
+  let armed: Armed = { count: 0, dueAt: 0, until: null };
 
   async function plan(): Promise<void> {
+    const before = armed.until === null ? NEVER : new Date(armed.until);
     for (;;) {
-      const runs = await statements.lock();
+      const runs = await statements.lock(before);
       if (runs.length === 0) return;
-      await statements.recordIntents(runs);
-      underWay += runs.length;
-      for (const run of runs) poster.post(run);
-    }
-  }
-
-  async function settleUntil(planned: () => boolean): Promise<void> {
-    while (!planned() || underWay > 0) {
-      const batch = answered.splice(0, BATCH);
-      if (batch.length === 0) {
-        await new Promise<void>((resolve) => (wake = resolve));
-        continue;
-      }
-      await settling.settle(batch);
-      underWay -= batch.length;
+      await statements.recordIntents(runs, armed.until === null ? '1 year' : '1 second');
+      delivery.deliver(runs);
     }
   }
 
   return {
-    arm: (count, dueAt) => statements.createSchedules(count, dueAt),
+    arm: (given) => {
+      armed = given;
+      return statements.createSchedules(armed.count, armed.dueAt);
+    },
     fire: async () => {
-      let planned = false;
-      const settled = settleUntil(() => planned);
-      await plan();
-      planned = true;
-      wake();
-      await settled;
+      await delivery.during(async () => {
+        await plan();
+        for (let second = armed.dueAt + 1000; second < (armed.until ?? 0); second += 1000) {
+          await sleepUntil(second);
+          await plan();
+        }
+        // What is not looked at any more must not be due when the next ones are.
+        if (armed.until !== null) await statements.removeSchedules();
+      });
       return [];
     },
   };

@@ -3,7 +3,8 @@ import { Client } from 'undici';
 /** What a POST tells; the daemon's tells the same. */
 export interface Post {
   runId: string;
-  scheduleId: string;
+  /** Null: a one-off run's. */
+  scheduleId: string | null;
   scheduledFor: string;
 }
 
@@ -32,6 +33,8 @@ export function createPoster(url: string, connections: number, onAnswered: (post
           onAnswered(post);
           const following = waiting[next];
           if (following === undefined) {
+            waiting.length = 0;
+            next = 0;
             idle.push(client);
             return;
           }
@@ -70,7 +73,7 @@ function headersOf({ runId, scheduleId, scheduledFor }: Post): string[] {
     'ce-id',
     runId,
     'ce-source',
-    `/schedules/${scheduleId}`,
+    scheduleId === null ? '/runs' : `/schedules/${scheduleId}`,
     'ce-type',
     'firelock.run',
     'ce-time',
@@ -85,10 +88,10 @@ function headersOf({ runId, scheduleId, scheduledFor }: Post): string[] {
 function bodyOf({ runId, scheduleId, scheduledFor }: Post): string {
   return JSON.stringify({
     runId,
-    runName: `${scheduleId}@${scheduledFor}`,
+    runName: scheduleId === null ? null : `${scheduleId}@${scheduledFor}`,
     scheduleId,
     scheduledFor,
-    trigger: 'schedule',
+    trigger: scheduleId === null ? 'api' : 'schedule',
     attempt: 1,
     recovery: null,
     payload: null,

@@ -12,7 +12,7 @@ void serve(({ targetUrl, connections }) => {
     if (unanswered === 0) done();
   });
   return {
-    arm: (count, dueAt) => {
+    arm: ({ count, dueAt }) => {
       const scheduledFor = new Date(dueAt).toISOString();
       armed = Array.from({ length: count }, (_, index) => ({
         runId: randomUUID(),

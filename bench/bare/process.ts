@@ -6,13 +6,20 @@ export interface BareOptions {
   connections: number;
 }
 
-export type ToBare = { type: 'arm'; count: number; dueAt: number } | { type: 'fire' };
+/** How many fires are due at a moment, and whether again in each second before `until`. */
+export interface Armed {
+  count: number;
+  dueAt: number;
+  until: number | null;
+}
+
+export type ToBare = ({ type: 'arm' } & Armed) | { type: 'fire' };
 export type FromBare =
   { type: 'ready' } | { type: 'armed' } | { type: 'fired'; at: number; runIds: readonly string[] };
 
 /** A loop without features: the simplest thing that does the same work. */
 export interface Bare {
-  arm(count: number, dueAt: number): Promise<void>;
+  arm(armed: Armed): Promise<void>;
   /** Called at the due moment; resolves when all is done, with the ids of the runs it sent and did not store. */
   fire(): Promise<readonly string[]>;
 }
@@ -25,10 +32,10 @@ export async function serve(create: (options: BareOptions) => Bare | Promise<Bar
   async function answer(message: ToBare): Promise<FromBare> {
     if (message.type === 'arm') {
       dueAt = message.dueAt;
-      await bare.arm(message.count, dueAt);
+      await bare.arm(message);
       return { type: 'armed' };
     }
-    while (Date.now() < dueAt) await sleep(dueAt - Date.now());
+    await sleepUntil(dueAt);
     const runIds = await bare.fire();
     return { type: 'fired', at: Date.now(), runIds };
   }
@@ -38,4 +45,8 @@ export async function serve(create: (options: BareOptions) => Bare | Promise<Bar
   });
   process.on('disconnect', () => process.exit());
   process.send?.({ type: 'ready' } satisfies FromBare);
+}
+
+export async function sleepUntil(at: number): Promise<void> {
+  while (Date.now() < at) await sleep(at - Date.now());
 }

@@ -28,18 +28,26 @@ export function ask<Answer>(child: ChildProcess, message: object): Promise<Answe
 }
 
 /** Rejects when the process ends instead. */
-export async function nextMessage<Message>(child: ChildProcess): Promise<Message> {
-  const listening = new AbortController();
-  const { signal } = listening;
-  try {
-    const [message] = (await Promise.race([
-      once(child, 'message', { signal }),
-      once(child, 'exit', { signal }).then(([code]: unknown[]) => {
-        throw new Error(`a process of the benchmark ended with ${String(code)}`);
-      }),
-    ])) as [Message];
-    return message;
-  } finally {
-    listening.abort();
-  }
+export function nextMessage<Message>(child: ChildProcess): Promise<Message> {
+  return messageThat(child, (message: Message): message is Message => message !== undefined);
+}
+
+/** The next message of this kind, whatever comes between. Rejects when the process ends instead. */
+export function messageThat<Message, Wanted extends Message>(
+  child: ChildProcess,
+  isWanted: (message: Message) => message is Wanted,
+): Promise<Wanted> {
+  return new Promise((resolve, reject) => {
+    const onMessage = (message: unknown) => {
+      if (!isWanted(message as Message)) return;
+      finish();
+      resolve(message as Wanted);
+    };
+    const onExit = (code: number | null) => {
+      finish();
+      reject(new Error(`a process of the benchmark ended with ${String(code)}`));
+    };
+    const finish = () => child.off('message', onMessage).off('exit', onExit);
+    child.on('message', onMessage).on('exit', onExit);
+  });
 }

@@ -1,14 +1,22 @@
-import { ask, forkModule, nextMessage } from './child.ts';
+import { forkModule, messageThat, nextMessage } from './child.ts';
 
 /** In the order of arrival; times are wall-clock milliseconds. */
 export interface Arrivals {
   runIds: string[];
   at: number[];
+  /** What the request says of itself, in the headers that every handoff has: `/schedules/ID` and an ISO 8601 instant. */
+  sources: string[];
+  scheduledFor: string[];
 }
 
-export type ToReceiver = { type: 'expect'; count: number } | { type: 'report' };
+export type ToReceiver = { type: 'expect'; count: number; herd: number } | { type: 'report' };
 export type FromReceiver =
-  { type: 'listening'; port: number } | { type: 'complete' } | { type: 'arrivals'; arrivals: Arrivals };
+  | { type: 'listening'; port: number }
+  | { type: 'complete'; herd: number }
+  | { type: 'arrivals'; arrivals: Arrivals };
+
+type Complete = Extract<FromReceiver, { type: 'complete' }>;
+type Told = Extract<FromReceiver, { type: 'arrivals' }>;
 
 export interface Receiver {
   url: string;
@@ -23,15 +31,25 @@ export async function startReceiver(): Promise<Receiver> {
   const child = forkModule(new URL('receiver-process.ts', import.meta.url), []);
   const started = await nextMessage<FromReceiver>(child.process);
   if (started.type !== 'listening') throw new Error(`the receiver said ${started.type} first`);
+  let herds = 0;
   return {
     url: `http://127.0.0.1:${started.port}/herd`,
     expect: async (count) => {
-      await ask<FromReceiver>(child.process, { type: 'expect', count } satisfies ToReceiver);
+      herds += 1;
+      const herd = herds;
+      child.process.send({ type: 'expect', count, herd } satisfies ToReceiver);
+      await messageThat(
+        child.process,
+        (message: FromReceiver): message is Complete => message.type === 'complete' && message.herd === herd,
+      );
     },
     arrivals: async () => {
-      const answer = await ask<FromReceiver>(child.process, { type: 'report' } satisfies ToReceiver);
-      if (answer.type !== 'arrivals') throw new Error(`the receiver answered ${answer.type}`);
-      return answer.arrivals;
+      child.process.send({ type: 'report' } satisfies ToReceiver);
+      const told = await messageThat(
+        child.process,
+        (message: FromReceiver): message is Told => message.type === 'arrivals',
+      );
+      return told.arrivals;
     },
     stop: () => child.stop(),
   };

@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Recurring, type Seconds, secondsIn } from './contestant.ts';
+import { type CpuTime, cpuTime, perThousand } from './cpu-time.ts';
+import {
+  DUPLICATES_WAIT_MS,
+  type Stage,
+  QUIET_MS,
+  checkExactlyOnce,
+  nextSecond,
+  untilQuiet,
+} from './herd.ts';
+import type { Arrivals } from './support/receiver.ts';
+import { percentile } from './support/statistics.ts';
+import { inTime } from './support/within.ts';
+
+export interface Plan {
+  /** Schedules that fire every second. */
+  count: number;
+  /** Seconds that come first and do not count. */
+  warmUp: number;
+  seconds: number;
+  /** How long after the last second all must have arrived. */
+  patienceMs: number;
+  /** Whether it is asked for each run; takes as long as that takes. */
+  checksHistory: boolean;
+}
+
+export interface EverySecond {
+  /** Of the seconds that count, from scheduledFor to the arrival at the receiver. */
+  latenessMs: { p50: number; p99: number; max: number };
+  /** In the last second by itself: it grows where one falls behind. */
+  lastSecondP99Ms: number;
+  /** Fires of a schedule in a second that did not arrive, and arrivals beyond the first. */
+  missed: number;
+  repeated: number;
+  /** Per 1,000 fires, from the first second that counts until all is settled. */
+  cpuSeconds: CpuTime;
+  /** Whether all that was planned was settled when patience ended. */
+  settled: boolean;
+}
+
+/**
+ * Fires `count` schedules in each second, and waits until all have arrived and are settled, or patience ends. Throws if history
+ * has other fires than those that arrived.
+ */
+export async function fireEverySecond(contestant: Recurring, stage: Stage, plan: Plan): Promise<EverySecond> {
+  const { server, database, receiver } = stage;
+  const { name } = contestant;
+  const calmFrom = performance.now();
+  await database.calm();
+  // It takes as long again once all are armed.
+  const calmSeconds = (performance.now() - calmFrom) / 1000;
+  const from = nextSecond(Date.now() + (contestant.leadSeconds(plan.count) + calmSeconds) * 1000);
+  const counted = { from: from + plan.warmUp * 1000, until: from + (plan.warmUp + plan.seconds) * 1000 };
+  const all = { from, until: counted.until };
+  await contestant.armEverySecond(plan.count, all);
+  await database.calm();
+  await untilQuiet(name, from);
+  const patience = counted.until + plan.patienceMs - Date.now();
+  const ended = Promise.all([
+    inTime(patience, contestant.settledEverySecond(all)),
+    inTime(patience, receiver.expect(plan.count * secondsIn(all))),
+  ]);
+  // Not to be unhandled while the seconds pass.
+  ended.catch(() => undefined);
+  await sleep(counted.from - QUIET_MS - Date.now());
+  const before = cpuTime(contestant, server);
+  const [settled] = await ended;
+  const fires = plan.count * plan.seconds;
+  const cpuSeconds = perThousand(cpuTime(contestant, server), before, fires);
+  await sleep(DUPLICATES_WAIT_MS);
+  const arrivals = await receiver.arrivals();
+  const judged = judge(arrivals, fires, counted);
+  if (plan.checksHistory && settled && judged.missed === 0 && judged.repeated === 0) {
+    checkExactlyOnce(name, arrivals.runIds, await contestant.historyEverySecond(plan.count, all));
+  }
+  return { ...judged, cpuSeconds, settled };
+}
+
+function judge(
+  arrivals: Arrivals,
+  fires: number,
+  { from, until }: Seconds,
+): Omit<EverySecond, 'cpuSeconds' | 'settled'> {
+  const seen = new Set<string>();
+  const lateness: number[] = [];
+  const lastSecond: number[] = [];
+  let repeated = 0;
+  for (const [index, at] of arrivals.at.entries()) {
+    const scheduledFor = arrivals.scheduledFor[index] ?? '';
+    const due = Date.parse(scheduledFor);
+    if (!(due >= from && due < until)) continue;
+    const fire = `${arrivals.sources[index] ?? ''}@${scheduledFor}`;
+    if (seen.has(fire)) repeated += 1;
+    else lateness.push(at - due);
+    if (due === until - 1000) lastSecond.push(at - due);
+    seen.add(fire);
+  }
+  const [p50 = NaN, p99 = NaN, max = NaN] = [0.5, 0.99, 1].map((share) => percentile(lateness, share));
+  return {
+    latenessMs: { p50, p99, max },
+    lastSecondP99Ms: percentile(lastSecond, 0.99),
+    missed: fires - seen.size,
+    repeated,
+  };
+}

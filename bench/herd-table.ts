@@ -1,0 +1,52 @@
+import { type Round, allOf, namesOf } from './rounds.ts';
+import { together } from './cpu-time.ts';
+import type { Measured } from './herd.ts';
+import type { Table } from './scenario.ts';
+import { median, medianOrNull } from './support/statistics.ts';
+
+const HEAD = [
+  '',
+  'fires/s',
+  'due → last delivery',
+  'lateness p50',
+  'p99',
+  'CPU s per 1,000 fires: Node',
+  'PostgreSQL',
+  'together',
+];
+
+/** Everybody's medians, one row each. */
+export function herdTable(rounds: readonly Round<Measured>[]): Table {
+  return { head: HEAD, rows: namesOf(rounds).map((name) => [name, ...cells(allOf(rounds, name))]) };
+}
+
+export function tellHerd({ firesPerSecond }: Measured): string {
+  return `${Math.round(firesPerSecond).toLocaleString('en')} fires/s`;
+}
+
+export function secondsOf({ seconds }: Measured): number {
+  return seconds;
+}
+
+/** The CPU of a herd per 1,000 fires, as a figure to compare. */
+export function cpuOf({ cpuSeconds }: Measured): number | null {
+  return together(cpuSeconds);
+}
+
+function cells(all: readonly Measured[]): string[] {
+  const { node, postgres } = {
+    node: medianOrNull(all.map(({ cpuSeconds }) => cpuSeconds.node)),
+    postgres: medianOrNull(all.map(({ cpuSeconds }) => cpuSeconds.postgres)),
+  };
+  const lateness = (figure: 'p50' | 'p99') => {
+    const value = medianOrNull(all.map(({ latenessMs }) => latenessMs?.[figure] ?? null));
+    return value === null ? '' : `${Math.round(value)} ms`;
+  };
+  return [
+    Math.round(median(all.map(({ firesPerSecond }) => firesPerSecond))).toLocaleString('en'),
+    `${median(all.map(({ seconds }) => seconds)).toFixed(2)} s`,
+    lateness('p50'),
+    lateness('p99'),
+    ...[node, postgres, together({ node, postgres })].map((value) => value?.toFixed(3) ?? '?'),
+  ];
+}
