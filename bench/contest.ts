@@ -87,8 +87,7 @@ async function withDatabase(
       contestant,
       stage,
       stop: async () => {
-        await contestant.stop();
-        await database.drop();
+        await contestant.stop().finally(() => database.drop());
       },
     };
   } catch (error) {

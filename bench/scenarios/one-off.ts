@@ -1,9 +1,8 @@
 import { bareEntry, firelockEntry, peerEntries, runContest } from '../contest.ts';
 import { type Measured, runHerd } from '../herd.ts';
 import { cpuOf, herdTable, tellHerd } from '../herd-table.ts';
-import { medianFigure, namesOf, ratioBar, ratioNote } from '../rounds.ts';
+import { type Round, medianFigure, namesOf, ratioBar, ratioNote } from '../rounds.ts';
 import type { Scenario, Table } from '../scenario.ts';
-import type { Round } from '../rounds.ts';
 
 const SIZES = { whole: { count: 50_000, warmUp: 1_000 }, quick: { count: 1_000, warmUp: 100 } };
 

@@ -21,10 +21,13 @@ export const steady: Scenario = {
       async ({ contestant, stage }) => {
         const plan = { ...size, patienceMs: PATIENCE_MS, checksHistory: true };
         const measured = await fireEverySecond(contestant, stage, plan);
-        if (!measured.settled) throw new Error(`${contestant.name} did not settle what it fired`);
+        const { name } = contestant;
+        if (!measured.settled) throw new Error(`${name} did not settle what it fired`);
+        // Firelock's are a bar; anybody else's would make the comparison worthless.
+        if (name !== 'firelock' && wrong(measured) > 0) throw new Error(`${name} missed or repeated fires`);
         return measured;
       },
-      ({ latenessMs, missed }) => `p99 ${Math.round(latenessMs.p99)} ms late, ${missed} missed`,
+      (measured) => `p99 ${Math.round(p99(measured))} ms late, ${wrong(measured)} missed or repeated`,
     );
     const ours = allOf(rounds, 'firelock');
     const pair = { ours: 'firelock', theirs: 'bare pipeline' };
@@ -33,7 +36,7 @@ export const steady: Scenario = {
       rounds,
       table: tableOf(rounds),
       bars: [
-        atMost('fires missed or repeated', sum(ours.map(({ missed, repeated }) => missed + repeated)), '', 0),
+        atMost('fires missed or repeated', sum(ours.map(wrong)), '', 0),
         ...ratioBar(rounds, { what: 'p99 lateness', ...pair, figure: p99, atMost: 5 }),
         ...ratioBar(rounds, { what: 'CPU', ...pair, figure: cpu, atMost: 2 }),
       ],
@@ -53,7 +56,7 @@ function tableOf(rounds: readonly Round<EverySecond>[]): Table {
       'lateness p50',
       'p99',
       'max',
-      'missed',
+      'missed or repeated',
       'CPU s per 1,000 fires: Node',
       'PostgreSQL',
       'together',
@@ -61,12 +64,13 @@ function tableOf(rounds: readonly Round<EverySecond>[]): Table {
     rows: namesOf(rounds).map((name) => [
       name,
       ...[p50, p99, max].map((of) => ms(figure(name, of))),
-      String(sum(allOf(rounds, name).map(({ missed }) => missed))),
+      String(sum(allOf(rounds, name).map(wrong))),
       ...[node, postgres, cpu].map((of) => figure(name, of)?.toFixed(3) ?? '?'),
     ]),
   };
 }
 
+const wrong = ({ missed, repeated }: EverySecond) => missed + repeated;
 const p50 = ({ latenessMs }: EverySecond) => latenessMs.p50;
 const p99 = ({ latenessMs }: EverySecond) => latenessMs.p99;
 const max = ({ latenessMs }: EverySecond) => latenessMs.max;
