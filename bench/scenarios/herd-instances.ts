@@ -16,7 +16,9 @@ export const herdInstances: Scenario = {
       bench,
       [firelockEntry(), firelockEntry({ instances: INSTANCES })],
       async ({ contestant, stage }) => {
-        await runHerd(contestant, stage, warmUp);
+        // As many for each process as one by itself has.
+        const processes = 1 + (contestant.others?.length ?? 0);
+        await runHerd(contestant, stage, warmUp * processes);
         return runHerd(contestant, stage, count);
       },
       tellHerd,
@@ -28,7 +30,7 @@ export const herdInstances: Scenario = {
       table: herdTable(rounds),
       bars: ratioBar(rounds, { what: 'time', ...pair, figure: secondsOf, atMost: 1.5 }),
       notes: [
-        `${count.toLocaleString('en')} schedules, after a herd of ${warmUp.toLocaleString('en')} that does not count. Exactly once: a round in which it was not would have failed.`,
+        `${count.toLocaleString('en')} schedules, after a herd of ${warmUp.toLocaleString('en')} per instance that does not count. Exactly once: a round in which it was not would have failed.`,
         ...ratioNote(rounds, { what: 'CPU', ...pair, figure: cpuOf }),
       ],
     };
