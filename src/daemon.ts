@@ -112,6 +112,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     wakeRecovery: () => recovery.wake(),
   });
   const metrics = createMetrics({
+    clock,
     events,
     version,
     zoneData,

@@ -1,53 +1,74 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Gauges } from '../store/gauges.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { OpenRunCounts, ScheduleCounts, WorkGauges } from '../store/gauges.ts';
+
+/** What the database looked like at the last sample of each kind. */
+export interface DatabaseGauges {
+  workSampled: (work: WorkGauges) => void;
+  openRunsCounted: (counts: OpenRunCounts) => void;
+  schedulesCounted: (counts: ScheduleCounts) => void;
+}
 
 /** Gauges over the database; set by a sample, and as old as the last one. */
-export function gaugesOfDatabase(registry: Registry): (gauges: Gauges) => void {
+export function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGauges {
   const registers = [registry];
-  const schedules = new Gauge({
-    name: 'firelock_schedules',
-    help: 'Schedules by status.',
-    labelNames: ['status'],
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  const byStatus = (name: string, help: string) =>
+    new Gauge({ name, help: `${help}, ${COUNTED}`, labelNames: ['status'], registers });
+  const sampledAt = new Gauge({
+    name: 'firelock_sampled_timestamp_seconds',
+    help: 'When the gauges over the database were sampled last, in seconds since 1970: of schedules, of runs_open, of all others.',
+    labelNames: ['gauges'],
     registers,
   });
-  const openRuns = new Gauge({
-    name: 'firelock_runs_open',
-    help: 'Runs that have not ended, by status.',
-    labelNames: ['status'],
-    registers,
-  });
-  const oldestPending = new Gauge({
-    name: 'firelock_oldest_pending_seconds',
-    help: 'How long the oldest pending run has been due, claimed or not.',
-    registers,
-  });
-  const stranded = new Gauge({
-    name: 'firelock_runs_stranded',
-    help: 'Pending runs claimed by an instance that is silent or gone, not taken over yet.',
-    registers,
-  });
-  const overdue = new Gauge({
-    name: 'firelock_schedules_overdue',
-    help: 'Schedules due for longer than three tick intervals and not planned.',
-    registers,
-  });
-  const alive = new Gauge({
-    name: 'firelock_instances_alive',
-    help: 'Instances with a young heartbeat.',
-    registers,
-  });
-  const zoneData = new Gauge({
-    name: 'firelock_zone_data_versions',
-    help: 'Versions of the time zone data among living instances; more than one: they may plan fires differently.',
-    registers,
-  });
-  return (gauges) => {
-    for (const [status, count] of Object.entries(gauges.schedules)) schedules.set({ status }, count);
-    for (const [status, count] of Object.entries(gauges.openRuns)) openRuns.set({ status }, count);
-    oldestPending.set(gauges.oldestPendingSeconds);
-    stranded.set(gauges.strandedRuns);
-    overdue.set(gauges.schedulesOverdue);
-    alive.set(gauges.instancesAlive);
-    zoneData.set(gauges.zoneData.length);
+  const sampled = (gauges: string) => sampledAt.set({ gauges }, clock.now() / 1000);
+  const counted = (counts: Record<string, number>, into: Gauge<'status'>, name: string) => {
+    for (const [status, count] of Object.entries(counts)) into.set({ status }, count);
+    sampled(name);
+  };
+  const schedules = byStatus('firelock_schedules', 'Schedules by status');
+  const openRuns = byStatus('firelock_runs_open', 'Runs that have not ended, by status');
+  const setWork = workGauges(gauge);
+  return {
+    workSampled: (work) => {
+      setWork(work);
+      sampled('work');
+    },
+    openRunsCounted: (counts) => {
+      counted(counts, openRuns, 'runs_open');
+    },
+    schedulesCounted: (counts) => {
+      counted(counts, schedules, 'schedules');
+    },
+  };
+}
+
+const COUNTED =
+  'counted every ten seconds, or where that takes long more seldom, down to every ten minutes: firelock_sampled_timestamp_seconds says when.';
+
+function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGauges) => void {
+  const oldestPending = gauge(
+    'firelock_oldest_pending_seconds',
+    'How long the oldest pending run has been due, claimed or not.',
+  );
+  const stranded = gauge(
+    'firelock_runs_stranded',
+    'Pending runs claimed by an instance that is silent or gone, not taken over yet.',
+  );
+  const overdue = gauge(
+    'firelock_schedules_overdue',
+    'Schedules due for longer than three tick intervals and not planned.',
+  );
+  const alive = gauge('firelock_instances_alive', 'Instances with a young heartbeat.');
+  const zoneData = gauge(
+    'firelock_zone_data_versions',
+    'Versions of the time zone data among living instances; more than one: they may plan fires differently.',
+  );
+  return (work) => {
+    oldestPending.set(work.oldestPendingSeconds);
+    stranded.set(work.strandedRuns);
+    overdue.set(work.schedulesOverdue);
+    alive.set(work.instancesAlive);
+    zoneData.set(work.zoneData.length);
   };
 }

@@ -2,33 +2,85 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
-import { sampleGauges } from '../store/gauges.ts';
+import type { Executor } from '../store/executor.ts';
+import { type Sample, countOpenRuns, countSchedules, sampleWork } from '../store/gauges.ts';
+import type { OpenSpan } from '../store/open-runs.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface GaugeSamplerDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
+  openSpan: OpenSpan;
   metrics: Metrics;
   tickIntervalMs: number;
 }
 
 const SAMPLE_EVERY_MS = 10_000;
+/** For each ms that a sample has cost the database, so many without the next: at most 0.2 % of a core, however much there is to count. */
+const REST = 500;
+/** After one that failed: for as much as it may have cost, and it is known to be late by then. */
+const REST_AFTER_FAILURE = 10;
+const OLDEST_SAMPLE_MS = 600_000;
+/** There may be very much to count. */
+const LIMIT_MS = 30_000;
 
-/** Looks at the database now and then, so that a scrape never has to. */
+/**
+ * Looks at the database now and then, so that a scrape never has to. What grows with what is merely there is counted by itself, the
+ * more seldom the more it costs.
+ */
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
-  const { database, clock, events, metrics, tickIntervalMs } = deps;
+  const { database, clock, events, openSpan, metrics, tickIntervalMs } = deps;
   const overdueSeconds = (3 * tickIntervalMs) / 1000;
+  const parts = [
+    part(
+      (db) => sampleWork(db, { overdueSeconds, openSince: openSpan.since() }),
+      (work) => {
+        metrics.workSampled(work);
+        const { strandedRuns, zoneData } = work;
+        events.emit({ type: 'gaugesSampled', strandedRuns, zoneData });
+      },
+    ),
+    part((db) => countOpenRuns(db, openSpan.since()), metrics.openRunsCounted),
+    part(countSchedules, metrics.schedulesCounted),
+  ];
+
+  function part<T>(sample: (db: Executor) => Promise<Sample<T>>, tell: (values: T) => void): Part {
+    const paced: Part = {
+      dueAt: -Infinity,
+      take: async () => {
+        const began = clock.monotonic();
+        try {
+          const { values, costMs } = await database.run(sample, LIMIT_MS);
+          paced.dueAt = began + Math.min(OLDEST_SAMPLE_MS, Math.max(SAMPLE_EVERY_MS, REST * costMs));
+          tell(values);
+        } catch (error) {
+          paced.dueAt = clock.monotonic() + REST_AFTER_FAILURE * (clock.monotonic() - began);
+          throw error;
+        }
+      },
+    };
+    return paced;
+  }
+
   return createLoop({
     name: 'gauges',
     clock,
     body: async () => {
-      const gauges = await database.run((db) => sampleGauges(db, overdueSeconds));
-      metrics.sampled(gauges);
-      const { strandedRuns, zoneData } = gauges;
-      events.emit({ type: 'gaugesSampled', strandedRuns, zoneData });
-      return SAMPLE_EVERY_MS;
+      // One after the other, since others wait for connections; and each by itself, so that one that fails keeps none from its turn.
+      let failure: { error: unknown } | undefined;
+      for (const part of parts)
+        if (part.dueAt <= clock.monotonic())
+          await part.take().catch((error: unknown) => (failure = { error }));
+      if (failure) throw failure.error;
+      return Math.max(0, Math.min(...parts.map(({ dueAt }) => dueAt)) - clock.monotonic());
     },
     events,
   });
+}
+
+interface Part {
+  /** Monotonic. */
+  dueAt: number;
+  take: () => Promise<void>;
 }

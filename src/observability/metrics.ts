@@ -1,18 +1,17 @@
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import type { Gauges } from '../store/gauges.ts';
-import { gaugesOfDatabase } from './database-metrics.ts';
+import { type DatabaseGauges, gaugesOfDatabase } from './database-metrics.ts';
 import { countEvents } from './event-metrics.ts';
 
-export interface Metrics {
+export interface Metrics extends DatabaseGauges {
   contentType: string;
   /** The Prometheus text format; asks nothing of the database. */
   text(): Promise<string>;
-  /** What the database looked like at the last sample. */
-  sampled(gauges: Gauges): void;
 }
 
 export interface MetricsDeps {
+  clock: Clock;
   events: EventBus;
   version: string;
   zoneData: string;
@@ -29,7 +28,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    sampled: gaugesOfDatabase(registry),
+    ...gaugesOfDatabase(registry, deps.clock),
   };
 }
 

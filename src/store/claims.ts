@@ -149,7 +149,7 @@ export async function msUntilNextDue(
 }
 
 /** The lanes and priorities in which something waits to be claimed, one after the other through the index. */
-function lanesSince(openSince: Instant): SQL {
+export function lanesSince(openSince: Instant): SQL {
   return sql`lanes AS (
       (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ${sinceDayOf(sql`scheduled_for`, openSince)}
         ORDER BY lane, priority LIMIT 1)

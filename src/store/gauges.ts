@@ -1,15 +1,16 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
 import type { RunStatus } from '../core/run.ts';
 import type { ScheduleStatus } from '../core/schedule.ts';
+import { lanesSince } from './claims.ts';
 import type { Executor } from './executor.ts';
 import { lives } from './instances.ts';
+import { sinceDayOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
-import { isOver } from './timings.ts';
+import { isApart, isOver } from './timings.ts';
 
-/** What the database looks like from outside, sampled now and then; a scrape never asks for it. */
-export interface Gauges {
-  schedules: Record<ScheduleStatus, number>;
-  openRuns: Partial<Record<RunStatus, number>>;
+/** How the work goes: as much is read as there are lanes, claims, instances and overdue schedules, however much waits. */
+export interface WorkGauges {
   /** How long the oldest pending run has been due, claimed or not; 0 where there is none. */
   oldestPendingSeconds: number;
   /** Pending runs whose claimant is no living instance. */
@@ -21,55 +22,106 @@ export interface Gauges {
   zoneData: string[];
 }
 
-export async function sampleGauges(db: Executor, overdueSeconds: number): Promise<Gauges> {
-  const [row] = await rowsOf<{
-    active: number;
-    paused: number;
-    ended: number;
-    error: number;
-    pending: number;
+export type OpenRunCounts = Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
+export type ScheduleCounts = Record<ScheduleStatus, number>;
+
+/** What was found, and for how many ms the server was at it, planning included: whoever asks again and again goes by that. */
+export interface Sample<T> {
+  values: T;
+  costMs: number;
+}
+
+export async function sampleWork(
+  db: Executor,
+  { overdueSeconds, openSince }: { overdueSeconds: number; openSince: Instant },
+): Promise<Sample<WorkGauges>> {
+  const pending = sql`r.status = 'pending' AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}`;
+  const { oldest_pending, stranded, overdue, alive, zone_data, cost_ms } = await one<{
     oldest_pending: number | null;
     stranded: number;
     overdue: number;
     alive: number;
-    waiting: number;
-    running: number;
     zone_data: string;
   }>(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    by_status AS (
-      SELECT count(*) FILTER (WHERE enabled AND error IS NULL AND NOT ${isOver})::int AS active,
-        count(*) FILTER (WHERE NOT enabled)::int AS paused,
-        count(*) FILTER (WHERE enabled AND error IS NULL AND ${isOver})::int AS ended,
-        count(*) FILTER (WHERE enabled AND error IS NOT NULL)::int AS error
-      FROM schedules
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${lanesSince(openSince)},
+    living AS MATERIALIZED (SELECT i.id, i.zone_data FROM instances i, clock WHERE ${lives}),
+    unclaimed AS (
+      SELECT min(first.due_at) AS oldest FROM lanes, LATERAL (
+        SELECT r.due_at FROM runs r WHERE ${pending} AND r.claimed_by IS NULL
+          AND r.lane = lanes.lane AND r.priority = lanes.priority ORDER BY r.due_at LIMIT 1) AS first
+    ), claimed AS (
+      SELECT min(r.due_at) AS oldest, count(*) FILTER (WHERE living.id IS NULL)::int AS stranded
+      FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE ${pending} AND r.claimed_by IS NOT NULL
+    ), overdue AS (
+      SELECT count(*)::int AS overdue FROM schedules
+      WHERE enabled AND next_fire_at < (SELECT now - make_interval(secs => ${overdueSeconds}) FROM clock)
+    ), alive AS (
+      SELECT count(*)::int AS alive, coalesce(json_agg(DISTINCT zone_data), '[]')::text AS zone_data FROM living
     )
-    SELECT by_status.*,
-      (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NULL)::int
-        + (SELECT count(*) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)::int AS pending,
-      (SELECT count(*) FROM runs WHERE overlap_guarded AND status = 'waiting')::int
-        + (SELECT count(*) FROM runs WHERE status = 'waiting' AND open_dependencies IS NOT NULL)::int AS waiting,
-      (SELECT count(*) FROM runs WHERE status = 'running')::int AS running,
-      extract(epoch FROM clock.now - least(
-        (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NULL),
-        (SELECT min(due_at) FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL)))::float8 AS oldest_pending,
-      (SELECT count(*) FROM runs r WHERE status = 'pending' AND claimed_by IS NOT NULL AND NOT EXISTS (
-        SELECT FROM instances i WHERE i.id = r.claimed_by AND ${lives}))::int AS stranded,
-      (SELECT count(*) FROM schedules
-        WHERE enabled AND next_fire_at < (SELECT clock_timestamp() - make_interval(secs => ${overdueSeconds})))::int AS overdue,
-      (SELECT count(*) FROM instances i WHERE ${lives})::int AS alive,
-      (SELECT coalesce(json_agg(DISTINCT zone_data), '[]') FROM instances i WHERE ${lives})::text AS zone_data
-    FROM by_status, clock`,
+    SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, claimed.oldest))::float8 AS oldest_pending,
+      claimed.stranded, overdue.overdue, alive.alive, alive.zone_data, ${COST} AS cost_ms
+    FROM clock, unclaimed, claimed, overdue, alive`,
   );
-  if (!row) throw new Error('the gauges statement answered no row');
-  return {
-    schedules: { active: row.active, paused: row.paused, ended: row.ended, error: row.error },
-    openRuns: { waiting: row.waiting, pending: row.pending, running: row.running },
-    oldestPendingSeconds: Math.max(0, row.oldest_pending ?? 0),
-    strandedRuns: row.stranded,
-    schedulesOverdue: row.overdue,
-    instancesAlive: row.alive,
-    zoneData: (JSON.parse(row.zone_data) as string[]).sort(),
+  const values = {
+    oldestPendingSeconds: Math.max(0, oldest_pending ?? 0),
+    strandedRuns: stranded,
+    schedulesOverdue: overdue,
+    instancesAlive: alive,
+    zoneData: (JSON.parse(zone_data) as string[]).sort(),
   };
+  return { values, costMs: cost_ms };
+}
+
+/** By the indexes of what is open; each has its share of those that wait. */
+export async function countOpenRuns(db: Executor, openSince: Instant): Promise<Sample<OpenRunCounts>> {
+  const since = sinceDayOf(sql`scheduled_for`, openSince);
+  const count = (condition: SQL) =>
+    sql`(SELECT count(*)::int AS count FROM runs WHERE ${condition} AND ${since})`;
+  const { cost_ms: costMs, ...values } = await one<OpenRunCounts>(
+    db,
+    sql`SELECT unclaimed.count + claimed.count AS pending, guarded.count + dependent.count AS waiting,
+      running.count AS running, ${COST} AS cost_ms
+    FROM ${count(sql`status = 'pending' AND claimed_by IS NULL`)} AS unclaimed,
+      ${count(sql`status = 'pending' AND claimed_by IS NOT NULL`)} AS claimed,
+      ${count(sql`overlap_guarded AND status = 'waiting'`)} AS guarded,
+      ${count(sql`status = 'waiting' AND open_dependencies IS NOT NULL`)} AS dependent,
+      ${count(sql`status = 'running'`)} AS running`,
+  );
+  return { values, costMs };
+}
+
+/** What has a next fire is counted by the index of what is due, and all that is not simply active by its own. */
+export async function countSchedules(db: Executor): Promise<Sample<ScheduleCounts>> {
+  const count = (name: string, condition: SQL) =>
+    sql`count(*) FILTER (WHERE ${condition})::int AS ${sql.identifier(name)}`;
+  const { cost_ms, timed, broken, following, ...apart } = await one<{
+    timed: number;
+    /** Of these, those in error. */
+    broken: number;
+    /** Active without a next fire: they follow others. */
+    following: number;
+    paused: number;
+    ended: number;
+    error: number;
+  }>(
+    db,
+    sql`SELECT timed.count AS timed, apart.*, ${COST} AS cost_ms
+    FROM (SELECT count(*)::int AS count FROM schedules WHERE enabled AND next_fire_at IS NOT NULL) AS timed, (
+      SELECT ${count('broken', sql`enabled AND error IS NOT NULL AND next_fire_at IS NOT NULL`)},
+        ${count('following', sql`enabled AND error IS NULL AND next_fire_at IS NULL AND NOT ${isOver}`)},
+        ${count('paused', sql`NOT enabled`)}, ${count('ended', sql`enabled AND error IS NULL AND ${isOver}`)},
+        ${count('error', sql`enabled AND error IS NOT NULL`)}
+      FROM schedules WHERE ${isApart}) AS apart`,
+  );
+  return { values: { active: timed - broken + following, ...apart }, costMs: cost_ms };
+}
+
+/** Said of the one row that comes out at the end. From when the transaction began, which is before it was planned. */
+const COST = sql`(extract(epoch FROM clock_timestamp() - now()) * 1000)::float8`;
+
+async function one<Row extends object>(db: Executor, statement: SQL): Promise<Row & { cost_ms: number }> {
+  const [row] = await rowsOf<Row & { cost_ms: number }>(db, statement);
+  if (!row) throw new Error('a gauges statement answered no row');
+  return row;
 }

@@ -3,6 +3,7 @@ import type { FirelockEvent } from '../../src/core/events.ts';
 import { logEvents } from '../../src/observability/log-lines.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 
 test('what is skipped or called off is counted by its reason, and stands at 0 before the first', async () => {
@@ -37,23 +38,25 @@ test('schedules that are paused, and targets that are told, are counted and logg
   ]);
 });
 
-test('gauges say what the last sample said', async () => {
+test('gauges say what the last sample of their kind said, and when that was', async () => {
   const { metrics, value } = observed();
-  const sample = {
-    schedules: { active: 3, paused: 0, ended: 1, error: 0 },
-    openRuns: { waiting: 2, pending: 5 },
+  const work = {
     oldestPendingSeconds: 1.5,
     strandedRuns: 0,
     schedulesOverdue: 0,
     instancesAlive: 2,
     zoneData: ['2025c', '2026c'],
   };
-  metrics.sampled(sample);
+  metrics.workSampled(work);
+  metrics.openRunsCounted({ waiting: 2, pending: 5, running: 0 });
+  metrics.schedulesCounted({ active: 3, paused: 0, ended: 1, error: 0 });
   expect(await value('firelock_runs_open{status="waiting"}')).toBe(2);
   expect(await value('firelock_schedules{status="ended"}')).toBe(1);
   expect(await value('firelock_zone_data_versions')).toBe(2);
-  metrics.sampled({ ...sample, zoneData: ['2026c'] });
+  metrics.workSampled({ ...work, zoneData: ['2026c'] });
   expect(await value('firelock_zone_data_versions')).toBe(1);
+  for (const kind of ['work', 'runs_open', 'schedules'])
+    expect(await value(`firelock_sampled_timestamp_seconds{gauges="${kind}"}`)).toBeGreaterThan(1.7e9);
 });
 
 test('differing zone data is told when it changes, and what no instance says changes nothing', () => {
@@ -141,6 +144,7 @@ test('what somebody asked of a run is told and counted, and no sign of life of a
 function observed() {
   const events = createEventBus();
   const metrics = createMetrics({
+    clock: systemClock,
     events,
     version: '0',
     zoneData: 'a',

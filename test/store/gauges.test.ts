@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { sampleGauges } from '../../src/store/gauges.ts';
+import { EARLIEST } from '../../src/core/instant.ts';
+import { countOpenRuns, countSchedules, sampleWork } from '../../src/store/gauges.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../api/api.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
@@ -20,7 +21,10 @@ afterAll(async () => {
   await own.drop();
 });
 
-const gauges = () => database.run((db) => sampleGauges(db, 3));
+const openRuns = async () => (await database.run((db) => countOpenRuns(db, EARLIEST))).values;
+const counted = async () => (await database.run(countSchedules)).values;
+const work = async () =>
+  (await database.run((db) => sampleWork(db, { overdueSeconds: 3, openSince: EARLIEST }))).values;
 
 test('schedules are counted by the status that the API answers', async () => {
   const follower = { target: TARGET, after: { scheduleId: '*' } };
@@ -32,14 +36,17 @@ test('schedules are counted by the status that the API answers', async () => {
     ['follows', follower],
     ['follows-not', { ...follower, enabled: false }],
     ['follows-broken', follower],
+    ['follows-no-more', follower],
+    ['paused-broken', { ...SCHEDULE, enabled: false }],
   ];
   for (const [id, body] of bodies) {
     expect((await api.call('PUT', `/api/v1/schedules/${id}`, body)).status).toBe(201);
   }
   await api.sql`UPDATE schedules SET next_fire_at = NULL WHERE id = 'ended'`;
-  await api.sql`UPDATE schedules SET error = 'cannot be planned' WHERE id IN ('broken', 'follows-broken')`;
-  const { schedules } = await gauges();
-  expect(schedules).toEqual({ active: 2, paused: 2, ended: 1, error: 2 });
+  await api.sql`UPDATE schedules SET error = 'cannot be planned' WHERE id IN ('broken', 'follows-broken', 'paused-broken')`;
+  await api.sql`UPDATE schedules SET after_end_at = clock_timestamp() WHERE id = 'follows-no-more'`;
+  const schedules = await counted();
+  expect(schedules).toEqual({ active: 2, paused: 3, ended: 2, error: 2 });
   for (const [status, count] of Object.entries(schedules)) {
     const list = await api.call('GET', `/api/v1/schedules?status=${status}`);
     expect([status, (list.body['items'] as unknown as unknown[]).length]).toEqual([status, count]);
@@ -51,21 +58,21 @@ test('what waits behind an active run is open, and told apart from what is pendi
   for (const body of [{}, {}]) {
     expect((await api.call('POST', '/api/v1/schedules/queues/fire', body)).status).toBe(202);
   }
-  expect((await gauges()).openRuns).toEqual({ waiting: 1, pending: 1, running: 0 });
+  expect(await openRuns()).toEqual({ waiting: 1, pending: 1, running: 0 });
 });
 
 test('so is what waits for other runs, and what a worker has', async () => {
-  const before = (await gauges()).openRuns;
+  const before = await openRuns();
   const target = { type: 'pull', queue: 'reports' };
   const items = [
     { ref: 'first', target },
     { ref: 'then', target, dependsOn: ['first'] },
   ];
   expect((await api.call('POST', '/api/v1/runs/batch', { items })).status).toBe(201);
-  const pending = (before.pending ?? 0) + 1;
-  expect((await gauges()).openRuns).toEqual({ waiting: (before.waiting ?? 0) + 1, pending, running: 0 });
+  const pending = before.pending + 1;
+  expect(await openRuns()).toEqual({ waiting: before.waiting + 1, pending, running: 0 });
   await api.call('POST', '/api/v1/queues/reports/claim', { workerId: 'one' });
-  expect((await gauges()).openRuns).toMatchObject({ pending: pending - 1, running: 1 });
+  expect(await openRuns()).toMatchObject({ pending: pending - 1, running: 1 });
 });
 
 test('zone data is that of the living, each version once', async () => {
@@ -74,7 +81,25 @@ test('zone data is that of the living, each version once', async () => {
       clock_timestamp() - make_interval(secs => silent), CASE WHEN dead THEN clock_timestamp() END
     FROM (VALUES ('2026c', 0, false), ('2025c', 0, false), ('2026c', 1, false), ('2020a', 61, false), ('2020b', 0, true))
       AS i (zone_data, silent, dead)`;
-  expect(await gauges()).toMatchObject({ zoneData: ['2025c', '2026c'], instancesAlive: 3 });
+  expect(await work()).toMatchObject({ zoneData: ['2025c', '2026c'], instancesAlive: 3 });
   await api.sql`UPDATE instances SET died_at = clock_timestamp()`;
-  expect(await gauges()).toMatchObject({ zoneData: [], instancesAlive: 0 });
+  expect(await work()).toMatchObject({ zoneData: [], instancesAlive: 0 });
+});
+
+test('the oldest pending run is found in whichever lane it is, claimed or not, and whose claimant is gone is stranded', async () => {
+  const due = (seconds: number) => sql`clock_timestamp() - make_interval(secs => ${seconds})`;
+  const { sql } = api;
+  const fire = async (queue: string) => {
+    const { body } = await api.call('POST', '/api/v1/runs', { target: { type: 'pull', queue } });
+    return body['id'] as unknown as string;
+  };
+  const [young, old, older] = [await fire('a'), await fire('b'), await fire('b')];
+  await sql`UPDATE runs SET due_at = ${due(100)} WHERE id = ${young}`;
+  await sql`UPDATE runs SET due_at = ${due(1000)} WHERE id = ${old}`;
+  await sql`UPDATE runs SET due_at = ${due(900)} WHERE id = ${older}`;
+  expect(Math.floor((await work()).oldestPendingSeconds / 100)).toBe(10);
+  const before = (await work()).strandedRuns;
+  await sql`UPDATE runs SET due_at = ${due(5000)}, claimed_by = gen_random_uuid(), claimed_at = clock_timestamp() WHERE id = ${young}`;
+  const { oldestPendingSeconds, strandedRuns } = await work();
+  expect([Math.floor(oldestPendingSeconds / 1000), strandedRuns]).toEqual([5, before + 1]);
 });
