@@ -35,6 +35,8 @@ export async function sampleWork(
   db: Executor,
   { overdueSeconds, openSince }: { overdueSeconds: number; openSince: Instant },
 ): Promise<Sample<WorkGauges>> {
+  // The clock is joined to the schedules, not asked for by a sub-select: the planner takes any moment for one that a third of them is
+  // due before, and would start workers for a count of none.
   const pending = sql`r.status = 'pending' AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}`;
   const { oldest_pending, stranded, overdue, alive, zone_data, cost_ms } = await one<{
     oldest_pending: number | null;
@@ -54,8 +56,8 @@ export async function sampleWork(
       SELECT min(r.due_at) AS oldest, count(*) FILTER (WHERE living.id IS NULL)::int AS stranded
       FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE ${pending} AND r.claimed_by IS NOT NULL
     ), overdue AS (
-      SELECT count(*)::int AS overdue FROM schedules
-      WHERE enabled AND next_fire_at < (SELECT now - make_interval(secs => ${overdueSeconds}) FROM clock)
+      SELECT count(*)::int AS overdue FROM clock, schedules
+      WHERE enabled AND next_fire_at < clock.now - make_interval(secs => ${overdueSeconds})
     ), alive AS (
       SELECT count(*)::int AS alive, coalesce(json_agg(DISTINCT zone_data), '[]')::text AS zone_data FROM living
     )
