@@ -17,7 +17,10 @@ export interface GaugeSamplerDeps {
 }
 
 const SAMPLE_EVERY_MS = 10_000;
-/** For each ms that a sample has cost the database, so many without the next: at most 0.2 % of a core, however much there is to count. */
+/**
+ * For each ms that a sample took the database, so many without the next: 0.2 % of a core, and as much again for each parallel worker the
+ * server puts to it, which are not seen here. More only where one takes so long that OLDEST_SAMPLE_MS comes first.
+ */
 const REST = 500;
 /** After one that failed: for as much as it may have cost, and it is known to be late by then. */
 const REST_AFTER_FAILURE = 10;
