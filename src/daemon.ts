@@ -7,6 +7,7 @@ import { createGaugeSampler } from './observability/gauge-sampler.ts';
 import { logEvents } from './observability/log-lines.ts';
 import type { Logger } from './observability/logger.ts';
 import { createMetrics } from './observability/metrics.ts';
+import { createDaysAhead } from './recovery/days-ahead.ts';
 import { createHeartbeat } from './recovery/heartbeat.ts';
 import { createRecovery } from './recovery/recovery.ts';
 import { createExpiry } from './recovery/expiry.ts';
@@ -75,6 +76,9 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const databaseOfApi = openDatabase(databaseUrl, connectionsOfApi);
   // One more, so that nothing that is slow can make this instance look dead.
   const databaseOfHeartbeat = openDatabase(databaseUrl, 1);
+  // Where migrations have a connection of their own, whoever may change the schema has that one.
+  const schemaDatabase =
+    config.migrationDatabaseUrl === undefined ? database : openDatabase(config.migrationDatabaseUrl, 1);
   const targets = createTargetRegistry([
     httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost }),
   ]);
@@ -101,7 +105,8 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   });
   const followUp = (aftermath: Aftermath) => pipeline.followUps.add(aftermath);
   const expiry = createExpiry({ ...common, targets, followUp });
-  const retention = createRetention({ ...common, ...config });
+  const retention = createRetention({ ...common, ...config, schemaDatabase });
+  const daysAhead = createDaysAhead({ ...common, schemaDatabase });
   const zoneWatch = createZoneWatch({ ...common, zoneData });
   const heartbeat = createHeartbeat({
     ...common,
@@ -132,6 +137,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     pullQueues,
     recovery,
     expiry,
+    daysAhead,
     retention,
     zoneWatch,
     gauges,
@@ -206,6 +212,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     await attempt('answer workers that wait', () => pullQueues.stop());
     await attempt('stop recovering', () => recovery.stop());
     await attempt('stop expiring', () => expiry.stop());
+    await attempt('stop making days', () => daysAhead.stop());
     await attempt('stop dropping history', () => retention.stop());
     await attempt('stop watching the zone data', () => zoneWatch.stop());
     await attempt('hand back unsent runs', () => pipeline.dispatcher.stop());
@@ -234,7 +241,11 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     await attempt('stop listening', async () => (await server).close());
     await attempt('close targets', () => targets.close());
     await attempt('close the database', () =>
-      Promise.all([hints.stop(), databaseOfApi.close(), databaseOfHeartbeat.close(), database.close()]),
+      Promise.all([
+        hints.stop(),
+        ...[databaseOfApi, databaseOfHeartbeat, schemaDatabase].map((one) => one.close()),
+        ...(schemaDatabase === database ? [] : [database.close()]),
+      ]),
     );
   }
 

@@ -96,11 +96,43 @@ export type FirelockEvent =
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }
   /** What is older than history is kept, up to now: mostly nothing. */
-  | { type: 'historyDropped'; runs: number; definitions: number }
+  | { type: 'historyDropped'; days: readonly DayDropped[]; definitions: number }
+  /** A look at all of history: how many days have tables of their own, where the oldest one begins, and how many old ones had to stay. */
+  | { type: 'historySeen'; days: number; oldest: Instant | null; kept: Record<DayKeptBecause, number> }
+  /** An old day that could not be dropped; told once for each reason. `day`: its end. `runs`: the first of the `count` on whose account. */
+  | {
+      type: 'dayKept';
+      day: Instant;
+      because: DayKeptBecause;
+      count: number;
+      runs: readonly { runId: string; scheduleId: string | null }[];
+    }
+  /** Days, by their beginnings, that were given tables of their own; so many of the coming ones have them. */
+  | { type: 'daysMade'; days: readonly Instant[]; ahead: number }
+  /** So many of its runs stand in the default partition already that they stay there. */
+  | { type: 'dayNotMade'; day: Instant; runs: number }
+  /** A day could not be made or dropped at this moment, since somebody is in the way. `lasts`: for an hour, or another one. */
+  | {
+      type: 'historyDelayed';
+      work: 'make' | 'drop';
+      day: Instant;
+      error: unknown;
+      forMs: number;
+      lasts: boolean;
+    }
   | ({ type: 'firesMissed' } & MissedFires);
 
 /** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */
 export type LostBecause = 'orphaned' | 'forgotten' | 'expired';
+
+/** `day`: its end. */
+export interface DayDropped {
+  day: Instant;
+  runs: number;
+}
+
+/** Runs of it are open; open runs have still to be told of some; some ended lately; somebody else reads or writes all the time. */
+export type DayKeptBecause = 'open' | 'needed' | 'endedLate' | 'locked';
 
 /** Due for longer than the grace when they were planned. */
 export interface MissedFires {

@@ -1,6 +1,7 @@
 /**
  * Guarantees: each occurrence of a past period has one run, whoever asks how often; what had ended unsent is opened again under its id.
  * Transaction: one, under the schedule's row lock; the occurrences are listed before it, and anew where the schedule was edited meanwhile.
+ * What lies in a day that was dropped gets none: it may have had one. That is asked once the runs are touched, which no day is dropped under.
  * If the process dies here: all of it is there or nothing; the runs are pending, unclaimed, anybody's work.
  */
 import { setImmediate } from 'node:timers/promises';
@@ -13,6 +14,7 @@ import type { Database } from '../store/database.ts';
 import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { NotNow } from '../store/errors.ts';
+import { droppedBefore } from '../store/history-days.ts';
 import { findSchedule, lockSchedules } from '../store/schedules.ts';
 
 export interface BackfillDeps {
@@ -47,17 +49,19 @@ export type Backfilled =
  */
 export async function backfill(deps: BackfillDeps, request: BackfillRequest): Promise<Backfilled> {
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
-    const { schedule, now } = await deps.database.run(async (db) => ({
+    const { schedule, now, dropped } = await deps.database.run(async (db) => ({
       schedule: await findSchedule(db, request.scheduleId),
       now: await databaseNow(db),
+      dropped: await droppedBefore(db),
     }));
     if (!schedule) return { kind: 'noSuchSchedule' };
     if (schedule.definition.after !== null) return { kind: 'follows' };
-    const horizon = horizonOf(now, deps.retentionDays);
+    const horizon = Math.max(horizonOf(now, deps.retentionDays), dropped ?? -Infinity);
     if (request.from < horizon) return { kind: 'tooEarly', horizon };
     if (request.to > now) return { kind: 'tooLate', now };
     const { fires, remainingFrom } = await occurrencesOf(schedule, request);
     const created = await record(deps.database, schedule, fires, request);
+    // Edited, or a day was dropped: it is another request now.
     if (created === null) continue;
     const toPull = schedule.definition.target.type === 'pull';
     if (created > 0) deps.followUp({ ...NO_AFTERMATH, toClaim: created, toPull, openedSince: request.from });
@@ -81,24 +85,34 @@ async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRe
   return { fires, remainingFrom: at !== null && at < to ? at : null };
 }
 
-/** Null: it is no longer the schedule whose occurrences these are. */
-function record(
+/** Null, and nothing is recorded: it is no longer the schedule whose occurrences these are, or days of the period are dropped by now. */
+async function record(
   database: Database,
   listed: Schedule,
   fires: readonly BackfillFire[],
-  { to }: BackfillRequest,
+  { from, to }: BackfillRequest,
 ): Promise<number | null> {
-  return database.transaction(async (tx) => {
+  const recording = database.transaction(async (tx) => {
     const schedule = (await lockSchedules(tx, [listed.id])).get(listed.id);
     if (schedule?.uid !== listed.uid || schedule.version !== listed.version) return null;
     refuseWhileDue(schedule, to, await databaseNow(tx));
-    return recordBackfillUnderLock(
+    const created = await recordBackfillUnderLock(
       tx,
       schedule.uid,
       fires.filter((fire) => isPlanned(schedule, fire)),
     );
+    const dropped = await droppedBefore(tx);
+    if (dropped !== null && from < dropped) throw new DayDropped();
+    return created;
+  });
+  return recording.catch((error: unknown) => {
+    if (error instanceof DayDropped) return null;
+    throw error;
   });
 }
+
+/** A day of the period was dropped after it had been looked at. */
+class DayDropped extends Error {}
 
 /** What is delayed by its jitter beyond this moment is the planner's. */
 function isPlanned({ status, nextOccurrenceAt }: Schedule, { scheduledFor }: BackfillFire): boolean {

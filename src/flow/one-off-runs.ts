@@ -4,14 +4,16 @@
  * If the process dies here: all are there or none; they are anybody's work.
  */
 import { findCycle } from '../core/dependency-cycle.ts';
-import type { Instant } from '../core/instant.ts';
+import { type Instant, isoInstant } from '../core/instant.ts';
 import { type OneOffRun, bodyHashOf, definitionUid } from '../core/one-off.ts';
 import { isEnd, mayBeRunId, randomRunId } from '../core/run.ts';
 import { PRIORITY_RANK } from '../core/schedule.ts';
+import { horizonOf } from '../core/time/catch-up.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { othersTurn } from '../runtime/slices.ts';
 import { databaseNow } from '../store/database-now.ts';
 import type { Database } from '../store/database.ts';
+import { droppedBefore } from '../store/history-days.ts';
 import type { Transaction } from '../store/executor.ts';
 import { releaseDependents } from '../store/dependents.ts';
 import { type Aftermath, NO_AFTERMATH, oldestOf, together } from '../store/followers.ts';
@@ -85,7 +87,7 @@ interface Accepted {
 
 async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffRun[]): Promise<Accepted> {
   const now = await databaseNow(tx);
-  refuseTooOld(asked, now, deps.retentionDays);
+  await refuseTooOld(tx, asked, now, deps.retentionDays);
   const drafts = asked.map((run): Draft => ({ run, id: randomRunId(run.runAt ?? now), created: true }));
   await takeKeys(tx, drafts);
   const created = drafts.filter((draft) => draft.created);
@@ -226,20 +228,25 @@ function refuseWhatCannotBe(asked: readonly OneOffRun[]): void {
   throw new CannotAccept([{ index, path: '/dependsOn', message: `is a cycle: ${cycle.join(' → ')}` }]);
 }
 
-const DAY_MS = 86_400_000;
-
-function refuseTooOld(asked: readonly OneOffRun[], now: Instant, retentionDays: number): void {
-  const faults = asked.flatMap(({ runAt }, index) =>
-    runAt !== null && runAt < now - retentionDays * DAY_MS
-      ? [
-          {
-            index,
-            path: '/runAt',
-            message: `is longer ago than history is kept (FIRELOCK_RETENTION_DAYS: ${retentionDays})`,
-          },
-        ]
-      : [],
-  );
+/** @throws CannotAccept */
+async function refuseTooOld(
+  tx: Transaction,
+  asked: readonly OneOffRun[],
+  now: Instant,
+  retentionDays: number,
+): Promise<void> {
+  // Nothing later is ever dropped, whatever another instance may keep.
+  if (!asked.some(({ runAt }) => runAt !== null && runAt < now)) return;
+  const horizon = horizonOf(now, retentionDays);
+  const dropped = (await droppedBefore(tx)) ?? -Infinity;
+  const faults = asked.flatMap(({ runAt }, index) => {
+    if (runAt === null || runAt >= Math.max(horizon, dropped)) return [];
+    const message =
+      runAt < horizon
+        ? `is longer ago than history is kept (FIRELOCK_RETENTION_DAYS: ${retentionDays})`
+        : `is before ${isoInstant(dropped)}: the history of then has been dropped`;
+    return [{ index, path: '/runAt', message }];
+  });
   if (faults.length > 0) throw new CannotAccept(faults);
 }
 

@@ -1,19 +1,26 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { FirelockEvent, RunSettled } from '../core/events.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { historyHandlers } from './history-metrics.ts';
 
 /** Milliseconds to minutes: from a fire on time to one that waited for a restart. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
 
 /** Counters and histograms of what happens in this process, since its start. */
 export function countEvents(registry: Registry, events: EventBus): void {
-  const handlers: Handlers = { ...runHandlers(registry), ...loopHandlers(registry) };
+  const handlers: Handlers = {
+    ...runHandlers(registry),
+    ...loopHandlers(registry),
+    ...historyHandlers(registry),
+  };
   events.subscribe((event) => {
     (handlers[event.type] as ((event: FirelockEvent) => void) | undefined)?.(event);
   });
 }
 
-type Handlers = { [T in FirelockEvent['type']]?: (event: Extract<FirelockEvent, { type: T }>) => void };
+export type Handlers = {
+  [T in FirelockEvent['type']]?: (event: Extract<FirelockEvent, { type: T }>) => void;
+};
 
 function runHandlers(registry: Registry): Handlers {
   const registers = [registry];
@@ -211,11 +218,6 @@ function loopHandlers(registry: Registry): Handlers {
     help: 'Next fires that other time zone data had computed, moved to where the data of this instance put them.',
     registers,
   });
-  const dropped = new Counter({
-    name: 'firelock_runs_dropped_total',
-    help: 'Runs deleted by this instance, as they ended longer ago than history is kept.',
-    registers,
-  });
   const deaths = new Counter({
     name: 'firelock_instances_declared_dead_total',
     help: 'Silent instances that this one declared dead.',
@@ -240,7 +242,6 @@ function loopHandlers(registry: Registry): Handlers {
     waitingReleased: ({ count }) => released.inc(count),
     schedulePaused: () => paused.inc(),
     cursorsMoved: ({ count }) => moved.inc(count),
-    historyDropped: ({ runs }) => dropped.inc(runs),
     instancesDeclaredDead: ({ instanceIds }) => deaths.inc(instanceIds.length),
     instanceReplaced: () => replaced.inc(),
     databaseWentBack: () => wentBack.inc(),

@@ -3,10 +3,11 @@ import { isoInstant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { logExpired } from './expired-lines.ts';
+import { HISTORY_LINES } from './history-lines.ts';
 import type { Logger } from './logger.ts';
 
 type EventOf<T extends FirelockEvent['type']> = Extract<FirelockEvent, { type: T }>;
-type Lines = { [T in FirelockEvent['type']]?: (logger: Logger, event: EventOf<T>) => void };
+export type Lines = { [T in FirelockEvent['type']]?: (logger: Logger, event: EventOf<T>) => void };
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
@@ -49,6 +50,7 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   goneSeenTo: 'pause-gone',
   expiriesChecked: 'expiry',
   historyDropped: 'retention',
+  daysMade: 'days',
 };
 
 function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent): void {
@@ -82,6 +84,7 @@ const LOOKED_UP = {
 
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
+  ...HISTORY_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>
@@ -178,10 +181,6 @@ const LINES: Lines = {
       { count, zoneData },
       'the time zone data in use have changed: next fires were moved to where these put them',
     ),
-  historyDropped: (logger, { runs, definitions }) => {
-    if (runs + definitions > 0)
-      logger.info({ runs, definitions }, 'dropped what ended longer ago than history is kept');
-  },
   pullRunsClaimed: (logger, { queue, workerId, count }) =>
     logger.debug({ queue, workerId, count }, 'runs were leased to a worker'),
   runsCancelled: (logger, { reason, count, runId }) => {

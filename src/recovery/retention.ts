@@ -1,9 +1,10 @@
 /**
- * Guarantees: what ended longer ago than history is kept is deleted, in small pieces with pauses between; nothing that is open, nor what
- * something open has still to be told of, nor what could be planned again.
- * Transaction: one for each page of runs, with all that belongs to them; one statement for each page of definitions.
- * If the process dies here: the page is deleted or it is not; the next pass, here or elsewhere, finds what is left.
+ * Guarantees: days that are older than history is kept are dropped whole, one after the other with pauses between, and then the
+ * definitions that nothing uses any more; a day that has to stay holds up no other one, and is told.
+ * Transaction: those of each step (drop-day.ts, definition-walk.ts).
+ * If the process dies here: what is done is done; the next pass, here or elsewhere, finds what is left.
  */
+import type { DayDropped, DayKeptBecause } from '../core/events.ts';
 import type { Instant } from '../core/instant.ts';
 import { horizonOf } from '../core/time/catch-up.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -11,23 +12,20 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
 import { databaseNow } from '../store/database-now.ts';
 import type { Database } from '../store/database.ts';
-import {
-  type DefinitionPosition,
-  type RunPosition,
-  dropEndedRunsBefore,
-  dropUnusedDefinitionsBefore,
-  listDefinitions,
-  listRunsBefore,
-} from '../store/retention.ts';
+import { DAY_MS, type History, type HistoryDay, countOther, listHistory } from '../store/history-days.ts';
+import { createDefinitionWalk } from './definition-walk.ts';
+import { type DayFate, dropDay } from './drop-day.ts';
 
 export interface RetentionDeps {
   database: Database;
+  /** May change the schema. */
+  schemaDatabase: Database;
   clock: Clock;
   events: EventBus;
   retentionDays: number;
   /** Between two looks at what has become old meanwhile; the usual unless a test says otherwise. */
   intervalMs?: number;
-  /** Rows of a page. */
+  /** Rows that are deleted at once. */
   batch?: number;
 }
 
@@ -35,37 +33,63 @@ const INTERVAL_MS = 600_000;
 const BATCH = 1_000;
 /** Plans and backfills reach back to the horizon: what they must find there is kept, however long they take. */
 const MARGIN_DAYS = 1;
-/** How often what was left is looked at again: old runs that were open, and definitions in use. */
-const ROUND_MS = 6 * 3_600_000;
 /** For each ms of work so many of rest: history may go slowly. */
 const REST = 4;
 const SHORTEST_REST_MS = 20;
-/** After which it is told how much went so far, where there is much to drop. */
-const TELL_AFTER_PAGES = 100;
+/** The counting of what stands in the default partition. */
+const LOOK_LIMIT_MS = 30_000;
 
 export function createRetention(deps: RetentionDeps): Loop {
   const { database, clock, events, retentionDays, intervalMs = INTERVAL_MS, batch = BATCH } = deps;
-  const runs = createWalk<RunPosition>(clock, batch, {
-    list: (before, from) => database.run((db) => listRunsBefore(db, before, from)),
-    drop: (before, page) => database.transaction((tx) => dropEndedRunsBefore(tx, before, page)),
-  });
-  const definitions = createWalk<DefinitionPosition>(clock, batch, {
-    list: (_before, from) => database.run((db) => listDefinitions(db, from)),
-    drop: async (before, page) => {
-      const uids = page.filter(({ isOrphan }) => isOrphan).map(({ uid }) => uid);
-      if (uids.length === 0) return 0;
-      return await database.run((db) => dropUnusedDefinitionsBefore(db, before, uids));
-    },
-  });
-  let untold = 0;
+  const definitions = createDefinitionWalk(database, clock, batch);
+  const kept = createKept(clock, events, intervalMs);
+  let steps: AsyncGenerator<number, void, void> | null = null;
 
+  /** One step of a round. */
   async function pass(): Promise<number> {
     const began = clock.monotonic();
+    steps ??= round();
+    const step = await steps.next().catch((error: unknown) => {
+      steps = null;
+      throw error;
+    });
+    if (!step.done) return Math.max(step.value, SHORTEST_REST_MS, REST * (clock.monotonic() - began));
+    steps = null;
+    return intervalMs;
+  }
+
+  /** Yields for how long to rest at least, in ms. */
+  async function* round(): AsyncGenerator<number, void, void> {
     const before = await keptSince();
-    const more = (await runs.step(before)) || (await definitions.step(before));
-    untold += 1;
-    if (!more || untold === TELL_AFTER_PAGES) tell();
-    return more ? Math.max(SHORTEST_REST_MS, REST * (clock.monotonic() - began)) : intervalMs;
+    const history = await database.run(listHistory);
+    const old = await oldDays(history, before);
+    kept.only(old);
+    const dropped: DayDropped[] = [];
+    for (const day of old) {
+      if (kept.isSettled(day, before)) continue;
+      const fate = yield* attempt(history, day, before);
+      if (fate.kind === 'kept') kept.add(day, fate);
+      else kept.remove(day);
+      if (fate.kind === 'dropped') dropped.push({ day: day.to, runs: fate.runs });
+      yield 0;
+    }
+    while (await definitions.step(before)) yield 0;
+    events.emit({ type: 'historyDropped', days: dropped, definitions: definitions.dropped() });
+    events.emit({ type: 'historySeen', ...(await seen()), kept: kept.counts() });
+  }
+
+  /** One that fails is passed over by the rounds that follow at once. */
+  async function* attempt(
+    history: History,
+    day: HistoryDay,
+    before: Instant,
+  ): AsyncGenerator<number, DayFate, void> {
+    try {
+      return yield* dropDay({ ...deps, batch }, history, day, before);
+    } catch (error) {
+      kept.fail(day);
+      throw error;
+    }
   }
 
   /** By both clocks: one that is far ahead must not make all of history look old. */
@@ -74,66 +98,57 @@ export function createRetention(deps: RetentionDeps): Loop {
     return horizonOf(now, retentionDays + MARGIN_DAYS);
   }
 
-  function tell(): void {
-    untold = 0;
-    events.emit({ type: 'historyDropped', runs: runs.dropped(), definitions: definitions.dropped() });
+  async function oldDays(history: History, before: Instant): Promise<HistoryDay[]> {
+    const standing = await database.run((db) => countOther(db, history, { to: before }), LOOK_LIMIT_MS);
+    const inOther = [...standing.keys()].map((from) => ({
+      ...history.other,
+      from,
+      to: from + DAY_MS,
+      isInOther: true,
+    }));
+    return [...history.days, ...inOther].filter(({ to }) => to <= before).sort((a, b) => a.to - b.to);
+  }
+
+  async function seen(): Promise<{ days: number; oldest: Instant | null }> {
+    const { days } = await database.run(listHistory);
+    return { days: days.length, oldest: days[0] ? days[0].to - DAY_MS : null };
   }
 
   return createLoop({ name: 'retention', clock, body: pass, events });
 }
 
-interface Pages<Position> {
-  list(before: Instant, from: { after: Position | null; limit: number }): Promise<Position[]>;
-  /** Answers how many rows went. */
-  drop(before: Instant, page: readonly Position[]): Promise<number>;
-}
+type Kept = Extract<DayFate, { kind: 'kept' }>;
 
-/** Goes through what is old page by page, and on from there when more has become old; from the beginning once a round. */
-interface Walk {
-  /** One page; answers whether there may be another one now. */
-  step(before: Instant): Promise<boolean>;
-  /** How many rows went since this was asked last. */
-  dropped(): number;
-}
-
-function createWalk<Position>(clock: Clock, batch: number, pages: Pages<Position>): Walk {
-  let after: Position | null = null;
-  let limit = batch;
-  let dropped = 0;
-  let beganAt = clock.monotonic();
-  let isAtEnd = false;
-
-  async function drop(before: Instant, page: readonly Position[]): Promise<void> {
-    try {
-      dropped += await pages.drop(before, page);
-      limit = Math.min(batch, limit * 2);
-    } catch (error) {
-      // It may have been too much at once. What is too much by itself is passed over until the next round.
-      if (page.length === 1) after = page[0] ?? null;
-      limit = Math.ceil(page.length / 4);
-      throw error;
-    }
-  }
-
+/** Old days that had to stay; each is told once for each reason. */
+function createKept(clock: Clock, events: EventBus, intervalMs: number) {
+  const fates = new Map<string, Kept>();
+  const failedAt = new Map<string, number>();
+  const keyOf = ({ runs, to }: HistoryDay) => `${runs} ${to}`;
   return {
-    step: async (before) => {
-      if (isAtEnd && clock.monotonic() - beganAt >= ROUND_MS) {
-        after = null;
-        beganAt = clock.monotonic();
-      }
-      const asked = limit;
-      const page = await pages.list(before, { after, limit: asked });
-      isAtEnd = page.length < asked;
-      if (page.length > 0) {
-        await drop(before, page);
-        after = page.at(-1) ?? null;
-      }
-      return !isAtEnd;
+    /** Forgets all others. */
+    only: (days: readonly HistoryDay[]): void => {
+      const there = new Set(days.map(keyOf));
+      for (const map of [fates, failedAt])
+        for (const key of [...map.keys()]) if (!there.has(key)) map.delete(key);
     },
-    dropped: () => {
-      const since = dropped;
-      dropped = 0;
-      return since;
+    /** There is no need to look at it: the last of its ends is too young, and ends only get later; or a look has failed just now. */
+    isSettled: (day: HistoryDay, before: Instant): boolean => {
+      const failed = failedAt.get(keyOf(day));
+      if (failed !== undefined && clock.monotonic() - failed < intervalMs) return true;
+      return (fates.get(keyOf(day))?.lastEnd ?? -Infinity) >= before;
+    },
+    fail: (day: HistoryDay) => failedAt.set(keyOf(day), clock.monotonic()),
+    remove: (day: HistoryDay) => fates.delete(keyOf(day)),
+    add: (day: HistoryDay, fate: Kept): void => {
+      const { because, holding } = fate;
+      const isNews = fates.get(keyOf(day))?.because !== because;
+      fates.set(keyOf(day), fate);
+      if (isNews) events.emit({ type: 'dayKept', day: day.to, because, ...holding });
+    },
+    counts: (): Record<DayKeptBecause, number> => {
+      const counts = { open: 0, needed: 0, endedLate: 0, locked: 0 };
+      for (const { because } of fates.values()) counts[because] += 1;
+      return counts;
     },
   };
 }

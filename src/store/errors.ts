@@ -72,6 +72,16 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === '23505';
 }
 
+/** Somebody else is in the way, and will not be for ever: a lock not had in time, what is in use, what must not be there yet. */
+export function isNotNow(error: unknown): boolean {
+  return ['55P03', '55006', '57014', '23514'].includes(codeOf(error) ?? '');
+}
+
+/** A table is gone. */
+export function isTableGone(error: unknown): boolean {
+  return codeOf(error) === '42P01';
+}
+
 const READ_ONLY = '25006';
 const CONNECTION_CODES = new Set([
   'CONNECTION_CLOSED',

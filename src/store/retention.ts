@@ -2,156 +2,164 @@ import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { instants, uuids } from './arrays.ts';
 import type { Executor, Transaction } from './executor.ts';
-import { ONE_OFF_KEYS } from './one-off-runs.ts';
-import { type InstantText, rowsOf, toInstant } from './rows.ts';
+import { type HistoryDay, alone, idsOf, ofDay } from './history-days.ts';
+import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
-/** A run's primary key: history is walked in its order, which is that of time. */
-export interface RunPosition {
-  scheduledFor: Instant;
-  id: string;
+/** A run on whose account a day stays. */
+export interface HoldingRun {
+  runId: string;
+  scheduleId: string | null;
 }
 
-/** The next runs that were due before a moment; ended or not. */
-export async function listRunsBefore(
-  db: Executor,
-  before: Instant,
-  { after, limit }: { after: RunPosition | null; limit: number },
-): Promise<RunPosition[]> {
-  const further = after
-    ? sql`AND (scheduled_for, id) > (${isoInstant(after.scheduledFor)}::timestamptz, ${after.id}::uuid)`
-    : sql``;
-  const rows = await rowsOf<{ scheduled_for: InstantText; id: string }>(
+/** How many they are, and the first of them. */
+export interface Holding {
+  count: number;
+  runs: HoldingRun[];
+}
+
+const MOST_NAMED = 5;
+
+/** Runs of the day that have not ended. */
+export function openRunsOf(db: Executor, day: HistoryDay): Promise<Holding> {
+  return holding(
     db,
-    sql`SELECT scheduled_for, id FROM runs WHERE scheduled_for < ${isoInstant(before)}::timestamptz ${further}
-    ORDER BY scheduled_for, id LIMIT ${limit}`,
+    sql`SELECT id, schedule_id FROM ${tableOf(day)} WHERE ${ofDay(day)} AND status IN (${OPEN})`,
   );
-  return rows.map((row) => ({ scheduledFor: toInstant(row.scheduled_for), id: row.id }));
 }
 
 /**
- * Deletes those of the runs that ended before a moment and whose end nobody has still to be told of, with all that belongs to
- * them; answers how many. What somebody has locked is left for another time.
- *
- * Who depends on them is read by a second statement: whoever makes a run depend on another locks that one first, so what was made
- * before these locks is seen, and what comes later finds no run to depend on. What follows an end is found by its time, which is
- * that of the end. Keys go in the same commit, so that a key either answers with its run or is free.
+ * Open runs, wherever they stand, that have still to be told of one of the day: since they depend on it, or follow its end. What
+ * follows an end is due at it: no later than the last end of the day, which is before `before`.
  */
-export async function dropEndedRunsBefore(
+export function runsWaitingForDay(db: Executor, day: HistoryDay, before: Instant): Promise<Holding> {
+  const { first, end } = idsOf(day);
+  return holding(
+    db,
+    sql`SELECT r.id, r.schedule_id FROM run_dependencies d JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.run_id
+    WHERE d.depends_on >= ${first}::uuid AND d.depends_on < ${end}::uuid AND r.status IN (${OPEN})
+    UNION SELECT r.id, r.schedule_id FROM runs r
+    WHERE r.status IN (${OPEN}) AND r.scheduled_for < ${isoInstant(before)}::timestamptz
+      AND r.parent_run_id >= ${first}::uuid AND r.parent_run_id < ${end}::uuid`,
+  );
+}
+
+async function holding(db: Executor, runs: SQL): Promise<Holding> {
+  const rows = await rowsOf<{ id: string; schedule_id: string; count: number }>(
+    db,
+    sql`WITH found AS MATERIALIZED (${runs})
+    SELECT id, schedule_id, (SELECT count(*) FROM found)::int AS count FROM found ORDER BY id LIMIT ${MOST_NAMED}`,
+  );
+  const named = rows.map(({ id, schedule_id }) => ({ runId: id, scheduleId: scheduleIdOf(schedule_id) }));
+  return { count: rows[0]?.count ?? 0, runs: named };
+}
+
+/** Reads all of it. `lastEnd` null: there are none. */
+export async function runsOfDay(
+  db: Executor,
+  day: HistoryDay,
+): Promise<{ runs: number; lastEnd: Instant | null }> {
+  const [row] = await rowsOf<{ runs: number; last_end: InstantText | null }>(
+    db,
+    sql`SELECT count(*)::int AS runs, max(coalesce(finished_at, updated_at)) AS last_end FROM ${tableOf(day)} WHERE ${ofDay(day)}`,
+  );
+  return { runs: row?.runs ?? 0, lastEnd: toInstantOrNull(row?.last_end ?? null) };
+}
+
+/** Deletes some of the keys and dependencies of a day, at both ends of these; answers how many, 0 when none are left. */
+export async function clearDay(db: Executor, day: HistoryDay, limit: number): Promise<number> {
+  const { first, end } = idsOf(day);
+  const some = (column: SQL) => sql`${column} >= ${first}::uuid AND ${column} < ${end}::uuid LIMIT ${limit}`;
+  const [row] = await rowsOf<{ cleared: number }>(
+    db,
+    sql`WITH keys AS (
+      DELETE FROM run_keys WHERE (key, scope) IN (SELECT key, scope FROM run_keys WHERE ${some(sql`run_id`)}) RETURNING 1
+    ), dependencies AS (
+      DELETE FROM run_dependencies WHERE (depends_on, run_id) IN (
+        SELECT depends_on, run_id FROM run_dependencies WHERE ${some(sql`run_id`)}) RETURNING 1
+    ), dependents AS (
+      DELETE FROM run_dependencies WHERE (depends_on, run_id) IN (
+        SELECT depends_on, run_id FROM run_dependencies WHERE ${some(sql`depends_on`)}) RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM keys)::int + (SELECT count(*) FROM dependencies)::int
+      + (SELECT count(*) FROM dependents)::int AS cleared`,
+  );
+  return row?.cleared ?? 0;
+}
+
+const DROPPING_LIMIT_MS = 2_000;
+
+/**
+ * Drops a day: nothing that was due before its end gets a run any more. Nobody reads or writes runs meanwhile, so that whoever
+ * records or opens runs has either done so before, and is seen, or finds the day gone. The tables of a day that has none of its own
+ * stay: its rows are for `deleteRunsOf`.
+ * @throws isNotNow where something of it is in use, or a lock cannot be had; isTableGone where somebody else has dropped it
+ */
+export async function dropDayIfUnused(
+  db: Executor,
+  day: HistoryDay,
+  { before, other }: { before: Instant; other: Pick<HistoryDay, 'runs' | 'attempts'> },
+): Promise<void> {
+  const { first, end } = idsOf(day);
+  const ids = (column: string) => `${column} >= '${first}' AND ${column} < '${end}'`;
+  const open = `status IN ('waiting', 'pending', 'running')`;
+  const rows = `scheduled_for < '${isoInstant(day.to)}'${day.from === null ? '' : ` AND scheduled_for >= '${isoInstant(day.from)}'`}`;
+  const refuseIfUsed = `IF EXISTS (SELECT FROM ${day.runs} WHERE ${open} AND ${rows})
+      OR EXISTS (SELECT FROM runs WHERE ${open} AND scheduled_for < '${isoInstant(before)}' AND ${ids('parent_run_id')})
+      OR EXISTS (SELECT FROM run_dependencies WHERE ${ids('depends_on')})
+      OR EXISTS (SELECT FROM run_dependencies WHERE ${ids('run_id')})
+      OR EXISTS (SELECT FROM run_keys WHERE ${ids('run_id')})
+    THEN RAISE object_in_use USING MESSAGE = 'something of the day is in use again'; END IF;`;
+  const tables = day.isInOther ? [] : [day.runs, day.attempts];
+  // Asked before the locks as well: what it has to read is then known to be dead, and is not read again under them.
+  await alone(
+    db,
+    DROPPING_LIMIT_MS,
+    `${refuseIfUsed}
+    LOCK TABLE ${['ONLY runs', 'ONLY attempts', other.runs, other.attempts, ...tables].join(', ')} IN ACCESS EXCLUSIVE MODE;
+    ${refuseIfUsed}
+    INSERT INTO history (dropped_before) VALUES ('${isoInstant(day.to)}')
+    ON CONFLICT (one) DO UPDATE SET dropped_before = greatest(history.dropped_before, excluded.dropped_before);
+    ${tables.length === 0 ? '' : `DROP TABLE ${tables.join(', ')};`}`,
+  );
+}
+
+/**
+ * Deletes some of the ended runs of a day that has been dropped and has no tables of its own, with their attempts; answers how many.
+ * Who depends on them is read by a second statement: whoever makes a run depend on another locks that one first, so what was made
+ * before these locks is seen, and what comes later finds no run to depend on.
+ */
+export async function deleteRunsOf(
   tx: Transaction,
-  before: Instant,
-  runs: readonly RunPosition[],
+  day: HistoryDay,
+  { before, limit }: { before: Instant; limit: number },
 ): Promise<number> {
-  const times = runs.map((run) => run.scheduledFor);
-  const [first, last] = [Math.min(...times), Math.max(...times)].map(isoInstant);
-  /** They are neighbours: said so, their part of a table is read, not all of it. */
-  const within = (table: SQL) =>
-    sql`${table}.scheduled_for BETWEEN ${first}::timestamptz AND ${last}::timestamptz`;
-  const ended = await rowsOf<{ scheduled_for: InstantText; id: string; finished_at: InstantText }>(
+  const ended = await rowsOf<{ scheduled_for: InstantText; id: string }>(
     tx,
-    sql`SELECT r.scheduled_for, r.id, coalesce(r.finished_at, r.updated_at) AS finished_at
-    FROM unnest(${instants(times)}, ${uuids(runs.map((run) => run.id))})
-      AS o(scheduled_for, id)
-    JOIN runs r ON r.scheduled_for = o.scheduled_for AND r.id = o.id AND ${within(sql`r`)}
-    WHERE r.status NOT IN (${OPEN}) AND coalesce(r.finished_at, r.updated_at) < ${isoInstant(before)}::timestamptz
-    ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED`,
+    sql`SELECT scheduled_for, id FROM ${tableOf(day)}
+    WHERE ${ofDay(day)} AND status NOT IN (${OPEN}) AND coalesce(finished_at, updated_at) < ${isoInstant(before)}::timestamptz
+    ORDER BY scheduled_for, id LIMIT ${limit} FOR UPDATE SKIP LOCKED`,
   );
   if (ended.length === 0) return 0;
-  const [row] = await rowsOf<{ dropped: number }>(
+  const [row] = await rowsOf<{ deleted: number }>(
     tx,
     sql`WITH unneeded AS MATERIALIZED (
       SELECT o.scheduled_for, o.id
-      FROM unnest(${instants(ended.map((run) => toInstant(run.scheduled_for)))}, ${uuids(ended.map((run) => run.id))},
-        ${instants(ended.map((run) => toInstant(run.finished_at)))}) AS o(scheduled_for, id, finished_at)
-      WHERE NOT EXISTS (
-        SELECT FROM run_dependencies d JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.run_id
-        WHERE d.depends_on = o.id AND r.status IN (${OPEN})
-      ) AND NOT EXISTS (
-        SELECT FROM runs r WHERE r.scheduled_for = o.finished_at AND r.parent_run_id = o.id AND r.status IN (${OPEN})
-      )
-    ), dropped AS (
-      DELETE FROM runs r USING unneeded u
-      WHERE r.scheduled_for = u.scheduled_for AND r.id = u.id AND ${within(sql`r`)}
-      RETURNING r.id, r.key, CASE WHEN r.trigger = 'api' THEN ${ONE_OFF_KEYS}::uuid ELSE r.schedule_uid END AS scope
-    ), attempts_dropped AS (
-      DELETE FROM attempts a USING unneeded u
-      WHERE a.scheduled_for = u.scheduled_for AND a.run_id = u.id AND ${within(sql`a`)}
-    ), keys_dropped AS (
-      DELETE FROM run_keys k USING dropped d WHERE k.key = d.key AND k.scope = d.scope AND k.run_id = d.id
-    ), dependencies_dropped AS (
-      DELETE FROM run_dependencies d USING unneeded u WHERE d.run_id = u.id
-    ), dependents_dropped AS (
-      DELETE FROM run_dependencies d USING unneeded u WHERE d.depends_on = u.id
+      FROM unnest(${instants(ended.map((run) => toInstant(run.scheduled_for)))}, ${uuids(ended.map(({ id }) => id))})
+        AS o(scheduled_for, id)
+      WHERE NOT EXISTS (SELECT FROM run_dependencies d WHERE d.depends_on = o.id)
+    ), attempts_deleted AS (
+      DELETE FROM ${sql.raw(day.attempts)} a USING unneeded u WHERE a.scheduled_for = u.scheduled_for AND a.run_id = u.id
+    ), deleted AS (
+      DELETE FROM ${tableOf(day)} r USING unneeded u WHERE r.scheduled_for = u.scheduled_for AND r.id = u.id RETURNING 1
     )
-    SELECT count(*)::int AS dropped FROM dropped`,
+    SELECT count(*)::int AS deleted FROM deleted`,
   );
-  return row?.dropped ?? 0;
+  return row?.deleted ?? 0;
 }
 
-/** All definitions of one uid, as their index has them. */
-export interface DefinitionPosition {
-  scheduleId: string;
-  uid: string;
-  /** Of no schedule there is: of a deleted one, or of one-off runs. */
-  isOrphan: boolean;
-}
-
-/** The next of all; one with several versions may come several times, but on one page only. */
-export async function listDefinitions(
-  db: Executor,
-  { after, limit }: { after: DefinitionPosition | null; limit: number },
-): Promise<DefinitionPosition[]> {
-  const further = after
-    ? sql`WHERE (schedule_id, schedule_uid) > (${after.scheduleId}, ${after.uid}::uuid)`
-    : sql``;
-  const rows = await rowsOf<{ schedule_id: string; schedule_uid: string; is_orphan: boolean }>(
-    db,
-    sql`WITH page AS MATERIALIZED (
-      SELECT schedule_id, schedule_uid FROM schedule_versions ${further}
-      ORDER BY schedule_id, schedule_uid LIMIT ${limit}
-    )
-    SELECT p.schedule_id, p.schedule_uid, s.uid IS NULL AS is_orphan
-    FROM page p LEFT JOIN schedules s ON s.uid = p.schedule_uid ORDER BY p.schedule_id, p.schedule_uid`,
-  );
-  return rows.map((row) => ({
-    scheduleId: row.schedule_id,
-    uid: row.schedule_uid,
-    isOrphan: row.is_orphan,
-  }));
-}
-
-/**
- * Deletes the definitions of these uids where the last of them is older than a moment, no schedule has it and no run uses it; answers
- * how many.
- *
- * Beside somebody who records one-off runs this is safe since that one first refreshes `at` of a definition that is older than an
- * hour, and then inserts it where it is missing, in the transaction of its runs. What it refreshed is locked, or is young when its
- * lock is had: the condition on `at` is judged again then. What it found younger than an hour stays so for days, by this moment. And
- * what is deleted before it came is missing, or is waited for and missing then, and so it is inserted. That the runs are looked for
- * in a snapshot of before the locks does no harm: whoever added one since has also made `at` young.
- */
-export async function dropUnusedDefinitionsBefore(
-  db: Executor,
-  before: Instant,
-  uids: readonly string[],
-): Promise<number> {
-  const old = sql`< ${isoInstant(before)}::timestamptz`;
-  const rows = await rowsOf(
-    db,
-    sql`WITH unused AS MATERIALIZED (
-      SELECT v.schedule_uid, v.version FROM schedule_versions v
-      WHERE v.schedule_uid = ANY (${uuids(uids)}) AND v.at ${old}
-        AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = v.schedule_uid)
-        AND NOT EXISTS (SELECT FROM schedule_versions w WHERE w.schedule_uid = v.schedule_uid AND NOT w.at ${old})
-        AND NOT EXISTS (SELECT FROM runs r WHERE r.schedule_uid = v.schedule_uid AND r.trigger IN (${PLANNED}))
-        AND NOT EXISTS (SELECT FROM runs r WHERE r.schedule_uid = v.schedule_uid AND r.trigger NOT IN (${PLANNED}))
-      ORDER BY v.schedule_uid, v.version FOR UPDATE OF v SKIP LOCKED
-    )
-    DELETE FROM schedule_versions v USING unused u
-    WHERE v.schedule_uid = u.schedule_uid AND v.version = u.version RETURNING v.version`,
-  );
-  return rows.length;
+function tableOf({ runs }: HistoryDay): SQL {
+  return sql.raw(runs);
 }
 
 /** As the indexes on them say it. */
 const OPEN = sql`'waiting', 'pending', 'running'`;
-const PLANNED = sql`'schedule', 'catchUp', 'backfill'`;
