@@ -1,6 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { FirelockEvent, RunSettled } from '../core/events.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Handlers } from './handlers.ts';
 import { historyHandlers } from './history-metrics.ts';
 
 /** Milliseconds to minutes: from a fire on time to one that waited for a restart. */
@@ -17,10 +18,6 @@ export function countEvents(registry: Registry, events: EventBus): void {
     (handlers[event.type] as ((event: FirelockEvent) => void) | undefined)?.(event);
   });
 }
-
-export type Handlers = {
-  [T in FirelockEvent['type']]?: (event: Extract<FirelockEvent, { type: T }>) => void;
-};
 
 function runHandlers(registry: Registry): Handlers {
   const registers = [registry];

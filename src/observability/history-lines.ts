@@ -1,6 +1,6 @@
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import type { Lines } from './log-lines.ts';
+import type { Lines } from './handlers.ts';
 
 const KEPT = {
   open: 'a day that is older than history is kept stays: runs of it are open',

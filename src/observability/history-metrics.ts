@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { Handlers } from './event-metrics.ts';
+import type { Handlers } from './handlers.ts';
 
 /** What is kept and what goes; the gauges are as old as the last look of this instance, every ten minutes. */
 export function historyHandlers(registry: Registry): Handlers {

@@ -3,11 +3,9 @@ import { isoInstant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { logExpired } from './expired-lines.ts';
+import type { EventOf, Lines } from './handlers.ts';
 import { HISTORY_LINES } from './history-lines.ts';
 import type { Logger } from './logger.ts';
-
-type EventOf<T extends FirelockEvent['type']> = Extract<FirelockEvent, { type: T }>;
-export type Lines = { [T in FirelockEvent['type']]?: (logger: Logger, event: EventOf<T>) => void };
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {

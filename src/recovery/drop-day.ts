@@ -59,7 +59,7 @@ export async function* dropDay(
       if (seen.kind === 'kept') return seen;
       const obstacle = await drop(deps, history, day, before);
       if (obstacle === null) {
-        if (day.isInOther) yield* deleteRows(deps, day, before);
+        yield* deleteRows(deps, day, before);
         return { kind: 'dropped', runs: seen.runs };
       }
       events.emit({ type: 'historyDelayed', work: 'drop', day: day.to, forMs: 0, lasts: false, ...obstacle });
@@ -117,10 +117,12 @@ async function drop(
   }
 }
 
+/** Of a day that has no tables of its own. */
 async function* deleteRows(
   { database, batch }: DropDayDeps,
   day: HistoryDay,
   before: Instant,
 ): AsyncGenerator<number, void, void> {
+  if (!day.isInOther) return;
   while ((await database.transaction((tx) => deleteRunsOf(tx, day, { before, limit: batch }))) > 0) yield 0;
 }
