@@ -2,29 +2,30 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
+import { randomRunId } from '../../src/core/run.ts';
 import { type RetentionDeps, createRetention } from '../../src/recovery/retention.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { QueryTimeout } from '../../src/store/errors.ts';
-import { dropEndedRunsBefore } from '../../src/store/retention.ts';
-import { type Store, createStore } from '../support/pipeline.ts';
+import { DAY_MS, dayOf, droppedBefore } from '../../src/store/history-days.ts';
+import { makeHistory, partitions } from '../support/history.ts';
+import { type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 
 const DAYS = 30;
 /** Older than anything is kept. */
 const OLD = 40;
-const DAY = 86_400_000;
-const SIX_HOURS = 6 * 3_600_000;
 
 let store: Store;
 beforeEach(async () => {
   store = await createStore();
+  await makeHistory(store, { from: OLD, to: DAYS });
 });
 afterEach(async () => {
   await store.drop();
 });
 
 interface GivenRun {
+  /** At noon of the day so long ago. */
   daysAgo: number;
   /** Null: it has not ended. */
   endedDaysAgo?: number | null;
@@ -40,7 +41,7 @@ interface GivenRun {
 async function run(given: GivenRun): Promise<string> {
   const { daysAgo, endedDaysAgo = daysAgo, trigger = 'schedule', scheduleUid = randomUUID() } = given;
   const { status = endedDaysAgo === null ? 'pending' : 'succeeded', key = null, parent = null } = given;
-  const id = randomUUID();
+  const id = randomRunId(NOON - daysAgo * DAY_MS);
   const at = ago(daysAgo);
   const ended = endedDaysAgo === null ? sql`NULL::timestamptz` : ago(endedDaysAgo);
   await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
@@ -55,9 +56,13 @@ async function run(given: GivenRun): Promise<string> {
   return id;
 }
 
-/** Of one moment for the whole test, as instants are compared. */
-const TODAY = Date.now();
-const ago = (days: number) => sql`${new Date(TODAY - days * DAY).toISOString()}::timestamptz`;
+const NOON = dayOf(Date.now()) + DAY_MS / 2;
+const ago = (days: number) => sql`${new Date(NOON - days * DAY_MS).toISOString()}::timestamptz`;
+const nameOf = (daysAgo: number) =>
+  `runs_${new Date(NOON - daysAgo * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`;
+const isThere = async (daysAgo: number) => (await partitions(store)).includes(nameOf(daysAgo));
+const end = (id: string, daysAgo: number) =>
+  store.rows(sql`UPDATE runs SET status = 'succeeded', finished_at = ${ago(daysAgo)} WHERE id = ${id}`);
 
 async function definition(
   uid: string,
@@ -94,14 +99,9 @@ const definitions = async () =>
     )
   ).map(({ uid }) => uid);
 
-interface Dropped {
-  runs: number;
-  definitions: number;
-}
-
 interface Retaining {
-  told: Dropped[];
   events: FirelockEvent[];
+  of<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
   /** Lets it look again, that much later in its own eyes; resolves once it has looked through all there is. */
   looks(laterMs?: number): Promise<void>;
   stop(): Promise<void>;
@@ -110,29 +110,28 @@ interface Retaining {
 function startRetention(overrides: Partial<RetentionDeps> = {}): Retaining {
   const bus = createEventBus();
   const events: FirelockEvent[] = [];
-  const told: Dropped[] = [];
-  bus.subscribe((event) => {
-    events.push(event);
-    if (event.type === 'historyDropped') told.push(event);
-  });
+  bus.subscribe((event) => void events.push(event));
   let ahead = 0;
   const loop = createRetention({
     database: store.database,
+    schemaDatabase: store.database,
     clock: { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead },
     events: bus,
     retentionDays: DAYS,
     intervalMs: 1_000_000,
     ...overrides,
   });
+  const of = <T extends FirelockEvent['type']>(type: T) =>
+    events.filter((event): event is Extract<FirelockEvent, { type: T }> => event.type === type);
   return {
-    told,
     events,
+    of,
     looks: async (laterMs = 0) => {
       ahead += laterMs;
-      const before = told.length;
+      const before = of('historySeen').length;
       if (loop.passes() === 0) await loop.start();
       else loop.wake();
-      await until(() => told.length > before || null);
+      await until(() => of('historySeen').length > before || null);
     },
     stop: async () => {
       await loop.stop();
@@ -140,190 +139,251 @@ function startRetention(overrides: Partial<RetentionDeps> = {}): Retaining {
   };
 }
 
-/** From the start until there is nothing left to drop. */
-async function dropAll(overrides: Partial<RetentionDeps> = {}): Promise<Dropped> {
+/** From the start until there is nothing left to drop: how many runs went, and definitions. */
+async function dropAll(overrides: Partial<RetentionDeps> = {}) {
   const retention = startRetention(overrides);
   await retention.looks();
   await retention.stop();
-  const sum = (of: (one: Dropped) => number) => retention.told.reduce((total, one) => total + of(one), 0);
-  return { runs: sum((one) => one.runs), definitions: sum((one) => one.definitions) };
+  const told = retention.of('historyDropped');
+  const sum = (numbers: number[]) => numbers.reduce((total, one) => total + one, 0);
+  return {
+    runs: sum(told.flatMap(({ days }) => days.map(({ runs }) => runs))),
+    definitions: sum(told.map(({ definitions }) => definitions)),
+  };
 }
 
-describe('runs that are older than history is kept', () => {
-  it('go, with their attempts; what is younger stays', async () => {
+/** A transaction that has read runs, and stays open meanwhile. */
+async function whileRunsAreRead<T>(work: () => Promise<T>): Promise<T> {
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let isReading = false;
+  const reading = store.database.transaction(async (tx) => {
+    await tx.execute(sql`SELECT count(*) FROM runs`);
+    isReading = true;
+    await released;
+  });
+  await until(() => isReading || null);
+  try {
+    return await work();
+  } finally {
+    release();
+    await reading;
+  }
+}
+
+describe('days that are older than history is kept', () => {
+  it('go whole, with the attempts; what is younger stays', async () => {
+    await run({ daysAgo: OLD + 100 });
     await run({ daysAgo: OLD });
-    await run({ daysAgo: OLD, status: 'failed' });
-    await run({ daysAgo: OLD, status: 'skipped' });
+    await run({ daysAgo: OLD - 1, status: 'failed' });
+    await run({ daysAgo: OLD - 1, status: 'skipped' });
     const kept = [await run({ daysAgo: 29 }), await run({ daysAgo: 0 })].sort();
-    expect(await dropAll()).toEqual({ runs: 3, definitions: 0 });
+    expect(await dropAll()).toEqual({ runs: 4, definitions: 0 });
     expect([await ids(), await ids('attempts')]).toEqual([kept, kept]);
+    expect(await partitions(store)).toEqual([nameOf(31), nameOf(30)]);
+    const before = await store.database.run(droppedBefore);
+    expect(before).toBe(dayOf(NOON) - (DAYS + 1) * DAY_MS);
   });
 
-  it('stay for a day longer than planning reaches back, so that none of them is planned again', async () => {
-    const kept = await run({ daysAgo: DAYS + 0.9 });
-    await run({ daysAgo: DAYS + 1.1 });
+  it('stay for a day longer than planning reaches back, so that none of their fires is planned again', async () => {
+    const kept = await run({ daysAgo: DAYS + 1 });
+    await run({ daysAgo: DAYS + 2 });
     await dropAll();
     expect(await ids()).toEqual([kept]);
   });
 
-  it('stay while they are open, and for as long after their end', async () => {
-    const kept = [
-      await run({ daysAgo: OLD, endedDaysAgo: null }),
-      await run({ daysAgo: OLD, endedDaysAgo: null, status: 'waiting' }),
-      await run({ daysAgo: OLD, endedDaysAgo: null, status: 'running' }),
-      await run({ daysAgo: OLD, endedDaysAgo: 2 }),
-    ].sort();
-    expect(await dropAll()).toEqual({ runs: 0, definitions: 0 });
-    expect(await ids()).toEqual(kept);
+  it('stay while runs of them are open, which is told once, and stay for as long after the last end', async () => {
+    const open = await run({ daysAgo: OLD, endedDaysAgo: null, status: 'waiting' });
+    const running = await run({ daysAgo: OLD, endedDaysAgo: null, status: 'running' });
+    const late = await run({ daysAgo: OLD - 1, endedDaysAgo: 2 });
+    await run({ daysAgo: OLD - 2 });
+    const retention = startRetention();
+    await retention.looks();
+    expect(await ids()).toEqual([open, running, late].sort());
+    expect(retention.of('dayKept')).toEqual([
+      {
+        type: 'dayKept',
+        day: dayOf(NOON) - (OLD - 1) * DAY_MS,
+        because: 'open',
+        count: 2,
+        runs: [open, running].sort().map((runId) => ({ runId, scheduleId: 's' })),
+      },
+      expect.objectContaining({ because: 'endedLate', count: 0, runs: [] }),
+    ]);
+    expect(retention.of('historySeen').at(-1)).toEqual({
+      type: 'historySeen',
+      days: 4,
+      oldest: dayOf(NOON) - OLD * DAY_MS,
+      kept: { open: 1, needed: 0, endedLate: 1, locked: 0 },
+    });
+    await retention.looks();
+    expect(retention.of('dayKept')).toHaveLength(2);
+    await end(open, OLD);
+    await end(running, 5);
+    await retention.looks();
+    expect(retention.of('dayKept').slice(2)).toEqual([expect.objectContaining({ because: 'endedLate' })]);
+    expect(await ids()).toEqual([open, running, late].sort());
+    await retention.stop();
+    await end(running, OLD);
+    await dropAll();
+    expect(await ids()).toEqual([late]);
   });
 
-  it('stay while a run that depends on them, or follows them, is open', async () => {
+  it('stay while a run that depends on one of them, or follows it, is open', async () => {
     const needed = await run({ daysAgo: OLD });
-    const done = await run({ daysAgo: OLD });
-    const parent = await run({ daysAgo: OLD, endedDaysAgo: OLD - 1 });
-    const dependent = await run({
-      daysAgo: OLD - 2,
-      endedDaysAgo: null,
-      status: 'waiting',
-      dependsOn: [needed],
-    });
-    const follower = await run({ daysAgo: OLD - 1, endedDaysAgo: null, trigger: 'after', parent });
-    await run({ daysAgo: OLD - 1, dependsOn: [done] });
-    await dropAll();
+    const parent = await run({ daysAgo: OLD - 1, endedDaysAgo: OLD - 2 });
+    const done = await run({ daysAgo: OLD - 3 });
+    const dependent = await run({ daysAgo: 1, endedDaysAgo: null, status: 'waiting', dependsOn: [needed] });
+    const follower = await run({ daysAgo: OLD - 2, endedDaysAgo: null, trigger: 'after', parent });
+    await run({ daysAgo: OLD - 4, dependsOn: [done] });
+    const retention = startRetention();
+    await retention.looks();
     expect(await ids()).toEqual([needed, parent, dependent, follower].sort());
     expect(await edges()).toEqual([{ run_id: dependent, depends_on: needed }]);
-    await store.rows(sql`UPDATE runs SET status = 'succeeded', finished_at = ${ago(OLD)}`);
-    await dropAll();
-    expect([await ids(), await edges()]).toEqual([[], []]);
+    expect(retention.of('dayKept').map(({ because, runs }) => [because, runs[0]?.runId])).toEqual([
+      ['needed', dependent],
+      ['needed', follower],
+      ['open', follower],
+    ]);
+    await store.rows(
+      sql`UPDATE runs SET status = 'succeeded', finished_at = ${ago(OLD)} WHERE finished_at IS NULL`,
+    );
+    await retention.looks();
+    await retention.stop();
+    expect([await ids(), await edges()]).toEqual([[dependent], []]);
   });
 
-  it('take their edges with them, also where the other end stays', async () => {
-    const old = await run({ daysAgo: OLD });
-    const young = await run({ daysAgo: 1, dependsOn: [old] });
-    const younger = await run({ daysAgo: 0, dependsOn: [young] });
-    await dropAll();
-    expect(await edges()).toEqual([{ run_id: younger, depends_on: young }]);
-  });
-
-  it('take their keys with them, and no other run’s', async () => {
+  it('take their edges and keys with them, and nobody else’s, few at a time', async () => {
     const uid = randomUUID();
     const oneOff = '00000000-0000-0000-0000-000000000000';
     const key = (scope: string, name: string, runId: string) =>
       store.rows(
         sql`INSERT INTO run_keys (scope, key, body_hash, run_id) VALUES (${scope}, ${name}, '', ${runId})`,
       );
+    const old = await run({ daysAgo: OLD });
+    for (let n = 0; n < 7; n += 1) await run({ daysAgo: OLD, dependsOn: [old] });
+    const young = await run({ daysAgo: 1, dependsOn: [old] });
+    const younger = await run({ daysAgo: 0, dependsOn: [young] });
     await key(uid, 'a', await run({ daysAgo: OLD, trigger: 'manual', scheduleUid: uid, key: 'a' }));
-    await key(oneOff, 'b', await run({ daysAgo: OLD, trigger: 'api', key: 'b' }));
+    for (const name of ['b', 'd', 'e', 'f'])
+      await key(oneOff, name, await run({ daysAgo: OLD, trigger: 'api', key: name }));
     await key(oneOff, 'a', await run({ daysAgo: 1, trigger: 'api', key: 'a' }));
     // Taken anew by another run than the old one.
     await run({ daysAgo: OLD, trigger: 'api', key: 'c' });
     await key(oneOff, 'c', await run({ daysAgo: 1, trigger: 'api', key: 'c' }));
-    await dropAll();
+    expect((await dropAll({ batch: 2 })).runs).toBe(14);
+    expect(await edges()).toEqual([{ run_id: younger, depends_on: young }]);
     expect(await keys()).toEqual(['a', 'c']);
   });
 
-  it('go page by page, all of them, although some stay', async () => {
-    const kept: string[] = [];
-    for (let n = 0; n < 23; n += 1) {
-      await run({ daysAgo: OLD + n / 10 });
-      if (n % 4 === 0) kept.push(await run({ daysAgo: OLD + n / 10, endedDaysAgo: null }));
-    }
-    expect((await dropAll({ batch: 3 })).runs).toBe(23);
-    expect(await ids()).toEqual(kept.sort());
-  });
-
-  it('that were open are not read again with every look, but once in a while', async () => {
-    const open = await run({ daysAgo: OLD, endedDaysAgo: null });
-    const retention = startRetention();
+  it('of which rows stand in the default partition go from there, few at a time, with all that belongs to them', async () => {
+    await store.rows(sql.raw(`DROP TABLE ${nameOf(36)}, ${nameOf(36).replace('runs', 'attempts')}`));
+    for (let n = 0; n < 7; n += 1) await run({ daysAgo: 36 });
+    const needed = await run({ daysAgo: 36 });
+    await run({ daysAgo: 35, dependsOn: [needed] });
+    const young = await run({ daysAgo: 2 });
+    const open = await run({ daysAgo: 36, endedDaysAgo: null });
+    const retention = startRetention({ batch: 3 });
     await retention.looks();
-    await store.rows(sql`UPDATE runs SET status = 'succeeded', finished_at = ${ago(OLD)}`);
+    expect(await ids()).toHaveLength(10);
+    expect(retention.of('dayKept')).toEqual([expect.objectContaining({ because: 'open', count: 1 })]);
+    await end(open, 36);
     await retention.looks();
-    expect(await ids()).toEqual([open]);
-    await retention.looks(SIX_HOURS);
-    expect(await ids()).toEqual([]);
     await retention.stop();
+    expect(retention.of('historyDropped').at(-1)?.days).toEqual([
+      { day: dayOf(NOON) - 35 * DAY_MS, runs: 9 },
+    ]);
+    expect([await ids(), await ids('attempts'), await edges()]).toEqual([[young], [young], []]);
+    expect(retention.of('historySeen').at(-1)?.kept).toEqual({ open: 0, needed: 0, endedLate: 0, locked: 0 });
   });
 
   it('that get old meanwhile go with the next look', async () => {
     await run({ daysAgo: OLD });
     const retention = startRetention();
     await retention.looks();
-    await run({ daysAgo: OLD - 5 });
+    const late = await run({ daysAgo: DAYS, endedDaysAgo: null });
+    await run({ daysAgo: 200 });
     await retention.looks();
-    expect(await ids()).toEqual([]);
+    expect(await ids()).toEqual([late]);
     await retention.stop();
   });
 
   it('stay where only one of the clocks says that they are old', async () => {
     const kept = await run({ daysAgo: OLD });
-    const now = () => systemClock.now() - 20 * DAY;
+    const now = () => systemClock.now() - 20 * DAY_MS;
     await dropAll({ clock: { ...systemClock, now } });
     expect(await ids()).toEqual([kept]);
   });
 
-  it('that are too much for one statement go in smaller pieces; one that cannot go holds up no other', async () => {
-    for (let n = 0; n < 12; n += 1) await run({ daysAgo: OLD + n });
-    const stubborn = await run({ daysAgo: OLD + 5.5 });
-    const { database } = store;
-    const sizes: number[] = [];
-    const retention = startRetention({
-      batch: 8,
-      database: {
-        ...database,
-        transaction: (work, limitMs) =>
-          database.transaction(async (tx) => {
-            const [before] = await tx.execute<{ count: number }>(
-              sql`SELECT count(*)::int AS count FROM runs`,
-            );
-            const result = await work(tx);
-            const [after] = await tx.execute<{ count: number; there: boolean }>(
-              sql`SELECT count(*)::int AS count, count(*) FILTER (WHERE id = ${stubborn}) > 0 AS there FROM runs`,
-            );
-            sizes.push((before?.count ?? 0) - (after?.count ?? 0));
-            if (sizes.at(-1) === 8 || after?.there === false) throw new QueryTimeout(1);
-            return result;
-          }, limitMs),
-      },
-    });
+  it('one that fails holds up no other one', async () => {
+    const stubborn = await run({ daysAgo: OLD });
+    await run({ daysAgo: OLD - 1 });
+    await store.rows(sql.raw(`CREATE VIEW in_the_way AS SELECT id FROM ${nameOf(OLD)}`));
+    const retention = startRetention();
     await retention.looks();
-    await retention.stop();
     expect(await ids()).toEqual([stubborn]);
-    expect(sizes.filter((size) => size === 8).length).toBeGreaterThan(0);
-    expect(retention.events.some(({ type }) => type === 'loopFailed')).toBe(true);
+    expect(retention.of('loopFailed')).toHaveLength(1);
+    await store.rows(sql`DROP VIEW in_the_way`);
+    await retention.looks(1_000_000);
+    await retention.stop();
+    expect(await ids()).toEqual([]);
+  });
+
+  it('are dropped once by two instances that look at the same moment', async () => {
+    for (let n = 0; n < 5; n += 1) await run({ daysAgo: OLD - n });
+    const uid = randomUUID();
+    for (let n = 0; n < 40; n += 1)
+      await store.rows(sql`INSERT INTO run_keys (scope, key, body_hash, run_id)
+        VALUES (${uid}, ${`k${n}`}, '', ${randomRunId(NOON - (OLD - (n % 5)) * DAY_MS)})`);
+    const both = [startRetention({ batch: 5 }), startRetention({ batch: 5 })];
+    await Promise.all(both.map((retention) => retention.looks()));
+    await Promise.all(both.map((retention) => retention.stop()));
+    expect([await ids(), await keys()]).toEqual([[], []]);
+    const days = both.flatMap((one) => one.of('historyDropped').flatMap((told) => told.days));
+    expect(days.reduce((sum, { runs }) => sum + runs, 0)).toBe(5);
+    expect(new Set(days.map(({ day }) => day)).size).toBe(days.length);
+    expect(both.flatMap((one) => one.of('loopFailed'))).toEqual([]);
   });
 });
 
-describe('a run that is being made to depend on an old one', () => {
-  const drop = async () =>
-    await store.database.transaction(async (tx) => {
-      const [old] = await store.rows<{ id: string; at: string }>(
-        sql`SELECT id, scheduled_for AS at FROM runs ORDER BY scheduled_for LIMIT 1`,
-      );
-      if (!old) throw new Error('there is no run');
-      const page = [{ id: old.id, scheduledFor: Date.parse(old.at) }];
-      return await dropEndedRunsBefore(tx, Date.now() - DAYS * DAY, page);
+describe('a day that somebody reads', () => {
+  it('stays for now, and nobody else waits for it; later it goes', async () => {
+    await run({ daysAgo: OLD });
+    const retention = startRetention();
+    const instance = await createInstance(store);
+    await whileRunsAreRead(async () => {
+      const looking = retention.looks();
+      await until(() => retention.of('historyDelayed').length > 0 || null);
+      await instance.accept({ url: 'http://127.0.0.1:1' });
+      expect(await ids()).toHaveLength(2);
+      expect(await isThere(OLD)).toBe(true);
+      void looking;
     });
-
-  it('keeps it: who makes it so holds its lock, and is seen afterwards', async () => {
-    const old = await run({ daysAgo: OLD });
-    await store.database.transaction(async (tx) => {
-      await tx.execute(sql`SELECT FROM runs WHERE id = ${old} FOR SHARE`);
-      expect(await drop()).toBe(0);
-      const id = randomUUID();
-      await tx.execute(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
-          priority, due_at, attempts, created_at, updated_at)
-        SELECT ${id}, ${ago(0)}, schedule_uid, 1, '', 'api', 'pending', lane, 1, ${ago(0)}, 0, ${ago(0)}, ${ago(0)} FROM runs`);
-      await tx.execute(sql`INSERT INTO run_dependencies (run_id, scheduled_for, depends_on, depends_on_scheduled_for, position, counted_at)
-        VALUES (${id}, ${ago(0)}, ${old}, ${ago(OLD)}, 0, ${ago(0)})`);
-    });
-    expect(await drop()).toBe(0);
-    expect(await ids()).toContain(old);
+    await until(async () => !(await isThere(OLD)) || null);
+    await retention.stop();
+    await instance.stop();
+    expect(retention.of('loopFailed')).toEqual([]);
+    expect(retention.of('historyDelayed')[0]).toMatchObject({ work: 'drop', lasts: false });
   });
+});
 
-  it('finds none where it was dropped first', async () => {
+describe('a run that is being made to depend on one of an old day', () => {
+  it('keeps it where it comes first, and finds none where the day went first', async () => {
     const old = await run({ daysAgo: OLD });
-    expect(await drop()).toBe(1);
-    expect(await store.rows(sql`SELECT FROM runs WHERE id = ${old} FOR SHARE`)).toEqual([]);
+    const instance = await createInstance(store);
+    const [young] = await instance.accept({ url: 'http://127.0.0.1:1', dependsOn: [old] });
+    await store.rows(sql`UPDATE runs SET status = 'pending' WHERE id = ${young?.id ?? ''}`);
+    const retention = startRetention();
+    await retention.looks();
+    expect(retention.of('dayKept')).toEqual([expect.objectContaining({ because: 'needed', count: 1 })]);
+    await end(young?.id ?? '', 0);
+    await retention.looks();
+    await retention.stop();
+    expect(await ids()).toEqual([young?.id]);
+    await expect(instance.accept({ url: 'http://127.0.0.1:1', dependsOn: [old] })).rejects.toThrow(
+      `there is no run ${old}`,
+    );
+    await instance.stop();
   });
 });
 
