@@ -75,7 +75,7 @@ test('days that cannot be made are told once that lasts, and what is made is a s
   events.emit({ type: 'loopFailed', loop: 'days', error: new Error('x'), retryInMs: 1 });
   events.emit({ type: 'daysMade', days: [DAY], ahead: 3 });
   expect(lines()).toMatchObject([
-    { level: 40, day: '2026-11-21', reason: 'no lock', minutes: 60 },
+    { level: 40, day: '2026-11-21', reason: 'Error: no lock', minutes: 60 },
     { level: 30, day: '2026-11-21', runs: 50_000 },
     { level: 40, loop: 'days' },
     { level: 30, loop: 'days', msg: 'days works again' },
