@@ -11,15 +11,8 @@ import { type Loop, createLoop } from '../runtime/loop.ts';
 import { databaseNow } from '../store/database-now.ts';
 import type { Database } from '../store/database.ts';
 import { isNotNow } from '../store/errors.ts';
-import {
-  DAY_MS,
-  type History,
-  countOther,
-  dayOf,
-  isCovered,
-  listHistory,
-  makeDay,
-} from '../store/history-days.ts';
+import { DAY_MS, dayOf } from '../core/history-day.ts';
+import { type History, countOther, isCovered, listHistory, makeDay } from '../store/history-days.ts';
 
 export interface DaysAheadDeps {
   database: Database;

@@ -12,7 +12,8 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
 import { databaseNow } from '../store/database-now.ts';
 import type { Database } from '../store/database.ts';
-import { DAY_MS, type History, type HistoryDay, countOther, listHistory } from '../store/history-days.ts';
+import { DAY_MS } from '../core/history-day.ts';
+import { type History, type HistoryDay, countOther, listHistory } from '../store/history-days.ts';
 import { createDefinitionWalk } from './definition-walk.ts';
 import { type DayFate, dropDay } from './drop-day.ts';
 

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { DAY_MS, dayOf } from '../core/history-day.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
@@ -21,17 +22,6 @@ export interface History {
   days: HistoryDay[];
   /** The default partition. */
   other: Pick<HistoryDay, 'runs' | 'attempts'>;
-}
-
-export const DAY_MS = 86_400_000;
-
-export function dayOf(at: Instant): Instant {
-  return Math.floor(at / DAY_MS) * DAY_MS;
-}
-
-/** The last of it, where it is more than one: `2026-11-21`. */
-export function nameOf(day: Pick<HistoryDay, 'to'>): string {
-  return isoInstant(day.to - DAY_MS).slice(0, 10);
 }
 
 export async function listHistory(db: Executor): Promise<History> {

@@ -45,6 +45,8 @@ export async function listDefinitions(
  * lock is had: the condition on `at` is judged again then. What it found younger than an hour stays so for days, by this moment. And
  * what is deleted before it came is missing, or is waited for and missing then, and so it is inserted. That the runs are looked for
  * in a snapshot of before the locks does no harm: whoever added one since has also made `at` young.
+ *
+ * OFFSET 0 keeps the planner from joining with all of history: each uid is looked up in the index of each day.
  */
 export async function dropUnusedDefinitionsBefore(
   db: Executor,
@@ -59,8 +61,8 @@ export async function dropUnusedDefinitionsBefore(
       WHERE v.schedule_uid = ANY (${uuids(uids)}) AND v.at ${old}
         AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = v.schedule_uid)
         AND NOT EXISTS (SELECT FROM schedule_versions w WHERE w.schedule_uid = v.schedule_uid AND NOT w.at ${old})
-        AND NOT EXISTS (SELECT FROM runs r WHERE r.schedule_uid = v.schedule_uid AND r.trigger IN (${PLANNED}))
-        AND NOT EXISTS (SELECT FROM runs r WHERE r.schedule_uid = v.schedule_uid AND r.trigger NOT IN (${PLANNED}))
+        AND NOT EXISTS (SELECT FROM runs r WHERE r.schedule_uid = v.schedule_uid AND r.trigger IN (${PLANNED}) OFFSET 0)
+        AND NOT EXISTS (SELECT FROM runs r WHERE r.schedule_uid = v.schedule_uid AND r.trigger NOT IN (${PLANNED}) OFFSET 0)
       ORDER BY v.schedule_uid, v.version FOR UPDATE OF v SKIP LOCKED
     )
     DELETE FROM schedule_versions v USING unused u

@@ -7,7 +7,7 @@ import { createDaysAhead } from '../../src/recovery/days-ahead.ts';
 import { createRetention } from '../../src/recovery/retention.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { DAY_MS, dayOf } from '../../src/store/history-days.ts';
+import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
 import { endFirstPartitionBefore, makeHistory, partitions, tableOf } from '../support/history.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { startReceiver } from '../support/receiver.ts';

@@ -6,7 +6,7 @@ import { createDaysAhead } from '../../src/recovery/days-ahead.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { DAY_MS, dayOf } from '../../src/store/history-days.ts';
+import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { rowsOf } from '../../src/store/rows.ts';
 import { findRun } from '../../src/store/runs.ts';

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { DAY_MS, dayOf, listHistory, makeDays } from '../../src/store/history-days.ts';
+import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
+import { listHistory, makeDays } from '../../src/store/history-days.ts';
 import type { Store } from './pipeline.ts';
 
 /** Makes of the first partition, which has all days up to tomorrow and must be empty, one of the days before this one. */
