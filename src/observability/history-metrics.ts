@@ -19,6 +19,8 @@ export function historyHandlers(registry: Registry): Handlers {
     help: 'When the oldest of them began; of what was there before there were days, the last one.',
     registers,
   });
+  // Until it is known.
+  oldest.remove();
   const ahead = new Gauge({
     name: 'firelock_history_days_ahead',
     help: 'Coming days that have tables of their own already. Where tomorrow has none, it goes to the default partition.',

@@ -57,6 +57,7 @@ test('a day that has to stay is told with the runs on whose account, and counted
     { level: 40, because: 'needed', runs },
     { level: 40, because: 'locked' },
   ]);
+  expect(await value('firelock_history_oldest_day_timestamp_seconds')).toBe(null);
   const kept = { open: 2, needed: 0, endedLate: 1, locked: 0 };
   events.emit({ type: 'historySeen', days: 36, oldest: DAY, kept });
   expect(await value('firelock_history_days_kept{reason="open"}')).toBe(2);
