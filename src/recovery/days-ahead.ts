@@ -28,7 +28,9 @@ const DAYS_AHEAD = 3;
 const MANY = 1_000;
 /** Nobody reads or writes runs while they are moved: for so many that is a fraction of a second. */
 const MOST_MOVED = 10_000;
-const LIMIT_MS = 30_000;
+/** Of a pass, which others watch for coming back. */
+const MOST_AT_ONCE = 10;
+const LIMIT_MS = 20_000;
 
 export function createDaysAhead({ database, schemaDatabase, clock, events }: DaysAheadDeps): Loop {
   const setback = createSetback(clock, events);
@@ -37,15 +39,12 @@ export function createDaysAhead({ database, schemaDatabase, clock, events }: Day
   async function pass(): Promise<number> {
     const { today, history, standing } = await database.run(look, LIMIT_MS);
     const made: Instant[] = [];
-    for (const day of missing(history, standing, today)) {
-      const runs = standing.get(day) ?? 0;
-      if (runs > MOST_MOVED) {
-        if (!told.has(day)) events.emit({ type: 'dayNotMade', day, runs });
-        told.add(day);
-        continue;
-      }
+    const wanted = missing(history, standing, today);
+    const movable = wanted.filter((day) => (standing.get(day) ?? 0) <= MOST_MOVED);
+    for (const day of wanted) if (!movable.includes(day)) leave(day, standing.get(day) ?? 0);
+    for (const day of movable.slice(0, MOST_AT_ONCE)) {
       try {
-        await schemaDatabase.run((db) => makeDay(db, history, day, runs > 0));
+        await schemaDatabase.run((db) => makeDay(db, history, day, standing.has(day)));
         made.push(day);
       } catch (error) {
         if (!isNotNow(error)) throw error;
@@ -55,7 +54,13 @@ export function createDaysAhead({ database, schemaDatabase, clock, events }: Day
     }
     setback.over();
     tell(history, today, made);
-    return INTERVAL_MS;
+    return movable.length > MOST_AT_ONCE ? SOON_MS : INTERVAL_MS;
+  }
+
+  /** In the default partition. */
+  function leave(day: Instant, runs: number): void {
+    if (!told.has(day)) events.emit({ type: 'dayNotMade', day, runs });
+    told.add(day);
   }
 
   function tell(history: History, today: Instant, made: readonly Instant[]): void {

@@ -37,7 +37,7 @@ export type DayFate =
 
 const NOBODY: Holding = { count: 0, runs: [] };
 /** One look at a day reads all of it. */
-const LOOK_LIMIT_MS = 30_000;
+const LOOK_LIMIT_MS = 20_000;
 /** After a time in which a lock could not be had. After the last one the day is left for another round. */
 const PAUSES_MS = [2_000, 5_000, 15_000, 30_000];
 
@@ -54,6 +54,7 @@ export async function* dropDay(
     for (const pause of [...PAUSES_MS, null]) {
       let seen = await lookAgain();
       if (seen.kind === 'kept') return seen;
+      yield 0;
       // That may take long.
       if (yield* clear(deps, day)) seen = await lookAgain();
       if (seen.kind === 'kept') return seen;

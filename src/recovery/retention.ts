@@ -38,7 +38,7 @@ const MARGIN_DAYS = 1;
 const REST = 4;
 const SHORTEST_REST_MS = 20;
 /** The counting of what stands in the default partition. */
-const LOOK_LIMIT_MS = 30_000;
+const LOOK_LIMIT_MS = 20_000;
 
 export function createRetention(deps: RetentionDeps): Loop {
   const { database, clock, events, retentionDays, intervalMs = INTERVAL_MS, batch = BATCH } = deps;
@@ -65,6 +65,7 @@ export function createRetention(deps: RetentionDeps): Loop {
     const history = await database.run(listHistory);
     const old = await oldDays(history, before);
     kept.only(old);
+    yield 0;
     const dropped: DayDropped[] = [];
     for (const day of old) {
       if (kept.isSettled(day, before)) continue;

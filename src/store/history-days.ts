@@ -127,12 +127,13 @@ export function isCovered({ days }: History, day: Instant): boolean {
 
 /**
  * Does something to the tables of history, unless another instance does at this moment. As one message, commit and all: whoever
- * freezes after he has sent it holds no lock.
+ * freezes after he has sent it holds no lock. What it asks under its locks goes by indexes, whatever the planner thinks of a table
+ * that was full of open runs when it was last analyzed.
  */
 export async function alone(db: Executor, limitMs: number, body: string): Promise<void> {
   await db.execute(
     sql.raw(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}; SET LOCAL statement_timeout = ${limitMs};
-    SET LOCAL enable_seqscan = off;
+    SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
     DO $firelock$
     BEGIN
       IF NOT pg_try_advisory_xact_lock(hashtext('firelock history ' || current_schema())) THEN
