@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { logEvents } from '../../src/observability/log-lines.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 
 const DAY = Date.UTC(2026, 10, 21);
@@ -11,6 +12,7 @@ function observed() {
   const events = createEventBus();
   const metrics = createMetrics({
     events,
+    clock: systemClock,
     version: '0',
     zoneData: 'a',
     inFlight: () => 0,
