@@ -77,6 +77,8 @@ async function run(config: Config, logger: Logger): Promise<void> {
   logger.info(local ? local.whatRuns : `PostgreSQL at ${hostOf(databaseUrl)}`);
 
   const { createDaemon } = await import('./daemon.ts');
+  const { releaseStartupMemory } = await import('./runtime/startup-memory.ts');
+  releaseStartupMemory();
   let daemon: Daemon | undefined;
   try {
     const onStuck = (reason: string) => {

@@ -122,7 +122,10 @@ export async function recordDueBeforeEdit(
   return aftermathOf(row);
 }
 
-/** What all runs of a schedule have in common comes from its row, in `schedules` or what was returned of it. */
+/**
+ * What all runs of a schedule have in common comes from its row, in `schedules` or what was returned of it. Of a day that was dropped
+ * nothing is recorded: it may have had that run.
+ */
 function insertRuns(intents: readonly Intent[], rows: SQL, instanceId: string | null): SQL {
   const overlap = overlapOf(sql`s`);
   return sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane,
@@ -140,6 +143,7 @@ function insertRuns(intents: readonly Intent[], rows: SQL, instanceId: string | 
       ${instants(intents.map((intent) => intent.coalescedFrom))}, ${booleans(intents.map((intent) => intent.claimed))})
       AS i(id, schedule_uid, scheduled_for, trigger, due_at, skipped, coalesced, coalesced_from, claimed)
     JOIN ${rows} s ON s.uid = i.schedule_uid CROSS JOIN clock
+    WHERE coalesce(i.scheduled_for >= (SELECT dropped_before FROM history), true)
     ON CONFLICT DO NOTHING
     RETURNING ${RECORDED}`;
 }

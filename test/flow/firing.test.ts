@@ -71,6 +71,21 @@ describe('a schedule that is due', () => {
     expect(row?.locked_by).toBeNull();
   });
 
+  it('records nothing of a day that was dropped, and goes on after it', async () => {
+    await instance.put('old', { cron: '* * * * *', catchUp: 'all', graceSeconds: 0, url: receiver.url });
+    await rewind('old', 300);
+    await store.rows(
+      sql`INSERT INTO history (dropped_before) VALUES (date_trunc('minute', clock_timestamp()) - interval '150 seconds')`,
+    );
+    await instance.start();
+    await receiver.arrived(3);
+    const [first] = await settledRuns(3);
+    const [history] = await store.rows<{ at: string }>(sql`SELECT dropped_before AS at FROM history`);
+    expect(Date.parse(first?.scheduled_for ?? '')).toBe(Date.parse(history?.at ?? '') + 30_000);
+    const [row] = await store.rows<{ next: string }>(sql`SELECT next_fire_at AS next FROM schedules`);
+    expect(Date.parse(row?.next ?? '')).toBeGreaterThan(Date.now() - 60_000);
+  });
+
   it('leaves no row in the attempt log for a plain first-attempt success', async () => {
     await instance.put('a', { cron: '* * * * * *', url: receiver.url });
     await instance.start();
