@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import type postgres from 'postgres';
+import { type Naming, letName } from './sessions.ts';
 
 /** A client whose statements can be cancelled on the server. */
 export interface Cancellable {
@@ -9,6 +10,8 @@ export interface Cancellable {
    * pooler between forgets the key of a client that is gone, and leaves its statement alone.
    */
   cancel: () => Promise<void>;
+  /** The statement sent last, as the driver has it. */
+  latest: () => unknown;
 }
 
 /**
@@ -16,15 +19,22 @@ export interface Cancellable {
  * holds a connection, until the server has none left. So it is cancelled, as the protocol has it (PostgreSQL documentation,
  * "Message Flow", canceling requests in progress): by a connection of its own, with the key of the one that runs it. Not by the driver's
  * `cancel`, whose failure nobody could catch.
+ *
+ * `naming`: which of its statements are prepared by name.
  */
-export function cancellable(client: postgres.Sql): Cancellable {
+export function cancellable(client: postgres.Sql, naming: Naming): Cancellable {
   let latest: unknown;
-  const remember = <Query>(query: Query): Query => {
+  const send: Send = (call, [text, parameters, options], isAlone) => {
+    // A name that is not there fails a whole transaction; a statement that is alone, the driver sends again.
+    const isNamed = isAlone && naming.names(text, options);
+    const query = call(text, parameters, { ...(options as object), prepare: isNamed });
+    if (isNamed) letName(query, client);
     latest = query;
     return query;
   };
   return {
-    client: remembering(client, remember),
+    client: sendingBy(client, send, true),
+    latest: () => latest,
     cancel: async () => {
       const key = keyOf(latest);
       if (key) await sendCancelRequest(client.options, key);
@@ -32,21 +42,21 @@ export function cancellable(client: postgres.Sql): Cancellable {
   };
 }
 
-/** The same client, and those of its transactions, with each statement told of. */
-function remembering<Client extends object>(
-  client: Client,
-  remember: <Query>(query: Query) => Query,
-): Client {
+type Call = (...args: unknown[]) => unknown;
+type Send = (call: Call, args: unknown[], isAlone: boolean) => unknown;
+
+/** The same client, and those of its transactions, with each statement sent by way of `send`; `isAlone`: in no transaction. */
+function sendingBy<Client extends object>(client: Client, send: Send, isAlone: boolean): Client {
   return new Proxy(client, {
     get(target, name, receiver) {
       const value: unknown = Reflect.get(target, name, receiver);
       if (typeof value !== 'function') return value;
-      const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
-      if (name === 'unsafe') return (...args: unknown[]) => remember(call(...args));
+      const call: Call = (...args) => Reflect.apply(value, target, args);
+      if (name === 'unsafe') return (...args: unknown[]) => send(call, args, isAlone);
       if (name !== 'begin') return value;
       return (...args: unknown[]) => {
         const work = args.pop() as (tx: object) => unknown;
-        return call(...args, (tx: object) => work(remembering(tx, remember)));
+        return call(...args, (tx: object) => work(sendingBy(tx, send, false)));
       };
     },
   });

@@ -5,7 +5,14 @@ import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { runsByKey } from './by-key.ts';
 import { sinceDayOf } from './open-runs.ts';
-import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
+import {
+  type InstantText,
+  frequentRowsOf,
+  rowsOf,
+  scheduleIdOf,
+  toInstant,
+  toInstantOrNull,
+} from './rows.ts';
 
 /** A run this instance may hand off: what an attempt needs beside the definition of its version. */
 export interface ClaimedRun {
@@ -98,7 +105,7 @@ interface Row {
  */
 export async function claimPendingRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
   const { instanceId, limit, freeByLane, freePerLane, targetTypes, openSince } = request;
-  const rows = await rowsOf<Row>(
+  const rows = await frequentRowsOf<Row>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${lanesSince(openSince)}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
@@ -136,7 +143,7 @@ export async function msUntilNextDue(
   db: Executor,
   { targetTypes, openSince }: Pick<ClaimRequest, 'targetTypes' | 'openSince'>,
 ): Promise<number | null> {
-  const [row] = await rowsOf<{ ms: number | null }>(
+  const [row] = await frequentRowsOf<{ ms: number | null }>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${lanesSince(openSince)}
     SELECT (extract(epoch FROM min(next.due_at) - (SELECT now FROM clock)) * 1000)::float8 AS ms FROM lanes, LATERAL (

@@ -2,20 +2,34 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { cancellable } from './cancel.ts';
 import type { Executor } from './executor.ts';
+import { type Sessions, foundForeignSession, isOwnSession, namingIn } from './sessions.ts';
 
 /** One connection to PostgreSQL: opened when first used, opened again when lost. */
 export interface Connection {
   executor: Executor;
+  /** Before work: finds out whether its session is this client's own, where `sessions` does not know. */
+  ready(): Promise<void>;
+  /** Sees to it that `sessions` are no longer taken for own ones where the last statement, or this error of it, says otherwise. */
+  look(): void;
   /** Waits for what runs on it. */
   close(): Promise<void>;
   /** Drops it with whatever runs on it, here and on the server. */
   destroy(): Promise<void>;
 }
 
-export function connect(url: string): Connection {
-  const { client, cancel } = cancellable(createClient(url));
+export function connect(url: string, sessions: Sessions): Connection {
+  const naming = namingIn(sessions);
+  const { client, cancel, latest } = cancellable(createClient(url), naming);
   return {
     executor: drizzle(client),
+    ready: async () => {
+      sessions.areOwn ??= await isOwnSession(client);
+      // Sent together with what comes next, and where it fails, so does that.
+      if (naming.isTimeToReplan()) client.unsafe('DISCARD PLANS').catch(() => undefined);
+    },
+    look: () => {
+      if (foundForeignSession(latest())) sessions.areOwn = false;
+    },
     close: () => client.end({ timeout: 5 }),
     destroy: async () => {
       await cancel();
@@ -72,7 +86,7 @@ type ClientOptions = Pick<postgres.Options<never>, 'onclose' | 'max_lifetime'> &
 function createClient(url: string, options: ClientOptions = {}): postgres.Sql {
   return postgres(url, {
     max: 1,
-    // Named prepared statements belong to a session: with a pooler between, to somebody else's.
+    // But for those that naming picks (sessions.ts).
     prepare: false,
     // The driver would ask for array types on every connection, and nobody waits for that question: cut in the middle of
     // it, a connection would end the process. Arrays are sent as text here (arrays.ts) and never read.

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Connection, connect } from './connection.ts';
 import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost, markAsOfDatabaseWork } from './errors.ts';
 import type { Executor, Transaction } from './executor.ts';
+import type { Sessions } from './sessions.ts';
 
 /**
  * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a connection:
@@ -73,7 +74,8 @@ interface Pool {
  * is thrown away, query and all, when its time is up.
  */
 function createPool(url: string, size: number): Pool {
-  const idle: Connection[] = Array.from({ length: size }, () => connect(url));
+  const sessions: Sessions = { areOwn: undefined };
+  const idle: Connection[] = Array.from({ length: size }, () => connect(url, sessions));
   const all = new Set(idle);
   const waiting: ((connection: Connection) => void)[] = [];
 
@@ -85,7 +87,7 @@ function createPool(url: string, size: number): Pool {
 
   function replace(connection: Connection): void {
     all.delete(connection);
-    const fresh = connect(url);
+    const fresh = connect(url, sessions);
     all.add(fresh);
     giveBack(fresh);
     void connection.destroy();
@@ -113,7 +115,7 @@ function createPool(url: string, size: number): Pool {
       const limit = deadline(limitMs);
       let usable = true;
       try {
-        return await Promise.race([work(connection.executor), limit.expired]);
+        return await Promise.race([connection.ready().then(() => work(connection.executor)), limit.expired]);
       } catch (error) {
         markAsOfDatabaseWork(error);
         // The others were made at about the same time, and would only find out one after the other.
@@ -121,6 +123,7 @@ function createPool(url: string, size: number): Pool {
         usable = !isReadOnly(error);
         throw error;
       } finally {
+        connection.look();
         if (limit.clear() && usable) giveBack(connection);
         else replace(connection);
       }

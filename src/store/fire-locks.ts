@@ -3,7 +3,7 @@ import type { Instant } from '../core/instant.ts';
 import type { Overlap } from '../core/schedule.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
+import { type InstantText, frequentRowsOf, toInstant, toInstantOrNull } from './rows.ts';
 import { type TimingRow, overlapOf, timingColumns, timingOfRow } from './timings.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
@@ -65,7 +65,7 @@ interface Row extends TimingRow {
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
   const { instanceId, limit, lockTtlSeconds, walking } = request;
   // clock_timestamp() is volatile: only through a sub-select can the index on next_fire_at use it.
-  const rows = await rowsOf<Row>(
+  const rows = await frequentRowsOf<Row>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     me AS MATERIALIZED (

@@ -3,7 +3,7 @@ import { instants, ints, uuids } from './arrays.ts';
 import type { Claim } from './claims.ts';
 import type { Executor } from './executor.ts';
 import { runsByKey } from './by-key.ts';
-import { rowsOf } from './rows.ts';
+import { frequentRowsOf } from './rows.ts';
 
 /**
  * Writes that the attempts of these claims begin, where the claims still hold; answers the ids of those runs. An earlier
@@ -14,7 +14,7 @@ export async function startHandoffsIfClaimed(
   claims: readonly Claim[],
 ): Promise<ReadonlySet<string>> {
   const times = claims.map((claim) => claim.scheduledFor);
-  const rows = await rowsOf<{ id: string }>(
+  const rows = await frequentRowsOf<{ id: string }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     held AS MATERIALIZED (

@@ -3,7 +3,7 @@ import type { Handoff } from '../core/schedule.ts';
 import { ints, uuids } from './arrays.ts';
 import { type StoredDefinition, canBeHandedOff, readDefinition } from './definitions.ts';
 import type { Executor } from './executor.ts';
-import { rowsOf } from './rows.ts';
+import { frequentRowsOf } from './rows.ts';
 
 export interface VersionKey {
   scheduleUid: string;
@@ -15,7 +15,7 @@ export interface VersionKey {
  * One that cannot be read is left out, as one that is not there.
  */
 export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
-  const rows = await rowsOf<{
+  const rows = await frequentRowsOf<{
     schedule_uid: string;
     version: number;
     definition: StoredDefinition;

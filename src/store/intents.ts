@@ -14,7 +14,7 @@ import {
   aftermathOf,
   followEnds,
 } from './followers.ts';
-import { type InstantText, rowsOf, toInstant } from './rows.ts';
+import { type InstantText, frequentRowsOf, rowsOf, toInstant } from './rows.ts';
 import { overlapOf } from './timings.ts';
 
 /** One fire to be recorded. */
@@ -70,7 +70,7 @@ export async function recordIntentsIfLocked(
   advances: readonly Advance[],
   intents: readonly Intent[],
 ): Promise<Recorded> {
-  const rows = await rowsOf<{ now: InstantText; advanced: number; id: string | null } & AftermathRow>(
+  const rows = await frequentRowsOf<{ now: InstantText; advanced: number; id: string | null } & AftermathRow>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     advanced AS (

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { dayOf } from '../core/history-day.ts';
-import { EARLIEST, type Instant, LATEST, isoInstant } from '../core/instant.ts';
+import { EARLIEST, type Instant, LATEST } from '../core/instant.ts';
+import { startOfDay } from './by-key.ts';
 import type { Database } from './database.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
@@ -57,5 +57,5 @@ export async function oldestOpen(db: Executor): Promise<Instant> {
  * costs its planning, whether it holds anything or not.
  */
 export function sinceDayOf(column: SQL, at: Instant): SQL {
-  return sql`${column} >= ${isoInstant(dayOf(at))}::timestamptz`;
+  return sql`${column} >= ${startOfDay(at)}`;
 }

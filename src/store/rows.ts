@@ -1,4 +1,5 @@
 import type { SQL } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import type { Instant } from '../core/instant.ts';
 import type { Executor } from './executor.ts';
 
@@ -6,6 +7,17 @@ import type { Executor } from './executor.ts';
 export async function rowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
   return [...(await db.execute(statement))] as unknown as Row[];
 }
+
+/**
+ * The same of a statement that every fire takes part in: prepared by name where that can be (sessions.ts). Its words must not hang on
+ * what is asked, and what it is planned by are no particular values.
+ */
+export async function frequentRowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
+  const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
+  return [...((await query.execute()) as Row[])];
+}
+
+const dialect = new PgDialect();
 
 /** A `timestamptz` as the driver hands it over. */
 export type InstantText = string;

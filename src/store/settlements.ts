@@ -18,7 +18,7 @@ import {
   isFollowed,
   together,
 } from './followers.ts';
-import { rowsOf } from './rows.ts';
+import { frequentRowsOf, rowsOf } from './rows.ts';
 
 /** What became of one attempt, with the claim it was made under. */
 export interface AttemptSettlement extends Claim {
@@ -60,7 +60,7 @@ export async function settleIfClaimedAndWithoutDependents(
   const plain = await settlePlainIfClaimed(db, settled.filter(isPlainSuccess));
   const others = settled.filter(({ runId }) => !plain.runs.has(runId));
   if (others.length === 0) return plain;
-  const rows = await rowsOf<SettledRow>(db, settle(others, { alone: true }));
+  const rows = await frequentRowsOf<SettledRow>(db, settle(others, { alone: true }));
   return {
     runs: new Map([...plain.runs, ...runsIn(rows)]),
     aftermath: together([plain.aftermath, aftermathOf(rows[0])]),
@@ -80,7 +80,7 @@ function isPlainSuccess({ settlement, outcome, attempt, recovery, lookup }: Atte
 async function settlePlainIfClaimed(db: Executor, plain: readonly AttemptSettlement[]): Promise<Settled> {
   if (plain.length === 0) return { runs: new Map(), aftermath: NO_AFTERMATH };
   const instantsOf = plain.map((row) => row.scheduledFor);
-  const rows = await rowsOf<{ id: string; guarded_uid: string | null }>(
+  const rows = await frequentRowsOf<{ id: string; guarded_uid: string | null }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     UPDATE runs r SET status = 'succeeded', handoff_started_at = i.started_at, handed_off_at = i.finished_at,
