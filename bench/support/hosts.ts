@@ -1,0 +1,53 @@
+import { ask, forkModule, nextMessage } from './child.ts';
+
+/** What arrived, in that order: at which host, when it was due and when it came, in wall-clock milliseconds. */
+export interface Fires {
+  host: number[];
+  dueAt: number[];
+  at: number[];
+}
+
+export type ToHosts = { type: 'silence'; host: number | null } | { type: 'take' };
+export type FromHosts = { type: 'listening'; ports: number[] } | { type: 'fires'; fires: Fires };
+
+/** Targets of several origins, in a process of their own. */
+export interface Hosts {
+  urls: string[];
+  /** This one takes requests from now on and never answers; null: all answer. */
+  silence(host: number | null): void;
+  /** What came since this was asked last. */
+  take(): Promise<Fires>;
+  stop(): Promise<void>;
+}
+
+export async function startHosts(count: number, answerAfterMs = 0): Promise<Hosts> {
+  const args = [String(count), String(answerAfterMs)];
+  const child = forkModule(new URL('hosts-process.ts', import.meta.url), args);
+  const started = await nextMessage<FromHosts>(child.process);
+  if (started.type !== 'listening') throw new Error(`the hosts said ${started.type} first`);
+  return {
+    urls: started.ports.map((port) => `http://127.0.0.1:${port}/`),
+    silence: (host) => {
+      child.process.send({ type: 'silence', host } satisfies ToHosts);
+    },
+    take: async () => {
+      const answer = await ask<FromHosts>(child.process, { type: 'take' } satisfies ToHosts);
+      if (answer.type !== 'fires') throw new Error(`the hosts answered ${answer.type}`);
+      return answer.fires;
+    },
+    stop: () => child.stop(),
+  };
+}
+
+/** How late those were that were due in a period, its end excluded. */
+export function latenessOf(
+  fires: Fires,
+  due: { from: number; to: number },
+  isCounted = (_host: number) => true,
+): number[] {
+  return fires.dueAt.flatMap((dueAt, index) =>
+    dueAt >= due.from && dueAt < due.to && isCounted(fires.host[index] ?? -1)
+      ? [(fires.at[index] ?? NaN) - dueAt]
+      : [],
+  );
+}

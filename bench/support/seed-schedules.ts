@@ -1,0 +1,56 @@
+import type { BenchDatabase } from './postgres.ts';
+import { type ScheduleItem, putSchedules } from './rest.ts';
+
+const AT_ONCE = 100_000;
+/** Copies are spread over so many hours from the hour of the one that is copied. */
+const HOURS = 10;
+
+/**
+ * Makes so many daily schedules, none of them due within the next ten hours: one over the API, the others its copies
+ * by SQL, whatever columns there are. A daemon must be running, and may stop afterwards.
+ */
+export async function seedRestingSchedules(
+  database: BenchDatabase,
+  daemonUrl: string,
+  { count, url }: { count: number; url: string },
+): Promise<void> {
+  const hour = (new Date().getUTCHours() + 11) % 24;
+  const first: ScheduleItem = { id: 'resting-0', cron: `0 ${hour} * * *`, target: { type: 'http', url } };
+  await putSchedules(daemonUrl, [first]);
+  const cron = `(n % 60 || ' ' || (${hour} + n / 60 % ${HOURS}) % 24 || ' * * *')`;
+  const later = `make_interval(hours => n / 60 % ${HOURS}, mins => n % 60)`;
+  const copies = await copyStatement(database, 'schedules', {
+    uid: 'new.uid',
+    id: `'resting-' || n`,
+    cron,
+    timing: `replace(t.timing, t.cron, ${cron})`,
+    next_occurrence_at: `t.next_occurrence_at + ${later}`,
+    next_fire_at: `t.next_fire_at + ${later}`,
+  });
+  const versions = await copyStatement(database, 'schedule_versions', {
+    schedule_uid: 'new.uid',
+    schedule_id: `'resting-' || n`,
+    definition: `jsonb_set(t.definition, '{cron}', to_jsonb(${cron}))`,
+  });
+  for (let from = 1; from < count; from += AT_ONCE) {
+    const to = Math.min(count, from + AT_ONCE) - 1;
+    await database.query(`WITH new AS MATERIALIZED (
+        SELECT n::int, gen_random_uuid() AS uid FROM generate_series(${from}, ${to}) AS n),
+      made AS (${copies} WHERE t.id = 'resting-0')
+      ${versions} WHERE t.schedule_id = 'resting-0'`);
+  }
+}
+
+/** All columns as they are, but for these. */
+async function copyStatement(
+  database: BenchDatabase,
+  table: string,
+  others: Record<string, string>,
+): Promise<string> {
+  const columns = (
+    await database.query(`SELECT quote_ident(attname) AS name FROM pg_attribute
+      WHERE attrelid = '${table}'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`)
+  ).map(({ name }) => String(name));
+  const values = columns.map((name) => others[name] ?? `t.${name}`);
+  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM new, ${table} t`;
+}
