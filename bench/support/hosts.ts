@@ -41,13 +41,13 @@ export async function startHosts(count: number, answerAfterMs = 0): Promise<Host
 
 /** How late those were that were due in a period, its end excluded. */
 export function latenessOf(
-  fires: Fires,
+  { host, dueAt, at }: Fires,
   due: { from: number; to: number },
-  isCounted = (_host: number) => true,
+  isCounted: (host: number) => boolean = () => true,
 ): number[] {
-  return fires.dueAt.flatMap((dueAt, index) =>
-    dueAt >= due.from && dueAt < due.to && isCounted(fires.host[index] ?? -1)
-      ? [(fires.at[index] ?? NaN) - dueAt]
+  return dueAt.flatMap((moment, index) =>
+    moment >= due.from && moment < due.to && isCounted(host[index] ?? -1)
+      ? [(at[index] ?? NaN) - moment]
       : [],
   );
 }
