@@ -14,7 +14,7 @@ import { type Daemon, startDaemon } from './support/daemon.ts';
 import { type Hosts, latenessOf, startHosts } from './support/hosts.ts';
 import { describeMachine } from './support/machine.ts';
 import { type BenchDatabase, type Server, openServer } from './support/postgres.ts';
-import { putSchedules } from './support/rest.ts';
+import { putSchedules } from './support/schedules.ts';
 import { type Standby, startStandby } from './support/standby.ts';
 import { median, percentile } from './support/statistics.ts';
 import { nextWhole, sleepUntil, startCpuMeter } from './support/vitals.ts';

@@ -1,5 +1,5 @@
 import { type Bar, type Bench, type Scenario, type ScenarioResult, atLeast, atMost } from '../scenario.ts';
-import { startDaemon } from '../support/daemon.ts';
+import { startDaemonOf } from '../support/daemon-of-bench.ts';
 import { type Drop, type DropSizes, dropADay } from '../support/history-drop.ts';
 import { type Asked, askHistory } from '../support/history-lists.ts';
 import { type Period, type SnapshotSizes, underOldSnapshot } from '../support/history-snapshot.ts';
@@ -46,8 +46,8 @@ const QUICK: HistorySizes = {
   schedules: 50,
   drop: { schedules: 20, seconds: 3, limitSeconds: 60 },
   drops: 1,
-  everyMinute: { schedules: 200, cron: '*/15 * * * * *', periodMs: 15_000, normalPeriods: 2, heldPeriods: 4 },
-  everySecond: { schedules: 50, cron: '* * * * * *', periodMs: 15_000, normalPeriods: 1, heldPeriods: 4 },
+  everyMinute: { schedules: 200, cron: '*/5 * * * * *', periodMs: 5_000, normalPeriods: 2, heldPeriods: 4 },
+  everySecond: { schedules: 50, cron: '* * * * * *', periodMs: 5_000, normalPeriods: 1, heldPeriods: 4 },
 };
 
 export const history: Scenario = {
@@ -66,14 +66,14 @@ async function runHistory(bench: Bench, sizes: HistorySizes): Promise<ScenarioRe
     for (const day of days.slice(0, sizes.drops)) {
       const drop = await dropADay(bench, database, day, sizes.drop);
       drops.push(drop);
-      bench.log(`history: ${tellDrop(drop)}`);
+      bench.log(tellDrop(drop));
     }
     const everyMinute = await underOldSnapshot(bench, database, sizes.everyMinute);
     bench.log(
-      `history: every minute: ${tellPeriods(everyMinute, ({ herdSeconds }) => `${herdSeconds.toFixed(2)} s`)}`,
+      `every minute: ${tellPeriods(everyMinute, ({ herdSeconds }) => `${herdSeconds.toFixed(2)} s`)}`,
     );
     const everySecond = await underOldSnapshot(bench, database, sizes.everySecond);
-    bench.log(`history: every second: ${tellPeriods(everySecond, ({ latenessMs }) => ms(latenessMs.p99))}`);
+    bench.log(`every second: ${tellPeriods(everySecond, ({ latenessMs }) => ms(latenessMs.p99))}`);
     return {
       scenario: 'history',
       rounds: [{ runs, seconds, asked, drops, everyMinute, everySecond }],
@@ -95,15 +95,10 @@ async function seedAndAsk(
   days: readonly number[],
   { schedules }: HistorySizes,
 ): Promise<{ runs: number; seconds: number; asked: Asked[] }> {
-  const daemon = await startDaemon({
-    main: bench.main,
-    databaseUrl: database.url,
-    nodeOptions: [],
-    variables: { FIRELOCK_RETENTION_DAYS: '3650' },
-  });
+  const daemon = await startDaemonOf(bench, database, { FIRELOCK_RETENTION_DAYS: '3650' });
   try {
     const startedAt = performance.now();
-    const log = (line: string) => bench.log(`history: ${line}`);
+    const log = (line: string) => bench.log(line);
     await seedHistory(database, daemon.url, { days, schedules, url: bench.receiver.url, log });
     const seconds = (performance.now() - startedAt) / 1000;
     await database.calm();
@@ -161,11 +156,11 @@ function barsOf({ asked, drops, everyMinute }: Omit<Measured, 'runs' | 'everySec
   const late = held.slice(Math.floor(held.length / 2));
   const time = (periods: readonly Period[]) => median(periods.map(({ herdSeconds }) => herdSeconds));
   return [
-    atMost(`history: first page of the slowest list (${list.what})`, list.ms, 'ms', 50),
-    atMost(`history: /stats of a day, slowest (${stats.what})`, stats.ms, 'ms', 200),
-    atMost('history: dropping a day', median(drops.map(dropMs)), 'ms', 1_000),
-    atMost('history: p99 lateness that dropping a day adds', addedByDrop(drops), 'ms', 50),
-    atLeast('history: throughput under an old snapshot / without', time(normal) / time(late), '×', 0.9),
+    atMost(`first page of the slowest list (${list.what})`, list.ms, 'ms', 50),
+    atMost(`/stats of a day, slowest (${stats.what})`, stats.ms, 'ms', 200),
+    atMost('dropping a day', median(drops.map(dropMs)), 'ms', 1_000),
+    atMost('p99 lateness that dropping a day adds', addedByDrop(drops), 'ms', 50),
+    atLeast('throughput under an old snapshot / without', time(normal) / time(late), '×', 0.9),
   ];
 }
 

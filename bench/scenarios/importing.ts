@@ -1,6 +1,7 @@
 import { type Bench, type Scenario, atLeast } from '../scenario.ts';
-import { startDaemon } from '../support/daemon.ts';
-import { type ScheduleItem, getJson, putSchedules } from '../support/rest.ts';
+import { callApi } from '../support/api.ts';
+import { startDaemonOf } from '../support/daemon-of-bench.ts';
+import { type ScheduleItem, putSchedules } from '../support/schedules.ts';
 import { median } from '../support/statistics.ts';
 import { startCpuMeter } from '../support/vitals.ts';
 
@@ -30,7 +31,7 @@ export const importing: Scenario = {
       round.sort((a, b) => a.callsAtOnce - b.callsAtOnce);
       rounds.push(round);
       const told = round.map((one) => `${rate(one.schedulesPerSecond)} by ${calls(one.callsAtOnce)}`);
-      bench.log(`import: round ${rounds.length}: schedules/s: ${told.join(', ')}`);
+      bench.log(`round ${rounds.length}: schedules/s: ${told.join(', ')}`);
     }
     const of = (way: number, pick: (one: Import) => number | null) =>
       median(rounds.map((round) => pick(round[way] ?? missing()) ?? NaN));
@@ -50,7 +51,7 @@ export const importing: Scenario = {
       },
       bars: [
         atLeast(
-          'import: schedules created',
+          'schedules created',
           of(0, (one) => one.schedulesPerSecond),
           '/s',
           5_000,
@@ -65,7 +66,7 @@ export const importing: Scenario = {
 async function importOnce(bench: Bench, count: number, callsAtOnce: number): Promise<Import> {
   const database = await bench.server.createDatabase();
   try {
-    const daemon = await startDaemon({ main: bench.main, databaseUrl: database.url, nodeOptions: [] });
+    const daemon = await startDaemonOf(bench, database);
     try {
       await putSchedules(daemon.url, itemsOf('warm-up', 2_000, bench.receiver.url));
       await database.calm();
@@ -80,7 +81,7 @@ async function importOnce(bench: Bench, count: number, callsAtOnce: number): Pro
       );
       if (row?.['there'] !== count)
         throw new Error(`${String(row?.['there'])} of ${count} schedules are there`);
-      await getJson(`${daemon.url}/api/v1/schedules/import-${count - 1}`);
+      await callApi(`${daemon.url}/api/v1/schedules/import-${count - 1}`);
       return { callsAtOnce, schedules: count, seconds, schedulesPerSecond: count / seconds, cpuSeconds };
     } finally {
       await daemon.stop();

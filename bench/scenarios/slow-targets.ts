@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
-import { startDaemon } from '../support/daemon.ts';
+import { startDaemonOf } from '../support/daemon-of-bench.ts';
 import { type Hosts, latenessOf, startHosts } from '../support/hosts.ts';
-import { putSchedules } from '../support/rest.ts';
+import { putSchedules } from '../support/schedules.ts';
 import { median, percentile } from '../support/statistics.ts';
 import { nextWhole, sleepUntil, startCpuMeter } from '../support/vitals.ts';
 
@@ -64,14 +64,13 @@ async function onePeriod(bench: Bench, sizes: Sizes, oneHangs: boolean): Promise
     if (oneHangs) hosts.silence(HANGING);
     const database = await bench.server.createDatabase();
     try {
-      const daemon = await startDaemon({ main: bench.main, databaseUrl: database.url, nodeOptions: [] });
+      const daemon = await startDaemonOf(bench, database, { FIRELOCK_SHUTDOWN_SECONDS: '1' });
       try {
         await putSchedules(daemon.url, itemsOf(hosts, sizes));
         await sleep(sizes.settleSeconds * 1000);
         return await measure(bench, sizes, hosts, daemon.pid);
       } finally {
-        // It would wait for what hangs.
-        await daemon.end('SIGKILL');
+        await daemon.stop();
       }
     } finally {
       await database.drop();
@@ -160,7 +159,7 @@ function resultOf(rounds: readonly Round[], sizes: Sizes): ScenarioResult {
         row('beside one that hangs', (round) => round.oneHangs),
       ],
     },
-    bars: [atMost('slow-targets: p99 lateness that one that hangs adds at the others', more, 'ms', allowed)],
+    bars: [atMost('p99 lateness that one that hangs adds at the others', more, 'ms', allowed)],
     notes: [`p99 when one hangs / when all are well: ${(oneHangs / well).toFixed(2)} ×`],
   };
 }

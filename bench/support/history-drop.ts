@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import type { Bench } from '../scenario.ts';
-import { type Daemon, startDaemon } from './daemon.ts';
+import { startDaemonOf } from './daemon-of-bench.ts';
+import type { Daemon } from './daemon.ts';
 import { DAY_MS, iso, nameOfDay } from './day-partitions.ts';
 import { type Hosts, latenessOf, startHosts } from './hosts.ts';
 import type { BenchDatabase } from './postgres.ts';
-import { deleteSchedules, putSchedules } from './rest.ts';
+import { deleteSchedules, putSchedules } from './schedules.ts';
 import { percentile } from './statistics.ts';
 import { nextWhole, sleepUntil } from './vitals.ts';
 
@@ -181,11 +182,9 @@ function retentionThatDrops(day: number): number {
 const LONG = 3_650;
 
 function startWith(bench: Bench, database: BenchDatabase, retentionDays: number): Promise<Daemon> {
-  return startDaemon({
-    main: bench.main,
-    databaseUrl: database.url,
-    nodeOptions: [],
+  return startDaemonOf(bench, database, {
+    FIRELOCK_RETENTION_DAYS: String(retentionDays),
     // That open runs of deleted schedules are abandoned is no news here.
-    variables: { FIRELOCK_RETENTION_DAYS: String(retentionDays), LOG_LEVEL: 'error' },
+    LOG_LEVEL: 'error',
   });
 }

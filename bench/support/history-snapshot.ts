@@ -1,9 +1,9 @@
 import postgres from 'postgres';
 import type { Bench } from '../scenario.ts';
-import { startDaemon } from './daemon.ts';
+import { startDaemonOf } from './daemon-of-bench.ts';
 import { type Fires, latenessOf, startHosts } from './hosts.ts';
 import type { BenchDatabase } from './postgres.ts';
-import { deleteSchedules, putSchedules } from './rest.ts';
+import { deleteSchedules, putSchedules } from './schedules.ts';
 import { percentile } from './statistics.ts';
 import { nextWhole, sleepUntil, startCpuMeter } from './vitals.ts';
 
@@ -38,13 +38,7 @@ export async function underOldSnapshot(
 ): Promise<Period[]> {
   const hosts = await startHosts(1);
   try {
-    const daemon = await startDaemon({
-      main: bench.main,
-      databaseUrl: database.url,
-      nodeOptions: [],
-      // That open runs of deleted schedules are abandoned is no news here.
-      variables: { FIRELOCK_RETENTION_DAYS: '3650', LOG_LEVEL: 'error' },
-    });
+    const daemon = await startDaemonOf(bench, database, VARIABLES);
     try {
       const ids = Array.from({ length: sizes.schedules }, (_, index) => `recurring-${index}`);
       const target = { type: 'http', url: hosts.urls[0] };
@@ -63,6 +57,9 @@ export async function underOldSnapshot(
     await hosts.stop();
   }
 }
+
+/** That open runs of deleted schedules are abandoned is no news here. */
+const VARIABLES = { FIRELOCK_RETENTION_DAYS: '3650', LOG_LEVEL: 'error' };
 
 interface Stage {
   database: BenchDatabase;

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { callApi } from './api.ts';
 import { DAY_MS, iso, makeDays } from './day-partitions.ts';
 import type { BenchDatabase } from './postgres.ts';
-import { getJson, postJson, putSchedules } from './rest.ts';
+import { putSchedules } from './schedules.ts';
 
 interface HistorySize {
   /** Whole days before today; what there is of today comes on top. */
@@ -85,11 +86,11 @@ async function seedSchedules(
 
 /** One real one-off run, whose definition the seeded ones have in common. */
 async function seedOneOff(database: BenchDatabase, daemonUrl: string, url: string): Promise<void> {
-  const made = (await postJson(`${daemonUrl}/api/v1/runs`, { target: { type: 'http', url } })) as {
+  const made = (await callApi(`${daemonUrl}/api/v1/runs`, { target: { type: 'http', url } })) as {
     id: string;
   };
   while (
-    ((await getJson(`${daemonUrl}/api/v1/runs/${made.id}`)) as { status: string }).status !== 'succeeded'
+    ((await callApi(`${daemonUrl}/api/v1/runs/${made.id}`)) as { status: string }).status !== 'succeeded'
   ) {
     await sleep(50);
   }

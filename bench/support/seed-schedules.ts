@@ -1,5 +1,5 @@
 import type { BenchDatabase } from './postgres.ts';
-import { type ScheduleItem, putSchedules } from './rest.ts';
+import { type ScheduleItem, putSchedules } from './schedules.ts';
 
 const AT_ONCE = 100_000;
 /** Copies are spread over so many hours from the hour of the one that is copied. */

@@ -1,19 +1,11 @@
-/** The daemon's API, as any client has it. */
+import { callApi } from './api.ts';
 
 const BATCH = 1000;
-
-export async function getJson(url: string): Promise<unknown> {
-  return answered(url, await fetch(url));
-}
-
-export async function postJson(url: string, body: object): Promise<unknown> {
-  const headers = { 'content-type': 'application/json' };
-  return answered(url, await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) }));
-}
+const DELETES_AT_ONCE = 4;
 
 export type ScheduleItem = { id: string } & Record<string, unknown>;
 
-/** Creates schedules, a thousand a call, so many calls at once. */
+/** Creates schedules over the API, a thousand a call, so many calls at once. */
 export async function putSchedules(
   daemonUrl: string,
   items: readonly ScheduleItem[],
@@ -23,7 +15,7 @@ export async function putSchedules(
   const putInTurn = async () => {
     while (next < items.length) {
       const some = items.slice(next, (next += BATCH));
-      await postJson(`${daemonUrl}/api/v1/schedules/batch`, { items: some });
+      await callApi(`${daemonUrl}/api/v1/schedules/batch`, { items: some });
     }
   };
   await Promise.all(Array.from({ length: callsAtOnce }, putInTurn));
@@ -39,11 +31,5 @@ export async function deleteSchedules(daemonUrl: string, ids: readonly string[])
       if (!response.ok) throw new Error(`${url} answered ${response.status}`);
     }
   };
-  await Promise.all(Array.from({ length: 4 }, deleteInTurn));
-}
-
-async function answered(url: string, response: Response): Promise<unknown> {
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text.slice(0, 500)}`);
-  return JSON.parse(text);
+  await Promise.all(Array.from({ length: DELETES_AT_ONCE }, deleteInTurn));
 }
