@@ -13,14 +13,28 @@ import type { Bench, Scenario } from './scenario.ts';
 import { capacity } from './scenarios/capacity.ts';
 import { herdInstances } from './scenarios/herd-instances.ts';
 import { herd } from './scenarios/herd.ts';
+import { history } from './scenarios/history.ts';
+import { idle } from './scenarios/idle.ts';
+import { importing } from './scenarios/importing.ts';
 import { oneOff } from './scenarios/one-off.ts';
+import { slowTargets } from './scenarios/slow-targets.ts';
 import { steady } from './scenarios/steady.ts';
 import { buildDaemon } from './support/build.ts';
 import { describeMachine } from './support/machine.ts';
 import { type Server, openServer } from './support/postgres.ts';
 import { startReceiver } from './support/receiver.ts';
 
-const SCENARIOS: readonly Scenario[] = [herd, herdInstances, steady, capacity, oneOff];
+const SCENARIOS: readonly Scenario[] = [
+  herd,
+  herdInstances,
+  steady,
+  capacity,
+  oneOff,
+  idle,
+  slowTargets,
+  importing,
+  history,
+];
 
 const { values: options } = parseArgs({
   options: {
