@@ -70,7 +70,7 @@ async function measureInTurn(
     const round = isEven ? { few: first, many: second } : { few: second, many: first };
     rounds.push(round);
     bench.log(
-      `idle: round ${rounds.length}: ${show(round.many.cpuSecondsPerMinute.together, 2)} CPU s a minute, ` +
+      `round ${rounds.length}: ${show(round.many.cpuSecondsPerMinute.together, 2)} CPU s a minute, ` +
         `${show(round.many.residentMegabytes, 0)} MB, a tick ${round.many.tickMs.toFixed(2)} ms ` +
         `(of ${FEW.toLocaleString('en')} schedules ${round.few.tickMs.toFixed(2)} ms)`,
     );

@@ -10,6 +10,8 @@ const HOSTS = 20;
 const HANGING = 0;
 /** Of the target: how long the one that hangs holds a slot. */
 const TIMEOUT_SECONDS = 10;
+/** In the end nobody waits for what hangs, and that it is cut off is no news. */
+const VARIABLES = { FIRELOCK_SHUTDOWN_SECONDS: '1', LOG_LEVEL: 'error' };
 const MOST_ROUNDS = 5;
 /** The ratio or, where that is more, so many milliseconds. */
 const ALLOWED = { ratio: 1.2, ms: 50 };
@@ -49,9 +51,7 @@ export const slowTargets: Scenario = {
       const round = isEven ? { well: first, oneHangs: second } : { well: second, oneHangs: first };
       rounds.push(round);
       const [before, after] = [round.well.latenessMs.p99, round.oneHangs.latenessMs.p99];
-      bench.log(
-        `slow-targets: round ${rounds.length}: p99 ${ms(before)} when all are well, ${ms(after)} when one hangs`,
-      );
+      bench.log(`round ${rounds.length}: p99 ${ms(before)} when all are well, ${ms(after)} when one hangs`);
     }
     return resultOf(rounds, sizes);
   },
@@ -64,7 +64,7 @@ async function onePeriod(bench: Bench, sizes: Sizes, oneHangs: boolean): Promise
     if (oneHangs) hosts.silence(HANGING);
     const database = await bench.server.createDatabase();
     try {
-      const daemon = await startDaemonOf(bench, database, { FIRELOCK_SHUTDOWN_SECONDS: '1' });
+      const daemon = await startDaemonOf(bench, database, VARIABLES);
       try {
         await putSchedules(daemon.url, itemsOf(hosts, sizes));
         await sleep(sizes.settleSeconds * 1000);
@@ -103,7 +103,7 @@ async function measure(bench: Bench, sizes: Sizes, hosts: Hosts, pid: number): P
     latenessMs: {
       p50: percentile(lateness, 0.5),
       p99: percentile(lateness, 0.99),
-      max: Math.max(...lateness),
+      max: percentile(lateness, 1),
     },
     fires: lateness.length,
     cpuSeconds,
