@@ -36,6 +36,9 @@ export const idle: Scenario = {
     try {
       await seed(bench, few, FEW);
       await seed(bench, many, sizes.many);
+      // They share a server: what one leaves to clean up must not be done while the other is measured.
+      await many.calm();
+      await few.calm();
       return await measureInTurn(bench, sizes, { few, many });
     } finally {
       await few.drop();
