@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
+import { DAY_MS } from '../../src/core/history-day.ts';
 import type { Bench } from '../scenario.ts';
 import { startDaemonOf } from './daemon-of-bench.ts';
 import type { Daemon } from './daemon.ts';
-import { DAY_MS, iso, nameOfDay } from './day-partitions.ts';
+import { iso, nameOfDay } from './day-partitions.ts';
 import { type Hosts, latenessOf, startHosts } from './hosts.ts';
 import type { BenchDatabase } from './postgres.ts';
 import { deleteSchedules, putSchedules } from './schedules.ts';

@@ -1,5 +1,6 @@
+import { DAY_MS } from '../../src/core/history-day.ts';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../src/core/run.ts';
-import { DAY_MS, iso } from './day-partitions.ts';
+import { iso } from './day-partitions.ts';
 import { BIG, SMALL } from './seed-history.ts';
 import { median } from './statistics.ts';
 

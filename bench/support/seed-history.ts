@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DAY_MS } from '../../src/core/history-day.ts';
 import { callApi } from './api.ts';
-import { DAY_MS, iso, makeDays } from './day-partitions.ts';
+import { iso, makePastDays } from './day-partitions.ts';
 import type { BenchDatabase } from './postgres.ts';
 import { putSchedules } from './schedules.ts';
 
@@ -43,7 +44,7 @@ export async function seedHistory(
 ): Promise<void> {
   const today = (days.at(-1) ?? 0) + DAY_MS;
   // Before there are any runs: what there is of past days must be empty to be divided.
-  await makeDays(database, [...days, today]);
+  await makePastDays(database, [...days, today]);
   await seedSchedules(database, daemonUrl, { days: days.length, schedules }, url);
   await seedOneOff(database, daemonUrl, url);
   await database.query(`SET synchronous_commit = off; SET work_mem = '128MB'`);
