@@ -110,7 +110,9 @@ async function untilSettled(
       : `(SELECT count(*) FROM runs WHERE scheduled_for >= ${since} AND scheduled_for < ${before}) = ${count}`;
   for (;;) {
     const [row] = await database.query(
-      `SELECT NOT EXISTS (SELECT FROM runs WHERE status = 'pending') AND ${all} AS settled`,
+      // Of these seconds only: planned for all of history, the question itself would be a good part of what is measured.
+      `SELECT NOT EXISTS (SELECT FROM runs
+        WHERE status = 'pending' AND scheduled_for >= ${since} AND scheduled_for < ${before}) AND ${all} AS settled`,
     );
     if (row?.['settled'] === true) return Date.now();
     await sleep(SETTLED_POLL_MS);

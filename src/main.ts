@@ -76,8 +76,9 @@ async function run(config: Config, logger: Logger): Promise<void> {
   if (databaseUrl === undefined) throw new Error('there is no database');
   logger.info(local ? local.whatRuns : `PostgreSQL at ${hostOf(databaseUrl)}`);
 
+  const { compileLater, releaseStartupMemory } = await import('./runtime/engine.ts');
+  compileLater();
   const { createDaemon } = await import('./daemon.ts');
-  const { releaseStartupMemory } = await import('./runtime/startup-memory.ts');
   releaseStartupMemory();
   let daemon: Daemon | undefined;
   try {

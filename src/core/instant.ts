@@ -7,5 +7,13 @@ export const LATEST: Instant = Date.UTC(2100, 0, 1);
 
 /** ISO 8601 in UTC with milliseconds, as the API answers and the target receives it. */
 export function isoInstant(at: Instant): string {
-  return new Date(at).toISOString();
+  // Many fires in a row say the same one, several times each, and writing it out is what costs.
+  if (at !== lastAt) {
+    lastText = new Date(at).toISOString();
+    lastAt = at;
+  }
+  return lastText;
 }
+
+let lastAt: Instant | null = null;
+let lastText = '';

@@ -6,7 +6,7 @@
 import type { Clock } from '../runtime/clock.ts';
 
 /**
- * How far ahead of its slots each lane may be claimed: about a quarter of a second of work at the pace it shows. A quick
+ * How far ahead of its slots each lane may be claimed: about half a second of work at the pace it shows. A quick
  * target never waits for a round trip to the database; what a slow one has waiting stays unclaimed, for whichever
  * instance has a slot, and is not stranded when this one is killed.
  */
@@ -17,7 +17,7 @@ export interface LanePace {
   ahead(lane: string): number;
 }
 
-const AHEAD_MS = 250;
+const AHEAD_MS = 500;
 /** In slots: what a process that is killed may leave for recovery, and what it takes from the other instances. */
 const MOST_AHEAD = 63;
 /** Of a lane that has shown nothing yet. */

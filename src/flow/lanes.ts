@@ -20,6 +20,8 @@ export interface Ready {
 export interface Lanes {
   add(ready: Ready): void;
   inFlight(): number;
+  /** Whether something waits for a slot. */
+  hasWaiting(): boolean;
   /** Nothing more is started. */
   pause(): void;
   /** `mayStart` may have changed its mind. */
@@ -75,6 +77,7 @@ export function createLanes({ slots, send, mayStart }: LaneDeps): Lanes {
       startFrom(lane);
     },
     inFlight: () => slots.taken(),
+    hasWaiting: () => queues.size > 0,
     pause: () => {
       paused = true;
     },

@@ -7,6 +7,8 @@ export interface LoopOptions {
   name: string;
   /** One pass; answers how long to sleep, in ms. Throwing is a failed pass: the loop backs off and goes on. */
   body: () => Promise<number>;
+  /** However often it is woken, so many ms at least lie between the beginnings of two passes: what comes meanwhile is one batch. */
+  leastMs?: () => number;
   /** Hears of failed passes (`loopFailed`). */
   events: EventBus;
   clock: Clock;
@@ -50,10 +52,13 @@ export function createLoop(options: LoopOptions): Loop {
   const { name, body, events, clock } = options;
   let stopping = false;
   let woken = false;
+  let retried = false;
   let endSleep: (() => void) | undefined;
+  let endSleepAtOnce: (() => void) | undefined;
   let running: Promise<void> | undefined;
   /** Monotonic; null while asleep. */
   let passBeganAt: number | null = null;
+  let beganAt = -Infinity;
   let failures = 0;
   let passes = 0;
   /** Monotonic: when the first of the failures in a row was. */
@@ -62,7 +67,9 @@ export function createLoop(options: LoopOptions): Loop {
   async function run(): Promise<void> {
     while (!stopping) {
       woken = false;
+      retried = false;
       passBeganAt = clock.monotonic();
+      beganAt = passBeganAt;
       passes += 1;
       const delay = await pass();
       passBeganAt = null;
@@ -88,19 +95,27 @@ export function createLoop(options: LoopOptions): Loop {
 
   async function sleep(ms: number): Promise<void> {
     if (stopping) return;
-    if (woken && failures === 0) {
-      // Not straight on: a loop that is always woken must leave room for everything else.
-      await setImmediate();
-      return;
-    }
+    if (!woken || failures > 0) await sleepUntilWoken(ms);
+    if (failures > 0 || retried) return;
+    const rest = beganAt + (options.leastMs?.() ?? 0) - clock.monotonic();
+    if (rest >= 1) await sleepUntilWoken(rest, { atOnce: true });
+    // Not straight on: a loop that is always woken must leave room for everything else.
+    else if (woken) await setImmediate();
+  }
+
+  /** `atOnce`: only by what cannot wait. */
+  async function sleepUntilWoken(ms: number, { atOnce = false } = {}): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.min(Math.max(0, ms), LONGEST_SLEEP_MS));
-      endSleep = () => {
+      const end = () => {
         clearTimeout(timer);
         resolve();
       };
+      endSleepAtOnce = end;
+      if (!atOnce) endSleep = end;
     });
     endSleep = undefined;
+    endSleepAtOnce = undefined;
   }
 
   return {
@@ -110,7 +125,7 @@ export function createLoop(options: LoopOptions): Loop {
     },
     stop: async () => {
       stopping = true;
-      endSleep?.();
+      endSleepAtOnce?.();
       await running;
     },
     wake: () => {
@@ -119,7 +134,8 @@ export function createLoop(options: LoopOptions): Loop {
     },
     retry: () => {
       woken = true;
-      endSleep?.();
+      retried = true;
+      endSleepAtOnce?.();
     },
     passes: () => passes,
     failingMs: () => (failedAt === null ? 0 : clock.monotonic() - failedAt),

@@ -11,7 +11,7 @@ export const bigints = (values: readonly (number | null)[]): SQL => sql`${plain(
 export const doubles = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::float8[]`;
 export const booleans = (values: readonly boolean[]): SQL => sql`${plain(values)}::boolean[]`;
 export const instants = (values: readonly (Instant | null)[]): SQL =>
-  sql`${plain(isoInstants(values))}::timestamptz[]`;
+  sql`${plain(values.map((at) => (at === null ? null : isoInstant(at))))}::timestamptz[]`;
 /** Any text, quoted. */
 export const texts = (values: readonly (string | null)[]): SQL =>
   sql`${`{${values.map((value) => (value === null ? 'NULL' : quoted(value))).join(',')}}`}::text[]`;
@@ -23,17 +23,4 @@ function plain(values: readonly (string | number | boolean | null)[]): string {
 
 function quoted(value: string): string {
   return `"${value.replaceAll(/["\\]/g, '\\$&')}"`;
-}
-
-/** A batch mostly says the same instant over and over, and writing it out is what costs. */
-function isoInstants(values: readonly (Instant | null)[]): (string | null)[] {
-  let last: Instant | null = null;
-  let text: string | null = null;
-  return values.map((at) => {
-    if (at !== last) {
-      last = at;
-      text = at === null ? null : isoInstant(at);
-    }
-    return text;
-  });
 }

@@ -39,7 +39,6 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   readonly #userAgent: string;
   readonly #dial = createDial();
   readonly #pools = new Map<string, OriginPool>();
-  readonly #prepared = new WeakMap<HttpTarget | HttpCall, PreparedTarget>();
   /** One listener per signal rather than per attempt: thousands of attempts share the signal of the daemon's stop. */
   readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
   #underWay = 0;
@@ -161,10 +160,12 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   }
 
   #remember(key: HttpTarget | HttpCall, prepare: () => PreparedTarget): PreparedTarget {
-    const known = this.#prepared.get(key);
+    const known = (key as Remembering)[PREPARED];
     if (known !== undefined) return known;
     const prepared = prepare();
-    this.#prepared.set(key, prepared);
+    // Not enumerable: a copy of the call, changed, must not take it along. Not a WeakMap: with a key for each of 10,000 targets
+    // that is a good part of what collecting garbage costs.
+    Object.defineProperty(key, PREPARED, { value: prepared });
     return prepared;
   }
 
@@ -177,4 +178,10 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
     signal.addEventListener('abort', stopAll, { once: true });
     return followers;
   }
+}
+
+const PREPARED = Symbol('prepared');
+
+interface Remembering {
+  [PREPARED]?: PreparedTarget;
 }

@@ -13,7 +13,7 @@ describe('how far ahead a lane is claimed', () => {
     expect(createLanePace(clock, 64).ahead('a')).toBe(64);
   });
 
-  it('is a quarter of a second of work at its pace, within bounds', () => {
+  it('is half a second of work at its pace, within bounds', () => {
     const { clock } = settable();
     const paced = (durationMs: number): number => {
       const pace = createLanePace(clock, 64);
@@ -21,7 +21,7 @@ describe('how far ahead a lane is claimed', () => {
       pace.ended('a', durationMs);
       return pace.ahead('a');
     };
-    expect([1, 100, 2000, 60_000].map(paced)).toEqual([4032, 160, 8, 0]);
+    expect([1, 100, 2000, 60_000].map(paced)).toEqual([4032, 320, 16, 0]);
   });
 
   it('shrinks while nothing ends, whatever the lane was before', () => {
@@ -32,8 +32,8 @@ describe('how far ahead a lane is claimed', () => {
     expect(pace.ahead('a')).toBe(4032);
     pace.began('a');
     pass(1000);
-    expect(pace.ahead('a')).toBe(16);
-    pass(29_000);
+    expect(pace.ahead('a')).toBe(32);
+    pass(39_000);
     expect(pace.ahead('a')).toBe(0);
     pace.ended('a', 30_000);
     expect(pace.ahead('b')).toBe(64);
