@@ -35,7 +35,9 @@ export function* splitJson(bytes: Buffer): Generator<void, Part[], void> {
   const cutter = createCutter(bytes);
   let inString = false;
   let turn = SLICE_BYTES;
-  for (let at = 0; at < bytes.length; at += 1) {
+  for (let at = 0; ; at += 1) {
+    at = nextTelling(bytes, at, inString, turn);
+    if (at >= bytes.length) break;
     if (at >= turn) {
       turn += SLICE_BYTES;
       yield;
@@ -61,6 +63,24 @@ export function* splitJson(bytes: Buffer): Generator<void, Part[], void> {
 
 const [QUOTE, COLON, COMMA, BACKSLASH] = [0x22, 0x3a, 0x2c, 0x5c];
 const [OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d];
+
+/** Where the next byte stands that says something of the structure, or the end of the slice, whichever is first. */
+function nextTelling(bytes: Buffer, from: number, inString: boolean, turn: number): number {
+  const tells = inString ? TELLING_IN_STRINGS : TELLING;
+  const end = Math.min(turn, bytes.length);
+  let at = from;
+  while (at < end && tells[bytes[at] ?? 0] === 0) at += 1;
+  return at;
+}
+
+const TELLING = bytesOf(QUOTE, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET);
+const TELLING_IN_STRINGS = bytesOf(QUOTE, BACKSLASH);
+
+function bytesOf(...values: number[]): Uint8Array {
+  const set = new Uint8Array(256);
+  for (const value of values) set[value] = 1;
+  return set;
+}
 
 interface OpenPart extends Part {
   parent: OpenPart | null;

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { othersTurn } from '../runtime/slices.ts';
+import { createPace } from '../runtime/slices.ts';
 import { isObject, isStorableText, pointer } from './json-body.ts';
 import { MOST_ITEMS } from './json-parts.ts';
 import { type Fault, MOST_FAULTS, invalid, nothingHere } from './problem.ts';
@@ -66,9 +66,10 @@ async function checkItems(schema: z.ZodType, body: unknown): Promise<Fault[]> {
   const items = isObject(body) ? body['items'] : undefined;
   const faults: Fault[] = [];
   if (!Array.isArray(items)) return faults;
+  const pace = createPace();
   for (const [index, item] of items.entries()) {
     if (faults.length > MOST_FAULTS) break;
-    await othersTurn();
+    await pace();
     const checked = checkValue(schema, item, (path) => pointer(['items', index, ...path]));
     if ('faults' in checked) append(faults, checked.faults);
     else items[index] = checked.value;

@@ -8,7 +8,7 @@ import { cursorUnder, sameDefinition } from '../core/definition-change.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Definition, Schedule } from '../core/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { othersTurn } from '../runtime/slices.ts';
+import { createPace } from '../runtime/slices.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { TryAgain, isUniqueViolation } from '../store/errors.ts';
@@ -83,8 +83,10 @@ export async function changeSchedules(
     // Read after the locks were had: nothing that was due at a lock's release is missed.
     const now = await databaseNow(tx);
     const decided: Edited[] = [];
+    // A thousand take their time.
+    const pace = createPace();
     for (const change of changes) {
-      if (decided.length % SLICE === SLICE - 1) await othersTurn();
+      await pace();
       decided.push(decide(deps, change, current.get(change.id) ?? null, now));
     }
     const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
@@ -110,9 +112,6 @@ export async function changeSchedules(
   deps.followUp(aftermath);
   return changed;
 }
-
-/** A thousand take their time. */
-const SLICE = 20;
 
 /**
  * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is none.

@@ -39,16 +39,12 @@ export async function writeSchedules(
   now: Instant,
 ): Promise<void> {
   if (writes.length === 0) return;
-  for (let first = 0; first < writes.length; first += AT_ONCE) {
-    const some = writes.slice(first, first + AT_ONCE);
+  for (const some of inPortions(writes)) {
     await tx.execute(upsertSchedules(some, now));
     await tx.execute(insertVersions(some, now));
   }
   await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
 }
-
-/** A statement with a thousand payloads takes long to be put together, and nobody else has a turn meanwhile. */
-const AT_ONCE = 50;
 
 /** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */
 export async function deleteScheduleAndAbandon(
@@ -88,6 +84,34 @@ export async function abandonOpenRuns(
   return { abandoned: row?.abandoned ?? 0, aftermath: await aftermathIn(tx, row) };
 }
 
+interface VersionedWrite extends ScheduleWrite {
+  /** What its version says, as JSON, without the payload. */
+  said: string;
+}
+
+/**
+ * As few statements as may be, since each is planned anew; but one with a thousand payloads takes long to be put together, and nobody
+ * else has a turn meanwhile.
+ */
+function* inPortions(writes: readonly ScheduleWrite[]): Generator<VersionedWrite[], void, void> {
+  let portion: VersionedWrite[] = [];
+  let length = 0;
+  for (const write of writes) {
+    const { payload, ...definition } = write.definition;
+    const said = JSON.stringify(definition);
+    portion.push({ ...write, said });
+    length += said.length + (payload?.length ?? 0);
+    if (portion.length < MOST_AT_ONCE && length < LONGEST_AT_ONCE) continue;
+    yield portion;
+    [portion, length] = [[], 0];
+  }
+  if (portion.length > 0) yield portion;
+}
+
+const MOST_AT_ONCE = 250;
+/** In characters: what is around definitions and payloads is little beside them. */
+const LONGEST_AT_ONCE = 512 * 1024;
+
 /** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const definitions = writes.map((write) => write.definition);
@@ -123,14 +147,17 @@ function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
       plan_failures = 0, updated_at = excluded.updated_at`;
 }
 
-function insertVersions(writes: readonly ScheduleWrite[], now: Instant): SQL {
-  const rows = writes.map((write) => versionRow(write, now));
+function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
   return sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload)
     SELECT w.uid, w.version, w.id, w.change, ${isoInstant(now)}::timestamptz, w.by, w.definition::jsonb, w.payload
-    FROM unnest(${uuids(rows.map((row) => row.scheduleUid))}, ${ints(rows.map((row) => row.version))},
-      ${texts(rows.map((row) => row.scheduleId))}, ${texts(rows.map((row) => row.change))}, ${texts(rows.map((row) => row.by))},
-      ${texts(rows.map((row) => JSON.stringify(row.definition)))}, ${texts(rows.map((row) => row.payload))})
+    FROM unnest(${uuids(writes.map((write) => write.uid))}, ${ints(writes.map((write) => write.version))},
+      ${texts(writes.map((write) => write.id))}, ${texts(writes.map(changeOf))}, ${texts(writes.map((write) => write.by))},
+      ${texts(writes.map((write) => write.said))}, ${texts(writes.map((write) => write.definition.payload))})
       AS w(uid, version, id, change, by, definition, payload)`;
+}
+
+function changeOf({ version }: ScheduleWrite): 'created' | 'updated' {
+  return version === 1 ? 'created' : 'updated';
 }
 
 function versionRow(write: ScheduleWrite, now: Instant) {
@@ -139,7 +166,6 @@ function versionRow(write: ScheduleWrite, now: Instant) {
     scheduleUid: write.uid,
     version: write.version,
     scheduleId: write.id,
-    change: write.version === 1 ? ('created' as const) : ('updated' as const),
     at: now,
     by: write.by,
     definition,

@@ -122,6 +122,23 @@ test('takes 1000 items and no more', async () => {
   expect((await batch({ items: items.slice(1) })).body).toEqual({ created: 0, updated: 0, unchanged: 1000 });
 });
 
+test('writes each of very many with its own definition and payload, whatever their sizes', async () => {
+  const long = [7, 300, 600].map((index) => [index, JSON.stringify('x'.repeat(60_000))] as const);
+  const payloads = new Map<number, string>(long);
+  for (let index = 20; index < 30; index += 1) payloads.set(index, JSON.stringify('"\\é'.repeat(9_000)));
+  const payloadOf = (index: number) => payloads.get(index) ?? `{"n": ${index}}`;
+  const items = Array.from({ length: 700 }, (_, index) => {
+    const rest = JSON.stringify(item(`each-${index}`, { labels: { n: `${index}` } }));
+    return `${rest.slice(0, -1)}, "payload": ${payloadOf(index)}}`;
+  });
+  expect((await batch(`{"items": [${items.join(', ')}]}`)).body).toMatchObject({ created: 700 });
+  for (const index of [0, 7, 19, 20, 29, 249, 250, 300, 499, 500, 600, 699]) {
+    const { body } = await api.call('GET', `/api/v1/schedules/each-${index}`);
+    expect([body['version'], body['labels']]).toEqual([1, { n: `${index}` }]);
+    expect(body['payload']).toEqual(JSON.parse(payloadOf(index)));
+  }
+});
+
 test('may have bodies that are too large for other calls, up to 16 MiB', async () => {
   const items = Array.from({ length: 200 }, (_, n) => item(`fat-${n}`, { payload: 'x'.repeat(60_000) }));
   expect((await batch({ items })).status).toBe(200);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedule.ts';
 import type { ScheduleChange } from '../../flow/schedule-changes.ts';
-import { othersTurn } from '../../runtime/slices.ts';
+import { createPace } from '../../runtime/slices.ts';
 import { databaseNow } from '../../store/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { type Outlook, fireFaults, outlookOf } from '../fire-faults.ts';
@@ -90,8 +90,9 @@ async function lookAhead(
   const withCron = items.filter(({ cron }) => cron !== null);
   if (withCron.length === 0) return outlooks;
   const asOf = await database.run((db) => databaseNow(db));
+  const pace = createPace();
   for (const item of withCron) {
-    await othersTurn();
+    await pace();
     outlooks.set(item, outlookOf(item, item.id, asOf));
   }
   return outlooks;
