@@ -181,7 +181,7 @@ const allDue = sql.join(
 async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
   const ids = claimed.map(({ id }) => id).filter(mayBeRunId);
   if (ids.length === 0) return new Map();
-  const runs = await listRuns(tx, { ids, limit: ids.length, mostEdges: MOST_DEPENDENCIES_TOLD });
+  const runs = await listRuns(tx, { ids, limit: ids.length }, MOST_DEPENDENCIES_TOLD);
   const found = await findOutcomes(tx, [...new Set(runs.flatMap(dependencyIds))]);
   const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
   return new Map(

@@ -1,33 +1,15 @@
-import { type SQL, and, asc, desc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
-import { unionAll } from 'drizzle-orm/pg-core';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { AttemptEntry } from '../core/attempt-log.ts';
-import type { Instant } from '../core/instant.ts';
-import { type Dependency, type Run, type RunStatus, type RunTrigger, scheduledForOf } from '../core/run.ts';
+import { type Dependency, type Run, scheduledForOf } from '../core/run.ts';
 import { type Target, priorityOfRank } from '../core/schedule.ts';
 import { instants, uuids } from './arrays.ts';
+import { runsByKey } from './by-key.ts';
 import type { Executor } from './executor.ts';
 import { loadHandoffs, versionKey } from './handoffs.ts';
 import { queueOfLane } from './lanes.ts';
 import { rowsOf, scheduleIdOf } from './rows.ts';
+import { type RunFilter, pageOfRuns } from './run-pages.ts';
 import { attempts, runKeys, runs, scheduleVersions } from './schema.ts';
-
-export interface RunFilter {
-  /** Only runs of these schedules, by uid; none named: of all. */
-  scheduleUids?: readonly string[] | undefined;
-  statuses?: readonly RunStatus[] | undefined;
-  triggers?: readonly RunTrigger[] | undefined;
-  /** Only these. */
-  ids?: readonly string[] | undefined;
-  /** Inclusive, of scheduledFor. */
-  from?: Instant | undefined;
-  /** Exclusive. */
-  to?: Instant | undefined;
-  /** Only runs older than this one, in the order of the list. */
-  before?: { scheduledFor: Instant; id: string } | undefined;
-  limit: number;
-  /** Of each run, so many of those it depends on, and of those that depend on it; a hundred unless told otherwise. */
-  mostEdges?: number;
-}
 
 export async function findRun(db: Executor, id: string): Promise<Run | null> {
   // The id carries scheduledFor, the first column of the key.
@@ -65,13 +47,14 @@ export async function findDependencies(
 /** How these runs stand, as those are told that depend on them; without those not kept any more. */
 export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, Dependency>> {
   if (ids.length === 0) return new Map();
+  const times = ids.map(scheduledForOf);
   const rows = await rowsOf<
     Pick<Dependency, 'status' | 'error'> & { id: string; status_code: number | null; body: string | null }
   >(
     db,
     sql`SELECT r.id, r.status, r.error, r.result_status_code AS status_code, r.result_body AS body
-    FROM unnest(${uuids(ids)}, ${instants(ids.map(scheduledForOf))}) AS d(id, scheduled_for)
-    JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.id`,
+    FROM unnest(${uuids(ids)}, ${instants(times)}) AS d(id, scheduled_for)
+    JOIN runs r ON ${runsByKey(sql`r`, sql`d`, times)}`,
   );
   return new Map(
     rows.map(({ id, status, error, status_code: resultStatusCode, body: resultBody }) => [
@@ -87,31 +70,20 @@ export async function runIdsOfKey(db: Executor, key: string): Promise<string[]> 
   return rows.map((row) => row.runId);
 }
 
-/** Newest first: (scheduledFor, id) descending. */
-export async function listRuns(db: Executor, filter: RunFilter): Promise<Run[]> {
-  const newest = [desc(runs.scheduledFor), desc(runs.id)] as const;
-  const page = (condition: SQL | undefined) =>
-    db
-      .select({ scheduledFor: runs.scheduledFor, id: runs.id })
-      .from(runs)
-      .where(condition)
-      .orderBy(...newest)
-      .limit(filter.limit);
-  const where = conditions(filter);
-  // Planned and other runs of a schedule stand in two indexes: a page of each, and the newest of both.
-  const keys = filter.scheduleUids
-    ? await unionAll(
-        page(and(where, sql`${runs.trigger} IN ('schedule', 'catchUp', 'backfill')`)),
-        page(and(where, sql`${runs.trigger} NOT IN ('schedule', 'catchUp', 'backfill')`)),
-      )
-        .orderBy(desc(runs.scheduledFor), desc(runs.id))
-        .limit(filter.limit)
-    : await page(where);
+/** Newest first. Of each run, so many of those it depends on, and of those that depend on it. */
+export async function listRuns(
+  db: Executor,
+  filter: RunFilter,
+  mostEdges = MOST_SHOWN_IN_LIST,
+): Promise<Run[]> {
+  const keys = await pageOfRuns(db, filter);
   if (keys.length === 0) return [];
+  const times = keys.map((key) => key.scheduledFor);
+  const page = sql`unnest(${uuids(keys.map((key) => key.id))}, ${instants(times)}) AS page(id, scheduled_for)`;
   const rows = await select(db)
-    .where(hasId(keys.map((key) => key.id)))
-    .orderBy(...newest);
-  return toRuns(db, rows, filter.mostEdges ?? MOST_SHOWN_IN_LIST);
+    .innerJoin(page, runsByKey(sql`runs`, sql`page`, times))
+    .orderBy(desc(runs.scheduledFor), desc(runs.id));
+  return toRuns(db, rows, mostEdges);
 }
 
 export async function recordedAttempts(
@@ -147,25 +119,6 @@ function select(db: Executor) {
       ),
     )
     .$dynamic();
-}
-
-function conditions(filter: RunFilter): SQL | undefined {
-  const { scheduleUids, statuses, triggers, ids, from, to, before } = filter;
-  return and(
-    scheduleUids && inArray(runs.scheduleUid, [...scheduleUids]),
-    statuses && inArray(runs.status, [...statuses]),
-    triggers && inArray(runs.trigger, [...triggers]),
-    ids && hasId(ids),
-    from === undefined ? undefined : gte(runs.scheduledFor, from),
-    to === undefined ? undefined : lt(runs.scheduledFor, to),
-    before &&
-      sql`(${runs.scheduledFor}, ${runs.id}) < (${sql.param(before.scheduledFor, runs.scheduledFor)}, ${before.id}::uuid)`,
-  );
-}
-
-/** By key: the ids carry its first column. */
-function hasId(ids: readonly string[]): SQL | undefined {
-  return and(inArray(runs.scheduledFor, ids.map(scheduledForOf)), inArray(runs.id, [...ids]));
 }
 
 type Row = Awaited<ReturnType<typeof select>>[number];

@@ -76,6 +76,10 @@ export const schedules = pgTable(
     index('schedules_followers')
       .on(t.afterUid)
       .where(sql`after_uid IS NOT NULL`),
+    // By the order of lists. A fire neither enters nor leaves it.
+    index('schedules_apart')
+      .on(t.id)
+      .where(sql`NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL`),
   ],
 );
 
@@ -209,6 +213,16 @@ export const runs = pgTable(
     index('runs_waiting_for_others')
       .on(t.failedDependency)
       .where(sql`status = 'waiting' AND open_dependencies IS NOT NULL`),
+    // What lists find among very many others. What a schedule fires, and what succeeds, enters none of them.
+    index('runs_ends')
+      .on(t.status, t.scheduledFor, t.id, t.trigger)
+      .where(sql`status IN ('failed', 'unknown', 'abandoned', 'skipped', 'cancelled')`),
+    index('runs_ends_of_schedule')
+      .on(t.scheduleUid, t.status, t.scheduledFor, t.id, t.trigger)
+      .where(sql`status IN ('failed', 'unknown', 'abandoned', 'skipped', 'cancelled')`),
+    index('runs_seldom')
+      .on(t.trigger, t.scheduledFor, t.id, t.scheduleUid)
+      .where(sql`trigger NOT IN ('schedule', 'api')`),
     // PostgreSQL's instants may be infinite, ours may not: one such row, by a foreign hand, would spoil every batch it is in.
     check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
     check(

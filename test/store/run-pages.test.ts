@@ -1,0 +1,248 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
+import { RUN_STATUSES, RUN_TRIGGERS, type RunStatus, type RunTrigger } from '../../src/core/run.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { Executor } from '../../src/store/executor.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { type RunFilter, pageOfRuns, windowsOf } from '../../src/store/run-pages.ts';
+import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+
+let own: TestDatabase;
+let database: Database;
+beforeAll(async () => {
+  own = await createDatabase();
+  await migrate(own.url);
+  database = openDatabase(own.url, 1);
+});
+afterAll(async () => {
+  await database.close();
+  await own.drop();
+});
+
+interface Listed {
+  id: string;
+  scheduledFor: number;
+  uid: string;
+  status: RunStatus;
+  trigger: RunTrigger;
+}
+
+const NOW = systemClock.now();
+
+test('windows of time cover what a list spans, without gap or overlap, however old it is', () => {
+  const ago = (days: number) => NOW - days * DAY_MS;
+  const spans: Omit<RunFilter, 'limit'>[] = [
+    {},
+    { from: ago(30) },
+    { from: ago(0.001) },
+    { to: ago(20) },
+    { from: ago(21), to: ago(20) },
+    { from: dayOf(ago(4)), to: dayOf(NOW) },
+    { before: { scheduledFor: ago(12), id: randomUUID() } },
+    { from: ago(40), before: { scheduledFor: dayOf(ago(12)), id: randomUUID() } },
+    { from: ago(-5) },
+  ];
+  for (const span of spans) {
+    const windows = windowsOf({ ...span, limit: 1 }, NOW);
+    expect(windows[0]?.until).toBeNull();
+    expect(windows.at(-1)?.since).toBe(span.from ?? null);
+    windows.slice(1).forEach(({ until, since }, index) => {
+      expect(until).toBe(windows[index]?.since);
+      expect(since ?? -Infinity).toBeLessThan(until ?? NaN);
+    });
+  }
+});
+
+describe('of runs of all kinds', () => {
+  const uids = Array.from({ length: 4 }, () => randomUUID());
+  let runs: Listed[];
+
+  beforeAll(async () => {
+    runs = Array.from({ length: 900 }, (_, index) => {
+      const trigger = pick(RUN_TRIGGERS);
+      // Some of the same moment, on both sides of midnights, and some still to come.
+      const day = Math.floor(-25 + random() * 28);
+      const scheduledFor = dayOf(NOW) + day * DAY_MS + (random() < 0.3 ? 0 : index * 60_000);
+      return {
+        id: idAt(scheduledFor),
+        scheduledFor,
+        uid: trigger === 'api' ? randomUUID() : pick(uids),
+        status: pick(RUN_STATUSES),
+        trigger,
+      };
+    });
+    // A schedule has one planned run of a moment.
+    const taken = new Set<string>();
+    runs = runs.filter(({ trigger, uid, scheduledFor }) => {
+      if (!['schedule', 'catchUp', 'backfill'].includes(trigger)) return true;
+      const fire = `${uid} ${scheduledFor}`;
+      return !taken.has(fire) && taken.add(fire);
+    });
+    await insertRuns(runs);
+  });
+  afterAll(() => database.run((db) => db.execute(sql`DELETE FROM runs`)));
+
+  test('every filter finds all that it names, newest first, page by page', async () => {
+    const subset = <T>(values: readonly T[]) => {
+      const some = values.filter(() => random() < 0.3);
+      return random() < 0.4 || some.length === 0 ? undefined : some;
+    };
+    for (let round = 0; round < 150; round += 1) {
+      const from = random() < 0.3 ? NOW - Math.floor(random() * 25) * DAY_MS : undefined;
+      const to = random() < 0.3 ? NOW - Math.floor(random() * 25 - 26) * DAY_MS : undefined;
+      const filter = {
+        scheduleUids: subset(uids),
+        statuses: subset(RUN_STATUSES),
+        triggers: subset(RUN_TRIGGERS),
+        ids: random() < 0.2 ? runs.filter(() => random() < 0.5).map(({ id }) => id) : undefined,
+        from,
+        to,
+        limit: pick([1, 7, 50, 501]),
+      };
+      expect([filter, await allPages(filter)]).toEqual([filter, expected(runs, filter)]);
+    }
+  });
+
+  async function allPages(filter: RunFilter): Promise<string[]> {
+    const found: string[] = [];
+    for (let before: RunFilter['before']; ;) {
+      const page = await database.run((db) => pageOfRuns(db, { ...filter, before }));
+      found.push(...page.map(({ id }) => id));
+      before = page.at(-1);
+      if (page.length < filter.limit || found.length > runs.length) return found;
+    }
+  }
+});
+
+describe('among very many plain ones', () => {
+  const [big, other] = [randomUUID(), randomUUID()];
+  const MANY = 20_000;
+
+  beforeAll(async () => {
+    // One a minute, the newest of them now: two weeks of a schedule that always succeeded.
+    await database.run((db) =>
+      db.execute(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
+          due_at, attempts, created_at, updated_at)
+        SELECT gen_random_uuid(), at, ${big}::uuid, 1, 'big', 'schedule', 'succeeded', '', 1, at, 1, at, at
+        FROM (SELECT date_trunc('minute', clock_timestamp()) - n * interval '1 minute' AS at FROM generate_series(1, ${MANY}::int) n) AS t`),
+    );
+    const old = dayOf(NOW) - 13 * DAY_MS;
+    const rare = (index: number, status: RunStatus, trigger: RunTrigger) => {
+      const scheduledFor = old + index * 1000;
+      return { id: idAt(scheduledFor), scheduledFor, uid: other, status, trigger };
+    };
+    await insertRuns([
+      ...Array.from({ length: 60 }, (_, index) => rare(index, 'failed', 'schedule')),
+      ...Array.from({ length: 60 }, (_, index) => rare(100 + index, 'succeeded', 'catchUp')),
+      rare(300, 'unknown', 'manual'),
+    ]);
+    await database.run((db) => db.execute(sql`VACUUM ANALYZE runs`));
+  });
+
+  const limit = 50;
+  const lists: [what: string, filter: RunFilter][] = [
+    ['all', { limit }],
+    ['what succeeded', { limit, statuses: ['succeeded'] }],
+    ['what failed', { limit, statuses: ['failed'] }],
+    ['what was abandoned: nothing', { limit, statuses: ['abandoned'] }],
+    [
+      'all that did not succeed',
+      { limit, statuses: ['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'] },
+    ],
+    ['what is open: nothing', { limit, statuses: ['waiting', 'pending', 'running'] }],
+    ['what was caught up', { limit, triggers: ['catchUp'] }],
+    ['what was backfilled: nothing', { limit, triggers: ['backfill'] }],
+    ['what was asked for', { limit, triggers: ['manual', 'api'] }],
+    ['what was asked for and failed: nothing', { limit, triggers: ['manual'], statuses: ['failed'] }],
+    ['one schedule', { limit, scheduleUids: [big] }],
+    ['schedules that had the same id', { limit, scheduleUids: [other, big] }],
+    ['what failed of one that never did', { limit, scheduleUids: [big], statuses: ['failed'] }],
+    ['what was backfilled of one that never was', { limit, scheduleUids: [big], triggers: ['backfill'] }],
+    ['what was fired by hand of one that never was', { limit, scheduleUids: [big], triggers: ['manual'] }],
+    ['those before another', { limit, before: { scheduledFor: NOW - 5 * DAY_MS, id: randomUUID() } }],
+    ['a period', { limit, from: NOW - 6 * DAY_MS, to: NOW - 5 * DAY_MS }],
+  ];
+
+  test.each(lists)('a page of %s reads no more than some pages', async (_what, filter) => {
+    const read = await database.run((db) => rowsRead(db, filter));
+    expect(read).toBeLessThan(40 * limit);
+  });
+});
+
+/** Rows that all nodes of all plans come by, those they drop included. */
+async function rowsRead(db: Executor, filter: RunFilter): Promise<number> {
+  let read = 0;
+  const count = (node: PlanNode): void => {
+    const dropped = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+    read += (node['Actual Rows'] + dropped) * node['Actual Loops'];
+    for (const below of node.Plans ?? []) count(below);
+  };
+  const explaining = {
+    execute: async (statement: Parameters<Executor['execute']>[0]) => {
+      const rows = await db.execute(
+        sql`EXPLAIN (ANALYZE, FORMAT JSON) ${statement as ReturnType<typeof sql>}`,
+      );
+      const answer = rows[0]?.['QUERY PLAN'] as [{ Plan: PlanNode }];
+      count(answer[0].Plan);
+      return [];
+    },
+  };
+  await pageOfRuns(explaining as unknown as Executor, filter);
+  return read;
+}
+
+interface PlanNode {
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: PlanNode[];
+}
+
+function expected(runs: readonly Listed[], filter: RunFilter): string[] {
+  const { scheduleUids, statuses, triggers, ids, from = -Infinity, to = Infinity } = filter;
+  return runs
+    .filter(
+      ({ id, uid, status, trigger, scheduledFor }) =>
+        (scheduleUids?.includes(uid) ?? true) &&
+        (statuses?.includes(status) ?? true) &&
+        (triggers?.includes(trigger) ?? true) &&
+        (ids?.includes(id) ?? true) &&
+        scheduledFor >= from &&
+        scheduledFor < to,
+    )
+    .toSorted((a, b) => b.scheduledFor - a.scheduledFor || (a.id < b.id ? 1 : -1))
+    .map(({ id }) => id);
+}
+
+async function insertRuns(runs: readonly Listed[]): Promise<void> {
+  const rows = JSON.stringify(runs.map((run) => ({ ...run, at: new Date(run.scheduledFor).toISOString() })));
+  await database.run((db) =>
+    db.execute(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
+        due_at, attempts, created_at, updated_at)
+      SELECT id, at, uid, 1, 's', trigger, status, '', 1, at, 1, at, at
+      FROM jsonb_to_recordset(${rows}::jsonb) AS r(id uuid, at timestamptz, uid uuid, trigger text, status text)`),
+  );
+}
+
+/** As ids are: they begin with the moment. */
+function idAt(at: number): string {
+  const hex = at.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${randomUUID().slice(15)}`;
+}
+
+let seed = 7;
+/** The same in every run. */
+function random(): number {
+  seed = (seed * 48_271) % 2_147_483_647;
+  return seed / 2_147_483_647;
+}
+
+function pick<T>(values: readonly T[]): T {
+  const value = values[Math.floor(random() * values.length)];
+  if (value === undefined) throw new Error('nothing to pick from');
+  return value;
+}
