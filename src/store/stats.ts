@@ -37,11 +37,11 @@ export interface RunStats {
   lateness: { p50: number | null; p95: number | null; p99: number | null; max: number | null };
 }
 
-/** A whole history is read row by row: on two cores about half a second for a million rows that are in memory. */
+/** A whole history is read row by row: on two cores about a quarter of a second for a million rows that are in memory. */
 export const STATS_LIMIT_MS = 30_000;
 
 type CountName = Exclude<keyof RunStats, 'lateness'>;
-/** bigint: a string on the wire. */
+/** bigint and numeric: strings on the wire. */
 type Row = Record<CountName, string> & {
   p50: string | null;
   p95: string | null;
@@ -49,15 +49,26 @@ type Row = Record<CountName, string> & {
   max: string | null;
 };
 
-/** One pass over the runs of the period, by the primary key; over those of one schedule by its own two indexes. */
+/**
+ * One pass over the runs of the period, by the primary key; over those of one schedule by its own two indexes. They are grouped by all
+ * that counts, which several processes can do side by side and which leaves few rows; sorting every lateness took longer than all the rest.
+ */
 export async function runStats(db: Executor, filter: StatsFilter): Promise<RunStats> {
   const counts = Object.entries(COUNTS).map(([name, count]) => sql`${count} AS ${sql.identifier(name)}`);
   const [row] = await rowsOf<Row>(
     db,
-    sql`SELECT counted.*, percentiles[1] AS p50, percentiles[2] AS p95, percentiles[3] AS p99 FROM (
-      SELECT ${sql.join(counts, sql`, `)}, max(lateness_ms) AS max,
-        percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY lateness_ms) AS percentiles
-      FROM (${runsOf(filter)}) AS r) AS counted`,
+    sql`WITH alike AS MATERIALIZED (
+      SELECT status, lost_at IS NOT NULL AS lost, handed_off_at IS NOT NULL AS handed_off, lateness_ms, count(*) AS runs,
+        sum(greatest(recoveries, 1)) AS recoveries
+      FROM (${runsOf(filter)}) AS r GROUP BY 1, 2, 3, 4
+    ), ranked AS MATERIALIZED (
+      SELECT lateness_ms, (sum(sum(runs)) OVER (ORDER BY lateness_ms))::float8 AS rank
+      FROM alike WHERE lateness_ms IS NOT NULL GROUP BY lateness_ms
+    )
+    SELECT counted.*, late.*
+    FROM (SELECT ${sql.join(counts, sql`, `)} FROM alike) AS counted,
+      (SELECT ${percentile(0.5)} AS p50, ${percentile(0.95)} AS p95, ${percentile(0.99)} AS p99, max(lateness_ms) AS max
+        FROM ranked, (SELECT max(rank) AS measured FROM ranked) AS m) AS late`,
   );
   if (!row) throw new Error('the stats statement answered no row');
   const { p50, p95, p99, max, ...counted } = row;
@@ -69,11 +80,17 @@ export async function runStats(db: Executor, filter: StatsFilter): Promise<RunSt
   };
 }
 
-const where = (condition: SQL): SQL => sql`count(*) FILTER (WHERE ${condition})`;
+/** The first that so large a part of all is no later than: that of `percentile_disc`. */
+function percentile(part: number): SQL {
+  return sql`min(lateness_ms) FILTER (WHERE rank >= ceil(${part}::float8 * measured))`;
+}
+
+const sumOf = (what: SQL, condition: SQL): SQL => sql`coalesce(sum(${what}) FILTER (WHERE ${condition}), 0)`;
+const where = (condition: SQL): SQL => sumOf(sql`runs`, condition);
 const whereStatus = (status: string): SQL => where(sql`status = ${status}`);
 
 const COUNTS: Record<CountName, SQL> = {
-  total: sql`count(*)`,
+  total: where(sql`true`),
   succeeded: whereStatus('succeeded'),
   failed: whereStatus('failed'),
   unknown: whereStatus('unknown'),
@@ -81,14 +98,12 @@ const COUNTS: Record<CountName, SQL> = {
   skipped: whereStatus('skipped'),
   cancelled: whereStatus('cancelled'),
   open: where(sql`status IN ('waiting', 'pending', 'running')`),
-  lost: where(sql`lost_at IS NOT NULL`),
-  recovered: where(sql`lost_at IS NOT NULL AND handed_off_at IS NOT NULL`),
-  lostAndFailed: where(
-    sql`lost_at IS NOT NULL AND handed_off_at IS NULL AND status IN ('failed', 'unknown')`,
-  ),
-  lostAndAbandoned: where(sql`lost_at IS NOT NULL AND handed_off_at IS NULL AND status = 'abandoned'`),
+  lost: where(sql`lost`),
+  recovered: where(sql`lost AND handed_off`),
+  lostAndFailed: where(sql`lost AND NOT handed_off AND status IN ('failed', 'unknown')`),
+  lostAndAbandoned: where(sql`lost AND NOT handed_off AND status = 'abandoned'`),
   // One that was given up, or stays unknown, at its first loss was taken over as well.
-  recoveries: sql`coalesce(sum(greatest(recoveries, 1)) FILTER (WHERE lost_at IS NOT NULL), 0)`,
+  recoveries: sumOf(sql`recoveries`, sql`lost`),
 };
 
 function runsOf({ scheduleUids, from, to }: StatsFilter): SQL {
