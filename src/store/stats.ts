@@ -51,24 +51,38 @@ type Row = Record<CountName, string> & {
 
 /**
  * One pass over the runs of the period, by the primary key; over those of one schedule by its own two indexes. They are grouped by all
- * that counts, which several processes can do side by side and which leaves few rows; sorting every lateness took longer than all the rest.
+ * that counts, which several processes can do side by side: sorting every lateness took longer than all the rest. Long ones are
+ * grouped as if rounded, so that groups stay few; where a percentile is one of these, a second pass finds which.
  */
 export async function runStats(db: Executor, filter: StatsFilter): Promise<RunStats> {
   const counts = Object.entries(COUNTS).map(([name, count]) => sql`${count} AS ${sql.identifier(name)}`);
+  const runs = runsOf(filter);
   const [row] = await rowsOf<Row>(
     db,
     sql`WITH alike AS MATERIALIZED (
-      SELECT status, lost_at IS NOT NULL AS lost, handed_off_at IS NOT NULL AS handed_off, lateness_ms, count(*) AS runs,
-        sum(greatest(recoveries, 1)) AS recoveries
-      FROM (${runsOf(filter)}) AS r GROUP BY 1, 2, 3, 4
+      SELECT status, lost_at IS NOT NULL AS lost, handed_off_at IS NOT NULL AS handed_off, ${ROUNDED} AS rounded, count(*) AS runs,
+        sum(greatest(recoveries, 1)) AS recoveries, max(lateness_ms) AS latest
+      FROM (${runs}) AS r GROUP BY 1, 2, 3, 4
     ), ranked AS MATERIALIZED (
-      SELECT lateness_ms, (sum(sum(runs)) OVER (ORDER BY lateness_ms))::float8 AS rank
-      FROM alike WHERE lateness_ms IS NOT NULL GROUP BY lateness_ms
+      SELECT rounded, sum(runs)::float8 AS runs, (sum(sum(runs)) OVER (ORDER BY rounded))::float8 AS up_to
+      FROM alike WHERE rounded IS NOT NULL GROUP BY rounded
+    ), wanted AS MATERIALIZED (
+      SELECT part, w.rounded, w.nth
+      FROM unnest('{0.5,0.95,0.99}'::float8[]) AS part, (SELECT max(up_to) AS measured FROM ranked) AS m,
+        LATERAL (SELECT rounded, ceil(part * measured) - (up_to - runs) AS nth FROM ranked
+          WHERE up_to >= ceil(part * measured) ORDER BY rounded LIMIT 1) AS w
+    ), among AS MATERIALIZED (
+      SELECT rounded, lateness_ms, row_number() OVER (PARTITION BY rounded ORDER BY lateness_ms) AS nth
+      FROM (SELECT lateness_ms, ${ROUNDED} AS rounded FROM (${runs}) AS r) AS r
+      WHERE (SELECT bool_or(rounded >= ${EXACT_BELOW_MS}) FROM wanted)
+        AND rounded = ANY (ARRAY(SELECT rounded FROM wanted WHERE rounded >= ${EXACT_BELOW_MS}))
+    ), percentiles AS (
+      SELECT part, coalesce(a.lateness_ms, w.rounded) AS ms
+      FROM wanted w LEFT JOIN among a ON a.rounded = w.rounded AND a.nth = w.nth
     )
-    SELECT counted.*, late.*
-    FROM (SELECT ${sql.join(counts, sql`, `)} FROM alike) AS counted,
-      (SELECT ${percentile(0.5)} AS p50, ${percentile(0.95)} AS p95, ${percentile(0.99)} AS p99, max(lateness_ms) AS max
-        FROM ranked, (SELECT max(rank) AS measured FROM ranked) AS m) AS late`,
+    SELECT ${sql.join(counts, sql`, `)}, max(latest) AS max, (SELECT ms FROM percentiles WHERE part = 0.5) AS p50,
+      (SELECT ms FROM percentiles WHERE part = 0.95) AS p95, (SELECT ms FROM percentiles WHERE part = 0.99) AS p99
+    FROM alike`,
   );
   if (!row) throw new Error('the stats statement answered no row');
   const { p50, p95, p99, max, ...counted } = row;
@@ -80,10 +94,11 @@ export async function runStats(db: Executor, filter: StatsFilter): Promise<RunSt
   };
 }
 
-/** The first that so large a part of all is no later than: that of `percentile_disc`. */
-function percentile(part: number): SQL {
-  return sql`min(lateness_ms) FILTER (WHERE rank >= ceil(${part}::float8 * measured))`;
-}
+const EXACT_BELOW_MS = 10_000;
+/** To four digits, downwards. */
+const ROUNDED = sql`CASE WHEN lateness_ms < ${EXACT_BELOW_MS} THEN lateness_ms
+  WHEN lateness_ms < 100000 THEN lateness_ms - lateness_ms % 10 WHEN lateness_ms < 1000000 THEN lateness_ms - lateness_ms % 100
+  WHEN lateness_ms < 10000000 THEN lateness_ms - lateness_ms % 1000 ELSE lateness_ms - lateness_ms % 10000 END`;
 
 const sumOf = (what: SQL, condition: SQL): SQL => sql`coalesce(sum(${what}) FILTER (WHERE ${condition}), 0)`;
 const where = (condition: SQL): SQL => sumOf(sql`runs`, condition);

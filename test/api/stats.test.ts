@@ -202,6 +202,26 @@ test('percentiles are values that were measured, and runs that never started hav
   });
 });
 
+test('percentiles are exact however late runs were', async () => {
+  await put('spread');
+  // Each magnitude has its share, and neighbours that begin alike.
+  const lateness = [12_340, 123_400, 1_234_000, 12_340_000, 123_400_000].flatMap((least) =>
+    Array.from({ length: 40 }, (_, index) => least + ((index * 27) % 40)),
+  );
+  await record(
+    'spread',
+    Date.UTC(2026, 8, 3),
+    lateness.map((ms) => ({ lateness_ms: ms })),
+  );
+  const sorted = lateness.toSorted((a, b) => a - b);
+  expect((await stats('schedules/spread/stats'))['lateness']).toEqual({
+    p50Ms: sorted[99],
+    p95Ms: sorted[189],
+    p99Ms: sorted[197],
+    maxMs: sorted[199],
+  });
+});
+
 test('a schedule that was never known is 404', async () => {
   expect((await api.call('GET', '/api/v1/schedules/never-was/stats')).status).toBe(404);
 });
