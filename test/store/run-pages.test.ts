@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
 import { RUN_STATUSES, RUN_TRIGGERS, type RunStatus, type RunTrigger } from '../../src/core/run.ts';
@@ -9,6 +9,7 @@ import type { Executor } from '../../src/store/executor.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { type RunFilter, pageOfRuns, windowsOf } from '../../src/store/run-pages.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type PlanNode, rowsIn } from '../support/plans.ts';
 
 let own: TestDatabase;
 let database: Database;
@@ -172,34 +173,18 @@ describe('among very many plain ones', () => {
   });
 });
 
-/** Rows that all nodes of all plans come by, those they drop included. */
+/** Over all statements that a page takes. */
 async function rowsRead(db: Executor, filter: RunFilter): Promise<number> {
   let read = 0;
-  const count = (node: PlanNode): void => {
-    const dropped = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
-    read += (node['Actual Rows'] + dropped) * node['Actual Loops'];
-    for (const below of node.Plans ?? []) count(below);
-  };
   const explaining = {
-    execute: async (statement: Parameters<Executor['execute']>[0]) => {
-      const rows = await db.execute(
-        sql`EXPLAIN (ANALYZE, FORMAT JSON) ${statement as ReturnType<typeof sql>}`,
-      );
-      const answer = rows[0]?.['QUERY PLAN'] as [{ Plan: PlanNode }];
-      count(answer[0].Plan);
+    execute: async (statement: SQL) => {
+      const [row] = await db.execute(sql`EXPLAIN (ANALYZE, FORMAT JSON) ${statement}`);
+      read += rowsIn((row?.['QUERY PLAN'] as [{ Plan: PlanNode }])[0].Plan);
       return [];
     },
   };
   await pageOfRuns(explaining as unknown as Executor, filter);
   return read;
-}
-
-interface PlanNode {
-  'Actual Rows': number;
-  'Actual Loops': number;
-  'Rows Removed by Filter'?: number;
-  'Rows Removed by Index Recheck'?: number;
-  Plans?: PlanNode[];
 }
 
 function expected(runs: readonly Listed[], filter: RunFilter): string[] {

@@ -1,0 +1,16 @@
+/** A node of what EXPLAIN (ANALYZE, FORMAT JSON) answers. */
+export interface PlanNode {
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: PlanNode[];
+}
+
+/** Rows that all nodes of a plan came by, those they dropped included. */
+export function rowsIn(node: PlanNode | undefined): number {
+  if (!node) throw new Error('there is no plan');
+  const dropped = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+  const own = (node['Actual Rows'] + dropped) * node['Actual Loops'];
+  return (node.Plans ?? []).reduce((sum, below) => sum + rowsIn(below), own);
+}
