@@ -2,7 +2,8 @@
  * The benchmark: one scenario after the other, each beside what the same machine does without firelock. docs/performance.md
  * says what is measured and how.
  *
- *     npm run bench -- [--only NAME,…] [--rounds N] [--peers] [--quick] [--json FILE] [--profile DIRECTORY]
+ *     npm run bench -- [--only NAME,…] [--rounds N] [--peers] [--quick] [--hold-minutes N]
+ *                  [--json FILE] [--profile DIRECTORY]
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -45,14 +46,16 @@ const { values: options } = parseArgs({
     peers: { type: 'boolean', default: false },
     /** Small sizes, to see that all works. */
     quick: { type: 'boolean', default: false },
+    /** For how long a transaction keeps its snapshot, in the history. */
+    'hold-minutes': { type: 'string', default: '10' },
     json: { type: 'string' },
     /** Where each daemon leaves a CPU profile. */
     profile: { type: 'string' },
   },
 });
 
-const rounds = Number(options.rounds);
-if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1');
+const rounds = wholeNumber('rounds');
+const holdMinutes = wholeNumber('hold-minutes');
 
 await run(wantedScenarios());
 
@@ -67,7 +70,7 @@ async function run(wanted: readonly Scenario[]): Promise<void> {
     const peers = options.peers ? await openPeers(server, log) : null;
     try {
       const { quick, profile = null } = options;
-      const bench = { server, main: build.main, receiver, rounds, quick, peers, profile, log };
+      const bench = { server, main: build.main, receiver, rounds, holdMinutes, quick, peers, profile, log };
       for (const scenario of wanted) await runOne(scenario, bench, report);
     } finally {
       await peers?.stop();
@@ -137,4 +140,10 @@ function commit(): string | null {
 
 function log(line: string): void {
   console.log(line);
+}
+
+function wholeNumber(name: 'rounds' | 'hold-minutes'): number {
+  const value = Number(options[name]);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} must be a whole number from 1`);
+  return value;
 }

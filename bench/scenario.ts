@@ -21,6 +21,8 @@ export interface Bench {
   rounds: number;
   /** Small sizes, to see that all works: its figures mean nothing. */
   quick: boolean;
+  /** For how long a transaction keeps its snapshot, where that is measured. */
+  holdMinutes: number;
   /** Null unless they were asked for. */
   peers: Peers | null;
   /** Where daemons leave their CPU profiles. */

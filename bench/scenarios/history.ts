@@ -53,9 +53,23 @@ const QUICK: HistorySizes = {
 export const history: Scenario = {
   name: 'history',
   title: 'ten million runs kept: lists, figures, a day dropped, and an old snapshot',
-  run: (bench) =>
-    runHistory(bench, bench.quick ? QUICK : { ...FULL, drops: Math.min(FULL.drops, bench.rounds) }),
+  run: (bench) => runHistory(bench, bench.quick ? QUICK : sizesOf(bench)),
 };
+
+function sizesOf({ rounds, holdMinutes: heldPeriods }: Bench): HistorySizes {
+  const { drops, everyMinute, everySecond } = FULL;
+  const held = (sizes: SnapshotSizes) => ({
+    ...sizes,
+    heldPeriods,
+    normalPeriods: Math.min(sizes.normalPeriods, heldPeriods),
+  });
+  return {
+    ...FULL,
+    drops: Math.min(drops, rounds),
+    everyMinute: held(everyMinute),
+    everySecond: held(everySecond),
+  };
+}
 
 async function runHistory(bench: Bench, sizes: HistorySizes): Promise<ScenarioResult> {
   const database = await bench.server.createDatabase();

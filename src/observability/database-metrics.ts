@@ -60,6 +60,10 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
     'Schedules due for longer than three tick intervals and not planned.',
   );
   const alive = gauge('firelock_instances_alive', 'Instances with a young heartbeat.');
+  const oldestSnapshot = gauge(
+    'firelock_oldest_snapshot_seconds',
+    'For how long the oldest transaction in the database has kept its snapshot, and so everybody’s old row versions; of other roles only with pg_read_all_stats.',
+  );
   const zoneData = gauge(
     'firelock_zone_data_versions',
     'Versions of the time zone data among living instances; more than one: they may plan fires differently.',
@@ -69,6 +73,7 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
     stranded.set(work.strandedRuns);
     overdue.set(work.schedulesOverdue);
     alive.set(work.instancesAlive);
+    oldestSnapshot.set(work.oldestSnapshotSeconds);
     zoneData.set(work.zoneData.length);
   };
 }

@@ -18,6 +18,11 @@ export interface WorkGauges {
   /** Due for longer than the grace and still not planned. */
   schedulesOverdue: number;
   instancesAlive: number;
+  /**
+   * For how long the oldest transaction in this database has kept its snapshot: nothing that was updated or deleted since can be
+   * cleaned up. 0 where there is none. Sessions of other roles are seen by a role with pg_read_all_stats only.
+   */
+  oldestSnapshotSeconds: number;
   /** Versions of the time zone data that the living plan with, each once, sorted. */
   zoneData: string[];
 }
@@ -38,11 +43,12 @@ export async function sampleWork(
   // The clock is joined to the schedules, not asked for by a sub-select: the planner takes any moment for one that a third of them is
   // due before, and would start workers for a count of none.
   const pending = sql`r.status = 'pending' AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}`;
-  const { oldest_pending, stranded, overdue, alive, zone_data, cost_ms } = await one<{
+  const { oldest_pending, stranded, overdue, alive, oldest_snapshot, zone_data, cost_ms } = await one<{
     oldest_pending: number | null;
     stranded: number;
     overdue: number;
     alive: number;
+    oldest_snapshot: number | null;
     zone_data: string;
   }>(
     db,
@@ -60,16 +66,23 @@ export async function sampleWork(
       WHERE enabled AND next_fire_at < clock.now - make_interval(secs => ${overdueSeconds})
     ), alive AS (
       SELECT count(*)::int AS alive, coalesce(json_agg(DISTINCT zone_data), '[]')::text AS zone_data FROM living
+    ), snapshots AS (
+      SELECT min(began) AS oldest FROM (
+        SELECT xact_start AS began FROM pg_stat_activity
+        WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
+        UNION ALL SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()) AS held
     )
     SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, claimed.oldest))::float8 AS oldest_pending,
-      claimed.stranded, overdue.overdue, alive.alive, alive.zone_data, ${COST} AS cost_ms
-    FROM clock, unclaimed, claimed, overdue, alive`,
+      claimed.stranded, overdue.overdue, alive.alive, alive.zone_data,
+      extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
+    FROM clock, unclaimed, claimed, overdue, alive, snapshots`,
   );
   const values = {
     oldestPendingSeconds: Math.max(0, oldest_pending ?? 0),
     strandedRuns: stranded,
     schedulesOverdue: overdue,
     instancesAlive: alive,
+    oldestSnapshotSeconds: Math.max(0, oldest_snapshot ?? 0),
     zoneData: (JSON.parse(zone_data) as string[]).sort(),
   };
   return { values, costMs: cost_ms };

@@ -28,6 +28,7 @@ const NAMES = [
   'firelock_runs_open',
   'firelock_oldest_pending_seconds',
   'firelock_schedules_overdue',
+  'firelock_oldest_snapshot_seconds',
   'firelock_instances_alive',
   'firelock_lease_valid',
   'firelock_in_flight_handoffs',

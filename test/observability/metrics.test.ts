@@ -45,6 +45,7 @@ test('gauges say what the last sample of their kind said, and when that was', as
     strandedRuns: 0,
     schedulesOverdue: 0,
     instancesAlive: 2,
+    oldestSnapshotSeconds: 0,
     zoneData: ['2025c', '2026c'],
   };
   metrics.workSampled(work);

@@ -61,6 +61,15 @@ test('what waits behind an active run is open, and told apart from what is pendi
   expect(await openRuns()).toEqual({ waiting: 1, pending: 1, running: 0 });
 });
 
+test('a transaction that keeps its snapshot is seen, and gone when it has ended', async () => {
+  await api.sql.begin('ISOLATION LEVEL REPEATABLE READ', async (tx) => {
+    await tx`SELECT pg_sleep(0.01) FROM runs`;
+    await tx`SELECT 1`;
+    expect((await work()).oldestSnapshotSeconds).toBeGreaterThan(0);
+  });
+  expect((await work()).oldestSnapshotSeconds).toBe(0);
+});
+
 test('so is what waits for other runs, and what a worker has', async () => {
   const before = await openRuns();
   const target = { type: 'pull', queue: 'reports' };
