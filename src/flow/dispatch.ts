@@ -72,7 +72,9 @@ export interface Dispatcher extends Turning {
 }
 
 /** Claims per slot of the whole; how many of them a lane may have is its pace's matter. */
-const CLAIMS_PER_SLOT = 64;
+const CLAIMS_PER_SLOT = 16;
+/** Each with a payload of 64 KiB, perhaps. */
+const MOST_AT_ONCE = 1_000;
 
 /** A twentieth of what a lane is claimed ahead. */
 const LEAST_MS_IF_BUSY = 25;
@@ -124,7 +126,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     const claimed = await database.run((db) =>
       claimPendingRuns(db, {
         instanceId,
-        limit: claims.free(),
+        limit: Math.min(MOST_AT_ONCE, claims.free()),
         freeByLane,
         freePerLane: concurrencyPerLane,
         targetTypes: deps.targets.types,

@@ -98,23 +98,32 @@ export function createSettler(deps: SettleDeps): Settler {
   }
 
   async function settle(batch: readonly EndedAttempt[]): Promise<void> {
+    const { left, failure } = await settleOnce(batch);
+    if (failure && isDataRefused(failure.error)) {
+      await settleApart(left, failure.error, settle);
+      return;
+    }
+    for (const ended of left) beCareful(ended);
+    if (failure) throw failure.error;
+  }
+
+  /** Answers what it did not settle, and what went wrong if something did. */
+  async function settleOnce(
+    batch: readonly EndedAttempt[],
+  ): Promise<{ left: readonly EndedAttempt[]; failure: { error: unknown } | null }> {
     try {
       const settled = await database.run((db) =>
         settleIfClaimedAndWithoutDependents(db, batch.map(outcomeOf)),
       );
       deps.followUp(settled.aftermath);
+      const left = batch.filter(({ outcome }) => !settled.runs.has(outcome.runId));
       for (const ended of batch) {
         const written = settled.runs.get(ended.outcome.runId);
         if (written) tellSettled(ended, written);
-        else beCareful(ended);
       }
+      return { left, failure: settled.failure };
     } catch (error) {
-      if (isDataRefused(error)) {
-        await settleApart(batch, error, settle);
-        return;
-      }
-      for (const ended of batch) beCareful(ended);
-      throw error;
+      return { left: batch, failure: { error } };
     }
   }
 

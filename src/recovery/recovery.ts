@@ -45,7 +45,7 @@ export interface RecoveryDeps extends RecoveryPolicy {
 }
 
 /** Driven on per pass and instance: with the lanes' shares, what keeps the runs of a dead instance from stampeding their targets. */
-const BATCH = 500;
+const BATCH = 2_000;
 const NEXT_BATCH_MS = 1_000;
 const MOST_WAITED_FOR = 3;
 /** Open dependencies that one pass looks at. */
@@ -64,7 +64,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
 
   async function recover(): Promise<number> {
     const began = clock.monotonic();
-    await openSpan.look();
+    const looked = await Promise.allSettled([openSpan.look()]);
     // Each by itself: what stops one must not stop the others.
     const found = await Promise.allSettled([
       takeOverOrphans(),
@@ -74,7 +74,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
       releaseDependents(),
     ]);
     await database.run((db) => forgetLongDead(db, openSpan.since()));
-    const failed = found.find((one) => one.status === 'rejected');
+    const failed = [...looked, ...found].find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
     events.emit({ type: 'recoveryFinished', durationMs: clock.monotonic() - began });
     const more = found.some((one) => one.status === 'fulfilled' && one.value);

@@ -86,7 +86,8 @@ const MAKING_LIMIT_MS = 2_000;
 
 /**
  * Gives a day tables of its own; nothing happens where it has them. What stands in the default partition of it goes there where
- * `moving` says so: nobody reads or writes runs meanwhile, and then everybody sees them where they are.
+ * `moving` says so: nobody reads or writes runs meanwhile, and then everybody sees them where they are. Otherwise nobody writes: who
+ * had found the default partition for a run of the day, and then waited for it, would be refused there.
  * @throws isNotNow where a lock cannot be had, or runs of the day stand in the default partition and are not to be moved
  */
 export async function makeDay(
@@ -107,7 +108,8 @@ export async function makeDay(
     `IF to_regclass('runs_${name}') IS NOT NULL THEN RETURN; END IF;
     CREATE TABLE runs_${name} (LIKE runs ${like}) WITH (${STORAGE_OF_RUNS});
     CREATE TABLE attempts_${name} (LIKE attempts ${like});
-    LOCK TABLE ${moving ? 'ONLY runs, ONLY attempts, ' : ''}${other.runs}, ${other.attempts} IN ACCESS EXCLUSIVE MODE;
+    LOCK TABLE ONLY runs, ONLY attempts IN ${moving ? 'ACCESS' : 'SHARE ROW'} EXCLUSIVE MODE;
+    LOCK TABLE ${other.runs}, ${other.attempts} IN ACCESS EXCLUSIVE MODE;
     ${moving ? move(other.runs, `runs_${name}`) + move(other.attempts, `attempts_${name}`) : ''}
     ALTER TABLE runs ATTACH PARTITION runs_${name} ${range};
     ALTER TABLE attempts ATTACH PARTITION attempts_${name} ${range};`,

@@ -13,6 +13,7 @@ import {
   RECORDED,
   aftermathOf,
   followEnds,
+  oldestOf,
 } from './followers.ts';
 import { type InstantText, frequentRowsOf, rowsOf, toInstant } from './rows.ts';
 import { overlapOf } from './timings.ts';
@@ -119,7 +120,7 @@ export async function recordDueBeforeEdit(
     recorded AS (${insertRuns(unclaimed, sql`schedules`, null)}), ${followEnds(sql`recorded`)}
     SELECT ${AFTERMATH} FROM aftermath`,
   );
-  return aftermathOf(row);
+  return { ...aftermathOf(row), openedSince: oldestOf(intents.map(({ scheduledFor }) => scheduledFor)) };
 }
 
 /**

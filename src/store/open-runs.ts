@@ -27,9 +27,15 @@ export function createOpenSpan(database: Database): OpenSpan {
     since: () => since,
     look: async () => {
       included = LATEST;
-      const oldest = await database.run(oldestOpen);
-      // What was opened here while it was asked, it may not have seen.
-      since = Math.min(oldest - MARGIN_MS, included);
+      try {
+        const oldest = await database.run(oldestOpen);
+        // What was opened here while it was asked, it may not have seen.
+        since = Math.min(oldest - MARGIN_MS, included);
+      } catch (error) {
+        // What others have opened meanwhile must not stay unseen for as long as this fails.
+        since = EARLIEST;
+        throw error;
+      }
     },
     include: (at) => {
       included = Math.min(included, at);

@@ -65,25 +65,43 @@ export async function runsOfDay(
   return { runs: row?.runs ?? 0, lastEnd: toInstantOrNull(row?.last_end ?? null) };
 }
 
-/** Deletes some of the keys and dependencies of a day, at both ends of these; answers how many, 0 when none are left. */
+/**
+ * Deletes some of the keys and dependencies of a day, at both ends of these; answers how many, 0 when none are left that can go. Those of
+ * runs that are open stay: one of the day may have been opened again since it was looked at, and have new dependents.
+ */
 export async function clearDay(db: Executor, day: HistoryDay, limit: number): Promise<number> {
   const { first, end } = idsOf(day);
-  const some = (column: SQL) => sql`${column} >= ${first}::uuid AND ${column} < ${end}::uuid LIMIT ${limit}`;
+  const ofThatDay = (column: SQL) => sql`${column} >= ${first}::uuid AND ${column} < ${end}::uuid`;
+  const edges = (column: SQL) => sql`DELETE FROM run_dependencies WHERE (depends_on, run_id) IN (
+        SELECT d.depends_on, d.run_id FROM run_dependencies d WHERE ${ofThatDay(column)}
+          AND NOT ${isOpen(sql`d.scheduled_for`, sql`d.run_id`)}
+          AND NOT ${isOpen(sql`d.depends_on_scheduled_for`, sql`d.depends_on`)} LIMIT ${limit}) RETURNING 1`;
   const [row] = await rowsOf<{ cleared: number }>(
     db,
     sql`WITH keys AS (
-      DELETE FROM run_keys WHERE (key, scope) IN (SELECT key, scope FROM run_keys WHERE ${some(sql`run_id`)}) RETURNING 1
+      DELETE FROM run_keys WHERE (key, scope) IN (
+        SELECT k.key, k.scope FROM run_keys k WHERE ${ofThatDay(sql`k.run_id`)}
+          AND NOT ${isOpen(timeOf(sql`k.run_id`), sql`k.run_id`)} LIMIT ${limit}) RETURNING 1
     ), dependencies AS (
-      DELETE FROM run_dependencies WHERE (depends_on, run_id) IN (
-        SELECT depends_on, run_id FROM run_dependencies WHERE ${some(sql`run_id`)}) RETURNING 1
+      ${edges(sql`d.run_id`)}
     ), dependents AS (
-      DELETE FROM run_dependencies WHERE (depends_on, run_id) IN (
-        SELECT depends_on, run_id FROM run_dependencies WHERE ${some(sql`depends_on`)}) RETURNING 1
+      ${edges(sql`d.depends_on`)}
     )
     SELECT (SELECT count(*) FROM keys)::int + (SELECT count(*) FROM dependencies)::int
       + (SELECT count(*) FROM dependents)::int AS cleared`,
   );
   return row?.cleared ?? 0;
+}
+
+/** By its key, for each: the planner would rather join with all that is open. */
+function isOpen(scheduledFor: SQL, id: SQL): SQL {
+  return sql`EXISTS (SELECT FROM (SELECT r.status FROM runs r WHERE r.scheduled_for = ${scheduledFor} AND r.id = ${id} OFFSET 0) AS found
+    WHERE found.status IN (${OPEN}))`;
+}
+
+/** The instant that the id of a run begins with. */
+function timeOf(id: SQL): SQL {
+  return sql`(timestamptz 'epoch' + ('x' || left(translate(${id}::text, '-', ''), 12))::bit(48)::bigint * interval '1 millisecond')`;
 }
 
 const DROPPING_LIMIT_MS = 2_000;

@@ -41,6 +41,11 @@ export interface Settled {
   aftermath: Aftermath;
 }
 
+/** What is settled is committed, and is to be followed up; what then went wrong is of the others. */
+export interface SettledAlone extends Settled {
+  failure: { error: unknown } | null;
+}
+
 /**
  * Writes outcomes; answers the runs it settled. The guard is the claim the
  * attempt was made under; only a 2xx settles whatever is still pending, whoever claims it now: it is the truth. Not so where it
@@ -56,15 +61,21 @@ export interface Settled {
 export async function settleIfClaimedAndWithoutDependents(
   db: Executor,
   settled: readonly AttemptSettlement[],
-): Promise<Settled> {
+): Promise<SettledAlone> {
   const plain = await settlePlainIfClaimed(db, settled.filter(isPlainSuccess));
   const others = settled.filter(({ runId }) => !plain.runs.has(runId));
-  if (others.length === 0) return plain;
-  const rows = await frequentRowsOf<SettledRow>(db, settle(others, { alone: true }));
-  return {
-    runs: new Map([...plain.runs, ...runsIn(rows)]),
-    aftermath: together([plain.aftermath, aftermathOf(rows[0])]),
-  };
+  if (others.length === 0) return { ...plain, failure: null };
+  try {
+    const rows = await frequentRowsOf<SettledRow>(db, settle(others, { alone: true }));
+    return {
+      runs: new Map([...plain.runs, ...runsIn(rows)]),
+      aftermath: together([plain.aftermath, aftermathOf(rows[0])]),
+      failure: null,
+    };
+  } catch (error) {
+    if (plain.runs.size === 0) throw error;
+    return { ...plain, failure: { error } };
+  }
 }
 
 function isPlainSuccess({ settlement, outcome, attempt, recovery, lookup }: AttemptSettlement): boolean {

@@ -290,6 +290,7 @@ describe('lists', () => {
     expect(await count('')).toBe(4);
     expect(await count('status=failed')).toBe(2);
     expect(await count('status=failed,succeeded')).toBe(4);
+    expect(await count('status=failed,failed')).toBe(2);
     expect(await count('trigger=catchUp')).toBe(1);
     expect(await count('trigger=manual,api')).toBe(0);
     expect(await count('from=2026-06-01T00:00:01Z')).toBe(3);

@@ -8,6 +8,8 @@ import { createRetention } from '../../src/recovery/retention.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
+import { isNotNow } from '../../src/store/errors.ts';
+import { listHistory, makeDay } from '../../src/store/history-days.ts';
 import { endFirstPartitionBefore, makeHistory, partitions, tableOf } from '../support/history.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -38,6 +40,11 @@ async function runsAt(at: number, count = 1): Promise<string> {
       'key ' || n, '{"n":1.0}', clock_timestamp(), clock_timestamp()
     FROM generate_series(1, ${count}::int) AS n RETURNING id`);
   return first?.id ?? '';
+}
+
+/** Runs of the day were there before it. */
+function orNotNow(error: unknown): void {
+  if (!isNotNow(error)) throw error;
 }
 
 function startDays(overrides: { clock?: typeof systemClock } = {}) {
@@ -144,6 +151,24 @@ describe('the coming days', () => {
     expect(days.of('dayNotMade')).toEqual([{ type: 'dayNotMade', day: day(2), runs: 10_001 }]);
     expect(days.of('daysMade').map(({ ahead }) => ahead)).toEqual([1, 1]);
     expect(await store.rows(sql`SELECT count(*)::int AS count FROM runs`)).toEqual([{ count: 12_000 }]);
+  });
+
+  it('are made beside runs that are recorded for them, each of which is there afterwards', async () => {
+    const instance = await createInstance(store);
+    const accept = (ahead: number, n: number) =>
+      instance.accept({ queue: 'q', runAt: day(ahead) + n }).then(([one]) => one?.id ?? '');
+    const recorded: string[] = [];
+    for (let ahead = 2; ahead < 8; ahead += 1) {
+      const history = await store.database.run(listHistory);
+      const [, ...ids] = await Promise.all([
+        store.database.run((db) => makeDay(db, history, day(ahead), false)).catch(orNotNow),
+        ...[1, 2, 3, 4].map((n) => accept(ahead, n)),
+      ]);
+      recorded.push(...ids);
+    }
+    const there = await store.rows<{ id: string }>(sql`SELECT id FROM runs`);
+    expect(there.map(({ id }) => id).sort()).toEqual(recorded.sort());
+    await instance.stop();
   });
 
   it('are made by one of several instances that look at the same moment', async () => {

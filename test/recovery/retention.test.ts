@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { randomRunId } from '../../src/core/run.ts';
+import { randomRunId, scheduledForOf } from '../../src/core/run.ts';
+import { dropDay } from '../../src/recovery/drop-day.ts';
 import { type RetentionDeps, createRetention } from '../../src/recovery/retention.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
-import { droppedBefore } from '../../src/store/history-days.ts';
+import { droppedBefore, listHistory } from '../../src/store/history-days.ts';
 import { makeHistory, partitions } from '../support/history.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
@@ -369,6 +370,31 @@ describe('a day that somebody reads', () => {
 });
 
 describe('a run that is being made to depend on one of an old day', () => {
+  it('keeps its edge, where that one was opened again after the day was looked at; so does the key', async () => {
+    const id = await run({ daysAgo: OLD, status: 'failed', key: 'k' });
+    await store.rows(
+      sql`INSERT INTO run_keys (scope, key, body_hash, run_id) VALUES (${randomUUID()}, 'k', '', ${id})`,
+    );
+    const { days, other } = await store.database.run(listHistory);
+    const day = days.find(({ from, to }) => (from ?? 0) <= scheduledForOf(id) && scheduledForOf(id) < to);
+    if (!day) throw new Error('there is no such day');
+    const deps = {
+      database: store.database,
+      schemaDatabase: store.database,
+      events: createEventBus(),
+      batch: 10,
+    };
+    const steps = dropDay(deps, { days, other }, day, NOON - (DAYS + 1) * DAY_MS);
+    await steps.next();
+    await store.rows(sql`UPDATE runs SET status = 'pending', finished_at = NULL WHERE id = ${id}`);
+    const dependent = await run({ daysAgo: 0, endedDaysAgo: null, status: 'waiting', dependsOn: [id] });
+    let fate = await steps.next();
+    while (fate.done !== true) fate = await steps.next();
+    expect(fate.value).toMatchObject({ kind: 'kept', because: 'open' });
+    expect(await edges()).toEqual([{ run_id: dependent, depends_on: id }]);
+    expect(await keys()).toEqual(['k']);
+  });
+
   it('keeps it where it comes first, and finds none where the day went first', async () => {
     const old = await run({ daysAgo: OLD });
     const instance = await createInstance(store);

@@ -110,7 +110,7 @@ export function wordList<const Word extends string>(words: readonly Word[]) {
     .string()
     .transform((value, context) => {
       const named = value.split(',');
-      if (named.every(known)) return named;
+      if (named.every(known)) return [...new Set(named)];
       context.issues.push({
         code: 'custom',
         input: value,
