@@ -76,8 +76,8 @@ const CLAIMS_PER_SLOT = 16;
 /** Each with a payload of 64 KiB, perhaps. */
 const MOST_AT_ONCE = 1_000;
 
-/** A twentieth of what a lane is claimed ahead. */
-const LEAST_MS_IF_BUSY = 25;
+/** A tenth of what a lane is claimed ahead. */
+const LEAST_MS_IF_BUSY = 50;
 const HAND_BACK_RETRY_MS = 200;
 /** Of a claim for its slot. Far less than after which a claim counts as lost. */
 const LONGEST_WAIT_MS = 10_000;
