@@ -130,7 +130,9 @@ export async function completeUnderLock(
       UPDATE runs r SET status = ${status}, reason = NULL, error = ${error && JSON.stringify(error)}::text::jsonb,
         result_status_code = CASE WHEN r.status = 'running' AND ${result}::text IS NULL THEN r.result_status_code END,
         progress = CASE WHEN ${status} = 'succeeded' AND r.progress IS NOT NULL THEN 1 ELSE r.progress END,
-        result_body = coalesce(${result}::text, CASE WHEN r.status = 'running' THEN r.result_body END), finished_at = clock.now,
+        result_body = coalesce(${result}::text, CASE WHEN r.status = 'running' THEN r.result_body END),
+        -- An instance's idea of the database's time may be a little ahead of it.
+        finished_at = greatest(clock.now, r.handed_off_at),
         handoff_started_at = coalesce(r.handoff_started_at, r.claimed_at),
         handed_off_at = coalesce(r.handed_off_at, clock.now), expires_at = NULL, in_doubt_until = NULL,
         lateness_ms = coalesce(r.lateness_ms,

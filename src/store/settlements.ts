@@ -6,6 +6,7 @@ import { bigints, booleans, doubles, instants, ints, texts, uuids } from './arra
 import { runsByKey } from './by-key.ts';
 import type { Claim } from './claims.ts';
 import { aftermathIn } from './dependents.ts';
+import { markAsOfDatabaseWork } from './errors.ts';
 import type { Executor, Transaction } from './executor.ts';
 import {
   AFTERMATH,
@@ -74,6 +75,7 @@ export async function settleIfClaimedAndWithoutDependents(
     };
   } catch (error) {
     if (plain.runs.size === 0) throw error;
+    markAsOfDatabaseWork(error);
     return { ...plain, failure: { error } };
   }
 }

@@ -256,9 +256,9 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/flow/settle.ts',
-        find: `      for (const ended of batch) beCareful(ended);
-      throw error;`,
-        replace: '      for (const ended of batch) tell(ended, undefined);\n      void error;',
+        find: `    for (const ended of left) beCareful(ended);
+    if (failure) throw failure.error;`,
+        replace: '    for (const ended of left) if (failure) tell(ended, null); else beCareful(ended);',
       },
     ],
     caughtBy: ['unexplainedRepeat', 'missedAccept'],

@@ -1,6 +1,5 @@
 import postgres from 'postgres';
-import { migrate } from '../../src/store/migrate.ts';
-import { createDatabase } from './cluster.ts';
+import { createMigrated } from './cluster.ts';
 
 interface Migrated {
   url: string;
@@ -19,8 +18,7 @@ export async function createMigratedDatabase(): Promise<{ url: string; drop: () 
 }
 
 async function create(): Promise<Migrated> {
-  const { url, drop } = await createDatabase();
-  await migrate(url);
+  const { url, drop } = await createMigrated();
   return { url, drop, shape: await alone(url, shapeOf) };
 }
 
