@@ -3,7 +3,6 @@
  * Transaction: one for a claim and all that is told of what was claimed.
  * If the process dies here: what was claimed and not told of goes on when its lease runs out.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
@@ -61,16 +60,13 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   let stopping = false;
   /** Nobody waited at the last look, so that the next is far off. */
   let idle = true;
-  let lookedAt = -Infinity;
-  const loop = createLoop({ name: 'pull', clock, body: look, events });
+  const loop = createLoop({ name: 'pull', clock, body: look, leastMs: () => LEAST_POLL_MS, events });
 
   /** One statement for all queues that somebody waits for, and none where nobody does. */
   async function look(): Promise<number> {
-    await pause(Math.max(0, lookedAt + LEAST_POLL_MS - clock.monotonic()));
     const queues = [...lines.keys()];
     idle = queues.length === 0;
     if (idle) return IDLE_MS;
-    lookedAt = clock.monotonic();
     const due = await observed(database.run((db) => msUntilDue(db, openSpan.since(), queues)));
     events.emit({ type: 'queuesLookedAt' });
     let next = POLL_MS;

@@ -97,11 +97,10 @@ export async function makeDay(
   moving: boolean,
 ): Promise<void> {
   const name = isoInstant(day).slice(0, 10).replaceAll('-', '');
-  const bounds = `'${isoInstant(day)}' AND scheduled_for < '${isoInstant(day + DAY_MS)}'`;
   const range = `FOR VALUES FROM ('${isoInstant(day)}') TO ('${isoInstant(day + DAY_MS)}')`;
   const like = 'INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES';
   const move = (from: string, to: string) =>
-    `WITH moved AS (DELETE FROM ${from} WHERE scheduled_for >= ${bounds} RETURNING *) INSERT INTO ${to} SELECT * FROM moved;`;
+    `WITH moved AS (DELETE FROM ${from} WHERE ${rangeOf({ from: day, to: day + DAY_MS })} RETURNING *) INSERT INTO ${to} SELECT * FROM moved;`;
   await alone(
     db,
     MAKING_LIMIT_MS,
@@ -158,7 +157,12 @@ function firstIdOf(at: Instant): string {
 }
 
 /** Of the runs, or attempts, that stand in its tables. */
-export function ofDay({ from, to }: Pick<HistoryDay, 'from' | 'to'>): SQL {
-  const lower = from === null ? sql`` : sql`scheduled_for >= ${isoInstant(from)}::timestamptz AND `;
-  return sql`${lower}scheduled_for < ${isoInstant(to)}::timestamptz`;
+export function ofDay(day: Pick<HistoryDay, 'from' | 'to'>): SQL {
+  return sql.raw(rangeOf(day));
+}
+
+/** The same in words, for what is sent as one message. */
+export function rangeOf({ from, to }: Pick<HistoryDay, 'from' | 'to'>): string {
+  const lower = from === null ? '' : `scheduled_for >= '${isoInstant(from)}' AND `;
+  return `${lower}scheduled_for < '${isoInstant(to)}'`;
 }

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { instants, uuids } from './arrays.ts';
 import type { Executor, Transaction } from './executor.ts';
-import { type HistoryDay, alone, idsOf, ofDay } from './history-days.ts';
+import { type HistoryDay, alone, idsOf, ofDay, rangeOf } from './history-days.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A run on whose account a day stays. */
@@ -119,9 +119,8 @@ export async function dropDayIfUnused(
 ): Promise<void> {
   const { first, end } = idsOf(day);
   const ids = (column: string) => `${column} >= '${first}' AND ${column} < '${end}'`;
-  const open = `status IN ('waiting', 'pending', 'running')`;
-  const rows = `scheduled_for < '${isoInstant(day.to)}'${day.from === null ? '' : ` AND scheduled_for >= '${isoInstant(day.from)}'`}`;
-  const refuseIfUsed = `IF EXISTS (SELECT FROM ${day.runs} WHERE ${open} AND ${rows})
+  const open = `status IN (${OPEN_WORDS})`;
+  const refuseIfUsed = `IF EXISTS (SELECT FROM ${day.runs} WHERE ${open} AND ${rangeOf(day)})
       OR EXISTS (SELECT FROM runs WHERE ${open} AND scheduled_for < '${isoInstant(before)}' AND ${ids('parent_run_id')})
       OR EXISTS (SELECT FROM run_dependencies WHERE ${ids('depends_on')})
       OR EXISTS (SELECT FROM run_dependencies WHERE ${ids('run_id')})
@@ -180,4 +179,5 @@ function tableOf({ runs }: HistoryDay): SQL {
 }
 
 /** As the indexes on them say it. */
-const OPEN = sql`'waiting', 'pending', 'running'`;
+const OPEN_WORDS = `'waiting', 'pending', 'running'`;
+const OPEN = sql.raw(OPEN_WORDS);

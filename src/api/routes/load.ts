@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../../core/history-day.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { type LoadCount, type LoadPeriod, LoadTooLarge, createLoadCount } from '../../core/time/load.ts';
 import { inSlices } from '../../runtime/slices.ts';
@@ -14,7 +15,6 @@ import { queryInstant, queryInteger } from '../schemas/common.ts';
 import { load } from '../schemas/occurrences.ts';
 
 const MOST_BUCKETS = 2000;
-const DAY_MS = 86_400_000;
 
 const loadQuery = z.strictObject({
   from: queryInstant.optional().meta({ description: 'Inclusive; now where it is not given.' }),

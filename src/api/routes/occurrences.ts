@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../../core/history-day.ts';
 import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
 import { horizonOf } from '../../core/time/catch-up.ts';
 import type { Occurrence } from '../../core/time/occurrences.ts';
@@ -15,8 +16,6 @@ import { isoOrNull } from '../schedule-answer.ts';
 import { json, problems } from '../schemas/answers.ts';
 import { queryInstant, scheduleIdParams } from '../schemas/common.ts';
 import { occurrencePage as pageSchema } from '../schemas/occurrences.ts';
-
-const DAY_MS = 86_400_000;
 
 const occurrencesQuery = z.strictObject({
   from: queryInstant.optional().meta({ description: 'Inclusive; 24 h before `to`, or before now.' }),

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../history-day.ts';
 import type { Calendar, Day } from './calendar.ts';
 
 /** The days an expression selects, and the month that was asked about last: questions mostly come in order. */
@@ -11,7 +12,6 @@ export interface Days {
   mask: number;
 }
 
-const DAY_MS = 86_400_000;
 /** Every month, with its weekdays, recurs within 40 years, whatever century years do in between: after that, never. */
 const MONTHS_TO_SCAN = 41 * 12;
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../history-day.ts';
 import { Cron } from 'croner';
 import { LRUCache } from 'lru-cache';
 
@@ -7,7 +8,6 @@ export type Day = number;
 /** The days that the day fields select, of a month that has `length` days and begins on `weekday` (0 = Sunday): bit 0 is the 1st. */
 export type Calendar = (length: number, weekday: number) => number;
 
-const DAY_MS = 86_400_000;
 const LENGTHS = [28, 29, 30, 31] as const;
 /** 28 kinds of month in all, so a pattern is 28 numbers. */
 const KINDS = LENGTHS.length * 7;

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../history-day.ts';
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedule.ts';
 import type { FireTimes } from './fire-times.ts';
@@ -40,7 +41,7 @@ export interface PlanningPeriod {
 }
 
 export function horizonOf(now: Instant, retentionDays: number): Instant {
-  return now - retentionDays * 86_400_000;
+  return now - retentionDays * DAY_MS;
 }
 
 /**
