@@ -10,11 +10,10 @@ import { createLease } from '../../src/runtime/lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import type { Aftermath, StoppedRun } from '../../src/store/followers.ts';
-import { migrate } from '../../src/store/migrate.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { createOpenSpan } from '../../src/store/open-runs.ts';
-import { createDatabase } from '../support/cluster.ts';
+import { createMigrated } from '../support/cluster.ts';
 
 export interface Answer {
   status: number;
@@ -51,9 +50,8 @@ export interface Api {
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string): Promise<Api> {
-  const database = databaseUrl === undefined ? await createDatabase() : null;
+  const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
-  if (database) await migrate(url);
   const store = openDatabase(url, 4);
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: '0', connectionsPerOrigin: 1 }),

@@ -1,7 +1,6 @@
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrate } from '../../src/store/migrate.ts';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { until } from '../support/until.ts';
 import { type Api, TARGET, faultPaths, startApi } from './api.ts';
 
@@ -15,8 +14,7 @@ let watcher: postgres.Sql;
 let today: number;
 const iso = (daysAgo: number) => new Date(today - daysAgo * DAY).toISOString();
 beforeAll(async () => {
-  created = await createDatabase();
-  await migrate(created.url);
+  created = await createMigrated();
   api = await startApi(created.url);
   watcher = postgres(created.url, { max: 1 });
   const [row] = await api.sql<{ today: Date }[]>`SELECT date_trunc('day', clock_timestamp(), 'UTC') AS today`;

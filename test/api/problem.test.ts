@@ -3,8 +3,7 @@ import { toProblem } from '../../src/api/problem.ts';
 import { writeSchedules } from '../../src/api/schedule-writes.ts';
 import type { ApiDeps } from '../../src/api/deps.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { createDatabase } from '../support/cluster.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { createMigrated } from '../support/cluster.ts';
 
 const thrown = (work: Promise<unknown>) =>
   work.then(
@@ -22,8 +21,7 @@ test.each([new RangeError('Maximum call stack size exceeded'), new TypeError('x 
 );
 
 test('a value that work of the database cannot hold is 400, and one that its caller gets wrong is 500', async () => {
-  const { url, drop } = await createDatabase();
-  await migrate(url);
+  const { url, drop } = await createMigrated();
   const database = openDatabase(url, 1);
   const invalidTime = () => Promise.reject(new RangeError('Invalid time value'));
   for (const refused of [

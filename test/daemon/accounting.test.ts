@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -43,7 +43,7 @@ let database: TestDatabase;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  database = await createDatabase();
+  database = await createWithDays();
   // Some are slower than their schedule.
   receiver = await startReceiver(({ path }, response) => {
     setTimeout(() => response.end('{}'), path.startsWith('/slow') ? 1300 : 0);
@@ -85,7 +85,8 @@ test('every moment of every schedule is accounted for, after two daemons were ki
   [first, second] = await Promise.all([start(), start()]);
   for (const enabled of [false, true]) {
     expect((await first.call('PATCH', '/api/v1/schedules/skip-latest', { enabled })).status).toBe(200);
-    await sleep(1200);
+    // Longer than a second and a delay: one at least is over before the schedule goes on.
+    await sleep(2200);
   }
   second.signal('SIGKILL');
   await second.exited;

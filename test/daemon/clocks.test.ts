@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
 import {
   endedRuns,
@@ -37,7 +37,7 @@ let directory: string;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'firelock-clocks-'));
-  database = await createDatabase();
+  database = await createWithDays();
   receiver = await startReceiver();
   sql = postgres(database.url, { max: 1 });
 });

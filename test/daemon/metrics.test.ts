@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -43,7 +43,7 @@ let receiver: Receiver;
 let sql: postgres.Sql;
 
 beforeEach(async () => {
-  database = await createDatabase();
+  database = await createWithDays();
   receiver = await startReceiver(({ path, body }, response) => {
     response.statusCode = path === '/bad' ? 400 : path === '/late' && body.attempt === 1 ? 503 : 200;
     response.end('{}');

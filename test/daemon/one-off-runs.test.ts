@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -21,7 +21,7 @@ let database: TestDatabase;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  database = await createDatabase();
+  database = await createWithDays();
   receiver = await startReceiver(({ path }, response) => {
     response.statusCode = path.startsWith('/refuse') ? 400 : 200;
     response.end(`{"from":"${path}"}`);

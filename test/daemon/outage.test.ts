@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon, startDaemon } from '../support/daemon.ts';
 import {
   endedRuns,
@@ -37,7 +37,7 @@ let owed: ServerResponse[];
 
 beforeEach(async () => {
   owed = [];
-  database = await createDatabase();
+  database = await createWithDays();
   receiver = await startReceiver(({ path }, response) => {
     if (path === '/slow') owed.push(response);
     else response.end('{}');

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 
 beforeEach(async () => {
-  database = await createDatabase();
+  database = await createWithDays();
 });
 
 afterEach(async () => {

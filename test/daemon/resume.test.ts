@@ -9,11 +9,10 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { isoInstant } from '../../src/core/instant.ts';
 import { plannedRunId } from '../../src/core/run.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { migrate } from '../../src/store/migrate.ts';
 import { listDueSchedules, skipDueIfUnmoved } from '../../src/store/resume.ts';
 import { type Api, startApi } from '../api/api.ts';
 import { serverPid } from '../embedded/user-process.ts';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { notThroughPooler } from '../support/pooler.ts';
 import { until } from '../support/until.ts';
@@ -25,8 +24,7 @@ let sql: postgres.Sql;
 let api: Api;
 
 beforeEach(async () => {
-  database = await createDatabase();
-  await migrate(database.url);
+  database = await createWithDays();
   sql = postgres(database.url, { max: 1, onnotice: () => undefined });
   api = await startApi(database.url);
 });

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon, spawnDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -29,7 +29,7 @@ let reset: number;
 
 beforeEach(async () => {
   [owed, holding, reset] = [[], true, 0];
-  database = await createDatabase();
+  database = await createWithDays();
   receiver = await startReceiver((_, response) => {
     response.on('close', () => {
       if (!response.writableFinished) reset += 1;

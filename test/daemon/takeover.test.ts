@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type RunRow, endedRuns, summed } from '../support/fires.ts';
 import { notThroughPooler } from '../support/pooler.ts';
@@ -29,7 +29,7 @@ let holding: boolean;
 
 beforeEach(async () => {
   [owed, holding] = [[], true];
-  database = await createDatabase();
+  database = await createWithDays();
   receiver = await startReceiver((_, response) => {
     if (holding) owed.push(response);
     else response.end('{}');

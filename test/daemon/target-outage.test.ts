@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { createDatabase } from '../support/cluster.ts';
+import { createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import {
   EVERY_SECOND,
@@ -73,7 +73,7 @@ const TOLD: Record<string, object> = {
 };
 
 it('targets that are down, hang, drip or lose their answers delay only themselves, and history says what each did', async () => {
-  const database = await createDatabase();
+  const database = await createWithDays();
   onTestFinished(() => database.drop());
   const sql = postgres(database.url, { max: 1 });
   onTestFinished(() => sql.end());

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -43,7 +43,7 @@ let receiver: Receiver;
 let sql: postgres.Sql;
 
 beforeEach(async () => {
-  database = await createDatabase();
+  database = await createWithDays();
   receiver = await startReceiver();
   sql = postgres(database.url, { max: 1 });
 });

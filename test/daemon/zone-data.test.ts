@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createWithDays } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 
@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 90_000 });
 
 let database: TestDatabase;
 beforeEach(async () => {
-  database = await createDatabase();
+  database = await createWithDays();
 });
 afterEach(() => database.drop());
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { createDatabase } from '../support/cluster.ts';
+import { createWithDays } from '../support/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -51,7 +51,7 @@ export function sharedDaemon(): Api {
   const ends: (() => Promise<void>)[] = [];
   let url = '';
   beforeAll(async () => {
-    const database = await createDatabase();
+    const database = await createWithDays();
     ends.push(() => database.drop());
     const main = join(examples, '..', 'src', 'main.ts');
     const variables = { DATABASE_URL: database.url, PORT: '0' };
@@ -77,7 +77,7 @@ export function sharedDaemon(): Api {
 
 /** For a test that has its daemon die; with its database gone at the end of the test. */
 export async function mortalDaemon(): Promise<{ daemon: Daemon; databaseUrl: string }> {
-  const database = await createDatabase();
+  const database = await createWithDays();
   onTestFinished(() => database.drop());
   return { daemon: await readyDaemon(database.url), databaseUrl: database.url };
 }

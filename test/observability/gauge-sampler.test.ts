@@ -5,17 +5,15 @@ import { createMetrics } from '../../src/observability/metrics.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { migrate } from '../../src/store/migrate.ts';
 import { createOpenSpan } from '../../src/store/open-runs.ts';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { until } from '../support/until.ts';
 
 let own: TestDatabase;
 let database: Database;
 let sql: postgres.Sql;
 beforeAll(async () => {
-  own = await createDatabase();
-  await migrate(own.url);
+  own = await createMigrated();
   database = openDatabase(own.url, 1);
   sql = postgres(own.url, { max: 1, onnotice: () => undefined });
 });

@@ -2,16 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { EARLIEST } from '../../src/core/instant.ts';
 import { countOpenRuns, countSchedules, sampleWork } from '../../src/store/gauges.ts';
-import { migrate } from '../../src/store/migrate.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../api/api.ts';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 
 let own: TestDatabase;
 let database: Database;
 let api: Api;
 beforeAll(async () => {
-  own = await createDatabase();
-  await migrate(own.url);
+  own = await createMigrated();
   database = openDatabase(own.url, 1);
   api = await startApi(own.url);
 });

@@ -6,16 +6,14 @@ import { RUN_STATUSES, RUN_TRIGGERS, type RunStatus, type RunTrigger } from '../
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import type { Executor } from '../../src/store/executor.ts';
-import { migrate } from '../../src/store/migrate.ts';
 import { type RunFilter, pageOfRuns, windowsOf } from '../../src/store/run-pages.ts';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type PlanNode, rowsIn } from '../support/plans.ts';
 
 let own: TestDatabase;
 let database: Database;
 beforeAll(async () => {
-  own = await createDatabase();
-  await migrate(own.url);
+  own = await createMigrated();
   database = openDatabase(own.url, 1);
 });
 afterAll(async () => {

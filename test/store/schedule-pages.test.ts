@@ -2,11 +2,10 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Definition } from '../../src/core/schedule.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { migrate } from '../../src/store/migrate.ts';
 import { type ScheduleFilter, listSchedules, pageOfSchedules } from '../../src/store/schedules.ts';
 import { type Api, SCHEDULE, startApi } from '../api/api.ts';
 import { type PlanNode, rowsIn } from '../support/plans.ts';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 
 let own: TestDatabase;
 let database: Database;
@@ -16,8 +15,7 @@ const MANY = 20_000;
 const limit = 50;
 
 beforeAll(async () => {
-  own = await createDatabase();
-  await migrate(own.url);
+  own = await createMigrated();
   api = await startApi(own.url);
   database = openDatabase(own.url, 1);
   await api.call('PUT', '/api/v1/schedules/one', SCHEDULE);
