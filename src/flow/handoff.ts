@@ -78,7 +78,7 @@ async function attemptOnce(
   const settledBy = (outcome: Outcome) => settlementFor(databaseClock, run, attempted, outcome);
   if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
 
-  const dependencies = await dependenciesOf(deps.database, run);
+  const dependencies = hasDependencies(run) ? await dependenciesOf(deps.database, run) : [];
   if (!dependencies)
     return settledBy(unsent('not begun: how those ended that it depends on could not be read', true));
   const attempt = { ...attemptOf(deps.lease, run, handoff), dependencies };
@@ -88,7 +88,8 @@ async function attemptOnce(
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
     return settledBy(unsent('not begun: the claim could not be confirmed', true));
   }
-  return { ...(await send(deps, sending)), lookup: asked?.lookup ?? null };
+  const sent = await send(deps, sending);
+  return asked ? { ...sent, lookup: asked.lookup } : sent;
 }
 
 interface Sending {
@@ -127,7 +128,12 @@ async function send(
 ): Promise<AttemptSettlement> {
   const startedAt = databaseClock.now();
   const began = clock.monotonic();
-  const outcome = await deliver(kind, handoff, attempt, signal);
+  let outcome: Outcome;
+  try {
+    outcome = await kind.deliver(handoff.target, attempt, signal);
+  } catch (error) {
+    outcome = mayHaveArrived(error);
+  }
   // Not by the attempt's number: one that was handed back, or refused at the last moment, has used up its own.
   const isFirst = run.latenessMs === null && !isUnsent(outcome);
   const latenessMs = isFirst ? startedAt - run.dueAt : null;
@@ -137,19 +143,6 @@ async function send(
   events.emit({ type: 'attemptEnded', ...told, durationMs });
   const attempted = attemptedOf(run, handoff, kind, startedAt);
   return { ...settlementFor(databaseClock, run, attempted, outcome), latenessMs, sent: !isUnsent(outcome) };
-}
-
-async function deliver(
-  kind: TargetKind,
-  { target }: Handoff,
-  attempt: Attempt,
-  signal: AbortSignal,
-): Promise<Outcome> {
-  try {
-    return await kind.deliver(target, attempt, signal);
-  } catch (error) {
-    return mayHaveArrived(error);
-  }
 }
 
 /** Something threw that promised not to; what it sent before, nobody knows. */
@@ -165,9 +158,12 @@ function unsent(message: string, senderStopped = false): Outcome {
   return notSent({ kind: 'network', message }, senderStopped);
 }
 
+function hasDependencies(run: ClaimedRun): boolean {
+  return run.parentRunId !== null || run.hasDependencies;
+}
+
 /** Null where they cannot be read now. */
 async function dependenciesOf(database: Database, run: ClaimedRun): Promise<Dependency[] | null> {
-  if (run.parentRunId === null && !run.hasDependencies) return [];
   try {
     return await database.run((db) => findDependencies(db, run));
   } catch {

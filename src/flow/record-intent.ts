@@ -1,6 +1,7 @@
 /**
  * Guarantees: a fire's intent is durable before anything is sent, and the cursor moves on only together with it.
- * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`).
+ * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`). Where a
+ *   run is there already, a first try writes nothing either.
  *   Where runs must not overlap: one transaction, which takes the row locks first, records, and then judges.
  * If the process dies here: either nothing was written, or the runs are there to be found, some of them claimed by the dead.
  */
@@ -82,13 +83,15 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
     if (fire.intent.claimed) reserved.push(fire);
   }
   const recorded = await database
-    .run((db) => recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn)))
+    .run((db) =>
+      recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn), { alone: true }),
+    )
     .catch((error: unknown) => {
       dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
       throw error;
     });
-  const mine = reserved.filter(({ intent }) => recorded.inserted.has(intent.id));
-  const notMine = reserved.filter(({ intent }) => !recorded.inserted.has(intent.id));
+  const mine = reserved.filter(({ intent }) => recorded.inserted(intent.id));
+  const notMine = reserved.filter(({ intent }) => !recorded.inserted(intent.id));
   dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
   dispatcher.accept(
     mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
@@ -114,7 +117,9 @@ async function recordGuarded(deps: RecordIntentDeps, planned: readonly PlannedSc
     return {
       free: own,
       fires: toRecord,
-      recorded: await recordIntentsIfLocked(tx, instanceId, own.map(advanceOf), toRecord.map(intentIn)),
+      recorded: await recordIntentsIfLocked(tx, instanceId, own.map(advanceOf), toRecord.map(intentIn), {
+        alone: false,
+      }),
       judged: await judgeOverlapsUnderLock(tx, own.map(uidOf)),
     };
   });
@@ -143,7 +148,7 @@ function told(
 ): Fire[] {
   const fenced = planned.length - recorded.advanced;
   if (fenced > 0) events.emit({ type: 'fireLocks', outcome: 'fenced', count: fenced });
-  const inserted = fires.filter(({ intent }) => recorded.inserted.has(intent.id));
+  const inserted = fires.filter(({ intent }) => recorded.inserted(intent.id));
   const fired = inserted.filter(({ intent }) => intent.skipped === null);
   const claimed = fired.filter(({ intent }) => intent.claimed).length;
   const coalesced = fired.reduce((sum, { intent }) => sum + intent.coalesced, 0);

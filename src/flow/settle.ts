@@ -56,6 +56,9 @@ const LARGEST_BATCH = 500;
 const IDLE_MS = 60_000;
 /** A statement costs as much as twenty of its rows; a run that ends alone does not wait. */
 const LEAST_MS = 15;
+/** Where many end, many more are about to. */
+const LEAST_MS_IF_MANY = 40;
+const MANY = 100;
 /** Before rows that others hold are tried again. */
 const PASSED_OVER_MS = 500;
 const FLUSH_PASSES = 5;
@@ -74,16 +77,19 @@ export function createSettler(deps: SettleDeps): Settler {
   let inLine: EndedAttempt | null = null;
   let largestCareful = LARGEST_BATCH;
   let afterPass: (() => void)[] = [];
+  /** Ended when the last pass began. */
+  let found = 0;
 
   const loop = createLoop({
     name: 'settle',
     clock,
     body: pass,
-    leastMs: () => (waiting.size < LARGEST_BATCH ? LEAST_MS : 0),
+    leastMs: () => (waiting.size >= LARGEST_BATCH ? 0 : found >= MANY ? LEAST_MS_IF_MANY : LEAST_MS),
     events,
   });
 
   async function pass(): Promise<number> {
+    found = waiting.size;
     try {
       if (waiting.size > 0) await settle(batchOf(waiting, LARGEST_BATCH));
       const before = careful.size;

@@ -26,8 +26,10 @@ export function cancellable(client: postgres.Sql, naming: Naming): Cancellable {
   let latest: unknown;
   const send: Send = (call, [text, parameters, options], isAlone) => {
     // A name that is not there fails a whole transaction; a statement that is alone, the driver sends again.
-    const isNamed = isAlone && naming.names(text, options);
-    const query = call(text, parameters, { ...(options as object), prepare: isNamed });
+    const isNamed = isAlone && naming.names(text, parameters, options);
+    // Without parameters the driver would send it by the protocol that knows no names.
+    const how = isNamed ? { prepare: true, simple: false } : { prepare: false };
+    const query = call(text, parameters, { ...(options as object), ...how });
     if (isNamed) letName(query, client);
     latest = query;
     return query;

@@ -70,6 +70,7 @@ export interface ClaimRequest {
 /** What an integer can count on from; no run gets there by itself. */
 export const MOST_ATTEMPTS = 2_000_000_000;
 
+/** What is usual of a first attempt is null. */
 interface Row {
   id: string;
   scheduled_for: InstantText;
@@ -78,29 +79,32 @@ interface Row {
   schedule_id: string;
   trigger: RunTrigger;
   lane: string;
-  due_at: InstantText;
+  /** Null: when it was scheduled. */
+  due_at: InstantText | null;
   attempts: number;
-  failures: number;
-  recoveries: number;
+  failures: number | null;
+  recoveries: number | null;
   own_payload: string | null;
   parent_run_id: string | null;
-  has_dependencies: boolean;
-  has_dependents: boolean;
+  has_dependencies: true | null;
+  has_dependents: true | null;
   claimed_at: InstantText;
-  first_claimed_at: InstantText;
-  was_handed_off: boolean;
+  /** Null: now. */
+  first_claimed_at: InstantText | null;
+  was_handed_off: true | null;
   /** bigint: a string on the wire. */
   lateness_ms: string | null;
   recovered_at: InstantText | null;
   in_doubt_until: InstantText | null;
-  lookups: number;
+  lookups: number | null;
 }
 
 /**
  * Claims due, unclaimed runs up to the free slots, by priority and due time, and counts the attempt in the same
  * statement. Steps from lane to lane through the index, so that the backlog of a lane without slots is not read at all.
  * What is chosen is locked by then, so the update asks for its key and nothing else: asked again for pending and
- * unclaimed, which statistics call rare, the planner joins it with the whole backlog, row by row.
+ * unclaimed, which statistics call rare, the planner joins it with the whole backlog, row by row. That update is the statement itself
+ * and no CTE: what locks rows must not stand beside a CTE that finds its partition as it runs (database.ts, `guarded`).
  * An instance that was declared dead claims nothing.
  */
 export async function claimPendingRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
@@ -111,7 +115,7 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
       FROM lanes LEFT JOIN unnest(${texts([...freeByLane.keys()])}, ${ints([...freeByLane.values()])})
         AS held(lane, free) ON held.lane = lanes.lane
-      WHERE ${typeOf(sql`lanes.lane`)} = ANY(${texts(targetTypes)}) AND coalesce(held.free, ${freePerLane}) > 0
+      WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(held.free, ${freePerLane}) > 0
         AND EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL)
     ), candidates AS MATERIALIZED (
       SELECT r.scheduled_for, r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
@@ -129,11 +133,13 @@ export async function claimPendingRuns(db: Executor, request: ClaimRequest): Pro
       handoff_started_at = NULL, updated_at = clock.now
     FROM chosen, clock
     WHERE r.scheduled_for = chosen.scheduled_for AND r.id = chosen.id AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}
-    RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.due_at,
-      r.attempts, r.failures, r.recoveries, r.own_payload, r.parent_run_id,
-      r.open_dependencies IS NOT NULL AS has_dependencies, r.has_dependents, r.claimed_at,
-      r.first_claimed_at, r.handed_off_at IS NOT NULL AS was_handed_off, r.lateness_ms, r.recovered_at,
-      r.in_doubt_until, r.lookups`,
+    RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane,
+      nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures,
+      nullif(r.recoveries, 0) AS recoveries, r.own_payload, r.parent_run_id,
+      nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies, nullif(r.has_dependents, false) AS has_dependents,
+      r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
+      nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,
+      r.in_doubt_until, nullif(r.lookups, 0) AS lookups`,
   );
   return rows.map((row) => claimedRun(row, instanceId));
 }
@@ -150,7 +156,7 @@ export async function msUntilNextDue(
       SELECT due_at FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND lane = lanes.lane
         AND priority = lanes.priority AND due_at > (SELECT now FROM clock)
         AND ${sinceDayOf(sql`scheduled_for`, openSince)} ORDER BY due_at LIMIT 1) AS next
-    WHERE ${typeOf(sql`lanes.lane`)} = ANY(${texts(targetTypes)})`,
+    WHERE ${isOfType(sql`lanes.lane`, targetTypes)}`,
   );
   return row?.ms ?? null;
 }
@@ -169,8 +175,10 @@ export function lanesSince(openSince: Instant): SQL {
     )`;
 }
 
-function typeOf(lane: SQL): SQL {
-  return sql`split_part(${lane}, ' ', 1)`;
+/** In words: of types that are not known yet the server expects many, and would plan for those that are each time. */
+function isOfType(lane: SQL, types: readonly string[]): SQL {
+  const words = types.map((type) => `'${type.replaceAll("'", "''")}'`);
+  return sql`split_part(${lane}, ' ', 1) = ANY(ARRAY[${sql.raw(words.join(', '))}]::text[])`;
 }
 
 export interface Claim {
@@ -212,30 +220,32 @@ export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[])
 }
 
 function claimedRun(row: Row, instanceId: string): ClaimedRun {
+  const scheduledFor = toInstant(row.scheduled_for);
+  const claimedAt = toInstant(row.claimed_at);
   return {
     id: row.id,
     instanceId,
-    scheduledFor: toInstant(row.scheduled_for),
+    scheduledFor,
     scheduleUid: row.schedule_uid,
     scheduleVersion: row.schedule_version,
     scheduleId: scheduleIdOf(row.schedule_id),
     trigger: row.trigger,
     lane: row.lane,
-    dueAt: toInstant(row.due_at),
+    dueAt: toInstantOrNull(row.due_at) ?? scheduledFor,
     attempt: row.attempts,
-    failures: row.failures,
-    recoveries: row.recoveries,
+    failures: row.failures ?? 0,
+    recoveries: row.recoveries ?? 0,
     ownPayload: row.own_payload,
     parentRunId: row.parent_run_id,
-    hasDependencies: row.has_dependencies,
-    hasDependents: row.has_dependents,
-    claimedAt: toInstant(row.claimed_at),
-    firstClaimedAt: toInstant(row.first_claimed_at),
-    wasHandedOff: row.was_handed_off,
+    hasDependencies: row.has_dependencies ?? false,
+    hasDependents: row.has_dependents ?? false,
+    claimedAt,
+    firstClaimedAt: toInstantOrNull(row.first_claimed_at) ?? claimedAt,
+    wasHandedOff: row.was_handed_off ?? false,
     latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
     recoveredAt: toInstantOrNull(row.recovered_at),
     inDoubtUntil: toInstantOrNull(row.in_doubt_until),
-    lookups: row.lookups,
+    lookups: row.lookups ?? 0,
     confirm: false,
   };
 }

@@ -8,7 +8,14 @@ import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, followEnds } from 
 import { queueOfLane } from './lanes.ts';
 import { runsByKey } from './by-key.ts';
 import { sinceDayOf } from './open-runs.ts';
-import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
+import {
+  type InstantText,
+  frequentRowsOf,
+  rowsOf,
+  scheduleIdOf,
+  toInstant,
+  toInstantOrNull,
+} from './rows.ts';
 
 /** A running run that neither its worker nor its target was heard of in time. */
 export interface SilentRun {
@@ -60,7 +67,7 @@ export async function findSilent(
   { since, graceSeconds }: Hearing,
   limit: number,
 ): Promise<{ runs: SilentRun[]; now: Instant }> {
-  const rows = await rowsOf<Row>(
+  const rows = await frequentRowsOf<Row>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,

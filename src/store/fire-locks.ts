@@ -4,7 +4,7 @@ import type { Overlap } from '../core/schedule.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, frequentRowsOf, toInstant, toInstantOrNull } from './rows.ts';
-import { type TimingRow, overlapOf, timingColumns, timingOfRow } from './timings.ts';
+import { type TimingRow, overlapOf, timingColumnsAtLeast, timingOfRow } from './timings.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
 export interface LockedSchedule {
@@ -41,20 +41,28 @@ export interface FireLockRequest {
   walking: readonly string[];
 }
 
-interface Row extends TimingRow {
+/** One of the answer says what is of all of them, each other one is of a schedule; all other columns are null in either. */
+type Row = Head | LockedRow;
+
+interface Head {
+  uid: null;
   now: InstantText;
+  locked_at: InstantText;
   next_due_at: InstantText | null;
   contended: number;
-  uid: string | null;
+}
+
+/** What is usual is null. */
+interface LockedRow extends TimingRow {
+  uid: string;
   id: string;
   version: number;
-  overlap: Overlap;
+  overlap: Exclude<Overlap, 'allow'> | null;
   lane: string;
   next_occurrence_at: InstantText;
-  plan_failures: number;
-  locked_at: InstantText;
+  plan_failures: number | null;
   created_at: InstantText;
-  taken_over: boolean;
+  taken_over: true | null;
 }
 
 /**
@@ -83,29 +91,32 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
       FROM (SELECT * FROM due LIMIT (SELECT ${limit}::int)) AS due WHERE s.uid = due.uid
-      RETURNING s.uid, s.id, s.version, ${timingColumns(sql`s`)}, ${overlapOf(sql`s`)} AS overlap, s.lane, s.next_occurrence_at,
-        s.plan_failures, s.locked_at, s.created_at, due.locked_by IS NOT NULL AND due.locked_by <> ${instanceId} AS taken_over
+      RETURNING s.uid, s.id, s.version, ${timingColumnsAtLeast(sql`s`)}, nullif(${overlapOf(sql`s`)}, 'allow') AS overlap, s.lane,
+        s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
+        CASE WHEN due.locked_by <> ${instanceId} THEN true END AS taken_over
     ), held AS (
       SELECT FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
         AND locked_by <> ${instanceId} AND locked_at >= (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
       LIMIT ${limit}
     )
-    SELECT clock.now, locked.*,
-      CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM held)::int ELSE 0 END AS contended,
-      (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)
-        AND next_fire_at < 'infinity') AS next_due_at
-    FROM clock LEFT JOIN locked ON true`,
+    SELECT * FROM (
+      SELECT now, now::timestamptz(3) AS locked_at,
+        CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM held)::int ELSE 0 END AS contended,
+        (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)
+          AND next_fire_at < 'infinity') AS next_due_at
+      FROM clock) AS head FULL JOIN locked ON false`,
   );
-  const [first] = rows;
-  if (!first) throw new Error('the fire-lock statement answered no row');
+  const head = rows.find((row) => row.uid === null);
+  if (!head) throw new Error('the fire-lock statement did not answer');
   const locked = rows.filter((row) => row.uid !== null);
+  const lockedAt = toInstant(head.locked_at);
   return {
-    now: toInstant(first.now),
-    nextDueAt: toInstantOrNull(first.next_due_at),
-    contended: first.contended,
+    now: toInstant(head.now),
+    nextDueAt: toInstantOrNull(head.next_due_at),
+    contended: head.contended,
     takenOver: locked.filter((row) => row.taken_over).length,
-    locked: locked.map(lockedSchedule),
+    locked: locked.map((row) => lockedSchedule(row, lockedAt)),
   };
 }
 
@@ -143,17 +154,17 @@ export async function setAsideIfLocked(
   );
 }
 
-function lockedSchedule(row: Row): LockedSchedule {
+function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {
   return {
-    uid: row.uid ?? '',
+    uid: row.uid,
     id: row.id,
     version: row.version,
     timing: timingOfRow(row),
-    overlap: row.overlap,
+    overlap: row.overlap ?? 'allow',
     lane: row.lane,
     nextOccurrenceAt: toInstant(row.next_occurrence_at),
-    planFailures: row.plan_failures,
-    lockedAt: toInstant(row.locked_at),
+    planFailures: row.plan_failures ?? 0,
+    lockedAt,
     createdAt: toInstant(row.created_at),
   };
 }

@@ -133,7 +133,7 @@ export function aftermathOf(row: AftermathRow | undefined, judged: readonly stri
   return { ...NO_AFTERMATH, toJudge, toClaim: to_claim, toPull: to_pull };
 }
 
-function uidsIn(list: string | null): string[] {
+export function uidsIn(list: string | null): string[] {
   return list?.split(',') ?? [];
 }
 

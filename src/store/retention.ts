@@ -3,6 +3,7 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import { instants, uuids } from './arrays.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { type HistoryDay, alone, idsOf, ofDay, rangeOf } from './history-days.ts';
+import { OPEN_WORDS, isOpen } from './open-runs.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant, toInstantOrNull } from './rows.ts';
 
 /** A run on whose account a day stays. */
@@ -23,7 +24,7 @@ const MOST_NAMED = 5;
 export function openRunsOf(db: Executor, day: HistoryDay): Promise<Holding> {
   return holding(
     db,
-    sql`SELECT id, schedule_id FROM ${tableOf(day)} WHERE ${ofDay(day)} AND status IN (${OPEN})`,
+    sql`SELECT id, schedule_id FROM ${tableOf(day)} r WHERE ${ofDay(day)} AND ${isOpen(sql`r`)}`,
   );
 }
 
@@ -38,7 +39,7 @@ export function runsWaitingForDay(db: Executor, day: HistoryDay, before: Instant
     sql`SELECT r.id, r.schedule_id FROM run_dependencies d JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.run_id
     WHERE d.depends_on >= ${first}::uuid AND d.depends_on < ${end}::uuid AND r.status IN (${OPEN})
     UNION SELECT r.id, r.schedule_id FROM runs r
-    WHERE r.status IN (${OPEN}) AND r.scheduled_for < ${isoInstant(before)}::timestamptz
+    WHERE ${isOpen(sql`r`)} AND r.scheduled_for < ${isoInstant(before)}::timestamptz
       AND r.parent_run_id >= ${first}::uuid AND r.parent_run_id < ${end}::uuid`,
   );
 }
@@ -74,14 +75,14 @@ export async function clearDay(db: Executor, day: HistoryDay, limit: number): Pr
   const ofThatDay = (column: SQL) => sql`${column} >= ${first}::uuid AND ${column} < ${end}::uuid`;
   const edges = (column: SQL) => sql`DELETE FROM run_dependencies WHERE (depends_on, run_id) IN (
         SELECT d.depends_on, d.run_id FROM run_dependencies d WHERE ${ofThatDay(column)}
-          AND NOT ${isOpen(sql`d.scheduled_for`, sql`d.run_id`)}
-          AND NOT ${isOpen(sql`d.depends_on_scheduled_for`, sql`d.depends_on`)} LIMIT ${limit}) RETURNING 1`;
+          AND NOT ${isOpenByKey(sql`d.scheduled_for`, sql`d.run_id`)}
+          AND NOT ${isOpenByKey(sql`d.depends_on_scheduled_for`, sql`d.depends_on`)} LIMIT ${limit}) RETURNING 1`;
   const [row] = await rowsOf<{ cleared: number }>(
     db,
     sql`WITH keys AS (
       DELETE FROM run_keys WHERE (key, scope) IN (
         SELECT k.key, k.scope FROM run_keys k WHERE ${ofThatDay(sql`k.run_id`)}
-          AND NOT ${isOpen(timeOf(sql`k.run_id`), sql`k.run_id`)} LIMIT ${limit}) RETURNING 1
+          AND NOT ${isOpenByKey(timeOf(sql`k.run_id`), sql`k.run_id`)} LIMIT ${limit}) RETURNING 1
     ), dependencies AS (
       ${edges(sql`d.run_id`)}
     ), dependents AS (
@@ -94,7 +95,7 @@ export async function clearDay(db: Executor, day: HistoryDay, limit: number): Pr
 }
 
 /** By its key, for each: the planner would rather join with all that is open. */
-function isOpen(scheduledFor: SQL, id: SQL): SQL {
+function isOpenByKey(scheduledFor: SQL, id: SQL): SQL {
   return sql`EXISTS (SELECT FROM (SELECT r.status FROM runs r WHERE r.scheduled_for = ${scheduledFor} AND r.id = ${id} OFFSET 0) AS found
     WHERE found.status IN (${OPEN}))`;
 }
@@ -119,7 +120,7 @@ export async function dropDayIfUnused(
 ): Promise<void> {
   const { first, end } = idsOf(day);
   const ids = (column: string) => `${column} >= '${first}' AND ${column} < '${end}'`;
-  const open = `status IN (${OPEN_WORDS})`;
+  const open = `CASE WHEN status IN (${OPEN_WORDS}) THEN true END`;
   const refuseIfUsed = `IF EXISTS (SELECT FROM ${day.runs} WHERE ${open} AND ${rangeOf(day)})
       OR EXISTS (SELECT FROM runs WHERE ${open} AND scheduled_for < '${isoInstant(before)}' AND ${ids('parent_run_id')})
       OR EXISTS (SELECT FROM run_dependencies WHERE ${ids('depends_on')})
@@ -178,6 +179,4 @@ function tableOf({ runs }: HistoryDay): SQL {
   return sql.raw(runs);
 }
 
-/** As the indexes on them say it. */
-const OPEN_WORDS = `'waiting', 'pending', 'running'`;
 const OPEN = sql.raw(OPEN_WORDS);

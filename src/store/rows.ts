@@ -1,4 +1,4 @@
-import type { SQL } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { Instant } from '../core/instant.ts';
 import type { Executor } from './executor.ts';
@@ -9,7 +9,7 @@ export async function rowsOf<Row extends object>(db: Executor, statement: SQL): 
 }
 
 /**
- * The same of a statement that every fire takes part in: prepared by name where that can be (sessions.ts). Its words must not hang on
+ * The same of a statement that every fire takes part in, or that is asked over and over: prepared by name where that can be (sessions.ts). Its words must not hang on
  * what is asked, and what it is planned by are no particular values.
  */
 export async function frequentRowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
@@ -35,4 +35,18 @@ export const NO_SCHEDULE = '';
 
 export function scheduleIdOf(text: string): string | null {
   return text === NO_SCHEDULE ? null : text;
+}
+
+/**
+ * The ids in `rows`, as one text for `isAmong`: NULL where they are as many as were asked for, as they mostly are. A row for each costs
+ * as much as writing it.
+ */
+export function idsUnlessAll(rows: SQL, asked: number): SQL {
+  return sql`CASE WHEN (SELECT count(*) FROM ${rows}) < ${asked} THEN (SELECT coalesce(string_agg(id::text, ','), '') FROM ${rows}) END`;
+}
+
+export function isAmong(ids: string | null): (id: string) => boolean {
+  if (ids === null) return () => true;
+  const found = new Set(ids.split(','));
+  return (id) => found.has(id);
 }

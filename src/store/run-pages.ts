@@ -13,6 +13,7 @@ import { systemClock } from '../runtime/clock.ts';
 import { instants, texts, uuids } from './arrays.ts';
 import { runsByKey } from './by-key.ts';
 import type { Executor } from './executor.ts';
+import { isOpen } from './open-runs.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
 
 export interface RunFilter {
@@ -129,10 +130,7 @@ function placesOf({ scheduleUids, statuses, triggers }: RunFilter): Place[] {
 function placesOfStatuses(statuses: readonly RunStatus[]): Place[] {
   return [
     ...placeOf(statuses, OPEN, (open) => ({
-      conditions: [
-        sql`r.status IN ('waiting', 'pending', 'running')`,
-        ...narrowed(sql`r.status`, open, OPEN),
-      ],
+      conditions: [isOpen(sql`r`), ...narrowed(sql`r.status`, open, OPEN)],
     })),
     ...placeOf(statuses, RUN_ENDS, (ends) => ({
       each: sql`unnest(${texts(ends)}) AS e(status)`,

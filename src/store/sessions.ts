@@ -23,7 +23,7 @@ export async function isOwnSession(client: postgres.Sql): Promise<boolean> {
 
 /** Of one connection: which of its statements are prepared by name, and when their plans are too old. */
 export interface Naming {
-  names(text: unknown, options: unknown): boolean;
+  names(text: unknown, parameters: unknown, options: unknown): boolean;
   /** True once in a while: what was planned must be planned again. */
   isTimeToReplan(): boolean;
 }
@@ -37,10 +37,10 @@ export function namingIn(sessions: Sessions): Naming {
   const seen = new Set<unknown>();
   let sincePlanned = 0;
   return {
-    names: (text, options) => {
+    names: (text, parameters, options) => {
       if (sessions.areOwn !== true || (options as { prepare?: unknown } | undefined)?.prepare !== true)
         return false;
-      sincePlanned += 1;
+      sincePlanned += isOfBatch(parameters) ? 1 : OF_A_LOOK;
       if (seen.has(text)) return true;
       if (seen.size >= MOST_SEEN) seen.clear();
       seen.add(text);
@@ -55,8 +55,13 @@ export function namingIn(sessions: Sessions): Naming {
 }
 
 const MOST_SEEN = 100;
-/** In statements. */
+/** In batches: with these tables grow. Who only looks for work does so every second, and would mostly plan anew. */
 const REPLAN_AFTER = 50;
+const OF_A_LOOK = 1 / 8;
+
+function isOfBatch(parameters: unknown): boolean {
+  return Array.isArray(parameters) && parameters.some((one) => typeof one === 'string' && one.length > 1_000);
+}
 
 /** What the driver keeps with a statement that was sent. */
 interface SentStatement {

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Settlement } from '../core/settlement.ts';
-import { bigints, booleans, doubles, instants, ints, texts, uuids } from './arrays.ts';
+import { bigints, booleans, doubles, fromMs, instants, ints, milliseconds, texts, uuids } from './arrays.ts';
 import { runsByKey } from './by-key.ts';
 import type { Claim } from './claims.ts';
 import { aftermathIn } from './dependents.ts';
@@ -18,8 +18,9 @@ import {
   followEnds,
   isFollowed,
   together,
+  uidsIn,
 } from './followers.ts';
-import { frequentRowsOf, rowsOf } from './rows.ts';
+import { frequentRowsOf, idsUnlessAll, isAmong, rowsOf } from './rows.ts';
 
 /** What became of one attempt, with the claim it was made under. */
 export interface AttemptSettlement extends Claim {
@@ -93,27 +94,35 @@ function isPlainSuccess({ settlement, outcome, attempt, recovery, lookup }: Atte
 async function settlePlainIfClaimed(db: Executor, plain: readonly AttemptSettlement[]): Promise<Settled> {
   if (plain.length === 0) return { runs: new Map(), aftermath: NO_AFTERMATH };
   const instantsOf = plain.map((row) => row.scheduledFor);
-  const rows = await frequentRowsOf<{ id: string; guarded_uid: string | null }>(
+  const [row] = await frequentRowsOf<{ settled: string | null; guarded: string | null }>(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    UPDATE runs r SET status = 'succeeded', handoff_started_at = i.started_at, handed_off_at = i.finished_at,
-      finished_at = i.finished_at, lateness_ms = coalesce(r.lateness_ms, i.lateness_ms), execution_id = i.execution_id,
-      result_status_code = i.status_code, result_body = i.body, updated_at = clock.now
-    FROM unnest(${uuids(plain.map((row) => row.runId))}, ${instants(instantsOf)}, ${uuids(plain.map((row) => row.instanceId))},
-      ${texts(plain.map((row) => row.settlement.executionId))}, ${ints(plain.map((row) => row.settlement.statusCode))},
-      ${texts(plain.map((row) => row.settlement.body))}, ${instants(plain.map((row) => row.startedAt))},
-      ${instants(plain.map((row) => row.finishedAt))}, ${bigints(plain.map((row) => row.latenessMs))})
-      AS i(id, scheduled_for, claimed_by, execution_id, status_code, body, started_at, finished_at, lateness_ms), clock
-    WHERE ${runsByKey(sql`r`, sql`i`, instantsOf)}
-      AND CASE WHEN r.status = 'pending' THEN r.claimed_by = i.claimed_by AND r.attempts = 1 AND r.lost_at IS NULL
-        AND r.in_doubt_until IS NULL AND r.doubted_attempt IS NULL AND NOT r.has_dependents
-        AND (NOT (SELECT EXISTS (SELECT FROM schedules WHERE after_uid IS NOT NULL)) OR NOT ${isFollowed(sql`r`)}) END
-    RETURNING r.id, CASE WHEN r.overlap_guarded THEN r.schedule_uid END AS guarded_uid`,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), settled AS (
+      UPDATE runs r SET status = 'succeeded', handoff_started_at = ${fromMs(sql`i.started_ms`)},
+        handed_off_at = ${fromMs(sql`i.finished_ms`)}, finished_at = ${fromMs(sql`i.finished_ms`)},
+        lateness_ms = coalesce(r.lateness_ms, i.lateness_ms), execution_id = i.execution_id,
+        result_status_code = i.status_code, result_body = i.body, updated_at = clock.now
+      FROM (
+        SELECT *, ${fromMs(sql`scheduled_ms`)} AS scheduled_for FROM unnest(${uuids(plain.map((row) => row.runId))},
+          ${milliseconds(instantsOf)}, ${uuids(plain.map((row) => row.instanceId))}, ${texts(plain.map((row) => row.settlement.executionId))},
+          ${ints(plain.map((row) => row.settlement.statusCode))}, ${texts(plain.map((row) => row.settlement.body))},
+          ${milliseconds(plain.map((row) => row.startedAt))}, ${milliseconds(plain.map((row) => row.finishedAt))},
+          ${bigints(plain.map((row) => row.latenessMs))})
+          AS u(id, scheduled_ms, claimed_by, execution_id, status_code, body, started_ms, finished_ms, lateness_ms)
+      ) AS i, clock
+      WHERE ${runsByKey(sql`r`, sql`i`, instantsOf)}
+        AND CASE WHEN r.status = 'pending' THEN r.claimed_by = i.claimed_by AND r.attempts = 1 AND r.lost_at IS NULL
+          AND r.in_doubt_until IS NULL AND r.doubted_attempt IS NULL AND NOT r.has_dependents
+          AND (NOT (SELECT EXISTS (SELECT FROM schedules WHERE after_uid IS NOT NULL)) OR NOT ${isFollowed(sql`r`)}) END
+      RETURNING r.id, CASE WHEN r.overlap_guarded THEN r.schedule_uid END AS guarded_uid
+    )
+    SELECT ${idsUnlessAll(sql`settled`, plain.length)} AS settled,
+      (SELECT string_agg(DISTINCT guarded_uid::text, ',') FROM settled WHERE guarded_uid IS NOT NULL) AS guarded`,
   );
-  const toJudge = [...new Set(rows.flatMap(({ guarded_uid }) => guarded_uid ?? []))];
+  if (!row) throw new Error('the settling statement answered no row');
+  const isSettled = isAmong(row.settled);
   return {
-    runs: new Map(rows.map(({ id }) => [id, { wasLost: false }])),
-    aftermath: { ...NO_AFTERMATH, toJudge },
+    runs: new Map(plain.flatMap(({ runId }) => (isSettled(runId) ? [[runId, { wasLost: false }]] : []))),
+    aftermath: { ...NO_AFTERMATH, toJudge: uidsIn(row.guarded) },
   };
 }
 

@@ -5,12 +5,20 @@ import { timingText } from './definitions.ts';
 export interface TimingRow {
   /** Null where the version before this one wrote the row last: it knows nothing but the other two. */
   timing: string | null;
-  cron: string;
+  /** Null: not asked for, as there is `timing`. */
+  cron: string | null;
   timezone: string | null;
 }
 
 export function timingColumns(table: SQL): SQL {
   return sql`CASE WHEN ${table}.timing_version = ${table}.version THEN ${table}.timing END AS timing, ${table}.cron, ${table}.timezone`;
+}
+
+/** The others only where there is no `timing`. */
+export function timingColumnsAtLeast(table: SQL): SQL {
+  const timing = sql`CASE WHEN ${table}.timing_version = ${table}.version THEN ${table}.timing END`;
+  return sql`${timing} AS timing, CASE WHEN ${timing} IS NULL THEN ${table}.cron END AS cron,
+    CASE WHEN ${timing} IS NULL THEN ${table}.timezone END AS timezone`;
 }
 
 /** Of a row of `schedules`, by that name: whether nothing is left for it to fire, or to follow. */
@@ -30,5 +38,5 @@ export function overlapOf(table: SQL): SQL {
 
 /** For `readTiming`. */
 export function timingOfRow({ timing, cron, timezone }: TimingRow): string {
-  return timing ?? timingText({ cron, timezone });
+  return timing ?? timingText({ cron: cron ?? '', timezone });
 }

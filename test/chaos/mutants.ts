@@ -35,7 +35,7 @@ export interface GraphMutant extends Broken {
   graph: Partial<GraphOptions>;
 }
 
-const INTENT_GUARD = `CASE WHEN s.locked_by = \${instanceId} THEN s.locked_at = a.locked_at AND s.version = a.version END`;
+const INTENT_GUARD = `CASE WHEN s.locked_by = \${instanceId} THEN s.locked_at = \${fromMs(sql\`a.locked_ms\`)} AND s.version = a.version END`;
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -216,21 +216,24 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/intents.ts',
-        find: '      ${insertRuns(intents, sql`advanced`, instanceId)}',
-        replace: '      ${insertRuns([], sql`advanced`, instanceId)}',
+        find: '      ${insertRuns(intents, { uids: advances.map(uidOf), rows: sql`advanced`, instanceId, onConflict })}',
+        replace: '      ${insertRuns([], { uids: [], rows: sql`advanced`, instanceId, onConflict })}',
       },
       {
         file: 'src/store/intents.ts',
-        find: "  const [first] = rows;\n  if (!first) throw new Error('the intent statement",
-        replace: `  await db.execute(
-    sql\`WITH clock AS (SELECT clock_timestamp() AS now) \${insertRuns(intents, sql\`schedules\`, instanceId)}\`,
+        find: "  if (!row) throw new Error('the intent statement",
+        replace: `  const uids = advances.map(uidOf);
+  await db.execute(
+    sql\`WITH clock AS (SELECT clock_timestamp() AS now), placed AS (
+      SELECT s.*, p.place FROM unnest(\${uuids(uids)}) WITH ORDINALITY AS p(uid, place) JOIN schedules s USING (uid)
+    ) \${insertRuns(intents, { uids, rows: sql\`placed\`, instanceId, onConflict: LEAVING_OUT })}\`,
   );
-  const [first] = rows;\n  if (!first) throw new Error('the intent statement`,
+  if (!row) throw new Error('the intent statement`,
       },
       {
         file: 'src/store/intents.ts',
-        find: 'inserted: new Set(rows.flatMap((row) => row.id ?? [])),',
-        replace: 'inserted: new Set(intents.map((intent) => intent.id)),',
+        find: 'inserted: isAmong(row.inserted),',
+        replace: 'inserted: () => true,',
       },
     ],
     caughtBy: ['lost'],

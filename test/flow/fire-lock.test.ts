@@ -79,41 +79,49 @@ describe('the fire-lock', () => {
 });
 
 describe('recording an intent', () => {
+  async function allPlanned() {
+    return (await lock(instance.id)).locked.map(({ uid, version, lockedAt, nextOccurrenceAt }) => {
+      const intent: Intent = {
+        id: plannedRunId(uid, nextOccurrenceAt),
+        scheduleUid: uid,
+        scheduledFor: nextOccurrenceAt,
+        trigger: 'schedule',
+        dueAt: nextOccurrenceAt,
+        skipped: null,
+        coalesced: 0,
+        coalescedFrom: null,
+        claimed: false,
+      };
+      const advance = {
+        uid,
+        version,
+        lockedAt,
+        nextOccurrenceAt: nextOccurrenceAt + 3_600_000,
+        nextFireAt: nextOccurrenceAt + 3_600_000,
+        lastFireAt: nextOccurrenceAt,
+      };
+      return { advance, intent };
+    });
+  }
+  async function planned() {
+    const [first] = await allPlanned();
+    if (!first) throw new Error('nothing was locked');
+    return first;
+  }
   async function plan() {
-    const [schedule] = (await lock(instance.id)).locked;
-    if (!schedule) throw new Error('nothing was locked');
-    const { uid, version, lockedAt, nextOccurrenceAt } = schedule;
-    const intent: Intent = {
-      id: plannedRunId(uid, nextOccurrenceAt),
-      scheduleUid: uid,
-      scheduledFor: nextOccurrenceAt,
-      trigger: 'schedule',
-      dueAt: nextOccurrenceAt,
-      skipped: null,
-      coalesced: 0,
-      coalescedFrom: null,
-      claimed: false,
-    };
-    const advance = {
-      uid,
-      version,
-      lockedAt,
-      nextOccurrenceAt: nextOccurrenceAt + 3_600_000,
-      nextFireAt: nextOccurrenceAt + 3_600_000,
-      lastFireAt: nextOccurrenceAt,
-    };
+    const { advance, intent } = await planned();
     return async () => {
       const recorded = await store.database.run((db) =>
-        recordIntentsIfLocked(db, instance.id, [advance], [intent]),
+        recordIntentsIfLocked(db, instance.id, [advance], [intent], { alone: true }),
       );
-      return { advanced: recorded.advanced, inserted: recorded.inserted.size };
+      return { advanced: recorded.advanced, inserted: recorded.inserted(intent.id) };
     };
   }
   const runs = () => store.rows(sql`SELECT * FROM runs`);
 
   it('writes the run and moves the cursor on, together', async () => {
     const record = await plan();
-    expect(await record()).toMatchObject({ advanced: 1, inserted: 1 });
+    expect(await record()).toMatchObject({ advanced: 1, inserted: true });
     expect(await runs()).toHaveLength(1);
     expect((await lock(instance.id)).locked).toEqual([]);
   });
@@ -122,21 +130,21 @@ describe('recording an intent', () => {
     const record = await plan();
     await store.rows(sql`UPDATE schedules SET locked_at = locked_at - interval '1 hour'`);
     await lock(await otherInstance());
-    expect(await record()).toMatchObject({ advanced: 0, inserted: 0 });
+    expect(await record()).toMatchObject({ advanced: 0, inserted: false });
     expect(await runs()).toEqual([]);
   });
 
   it('writes nothing once the lock was mine, lost, and mine again', async () => {
     const record = await plan();
     await store.rows(sql`UPDATE schedules SET locked_at = locked_at + interval '1 ms'`);
-    expect(await record()).toMatchObject({ advanced: 0, inserted: 0 });
+    expect(await record()).toMatchObject({ advanced: 0, inserted: false });
   });
 
   it('writes nothing once the schedule was edited, and the edit has recorded what was due', async () => {
     const record = await plan();
     await instance.put('due', { url: receiver.url, description: 'edited' });
     expect(await runs()).toHaveLength(1);
-    expect(await record()).toMatchObject({ advanced: 0, inserted: 0 });
+    expect(await record()).toMatchObject({ advanced: 0, inserted: false });
     expect(await runs()).toHaveLength(1);
   });
 
@@ -146,7 +154,62 @@ describe('recording an intent', () => {
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = s.scheduled_for, next_fire_at = s.scheduled_for
       FROM (SELECT scheduled_for FROM runs) s`);
     const again = await plan();
-    expect(await again()).toMatchObject({ advanced: 1, inserted: 0 });
+    expect(await again()).toMatchObject({ advanced: 1, inserted: false });
     expect(await runs()).toHaveLength(1);
+  });
+
+  it('of a fire that is there already keeps none of the other schedules from being recorded', async () => {
+    await instance.put('other', { url: receiver.url });
+    await store.rows(sql`UPDATE schedules SET next_occurrence_at = clock_timestamp() - interval '1 s',
+      next_fire_at = clock_timestamp() - interval '1 s'`);
+    const both = await allPlanned();
+    const record = (some: typeof both) =>
+      store.database.run((db) =>
+        recordIntentsIfLocked(
+          db,
+          instance.id,
+          some.map(({ advance }) => advance),
+          some.map(({ intent }) => intent),
+          { alone: true },
+        ),
+      );
+    await record(both.slice(0, 1));
+    await store.rows(sql`UPDATE schedules s SET next_occurrence_at = r.scheduled_for, next_fire_at = r.scheduled_for
+      FROM runs r WHERE r.schedule_uid = s.uid`);
+    const recorded = await record(await allPlanned());
+    expect(recorded.advanced).toBe(2);
+    expect(both.map(({ intent }) => recorded.inserted(intent.id))).toEqual([false, true]);
+    expect(await runs()).toHaveLength(2);
+  });
+
+  it('of fires that are caught up with leaves out those that are there already, and keeps all that is said of the others', async () => {
+    const { advance, intent } = await planned();
+    const at = (minutes: number): Intent => {
+      const scheduledFor = intent.scheduledFor - minutes * 60_000;
+      const dueAt = scheduledFor + 1;
+      return {
+        ...intent,
+        id: plannedRunId(intent.scheduleUid, scheduledFor),
+        scheduledFor,
+        dueAt,
+        trigger: 'catchUp',
+      };
+    };
+    await store.database.run((db) =>
+      recordIntentsIfLocked(db, instance.id, [advance], [at(1)], { alone: true }),
+    );
+    await store.rows(sql`UPDATE schedules SET next_fire_at = next_occurrence_at - interval '2 hours'`);
+    const next = await planned();
+    const recorded = await store.database.run((db) =>
+      recordIntentsIfLocked(db, instance.id, [next.advance], [at(2), at(1), at(0)], { alone: true }),
+    );
+    expect(recorded.advanced).toBe(1);
+    expect([2, 1, 0].map((minutes) => recorded.inserted(at(minutes).id))).toEqual([true, false, true]);
+    const stored =
+      await store.rows(sql`SELECT trigger, (extract(epoch FROM scheduled_for) * 1000)::float8 AS at,
+      (extract(epoch FROM due_at - scheduled_for) * 1000)::float8 AS delay FROM runs ORDER BY scheduled_for`);
+    expect(stored).toEqual(
+      [2, 1, 0].map((minutes) => ({ trigger: 'catchUp', at: at(minutes).scheduledFor, delay: 1 })),
+    );
   });
 });

@@ -92,7 +92,7 @@ describe.skipIf(THROUGH_POOLER)('a statement that is sent over and over, in a se
     await read(10);
     expect(await scans()).toBe((small ?? NaN) + 10);
     await database.run((db) => db.execute(sql`INSERT INTO t SELECT generate_series(1, 20000)`));
-    await read(60);
+    await read(410);
     const grown = await scans();
     await read(10);
     expect(await scans()).toBe(grown);
