@@ -2,7 +2,8 @@
  * Guarantees: a fire's intent is durable before anything is sent, and the cursor moves on only together with it.
  * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`). Where a
  *   run is there already, a first try writes nothing either.
- *   Where runs must not overlap: one transaction, which takes the row locks first, records, and then judges.
+ *   Where runs must not overlap, or somebody holds a schedule's row: one transaction, which takes the row locks first, records, and
+ *   then judges.
  * If the process dies here: either nothing was written, or the runs are there to be found, some of them claimed by the dead.
  */
 import type { MissedFires } from '../core/events.ts';
@@ -11,6 +12,7 @@ import type { Lease } from '../runtime/lease.ts';
 import type { ClaimedRun } from '../store/claims.ts';
 import { SKIP_REASONS, lastFireOf } from '../core/time/catch-up.ts';
 import type { Database } from '../store/database.ts';
+import { isLockedByOthers } from '../store/errors.ts';
 import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
 import { type Aftermath, NO_AFTERMATH, oldestOf, together } from '../store/followers.ts';
 import {
@@ -30,7 +32,7 @@ export interface RecordIntentDeps {
   database: Database;
   events: EventBus;
   lease: Lease;
-  dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept' | 'wake'>;
+  dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept'>;
   /** Sees to what the ends of runs brought about. */
   followUp: (aftermath: Aftermath) => void;
 }
@@ -48,7 +50,8 @@ async function recordPlanned(deps: RecordIntentDeps, planned: readonly PlannedSc
   const sorted = [...planned].sort((a, b) => (a.schedule.uid < b.schedule.uid ? -1 : 1));
   const mayOverlap = (one: PlannedSchedule) => one.schedule.overlap === 'allow';
   for (const batch of batchesOf(sorted.filter(mayOverlap))) await recordBatch(deps, batch);
-  for (const batch of batchesOf(sorted.filter((one) => !mayOverlap(one)))) await recordGuarded(deps, batch);
+  for (const batch of batchesOf(sorted.filter((one) => !mayOverlap(one))))
+    await recordUnderLocks(deps, batch);
 }
 
 /** Written by one statement at most, give or take one schedule. */
@@ -88,8 +91,13 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
     )
     .catch((error: unknown) => {
       dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
+      if (isLockedByOthers(error)) return null;
       throw error;
     });
+  if (recorded === null) {
+    await recordUnderLocks(deps, planned);
+    return;
+  }
   const mine = reserved.filter(({ intent }) => recorded.inserted(intent.id));
   const notMine = reserved.filter(({ intent }) => !recorded.inserted(intent.id));
   dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
@@ -97,18 +105,27 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
     mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );
   const inserted = told(deps.events, planned, fires, recorded);
-  const unclaimed = inserted.filter(({ intent }) => !intent.claimed && intent.skipped === null);
-  if (unclaimed.some(({ schedule }) => queueOfLane(schedule.lane) === null)) dispatcher.wake();
-  const toPull = unclaimed.some(({ schedule }) => queueOfLane(schedule.lane) !== null);
-  const openedSince = oldestOf(unclaimed.map(({ intent }) => intent.scheduledFor));
-  deps.followUp(together([recorded.aftermath, { ...NO_AFTERMATH, toPull, openedSince }]));
+  deps.followUp(together([recorded.aftermath, aftermathOfOpened(inserted)]));
+}
+
+/** Of those that were recorded and that this instance does not send itself. */
+function aftermathOfOpened(recorded: readonly Fire[]): Aftermath {
+  const open = recorded.filter(({ intent }) => !intent.claimed && intent.skipped === null);
+  const pending = open.filter(({ schedule }) => schedule.overlap === 'allow');
+  const toPull = pending.filter(({ schedule }) => queueOfLane(schedule.lane) !== null);
+  return {
+    ...NO_AFTERMATH,
+    toClaim: pending.length - toPull.length,
+    toPull: toPull.length > 0,
+    openedSince: oldestOf(open.map(({ intent }) => intent.scheduledFor)),
+  };
 }
 
 /**
- * Those whose runs must not overlap: recorded as waiting, and judged in the same transaction, under locks taken before. What somebody
+ * Runs that must not overlap are recorded as waiting, and judged in the same transaction, under locks taken before. What somebody
  * else has locked holds up none of the others: a schedule is left to the next round, and one with such a run is judged later.
  */
-async function recordGuarded(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
+async function recordUnderLocks(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
   const { instanceId } = deps.lease;
   const { free, fires, recorded, judged } = await deps.database.transaction(async (tx) => {
     const locked = new Set((await lockFreeForOverlap(tx, planned.map(uidOf))).free);
@@ -123,10 +140,9 @@ async function recordGuarded(deps: RecordIntentDeps, planned: readonly PlannedSc
       judged: await judgeOverlapsUnderLock(tx, own.map(uidOf)),
     };
   });
-  told(deps.events, free, fires, recorded);
+  const inserted = told(deps.events, free, fires, recorded);
   tellJudged(deps.events, judged);
-  const openedSince = oldestOf(fires.map(({ intent }) => intent.scheduledFor));
-  deps.followUp(together([recorded.aftermath, { ...aftermathOfJudged(judged), openedSince }]));
+  deps.followUp(together([recorded.aftermath, aftermathOfJudged(judged), aftermathOfOpened(inserted)]));
 }
 
 function uidOf({ schedule }: PlannedSchedule): string {

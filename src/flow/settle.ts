@@ -11,7 +11,7 @@ import { createPatience } from '../runtime/patience.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { ClaimedRun } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
-import { isDataRefused } from '../store/errors.ts';
+import { isDataRefused, isLockedByOthers } from '../store/errors.ts';
 import type { Aftermath } from '../store/followers.ts';
 import {
   type AttemptSettlement,
@@ -68,8 +68,8 @@ export function createSettler(deps: SettleDeps): Settler {
   /** In the order in which they ended. */
   const waiting = new Set<EndedAttempt>();
   /**
-   * Those that take a transaction: others depend on them, or their statement did not settle them, or was not answered and may
-   * have been committed. The longest untried first.
+   * Those that take a transaction: others depend on them, or their statement did not settle them (somebody holds one of its rows,
+   * say), or was not answered and may have been committed. The longest untried first.
    */
   const careful = new Set<EndedAttempt>();
   const patience = createPatience();
@@ -110,7 +110,7 @@ export function createSettler(deps: SettleDeps): Settler {
       return;
     }
     for (const ended of left) beCareful(ended);
-    if (failure) throw failure.error;
+    if (failure && !isLockedByOthers(failure.error)) throw failure.error;
   }
 
   /** Answers what it did not settle, and what went wrong if something did. */

@@ -74,7 +74,12 @@ export function isUniqueViolation(error: unknown): boolean {
 
 /** Somebody else is in the way, and will not be for ever: a lock not had in time, what is in use, what must not be there yet. */
 export function isNotNow(error: unknown): boolean {
-  return ['55P03', '55006', '57014', '23514'].includes(codeOf(error) ?? '');
+  return [LOCK_NOT_AVAILABLE, '55006', '57014', '23514'].includes(codeOf(error) ?? '');
+}
+
+/** A row that the statement writes was held by somebody else for too long; it has written nothing. */
+export function isLockedByOthers(error: unknown): boolean {
+  return codeOf(error) === LOCK_NOT_AVAILABLE;
 }
 
 /** A table is gone. */
@@ -83,6 +88,7 @@ export function isTableGone(error: unknown): boolean {
 }
 
 const READ_ONLY = '25006';
+const LOCK_NOT_AVAILABLE = '55P03';
 const CONNECTION_CODES = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_ENDED',

@@ -16,6 +16,7 @@ import {
   followEnds,
   oldestOf,
 } from './followers.ts';
+import { LOCK_LIMIT } from './lock-limit.ts';
 import { type InstantText, frequentRowsOf, idsUnlessAll, isAmong, rowsOf, toInstant } from './rows.ts';
 import { overlapOf } from './timings.ts';
 
@@ -69,7 +70,8 @@ export interface Recorded {
  * `alone`: outside of a transaction. A cursor moves on with its fires, so that one of them is there already only after a backfill, or
  * where a cursor was set back. So the first try asks for none to be there, which saves a sixth of the statement; the unique index
  * refuses all of it otherwise, and the second one leaves out what is there. Not where more is caught up with than a fire each: there
- * such runs are likelier, and a second try of thousands would take its time.
+ * such runs are likelier, and a second try of thousands would take its time. Where somebody holds a schedule's row for long it fails
+ * (isLockedByOthers).
  */
 export async function recordIntentsIfLocked(
   db: Executor,
@@ -78,13 +80,13 @@ export async function recordIntentsIfLocked(
   intents: readonly Intent[],
   { alone }: { alone: boolean },
 ): Promise<Recorded> {
-  if (!alone || intents.length > advances.length)
-    return record(db, instanceId, advances, intents, LEAVING_OUT);
+  const write = (onConflict: SQL) => record(db, instanceId, advances, intents, { alone, onConflict });
+  if (!alone || intents.length > advances.length) return write(LEAVING_OUT);
   try {
-    return await record(db, instanceId, advances, intents, sql``);
+    return await write(sql``);
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    return record(db, instanceId, advances, intents, LEAVING_OUT);
+    return write(LEAVING_OUT);
   }
 }
 
@@ -100,13 +102,13 @@ async function record(
   instanceId: string,
   advances: readonly Advance[],
   intents: readonly Intent[],
-  onConflict: SQL,
+  { alone, onConflict }: { alone: boolean; onConflict: SQL },
 ): Promise<Recorded> {
   const [row] = await frequentRowsOf<
     { now: InstantText; advanced: number; inserted: string | null } & AftermathRow
   >(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
     advanced AS (
       UPDATE schedules s SET next_occurrence_at = ${fromMs(sql`coalesce(a.next_occurrence_ms, a.next_fire_ms)`)},
         next_fire_at = ${fromMs(sql`a.next_fire_ms`)}, last_fire_at = coalesce(${fromMs(sql`a.last_fire_ms`)}, s.last_fire_at),

@@ -20,6 +20,7 @@ import {
   together,
   uidsIn,
 } from './followers.ts';
+import { LOCK_LIMIT } from './lock-limit.ts';
 import { frequentRowsOf, idsUnlessAll, isAmong, rowsOf } from './rows.ts';
 
 /** What became of one attempt, with the claim it was made under. */
@@ -58,7 +59,8 @@ export interface SettledAlone extends Settled {
  * attempt it knew nothing of gives way to what is known now. Callers sort by (scheduledFor, id).
  * The guard is a CASE so that the planner cannot take it for a filter: statistics call pending runs rare, and it would
  * begin with all of them instead of with the batch's keys. No run may be in the batch twice.
- * One statement for all that are plain, which nearly all are, and which takes half the time; one for what is left.
+ * One statement for all that are plain, which nearly all are, and which takes half the time; one for what is left. Either fails where
+ * somebody holds one of its rows for long (isLockedByOthers).
  */
 export async function settleIfClaimedAndWithoutDependents(
   db: Executor,
@@ -96,7 +98,7 @@ async function settlePlainIfClaimed(db: Executor, plain: readonly AttemptSettlem
   const instantsOf = plain.map((row) => row.scheduledFor);
   const [row] = await frequentRowsOf<{ settled: string | null; guarded: string | null }>(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), settled AS (
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}), settled AS (
       UPDATE runs r SET status = 'succeeded', handoff_started_at = ${fromMs(sql`i.started_ms`)},
         handed_off_at = ${fromMs(sql`i.finished_ms`)}, finished_at = ${fromMs(sql`i.finished_ms`)},
         lateness_ms = coalesce(r.lateness_ms, i.lateness_ms), execution_id = i.execution_id,
@@ -182,7 +184,7 @@ function runsIn(rows: readonly SettledRow[]): Map<string, { wasLost: boolean }> 
 /** `alone`: the statement is all there is; what it does not settle is tried again. */
 function settle(settled: readonly AttemptSettlement[], { alone }: { alone: boolean }): SQL {
   const instantsOf = settled.map((row) => row.scheduledFor);
-  return sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  return sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
     input AS MATERIALIZED (
       SELECT * FROM unnest(${uuids(settled.map((row) => row.runId))}, ${instants(instantsOf)},
         ${uuids(settled.map((row) => row.instanceId))}, ${ints(settled.map((row) => row.attempt))},

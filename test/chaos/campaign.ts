@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,7 +44,7 @@ export interface CampaignResult {
   features: Features;
   /** Ids that each instance registered under, oldest first. */
   identities: Map<string, string[]>;
-  /** Logs of receiver and instances; removed where nothing was found. */
+  /** Logs of receiver and instances, and the history that was judged; removed where nothing was found. */
   directory: string;
 }
 
@@ -117,6 +117,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const verdict = check(history);
     const identities = await identitiesOf(stage.instances, directory);
     if (verdict.ok) await rm(directory, { recursive: true, force: true });
+    else await writeFile(join(directory, 'history.json'), JSON.stringify(history));
     return { history, verdict, features, identities, directory };
   } finally {
     for (const close of closing.reverse()) await close().catch(() => undefined);

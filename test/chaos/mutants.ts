@@ -260,7 +260,7 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: 'src/flow/settle.ts',
         find: `    for (const ended of left) beCareful(ended);
-    if (failure) throw failure.error;`,
+    if (failure && !isLockedByOthers(failure.error)) throw failure.error;`,
         replace: '    for (const ended of left) if (failure) tell(ended, null); else beCareful(ended);',
       },
     ],

@@ -8,6 +8,7 @@ import {
   lockFreeForOverlap,
 } from '../../src/store/overlaps.ts';
 import { EARLIEST } from '../../src/core/instant.ts';
+import type { Database } from '../../src/store/database.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -92,6 +93,35 @@ describe('a row that somebody has locked holds up nobody else:', () => {
       const open = (await statuses('never')).filter((status) => status !== 'cancelled');
       return open.length === 1 && open[0] === 'pending' ? true : null;
     });
+  });
+
+  it('that of a schedule which somebody begins to edit between its fire-lock and its fire', async () => {
+    await put('edited', EVERY_SECOND);
+    await put('other', EVERY_SECOND);
+    let lock: () => void = () => undefined;
+    const isLocked = new Promise<void>((resolve) => (lock = resolve));
+    const isToLock = Promise.withResolvers<undefined>();
+    const { database } = store;
+    const slowed: Database = {
+      ...database,
+      run: async (work, limitMs) => {
+        if (work.toString().includes('recordIntentsIfLocked')) {
+          isToLock.resolve(undefined);
+          await isLocked;
+        }
+        return database.run(work, limitMs);
+      },
+    };
+    const late = await createInstance({ ...store, database: slowed });
+    await late.start();
+    await isToLock.promise;
+    await held(`SELECT FROM schedules WHERE id = 'edited' FOR UPDATE`, async () => {
+      lock();
+      await firesOn('other');
+    });
+    await firesOn('edited');
+    await late.stop();
+    expect(late.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
   it('that of a schedule whose waiting runs are to be judged', async () => {

@@ -168,6 +168,8 @@ describe('a run that somebody else keeps locked', () => {
     expect(await endedRunsOf(store, 'slow')).toMatchObject([{ status: 'succeeded', attempts: 1 }]);
     expect([slow.arrivals.length, quick.arrivals.length]).toEqual([1, 20]);
     expect(instance.events.filter(({ type }) => type === 'settlementFenced')).toEqual([]);
+    // Nobody waited for it until the time of a statement was up, with all others that ended.
+    expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 });
 
