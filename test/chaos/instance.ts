@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultProxy } from './fault-proxy.ts';
 import { sourceAddress } from './source-address.ts';
-import { COMPILE_CACHE } from '../support/compile-cache.ts';
+import { QUICK_START } from '../support/quick-start.ts';
 
 export interface InstanceOptions {
   /** From 1. */
@@ -74,8 +74,8 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
-        NODE_COMPILE_CACHE: COMPILE_CACHE,
-        NODE_OPTIONS: `--import=${preload}`,
+        ...QUICK_START,
+        NODE_OPTIONS: `${QUICK_START.NODE_OPTIONS} --import=${preload}`,
         CHAOS_SOURCE_ADDRESS: sourceAddress(number, processes),
         CHAOS_RECEIVER_PORT: String(options.receiverPort),
         CHAOS_BLOCK_MS: String(BLOCK_MS),

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { createWithDays } from '../support/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
+import { QUICK_START } from '../support/quick-start.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -54,7 +55,7 @@ export function sharedDaemon(): Api {
     const database = await createWithDays();
     ends.push(() => database.drop());
     const main = join(examples, '..', 'src', 'main.ts');
-    const variables = { DATABASE_URL: database.url, PORT: '0' };
+    const variables = { ...QUICK_START, DATABASE_URL: database.url, PORT: '0' };
     const program = start([process.execPath, main], variables, (end) => ends.push(end));
     url = / listens on (http:\S+:\d+)/.exec(await program.said(/ listens on http/))?.[1] ?? '';
     await until(async () => ((await fetch(`${url}/readyz`)).ok ? true : null));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
-import { COMPILE_CACHE } from './compile-cache.ts';
+import { QUICK_START } from './quick-start.ts';
 import { until } from './until.ts';
 
 export type Variables = Record<string, string>;
@@ -57,7 +57,7 @@ export function spawnDaemon(variables: Variables): Process {
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
-        NODE_COMPILE_CACHE: COMPILE_CACHE,
+        ...QUICK_START,
         ...variables,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
