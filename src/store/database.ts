@@ -1,7 +1,6 @@
-import { sql } from 'drizzle-orm';
 import { type Connection, connect } from './connection.ts';
 import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost, markAsOfDatabaseWork } from './errors.ts';
-import type { Executor, Transaction } from './executor.ts';
+import { type Executor, type Transaction, sendNow } from './executor.ts';
 import type { Sessions } from './sessions.ts';
 
 /**
@@ -54,7 +53,7 @@ export function openDatabase(url: string, size: number): Database {
  * EvalPlanQualStart). So there, partitions are not picked within transactions; statements outside of them are written so that it does
  * no harm.
  *
- * Both are sent together with the work's first statement, so that they cost no round trip.
+ * Both are sent before the work's first statement and together with it, so that they cost no round trip.
  */
 const TRANSACTION_SETTINGS = `SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS};
   SELECT set_config('enable_partition_pruning', 'off', true)
@@ -62,7 +61,7 @@ const TRANSACTION_SETTINGS = `SET LOCAL idle_in_transaction_session_timeout = ${
 
 async function guarded<T>(tx: Transaction, work: (tx: Transaction) => Promise<T>): Promise<T> {
   try {
-    const [, result] = await Promise.all([tx.execute(sql.raw(TRANSACTION_SETTINGS)), work(tx)]);
+    const [, result] = await Promise.all([sendNow(tx, TRANSACTION_SETTINGS), work(tx)]);
     return result;
   } catch (error) {
     if (!isSessionLost(error)) throw error;

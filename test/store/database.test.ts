@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { QueryTimeout, TryAgain, isUnavailable } from '../../src/store/errors.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { rowsOf } from '../../src/store/rows.ts';
+import { frequentRowsOf, rowsOf } from '../../src/store/rows.ts';
 import { startFaultProxy } from '../chaos/fault-proxy.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { notThroughPooler } from '../support/pooler.ts';
@@ -51,6 +51,14 @@ describe('the database', () => {
     await holding;
     await watcher.close();
   });
+
+  it.each([rowsOf, frequentRowsOf])(
+    'limits how long a transaction may idle before its first statement runs: %o',
+    async (ask) => {
+      const setting = sql`SELECT current_setting('idle_in_transaction_session_timeout') AS value`;
+      expect(await database.transaction((tx) => ask(tx, setting))).toEqual([{ value: '15s' }]);
+    },
+  );
 
   // PostgreSQL 18 before November 2026 misses some of them, and may crash.
   it('finds every row of a partitioned table in a transaction that waited for somebody who changed some of them', async () => {
