@@ -52,7 +52,9 @@ export function createDependents({
 
   async function release(id: string): Promise<void> {
     const aftermath = await database.transaction((tx) => releaseDependentsIfStillEnded(tx, [id]));
-    if (aftermath.toRelease.length === 0) ended.delete(id);
+    // Behind the others: what is left of it may be held by somebody.
+    ended.delete(id);
+    if (aftermath.toRelease.length > 0) ended.add(id);
     followUp({ ...aftermath, toFail: false, toRelease: [] });
   }
 

@@ -207,8 +207,9 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     const stale = lanes.takeOut(({ run }) => run.claimedAt < before);
     if (stale.length === 0) return false;
     try {
-      await handBackNow(stale.map(({ run }) => run));
-      return true;
+      const held = await handBackNow(stale.map(({ run }) => run));
+      for (const ready of stale) if (held.has(ready.run.id)) lanes.add(ready);
+      return held.size < stale.length;
     } catch (error) {
       // Whether they are handed back is unknown: as old as they are, they are confirmed before they are sent.
       for (const ready of stale) lanes.add(ready);
@@ -246,13 +247,21 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   async function handBack(): Promise<void> {
     const unsent = [...held.waiting(), ...lanes.takeOut(() => true).map(({ run }) => run), ...undefinedYet];
     undefinedYet = [];
-    if (unsent.length > 0) await untilAborted(() => handBackNow(unsent));
+    for (let left = unsent; left.length > 0 && !aborting.signal.aborted;) {
+      const held = await untilAborted(() => handBackNow(left));
+      left = left.filter(({ id }) => held.has(id));
+      if (left.length > 0) await setTimeout(HAND_BACK_RETRY_MS);
+    }
   }
 
-  async function handBackNow(unsent: readonly ClaimedRun[]): Promise<void> {
-    const count = await database.run((db) => returnClaimsIfMine(db, unsent.map(claimOf)));
-    for (const run of unsent) release(run);
-    events.emit({ type: 'runsReturned', count, stopping: !accepting });
+  /** Answers those that somebody else has locked at this moment: they are still this instance's. */
+  async function handBackNow(unsent: readonly ClaimedRun[]): Promise<ReadonlySet<string>> {
+    const { returned, held: passedOver } = await database.run((db) =>
+      returnClaimsIfMine(db, unsent.map(claimOf)),
+    );
+    for (const run of unsent) if (!passedOver.has(run.id)) release(run);
+    events.emit({ type: 'runsReturned', count: returned, stopping: !accepting });
+    return passedOver;
   }
 
   /** What is not handed back stays claimed by an instance that is gone, so it is tried for as long as there is time. */

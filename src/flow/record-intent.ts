@@ -42,8 +42,8 @@ export async function recordIntents(
   { planned, unplannable }: Planned,
   now: number,
 ): Promise<void> {
-  if (unplannable.length > 0) await setAside(deps, unplannable, now);
   if (planned.length > 0) await recordPlanned(deps, planned);
+  if (unplannable.length > 0) await setAside(deps, unplannable, now);
 }
 
 async function recordPlanned(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {

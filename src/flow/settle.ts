@@ -1,6 +1,7 @@
 /**
  * Guarantees: every outcome is written, or kept in memory until it can be; what the claim no longer covers is refused, except a 2xx.
- * Transaction: one statement for all that ended since the last one; for those that others depend on, one transaction that also releases these.
+ * Transaction: one statement for all that ended since the last one; one transaction for those that others depend on, which also
+ *   releases these, and for a batch with a row that somebody holds, which passes that one over.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
 import type { Settlement } from '../core/settlement.ts';

@@ -200,23 +200,29 @@ export function claimOf(run: ClaimedRun): Claim {
 /** The name of the NOTIFY that tells instances of runs to claim that another one has left: a hint, never needed. */
 export const RUNS_RETURNED = 'firelock_runs_returned';
 
-/** Hands unsent claims back, where they are still the caller's: anybody may take them at once, and is told so. */
-export async function returnClaimsIfMine(db: Executor, claims: readonly Claim[]): Promise<number> {
+/**
+ * Hands unsent claims back, where they are still the caller's: anybody may take them at once, and is told so. Rows that others hold are
+ * passed over: `held` are the ids of those.
+ */
+export async function returnClaimsIfMine(
+  db: Executor,
+  claims: readonly Claim[],
+): Promise<{ returned: number; held: ReadonlySet<string> }> {
   const times = claims.map((claim) => claim.scheduledFor);
-  const [row] = await rowsOf<{ count: number }>(
+  const mine = sql`SELECT r.scheduled_for, r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(times)},
+      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
+      AS c(id, scheduled_for, claimed_by, attempt)
+    JOIN runs r ON ${runsByKey(sql`r`, sql`c`, times)}
+    WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END`;
+  const returned = await rowsOf<{ id: string }>(
     db,
-    sql`WITH returned AS (
-      UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, updated_at = clock_timestamp()
-      FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(claims.map((claim) => claim.scheduledFor))},
-        ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
-        AS c(id, scheduled_for, claimed_by, attempt)
-      WHERE ${runsByKey(sql`r`, sql`c`, times)} AND r.status = 'pending'
-        AND r.claimed_by = c.claimed_by AND r.attempts = c.attempt
-      RETURNING r.id
-    )
-    SELECT count(*)::int, pg_notify(${RUNS_RETURNED}, '') FROM returned`,
+    sql`WITH free AS MATERIALIZED (${mine} ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED)
+    UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, updated_at = clock_timestamp()
+    FROM free WHERE ${runsByKey(sql`r`, sql`free`, times)}
+    RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`,
   );
-  return row?.count ?? 0;
+  const held = returned.length < claims.length ? await rowsOf<{ id: string }>(db, mine) : [];
+  return { returned: returned.length, held: new Set(held.map((row) => row.id)) };
 }
 
 function claimedRun(row: Row, instanceId: string): ClaimedRun {

@@ -3,6 +3,7 @@ import type { Instant } from '../core/instant.ts';
 import type { Standing } from '../core/time/zone-cursor.ts';
 import { instants, ints, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
+import { LOCK_LIMIT } from './lock-limit.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
 import { SCHEDULES_CHANGED } from './schedule-writes.ts';
 import { type TimingRow, timingColumns, timingOfRow } from './timings.ts';
@@ -81,7 +82,8 @@ export interface CursorMove {
 
 /**
  * Moves cursors, each where it is as it was read, not due and not being planned, and all only while no instance with newer zone
- * data lives. Answers how many it moved. A dead instance's lock goes, so that what it had planned is fenced.
+ * data lives. Where somebody holds one of their rows for long it fails (isLockedByOthers): what it has locked meanwhile cannot fire.
+ * Answers how many it moved. A dead instance's lock goes, so that what it had planned is fenced.
  */
 export async function moveCursorsIfUnplanned(
   db: Executor,
@@ -90,7 +92,7 @@ export async function moveCursorsIfUnplanned(
 ): Promise<number> {
   const rows = await rowsOf(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
     newer AS MATERIALIZED (SELECT ${newerZoneDataLives(zoneData)} AS lives FROM clock),
     movable AS MATERIALIZED (
       SELECT s.uid, m.next_occurrence_at, m.next_fire_at

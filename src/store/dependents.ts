@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import type { Instant } from '../core/instant.ts';
 import { scheduledForOf } from '../core/run.ts';
 import { instants, texts, uuids } from './arrays.ts';
-import type { Transaction } from './executor.ts';
+import { isLockedByOthers } from './errors.ts';
+import { type Transaction, sendNow } from './executor.ts';
 import {
   AFTERMATH,
   type Aftermath,
@@ -15,6 +16,7 @@ import {
   together,
 } from './followers.ts';
 import { isPull } from './lanes.ts';
+import { LOCK_LIMIT } from './lock-limit.ts';
 import { runsByKey } from './by-key.ts';
 import { sinceDayOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
@@ -35,47 +37,79 @@ export async function aftermathIn(
 }
 
 /**
- * Counts these ends on the rows of those that wait for them: each dependency once, however often it ends, since its edge is marked in
- * the same statement. The last one lets its dependent go. Never by looking at the other dependencies: of two that end at the same
+ * Counts these ends on the rows of those that wait for them. Others may be at it, for these or for other ends of theirs, and are waited
+ * for: a moment, unless one of them is frozen in the middle. Then the ends are committed without those rows, and they are counted later
+ * (`toRelease`).
+ */
+export async function releaseDependents(
+  tx: Transaction,
+  ends: readonly EndedDependency[],
+): Promise<Aftermath> {
+  if (ends.length === 0) return NO_AFTERMATH;
+  try {
+    // In a savepoint, to which it goes back.
+    const aftermath = await tx.transaction((inner) => countEnds(inner, ends, { wait: true }));
+    // Not waited for: what comes next finds out as well where this cannot be done.
+    void sendNow(tx, 'SET LOCAL lock_timeout TO DEFAULT').catch(() => undefined);
+    return aftermath;
+  } catch (error) {
+    if (!isLockedByOthers(error)) throw error;
+    return countEnds(tx, ends, { wait: false });
+  }
+}
+
+/**
+ * Each dependency once, however often it ends, since its edge is marked in the same statement, under the lock of the dependent's row. The last one lets its dependent go. Never by looking at the other dependencies: of two that end at the same
  * moment, each sees the other as still open. The guard of the edge is a CASE so that the planner cannot take it for a filter:
  * where statistics call open edges rare, it would read all there are, once for each end.
  *
  * A statement of its own, after the one that ended them: whoever makes a run depend on another locks that one first
  * (lockDependencies), so what was made while the end waited for that lock is seen here, and what comes later sees the end.
  */
-export async function releaseDependents(
+async function countEnds(
   tx: Transaction,
   ends: readonly EndedDependency[],
+  { wait }: { wait: boolean },
 ): Promise<Aftermath> {
-  const [row] = await rowsOf<{ counted: number; released: number; to_pull: boolean; to_fail: boolean }>(
+  const [row] = await rowsOf<{
+    found: number;
+    free: number;
+    released: number;
+    to_pull: boolean;
+    to_fail: boolean;
+  }>(
     tx,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${wait ? sql`, ${LOCK_LIMIT}` : sql``}),
     ends AS (SELECT * FROM unnest(${uuids(ends.map(({ id }) => id))}, ${texts(ends.map(({ status }) => status))}) AS e(id, status)),
     open AS MATERIALIZED (
-      SELECT d.depends_on, d.run_id, ends.status FROM ends, LATERAL (
-        SELECT depends_on, run_id FROM run_dependencies
+      SELECT d.*, ends.status FROM ends, LATERAL (
+        SELECT depends_on, scheduled_for, run_id FROM run_dependencies
         WHERE depends_on = ends.id AND CASE WHEN counted_at IS NULL THEN true END LIMIT ${MOST_RELEASED}) AS d
       LIMIT ${MOST_RELEASED}
+    ), locked AS MATERIALIZED (
+      SELECT r.id FROM clock, (SELECT DISTINCT scheduled_for, run_id FROM open) AS d
+      JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.run_id
+      ORDER BY r.scheduled_for, r.id FOR NO KEY UPDATE OF r ${wait ? sql`` : sql`SKIP LOCKED`}
+    ), free AS MATERIALIZED (
+      SELECT * FROM open WHERE run_id IN (SELECT id FROM locked)
+        OR NOT EXISTS (SELECT FROM runs r WHERE r.scheduled_for = open.scheduled_for AND r.id = open.run_id)
     ), counted AS (
-      UPDATE run_dependencies d SET counted_at = clock.now FROM open, clock
-      WHERE d.depends_on = open.depends_on AND d.run_id = open.run_id AND CASE WHEN d.counted_at IS NULL THEN true END
-      RETURNING d.scheduled_for, d.run_id, d.depends_on AS id, open.status
+      UPDATE run_dependencies d SET counted_at = clock.now FROM free, clock
+      WHERE d.depends_on = free.depends_on AND d.run_id = free.run_id AND CASE WHEN d.counted_at IS NULL THEN true END
+      RETURNING d.scheduled_for, d.run_id, d.depends_on AS id, free.status
     ), dependents AS MATERIALIZED (
       SELECT scheduled_for, run_id, count(*)::int AS ended, min(id::text) FILTER (WHERE status <> 'succeeded')::uuid AS failed
       FROM counted GROUP BY scheduled_for, run_id
-    ), locked AS MATERIALIZED (
-      SELECT d.*, r.id FROM dependents d JOIN runs r ON r.scheduled_for = d.scheduled_for AND r.id = d.run_id
-      ORDER BY r.scheduled_for, r.id FOR NO KEY UPDATE OF r
     ), released AS (
       UPDATE runs r SET open_dependencies = r.open_dependencies - l.ended, updated_at = clock.now,
         failed_dependency = CASE WHEN r.status <> 'waiting' THEN r.failed_dependency
           WHEN r.on_dependency_failure = 'fail' THEN coalesce(r.failed_dependency, l.failed) END,
         status = CASE WHEN ${goesOn} THEN 'pending' ELSE r.status END,
         due_at = CASE WHEN ${goesOn} THEN greatest(r.due_at, clock.now) ELSE r.due_at END
-      FROM locked l, clock WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id
+      FROM dependents l, clock WHERE r.scheduled_for = l.scheduled_for AND r.id = l.run_id
       RETURNING r.status, r.lane, r.claimed_by, r.failed_dependency
     )
-    SELECT (SELECT count(*) FROM open)::int AS counted,
+    SELECT (SELECT count(*) FROM open)::int AS found, (SELECT count(*) FROM free)::int AS free,
       count(*) FILTER (WHERE status = 'pending' AND claimed_by IS NULL)::int AS released,
       coalesce(bool_or(status = 'pending' AND ${isPull(sql`lane`)}), false) AS to_pull,
       coalesce(bool_or(status = 'waiting' AND failed_dependency IS NOT NULL), false) AS to_fail
@@ -86,7 +120,7 @@ export async function releaseDependents(
     toClaim: row?.released ?? 0,
     toPull: row?.to_pull ?? false,
     toFail: row?.to_fail ?? false,
-    toRelease: row?.counted === MOST_RELEASED ? ends : [],
+    toRelease: row && (row.found === MOST_RELEASED || row.free < row.found) ? ends : [],
   };
 }
 
@@ -115,7 +149,7 @@ export async function releaseDependentsIfStillEnded(
     )
     SELECT id, status FROM locked WHERE status NOT IN ('waiting', 'pending', 'running')`,
   );
-  return ends.length > 0 ? releaseDependents(tx, ends) : NO_AFTERMATH;
+  return releaseDependents(tx, ends);
 }
 
 /** How many ended so, and what that brought about: others may depend on them in turn. */

@@ -113,7 +113,7 @@ async function record(
       UPDATE schedules s SET next_occurrence_at = ${fromMs(sql`coalesce(a.next_occurrence_ms, a.next_fire_ms)`)},
         next_fire_at = ${fromMs(sql`a.next_fire_ms`)}, last_fire_at = coalesce(${fromMs(sql`a.last_fire_ms`)}, s.last_fire_at),
         error = NULL, plan_failures = 0, locked_by = NULL, locked_at = NULL
-      FROM unnest(${uuids(advances.map((advance) => advance.uid))}, ${ints(advances.map((advance) => advance.version))},
+      FROM clock, unnest(${uuids(advances.map((advance) => advance.uid))}, ${ints(advances.map((advance) => advance.version))},
         ${milliseconds(advances.map((advance) => advance.lockedAt))}, ${milliseconds(advances.map(occurrenceApart))},
         ${milliseconds(advances.map((advance) => advance.nextFireAt))},
         ${milliseconds(advances.map((advance) => advance.lastFireAt))})

@@ -3,9 +3,10 @@ import { sql } from 'drizzle-orm';
 const LOCK_LIMIT_MS = 200;
 
 /**
- * A column beside the time of a statement that writes many rows and is a transaction by itself: it fails (isLockedByOthers) where
- * somebody holds one of them for longer. Somebody who is frozen may do so for seconds, and all the others would wait as long: on the
- * server even after this side has given up on the statement. What it did not write then goes its way past that row. The limit ends
- * with the statement, so that it holds behind a pooler, and takes no round trip.
+ * A column beside the time of a statement that writes many rows: it fails (isLockedByOthers) where somebody holds one of them for
+ * longer. Somebody who is frozen may do so for seconds, and all the others would wait as long: on the server even after this side has
+ * given up on the statement. What it did not write then goes its way past that row. The limit takes no round trip, holds behind a
+ * pooler, and ends with the transaction: with the statement, where that is one by itself. The rows that are locked must come from a
+ * join with this one, which so is there before them.
  */
 export const LOCK_LIMIT = sql`set_config('lock_timeout', ${sql.raw(`'${LOCK_LIMIT_MS}'`)}, true) AS lock_limit`;

@@ -26,6 +26,7 @@ const PROFILES: Record<string, Profile> = {
       weights: { ...FULL_WEIGHTS, outage: 0, wrongClock: 2, killAll: 2 },
       everyMs: 2_500,
       seconds: 35,
+      least: 6,
     },
     schedules: 60,
     instances: 3,

@@ -124,6 +124,27 @@ describe('a row that somebody has locked holds up nobody else:', () => {
     expect(late.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
+  it('that of a run which waits for one that has ended', async () => {
+    await put('other', EVERY_SECOND);
+    await instance.start();
+    const url = `${receiver.url}/one-off`;
+    const [first, second, dependent] = await instance.accept(
+      { ref: 'first', url, runAt: Date.now() + 3_000 },
+      { ref: 'second', url },
+      { ref: 'dependent', url, dependsOn: ['first', 'second'] },
+    );
+    const statusOf = async (id = '') =>
+      (await store.rows<{ status: string }>(sql`SELECT status FROM runs WHERE id = ${id}::uuid`))[0]?.status;
+    await until(async () => ((await statusOf(second?.id)) === 'succeeded' ? true : null));
+    await held(`SELECT FROM runs WHERE id = '${dependent?.id}' FOR UPDATE`, async () => {
+      await until(async () => ((await statusOf(first?.id)) === 'succeeded' ? true : null));
+      await firesOn('other');
+      expect(await statusOf(dependent?.id)).toBe('waiting');
+    });
+    await until(async () => ((await statusOf(dependent?.id)) === 'succeeded' ? true : null));
+    expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
+  });
+
   it('that of a schedule whose waiting runs are to be judged', async () => {
     await put('guarded', { ...EVERY_SECOND, overlap: 'queue' });
     await put('free', { ...EVERY_SECOND, overlap: 'queue' });

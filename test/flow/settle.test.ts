@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptOutcome } from '../../src/core/attempt-log.ts';
 import { DELIVERIES } from '../../src/core/schedule.ts';
@@ -11,7 +10,7 @@ import { claimOf, claimPendingRuns } from '../../src/store/claims.ts';
 import type { Database } from '../../src/store/database.ts';
 import type { AttemptSettlement } from '../../src/store/settlements.ts';
 import { EARLIEST } from '../../src/core/instant.ts';
-import { endedRunsOf, leaveRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
+import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
 import { type InstanceOptions, type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, startReceiver } from '../support/receiver.ts';
 import { startRecovery } from '../support/recovering.ts';
@@ -42,26 +41,6 @@ async function instanceOn(database: Database, options: InstanceOptions = {}) {
   const instance = await createInstance({ ...store, database }, options);
   cleanUp.push(() => instance.stop());
   return instance;
-}
-
-/** Keeps the rows of a schedule locked, as somebody does who looks at them in a transaction; answers how to let go of them. */
-async function lockRuns(scheduleId: string): Promise<() => Promise<void>> {
-  const client = postgres(store.url, { max: 1, onnotice: () => undefined });
-  const locked = Promise.withResolvers<undefined>();
-  const done = Promise.withResolvers<undefined>();
-  const transaction = client.begin(async (tx) => {
-    await tx`SELECT FROM runs WHERE schedule_id = ${scheduleId} FOR UPDATE`;
-    locked.resolve(undefined);
-    await done.promise;
-  });
-  const unlock = async () => {
-    done.resolve(undefined);
-    await transaction;
-    await client.end();
-  };
-  cleanUp.push(unlock);
-  await locked.promise;
-  return unlock;
 }
 
 describe.each(DELIVERIES)('a settlement that is committed and whose answer is lost (%s)', (delivery) => {
@@ -157,7 +136,8 @@ describe('a run that somebody else keeps locked', () => {
     await leaveRuns(store, 'slow');
     await instance.start();
     await slow.arrived(1);
-    const unlock = await lockRuns('slow');
+    const unlock = await lockRuns(store, 'slow');
+    cleanUp.push(unlock);
     for (const answer of owed) answer();
     await leaveRuns(store, 'quick', { count: 20 });
 

@@ -7,7 +7,7 @@ import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { claimPendingRuns } from '../../src/store/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/recoveries.ts';
 import { EARLIEST } from '../../src/core/instant.ts';
-import { endedRunsOf, leaveRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
+import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
 import {
   type InstanceOptions,
   type Store,
@@ -97,6 +97,34 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
       expect(slow.arrivals).toHaveLength(2);
     },
   );
+
+  it('keeps no other from being claimed and sent, where somebody has it locked', async () => {
+    const slow = await receiverThat(() => undefined);
+    const quick = await receiverThat();
+    const { databaseClock, pass } = adjustableClock();
+    const busy = await instanceOf({ concurrency: 8, concurrencyPerLane: 1, databaseClock });
+    await busy.put('slow', { url: slow.url, timeoutSeconds: 3600 });
+    await busy.put('waits', { url: slow.url });
+    await busy.put('quick', { url: quick.url });
+    await busy.start();
+    await leaveRuns(store, 'slow');
+    await slow.arrived(1);
+    await leaveRuns(store, 'waits');
+    await until(async () => (await runsOf(store, 'waits'))[0]?.claimed_by === busy.id || null);
+    const unlock = await lockRuns(store, 'waits');
+    cleanUp.push(unlock);
+    pass(11_000);
+    const returned = () => busy.events.filter((event) => event.type === 'runsReturned' && event.count > 0);
+    await until(() => busy.events.some(({ type }) => type === 'runsReturned') || null);
+    await leaveRuns(store, 'quick');
+    expect(await endedRunsOf(store, 'quick')).toMatchObject([{ status: 'succeeded' }]);
+    expect(returned()).toEqual([]);
+    expect(await runsOf(store, 'waits')).toMatchObject([{ claimed_by: busy.id, attempts: 1 }]);
+    await unlock();
+    await until(() => returned().length > 0 || null);
+    expect(slow.arrivals).toHaveLength(1);
+    expect(busy.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
+  });
 
   it('is sent by the same instance, where that is the first to have a slot', async () => {
     const owed: (() => void)[] = [];

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
 import { type Database, STATEMENT_LIMIT_MS } from '../../src/store/database.ts';
 import { QueryTimeout } from '../../src/store/errors.ts';
 import type { Store } from './pipeline.ts';
@@ -55,6 +56,24 @@ export function endedRunsOf(store: Store, scheduleId?: string): Promise<PendingR
     const runs = await runsOf(store, scheduleId);
     return runs.length > 0 && runs.every(({ status }) => status !== 'pending') ? runs : null;
   });
+}
+
+/** Keeps the runs of a schedule locked, as somebody does who looks at them in a transaction; answers how to let go of them. */
+export async function lockRuns({ url }: Store, scheduleId: string): Promise<() => Promise<void>> {
+  const client = postgres(url, { max: 1, onnotice: () => undefined });
+  const locked = Promise.withResolvers<undefined>();
+  const done = Promise.withResolvers<undefined>();
+  const transaction = client.begin(async (tx) => {
+    await tx`SELECT FROM runs WHERE schedule_id = ${scheduleId} FOR UPDATE`;
+    locked.resolve(undefined);
+    await done.promise;
+  });
+  await locked.promise;
+  return async () => {
+    done.resolve(undefined);
+    await transaction;
+    await client.end();
+  };
 }
 
 export interface LostAnswer {
