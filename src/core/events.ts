@@ -48,6 +48,8 @@ export type FirelockEvent =
       alreadyEnded: boolean;
     }
   | { type: 'settlementRefused'; runId: string; error: string }
+  /** Somebody holds a row that a batch was to write: it goes past that one, in a transaction. */
+  | { type: 'batchHeldUp'; loop: 'tick' | 'settle'; count: number }
   /** Unsent claims handed back: the instance stops, or they have waited too long for a slot. */
   | { type: 'runsReturned'; count: number; stopping: boolean }
   | { type: 'migrationsApplied'; count: number }

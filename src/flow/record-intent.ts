@@ -95,6 +95,7 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
       throw error;
     });
   if (recorded === null) {
+    deps.events.emit({ type: 'batchHeldUp', loop: 'tick', count: planned.length });
     await recordUnderLocks(deps, planned);
     return;
   }

@@ -111,7 +111,9 @@ export function createSettler(deps: SettleDeps): Settler {
       return;
     }
     for (const ended of left) beCareful(ended);
-    if (failure && !isLockedByOthers(failure.error)) throw failure.error;
+    if (!failure) return;
+    if (!isLockedByOthers(failure.error)) throw failure.error;
+    events.emit({ type: 'batchHeldUp', loop: 'settle', count: left.length });
   }
 
   /** Answers what it did not settle, and what went wrong if something did. */

@@ -224,6 +224,8 @@ const LINES: Lines = {
   },
   targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
     logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),
+  batchHeldUp: (logger, { loop, count }) =>
+    logger.info({ loop, count }, 'somebody holds a row that was to be written; the others go past it'),
   settlementRefused: (logger, { runId, error }) =>
     logger.error({ runId, error }, 'the database refused an outcome; it is settled without its body'),
   runsReturned: (logger, { count, stopping }) => {

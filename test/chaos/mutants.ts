@@ -260,8 +260,9 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: 'src/flow/settle.ts',
         find: `    for (const ended of left) beCareful(ended);
-    if (failure && !isLockedByOthers(failure.error)) throw failure.error;`,
-        replace: '    for (const ended of left) if (failure) tell(ended, null); else beCareful(ended);',
+    if (!failure) return;`,
+        replace: `    for (const ended of left) if (failure) tell(ended, null); else beCareful(ended);
+    return;`,
       },
     ],
     caughtBy: ['unexplainedRepeat', 'missedAccept'],

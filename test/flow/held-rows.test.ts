@@ -120,8 +120,11 @@ describe('a row that somebody has locked holds up nobody else:', () => {
       await firesOn('other');
     });
     await firesOn('edited');
+    await until(async () => ((await statuses('edited')).includes('pending') ? null : true));
     await late.stop();
     expect(late.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
+    expect(late.events.filter(({ type }) => type === 'batchHeldUp')).toMatchObject([{ loop: 'tick' }]);
+    expect(late.pipeline.dispatcher.claimed()).toBe(0);
   });
 
   it('that of a run which waits for one that has ended', async () => {

@@ -150,6 +150,7 @@ describe('a run that somebody else keeps locked', () => {
     expect(instance.events.filter(({ type }) => type === 'settlementFenced')).toEqual([]);
     // Nobody waited for it until the time of a statement was up, with all others that ended.
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
+    expect(instance.events.some(({ type }) => type === 'batchHeldUp')).toBe(true);
   });
 });
 
