@@ -127,7 +127,8 @@ function createPool(url: string, size: number): Pool {
         markAsOfDatabaseWork(error);
         // The others were made at about the same time, and would only find out one after the other.
         if (isReadOnly(error)) for (const other of idle.splice(0)) replace(other);
-        usable = !isReadOnly(error);
+        // The driver would open a new session, and fail the next statement there with the error of the one that is lost.
+        usable = !isReadOnly(error) && !isSessionLost(error);
         throw error;
       } finally {
         connection.look();

@@ -126,6 +126,19 @@ describe('the database', () => {
     expect(await database.run((db) => rowsOf(db, sql`SELECT * FROM t`))).toEqual([]);
   });
 
+  it('goes on in a new session where the server has ended one under a statement', async () => {
+    const single = openDatabase(created.url, 1);
+    const pid = sql`SELECT pg_backend_pid() AS pid`;
+    const [session] = await single.run((db) => rowsOf<{ pid: number }>(db, pid));
+    const ended = expect(single.run((db) => db.execute(sql`SELECT pg_sleep(20)`))).rejects.toThrow();
+    const end = sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ${session?.pid} AND query LIKE '%pg_sleep%'`;
+    await until(async () => ((await database.run((db) => rowsOf(db, end))).length > 0 ? true : null));
+    await ended;
+    const [next] = await single.run((db) => rowsOf<{ pid: number }>(db, pid));
+    expect(next?.pid).not.toBe(session?.pid);
+    await single.close();
+  });
+
   it('outlives connections that are cut in the middle of a transaction', async () => {
     const proxy = await startFaultProxy(created.url);
     const cut = openDatabase(proxy.url, 4);
