@@ -16,7 +16,7 @@ import {
   together,
 } from './followers.ts';
 import { isPull } from './lanes.ts';
-import { LOCK_LIMIT } from './lock-limit.ts';
+import { lockLimit } from './lock-limit.ts';
 import { runsByKey } from './by-key.ts';
 import { sinceDayOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
@@ -79,7 +79,7 @@ async function countEnds(
     to_fail: boolean;
   }>(
     tx,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${wait ? sql`, ${LOCK_LIMIT}` : sql``}),
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${wait ? sql`, ${HELD_LIMIT}` : sql``}),
     ends AS (SELECT * FROM unnest(${uuids(ends.map(({ id }) => id))}, ${texts(ends.map(({ status }) => status))}) AS e(id, status)),
     open AS MATERIALIZED (
       SELECT d.*, ends.status FROM ends, LATERAL (
@@ -123,6 +123,12 @@ async function countEnds(
     toRelease: row && (row.found === MOST_RELEASED || row.free < row.found) ? ends : [],
   };
 }
+
+/**
+ * For a dependent that somebody else counts an end on. Who is well may take long on a busy machine, and the last end is to let a dependent
+ * go in its own commit; so only who is frozen is not waited for.
+ */
+const HELD_LIMIT = lockLimit(2_000);
 
 /** In one transaction, which others wait for; what is left of more is released in further ones. */
 const MOST_RELEASED = 20_000;

@@ -1,6 +1,4 @@
-import { sql } from 'drizzle-orm';
-
-const LOCK_LIMIT_MS = 200;
+import { type SQL, sql } from 'drizzle-orm';
 
 /**
  * A column beside the time of a statement that writes many rows: it fails (isLockedByOthers) where somebody holds one of them for
@@ -9,4 +7,9 @@ const LOCK_LIMIT_MS = 200;
  * pooler, and ends with the transaction: with the statement, where that is one by itself. The rows that are locked must come from a
  * join with this one, which so is there before them.
  */
-export const LOCK_LIMIT = sql`set_config('lock_timeout', ${sql.raw(`'${LOCK_LIMIT_MS}'`)}, true) AS lock_limit`;
+export function lockLimit(ms: number): SQL {
+  return sql`set_config('lock_timeout', ${sql.raw(`'${ms}'`)}, true) AS lock_limit`;
+}
+
+/** Where nobody who is well holds a row for long. */
+export const LOCK_LIMIT = lockLimit(200);
