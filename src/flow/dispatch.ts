@@ -207,9 +207,9 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     const stale = lanes.takeOut(({ run }) => run.claimedAt < before);
     if (stale.length === 0) return false;
     try {
-      const held = await handBackNow(stale.map(({ run }) => run));
-      for (const ready of stale) if (held.has(ready.run.id)) lanes.add(ready);
-      return held.size < stale.length;
+      const passedOver = await handBackNow(stale.map(({ run }) => run));
+      for (const ready of stale) if (passedOver.has(ready.run.id)) lanes.add(ready);
+      return passedOver.size < stale.length;
     } catch (error) {
       // Whether they are handed back is unknown: as old as they are, they are confirmed before they are sent.
       for (const ready of stale) lanes.add(ready);
@@ -248,8 +248,8 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     const unsent = [...held.waiting(), ...lanes.takeOut(() => true).map(({ run }) => run), ...undefinedYet];
     undefinedYet = [];
     for (let left = unsent; left.length > 0 && !aborting.signal.aborted;) {
-      const held = await untilAborted(() => handBackNow(left));
-      left = left.filter(({ id }) => held.has(id));
+      const passedOver = await untilAborted(() => handBackNow(left));
+      left = left.filter(({ id }) => passedOver.has(id));
       if (left.length > 0) await setTimeout(HAND_BACK_RETRY_MS);
     }
   }

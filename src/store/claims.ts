@@ -209,21 +209,29 @@ export async function returnClaimsIfMine(
   claims: readonly Claim[],
 ): Promise<{ returned: number; held: ReadonlySet<string> }> {
   const times = claims.map((claim) => claim.scheduledFor);
-  const mine = sql`SELECT r.scheduled_for, r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(times)},
-      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
-      AS c(id, scheduled_for, claimed_by, attempt)
-    JOIN runs r ON ${runsByKey(sql`r`, sql`c`, times)}
-    WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END`;
   const returned = await rowsOf<{ id: string }>(
     db,
-    sql`WITH free AS MATERIALIZED (${mine} ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED)
+    sql`WITH free AS MATERIALIZED (${stillClaimed(claims)} ${LOCKING_FREE})
     UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, updated_at = clock_timestamp()
     FROM free WHERE ${runsByKey(sql`r`, sql`free`, times)}
     RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`,
   );
-  const held = returned.length < claims.length ? await rowsOf<{ id: string }>(db, mine) : [];
+  const held = returned.length < claims.length ? await rowsOf<{ id: string }>(db, stillClaimed(claims)) : [];
   return { returned: returned.length, held: new Set(held.map((row) => row.id)) };
 }
+
+/** Runs that these claims still hold, as `r`: when they were scheduled, and their ids. */
+export function stillClaimed(claims: readonly Claim[]): SQL {
+  const times = claims.map((claim) => claim.scheduledFor);
+  return sql`SELECT r.scheduled_for, r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))}, ${instants(times)},
+      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
+      AS c(id, scheduled_for, claimed_by, attempt)
+    JOIN runs r ON ${runsByKey(sql`r`, sql`c`, times)}
+    WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END`;
+}
+
+/** Of those, the ones that nobody else works on. */
+export const LOCKING_FREE = sql`ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED`;
 
 function claimedRun(row: Row, instanceId: string): ClaimedRun {
   const scheduledFor = toInstant(row.scheduled_for);

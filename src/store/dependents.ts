@@ -59,9 +59,10 @@ export async function releaseDependents(
 }
 
 /**
- * Each dependency once, however often it ends, since its edge is marked in the same statement, under the lock of the dependent's row. The last one lets its dependent go. Never by looking at the other dependencies: of two that end at the same
- * moment, each sees the other as still open. The guard of the edge is a CASE so that the planner cannot take it for a filter:
- * where statistics call open edges rare, it would read all there are, once for each end.
+ * Each dependency once, however often it ends, since its edge is marked in the same statement, under the lock of the dependent's row.
+ * The last one lets its dependent go. Never by looking at the other dependencies: of two that end at the same moment, each sees the
+ * other as still open. The guard of the edge is a CASE so that the planner cannot take it for a filter: where statistics call open
+ * edges rare, it would read all there are, once for each end.
  *
  * A statement of its own, after the one that ended them: whoever makes a run depend on another locks that one first
  * (lockDependencies), so what was made while the end waited for that lock is seen here, and what comes later sees the end.

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { instants, ints, uuids } from './arrays.ts';
-import type { Claim } from './claims.ts';
+import { type Claim, LOCKING_FREE, stillClaimed } from './claims.ts';
 import type { Executor } from './executor.ts';
 import { runsByKey } from './by-key.ts';
 import { frequentRowsOf } from './rows.ts';
@@ -17,14 +16,7 @@ export async function startHandoffsIfClaimed(
   const rows = await frequentRowsOf<{ id: string }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    held AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))},
-        ${instants(claims.map((claim) => claim.scheduledFor))}, ${uuids(claims.map((claim) => claim.instanceId))},
-        ${ints(claims.map((claim) => claim.attempt))}) AS c(id, scheduled_for, claimed_by, attempt)
-      JOIN runs r ON ${runsByKey(sql`r`, sql`c`, times)}
-      WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END
-      ORDER BY r.scheduled_for, r.id FOR UPDATE OF r SKIP LOCKED
-    )
+    held AS MATERIALIZED (${stillClaimed(claims)} ${LOCKING_FREE})
     UPDATE runs r SET handoff_started_at = clock.now, in_doubt_until = NULL, doubted_attempt = NULL, lookups = 0,
       updated_at = clock.now
     FROM clock, held WHERE ${runsByKey(sql`r`, sql`held`, times)}

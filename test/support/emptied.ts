@@ -11,7 +11,7 @@ interface Migrated {
 
 const SMALL_BYTES = 1_000_000;
 
-/** Of this test file: making a database takes several times as long as emptying one. */
+/** Of this worker, which runs many test files: making a database takes several times as long as emptying one. */
 const free: Migrated[] = [];
 
 /** A database with the schema and nothing in it; `drop` leaves it to the next who asks, unless its schema was changed. */
