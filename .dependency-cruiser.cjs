@@ -1,9 +1,9 @@
 /**
  * Imports point one way:
- *   core <- runtime <- store <- targets <- flow | recovery <- api <- daemon <- main
+ *   core <- runtime <- store <- targets <- flow | recovery | history <- api <- daemon <- main
  * config and observability stand beside the line (see docs/architecture.md).
  */
-const line = ['core', 'runtime', 'store', 'targets', '(flow|recovery)', 'api'];
+const line = ['core', 'runtime', 'store', 'targets', '(flow|recovery|history)', 'api'];
 
 const forward = line.map((layer, index) => ({
   name: `${layer.replace(/\W/g, '')}-imports-only-what-comes-before-it`,
@@ -19,10 +19,10 @@ module.exports = {
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     ...forward,
     {
-      name: 'flow-and-recovery-do-not-know-each-other',
+      name: 'flow-recovery-and-history-do-not-know-each-other',
       severity: 'error',
-      from: { path: '^src/(flow|recovery)/' },
-      to: { path: '^src/(flow|recovery)/', pathNot: '^src/$1/' },
+      from: { path: '^src/(flow|recovery|history)/' },
+      to: { path: '^src/(flow|recovery|history)/', pathNot: '^src/$1/' },
     },
     {
       name: 'core-is-pure',
@@ -51,7 +51,7 @@ module.exports = {
       comment: 'It may read core events, the runtime and the gauges of the store.',
       severity: 'error',
       from: { path: '^src/observability/' },
-      to: { path: '^src/(targets|flow|recovery|api|daemon|main)' },
+      to: { path: '^src/(targets|flow|recovery|history|api|daemon|main)' },
     },
     { name: 'no-orphans', severity: 'error', from: { orphan: true, pathNot: '^src/main\\.ts$' }, to: {} },
     {

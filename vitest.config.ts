@@ -1,14 +1,22 @@
 import { defineConfig } from 'vitest/config';
+import { LONG } from './test/support/long.ts';
 import { QUICK_RESOLVE } from './test/support/quick-start.ts';
+import { HUNG_AFTER_MS } from './test/support/until.ts';
+import { workersHere } from './test/support/workers.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    // More than cores: most of the time is spent waiting for clocks, time limits and processes.
-    maxWorkers: 5,
+    // These are for what hangs. What is slow, on whatever machine, is never to come near them.
+    testTimeout: HUNG_AFTER_MS,
+    hookTimeout: HUNG_AFTER_MS,
+    teardownTimeout: HUNG_AFTER_MS,
+    tags: [
+      { name: LONG, description: 'takes more than a few seconds by itself', timeout: 5 * HUNG_AFTER_MS },
+    ],
+    reporters: ['default', './test/support/summary.ts'],
+    maxWorkers: workersHere(),
     // No test changes what others share but databases, and those are their own: modules are loaded once per worker.
     isolate: false,
     execArgv: [`--import=${QUICK_RESOLVE}`],

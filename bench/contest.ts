@@ -7,9 +7,11 @@ import type { Peer } from './peers/peers.ts';
 import type { Round } from './rounds.ts';
 import type { Bench } from './scenario.ts';
 
-/** Somebody who takes part in every round of a scenario, as a fresh process with nothing in its database. */
+/** One that takes part in every round of a scenario, as a process with nothing in its database. */
 export interface Entry<C extends Contestant = Contestant> {
   start(bench: Bench): Promise<Started<C>>;
+  /** One process for all rounds, and not a fresh one for each. */
+  livesOn?: boolean;
 }
 
 export interface Started<C extends Contestant = Contestant> {
@@ -18,18 +20,12 @@ export interface Started<C extends Contestant = Contestant> {
   stop(): Promise<void>;
 }
 
-/** Of the daemon to one host, and of the bare loops. */
-export const CONNECTIONS = Number(process.env['FIRELOCK_DISPATCH_PER_HOST'] ?? 64);
-
 export function bareEntry(kind: BareKind): Entry<Recurring> {
   return {
+    livesOn: true,
     start: (bench) =>
       withDatabase(bench, (stage) =>
-        startBare(
-          kind,
-          { databaseUrl: stage.database.url, targetUrl: bench.receiver.url, connections: CONNECTIONS },
-          stage.database,
-        ),
+        startBare(kind, { databaseUrl: stage.database.url, targetUrl: bench.receiver.url }, stage.database),
       ),
   };
 }
@@ -50,7 +46,7 @@ export function peerEntries(peer: Peer | null | undefined): Entry[] {
   return peer ? [{ start: ({ receiver }) => peer.start(receiver) }] : [];
 }
 
-/** Forwards and backwards in turn, so that nobody always comes first; tells each result in a line. */
+/** Forwards and backwards in turn, so that none always comes first; tells each result in a line. */
 export async function runContest<T, C extends Contestant>(
   bench: Bench,
   entries: readonly Entry<C>[],
@@ -58,21 +54,51 @@ export async function runContest<T, C extends Contestant>(
   tell: (measured: T) => string,
 ): Promise<Round<T>[]> {
   const rounds: Round<T>[] = [];
-  while (rounds.length < bench.rounds) {
-    const round: Round<T> = {};
-    rounds.push(round);
-    for (const entry of rounds.length % 2 === 1 ? entries : entries.toReversed()) {
-      const started = await entry.start(bench);
-      try {
+  const cast = new Cast<C>(bench);
+  try {
+    while (rounds.length < bench.rounds) {
+      const round: Round<T> = {};
+      rounds.push(round);
+      for (const entry of rounds.length % 2 === 1 ? entries : entries.toReversed()) {
+        const started = await cast.enter(entry);
         const { name } = started.contestant;
         round[name] = await measure(started);
         bench.log(`round ${rounds.length}: ${name} ${tell(round[name])}`);
-      } finally {
-        await started.stop();
+        await cast.leave(entry);
       }
     }
+    return rounds;
+  } finally {
+    await cast.end();
   }
-  return rounds;
+}
+
+/** Those that run at the moment. */
+class Cast<C extends Contestant> {
+  private readonly started = new Map<Entry<C>, Started<C>>();
+  private readonly bench: Bench;
+
+  constructor(bench: Bench) {
+    this.bench = bench;
+  }
+
+  async enter(entry: Entry<C>): Promise<Started<C>> {
+    const started = this.started.get(entry) ?? (await entry.start(this.bench));
+    this.started.set(entry, started);
+    return started;
+  }
+
+  /** One that lives on stays. */
+  async leave(entry: Entry<C>): Promise<void> {
+    if (entry.livesOn === true) return;
+    const started = this.started.get(entry);
+    this.started.delete(entry);
+    await started?.stop();
+  }
+
+  async end(): Promise<void> {
+    for (const started of this.started.values()) await started.stop();
+  }
 }
 
 async function withDatabase(

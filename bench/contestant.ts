@@ -1,4 +1,4 @@
-/** Whoever is put before a herd: the daemon, or one of the bare loops it is measured against. */
+/** What is put before a herd: the daemon, or one of those it is measured against. */
 export interface Contestant {
   readonly name: string;
   /** Of the process that works, for its CPU time. */
@@ -7,18 +7,20 @@ export interface Contestant {
   readonly others?: readonly number[];
   /** Whether its fires reach the receiver. */
   readonly posts: boolean;
+  /** Whether VACUUM and ANALYZE come before what is measured; else its database is as the import left it. */
+  readonly vacuumed: boolean;
   /** How long it takes to arm that many, generously. */
   leadSeconds(count: number): number;
   /** Makes that many fires due at this moment (wall-clock ms). */
   arm(count: number, dueAt: number): Promise<void>;
-  /** Resolves when all of them are settled, with the moment if it knows it better than whoever waits. */
-  settled(count: number, dueAt: number): Promise<number>;
+  /** Resolves when all of them are settled, with the moment. What asks the database waits until all have arrived. */
+  settled(count: number, dueAt: number, arrived: Promise<void>): Promise<number>;
   /** Throws unless history has exactly one good end for each fire; answers the run ids. */
   history(count: number, dueAt: number): Promise<Set<string>>;
   stop(): Promise<void>;
 }
 
-/** Who can also fire every second. */
+/** One that can also fire every second. */
 export interface Recurring extends Contestant {
   /** That many schedules fire in each of these seconds, and in no other; those armed before are over. */
   armEverySecond(count: number, seconds: Seconds): Promise<void>;

@@ -24,6 +24,11 @@ export function perThousand(after: CpuTime, before: CpuTime, fires: number): Cpu
   return { node: each(after.node, before.node), postgres: each(after.postgres, before.postgres) };
 }
 
+/** Seconds per 1,000 fires, told per fire. */
+export function microseconds(perThousandFires: number | null): string {
+  return perThousandFires === null ? '?' : (perThousandFires * 1000).toFixed(0);
+}
+
 export function together({ node, postgres }: CpuTime): number | null {
   return node === null || postgres === null ? null : node + postgres;
 }

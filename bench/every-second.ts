@@ -6,6 +6,7 @@ import {
   type Stage,
   QUIET_MS,
   checkExactlyOnce,
+  makeCalm,
   nextSecond,
   untilQuiet,
 } from './herd.ts';
@@ -47,14 +48,14 @@ export async function fireEverySecond(contestant: Recurring, stage: Stage, plan:
   const { server, database, receiver } = stage;
   const { name } = contestant;
   const calmFrom = performance.now();
-  await database.calm();
+  await makeCalm(contestant, database);
   // It takes as long again once all are armed.
   const calmSeconds = (performance.now() - calmFrom) / 1000;
   const from = nextSecond(Date.now() + (contestant.leadSeconds(plan.count) + calmSeconds) * 1000);
   const counted = { from: from + plan.warmUp * 1000, until: from + (plan.warmUp + plan.seconds) * 1000 };
   const all = { from, until: counted.until };
   await contestant.armEverySecond(plan.count, all);
-  await database.calm();
+  await makeCalm(contestant, database);
   await untilQuiet(name, from);
   const patience = counted.until + plan.patienceMs - Date.now();
   const ended = Promise.all([
@@ -64,10 +65,12 @@ export async function fireEverySecond(contestant: Recurring, stage: Stage, plan:
   // Not to be unhandled while the seconds pass.
   ended.catch(() => undefined);
   await sleep(counted.from - QUIET_MS - Date.now());
+  await stage.probe?.start();
   const before = cpuTime(contestant, server);
   const [settled] = await ended;
   const fires = plan.count * plan.seconds;
   const cpuSeconds = perThousand(cpuTime(contestant, server), before, fires);
+  await stage.probe?.stop();
   await sleep(DUPLICATES_WAIT_MS);
   const arrivals = await receiver.arrivals();
   const judged = judge(arrivals, fires, counted);

@@ -3,6 +3,7 @@ import { type Recurring, type Seconds, secondsIn } from './contestant.ts';
 import { callApi, readGoodRuns } from './support/api.ts';
 import { type Daemon, startDaemon } from './support/daemon.ts';
 import type { BenchDatabase } from './support/postgres.ts';
+import { sleepUntil } from './support/vitals.ts';
 
 export interface FirelockOptions {
   main: string;
@@ -63,9 +64,13 @@ export async function startFirelock(options: FirelockOptions): Promise<Recurring
     pid: first.pid,
     others: others.map(({ pid }) => pid),
     posts: true,
+    vacuumed: false,
     leadSeconds: (count) => 3 + Math.ceil(count / BATCH) * secondsPerBatch,
     arm,
-    settled: (count, dueAt) => untilSettled(database, dueAt, count, { from: dueAt, until: dueAt + 1000 }),
+    settled: async (count, dueAt, arrived) => {
+      await arrived;
+      return untilSettled(database, dueAt, count, { from: dueAt, until: dueAt + 1000 });
+    },
     history: (count, dueAt) => history(count, { from: dueAt, until: dueAt + 1000 }),
     armEverySecond: async (count, { from, until }) => {
       const [startAt, endAt] = [from, until].map((at) => new Date(at).toISOString());
@@ -102,16 +107,16 @@ async function untilSettled(
   count: number | null,
   { from, until }: Seconds,
 ): Promise<number> {
-  await sleep(at - Date.now());
+  await sleepUntil(at);
   const [since, before] = [from, until].map((one) => `to_timestamp(${one / 1000})`);
   const all =
     count === null
       ? `NOT EXISTS (SELECT FROM schedules WHERE enabled AND next_fire_at < ${before})`
-      : `(SELECT count(*) FROM runs WHERE scheduled_for >= ${since} AND scheduled_for < ${before}) = ${count}`;
+      : `(SELECT count(*) FROM all_runs WHERE scheduled_for >= ${since} AND scheduled_for < ${before}) = ${count}`;
   for (;;) {
     const [row] = await database.query(
       // Of these seconds only: planned for all of history, the question itself would be a good part of what is measured.
-      `SELECT NOT EXISTS (SELECT FROM runs
+      `SELECT NOT EXISTS (SELECT FROM all_runs
         WHERE status = 'pending' AND scheduled_for >= ${since} AND scheduled_for < ${before}) AND ${all} AS settled`,
     );
     if (row?.['settled'] === true) return Date.now();

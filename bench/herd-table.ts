@@ -1,5 +1,5 @@
 import { type Round, allOf, namesOf } from './rounds.ts';
-import { together } from './cpu-time.ts';
+import { microseconds, together } from './cpu-time.ts';
 import type { Measured } from './herd.ts';
 import type { Table } from './scenario.ts';
 import { median, medianOrNull } from './support/statistics.ts';
@@ -10,12 +10,13 @@ const HEAD = [
   'due → last delivery',
   'lateness p50',
   'p99',
-  'CPU s per 1,000 fires: Node',
+  'CPU µs a fire: Node',
   'PostgreSQL',
   'together',
+  'memory',
 ];
 
-/** Everybody's medians, one row each. */
+/** The medians of each, one row each. */
 export function herdTable(rounds: readonly Round<Measured>[]): Table {
   return { head: HEAD, rows: namesOf(rounds).map((name) => [name, ...cells(allOf(rounds, name))]) };
 }
@@ -28,9 +29,17 @@ export function secondsOf({ seconds }: Measured): number {
   return seconds;
 }
 
-/** The CPU of a herd per 1,000 fires, as a figure to compare. */
+/** The CPU of a herd per 1,000 fires, as figures to compare. */
 export function cpuOf({ cpuSeconds }: Measured): number | null {
   return together(cpuSeconds);
+}
+
+export function nodeCpuOf({ cpuSeconds }: Measured): number | null {
+  return cpuSeconds.node;
+}
+
+export function postgresCpuOf({ cpuSeconds }: Measured): number | null {
+  return cpuSeconds.postgres;
 }
 
 function cells(all: readonly Measured[]): string[] {
@@ -38,6 +47,7 @@ function cells(all: readonly Measured[]): string[] {
     node: medianOrNull(all.map(({ cpuSeconds }) => cpuSeconds.node)),
     postgres: medianOrNull(all.map(({ cpuSeconds }) => cpuSeconds.postgres)),
   };
+  const megabytes = medianOrNull(all.map(({ residentMegabytes }) => residentMegabytes));
   const lateness = (figure: 'p50' | 'p99') => {
     const value = medianOrNull(all.map(({ latenessMs }) => latenessMs?.[figure] ?? null));
     return value === null ? '' : `${Math.round(value)} ms`;
@@ -47,6 +57,7 @@ function cells(all: readonly Measured[]): string[] {
     `${median(all.map(({ seconds }) => seconds)).toFixed(2)} s`,
     lateness('p50'),
     lateness('p99'),
-    ...[node, postgres, together({ node, postgres })].map((value) => value?.toFixed(3) ?? '?'),
+    ...[node, postgres, together({ node, postgres })].map(microseconds),
+    megabytes === null ? '?' : `${megabytes.toFixed(0)} MB`,
   ];
 }

@@ -4,12 +4,20 @@ import { type CpuTime, cpuTime, perThousand } from './cpu-time.ts';
 import type { BenchDatabase, Server } from './support/postgres.ts';
 import type { Arrivals, Receiver } from './support/receiver.ts';
 import { percentile } from './support/statistics.ts';
+import { residentMegabytes } from './support/vitals.ts';
 import { within } from './support/within.ts';
 
 export interface Stage {
   server: Server;
   database: BenchDatabase;
   receiver: Receiver;
+  /** Looks at what is measured, for as long as it is measured. */
+  probe?: Probe;
+}
+
+export interface Probe {
+  start(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 export interface Measured {
@@ -22,9 +30,11 @@ export interface Measured {
   cpuSeconds: CpuTime;
   /** What it took to arm them all. */
   armSeconds: number;
+  /** Of the processes that work, after the herd; null where it cannot be seen. */
+  residentMegabytes: number | null;
 }
 
-/** The last moments before a herd belong to nobody: what was armed must be in place, and the database calm. */
+/** In the last moments before a herd nothing happens: what was armed must be in place, and the database calm. */
 export const QUIET_MS = 300;
 export const DUPLICATES_WAIT_MS = 500;
 const HERD_LIMIT_MS = 120_000;
@@ -36,16 +46,19 @@ export async function runHerd(contestant: Contestant, stage: Stage, count: numbe
   const armedFrom = performance.now();
   await contestant.arm(count, dueAt);
   const armSeconds = (performance.now() - armedFrom) / 1000;
-  await database.calm();
+  await makeCalm(contestant, database);
   await untilQuiet(contestant.name, dueAt);
+  await stage.probe?.start();
   const before = cpuTime(contestant, server);
   const arrived = contestant.posts ? receiver.expect(count) : Promise.resolve();
   const [settledAt] = await within(
     HERD_LIMIT_MS,
-    Promise.all([contestant.settled(count, dueAt), arrived]),
+    Promise.all([contestant.settled(count, dueAt, arrived), arrived]),
     `${contestant.name} did not finish the herd`,
   );
   const cpuSeconds = perThousand(cpuTime(contestant, server), before, count);
+  const megabytes = residentMegabytesOf([contestant.pid, ...(contestant.others ?? [])]);
+  await stage.probe?.stop();
   await sleep(DUPLICATES_WAIT_MS);
   const arrivals = contestant.posts ? await receiver.arrivals() : null;
   const history = await contestant.history(count, dueAt);
@@ -57,7 +70,13 @@ export async function runHerd(contestant: Contestant, stage: Stage, count: numbe
     latenessMs: arrivals && latenessOf(arrivals, dueAt),
     cpuSeconds,
     armSeconds,
+    residentMegabytes: megabytes,
   };
+}
+
+/** The database as it is to be when the measurement begins. */
+export async function makeCalm({ vacuumed }: Contestant, database: BenchDatabase): Promise<void> {
+  await (vacuumed ? database.calm() : database.checkpoint());
 }
 
 export function nextSecond(at: number): number {
@@ -83,6 +102,11 @@ export function checkExactlyOnce(
   if (distinct.size !== history.size || runIds.some((id) => !history.has(id))) {
     throw new Error(`${name}: what arrived is not what history says`);
   }
+}
+
+function residentMegabytesOf(pids: readonly number[]): number | null {
+  const each = pids.map(residentMegabytes);
+  return each.reduce((sum, one) => (sum === null || one === null ? null : sum + one), 0);
 }
 
 function latenessOf({ at }: Arrivals, dueAt: number): { p50: number; p99: number } {

@@ -2,8 +2,8 @@
  * The benchmark: one scenario after the other, each beside what the same machine does without firelock. docs/performance.md
  * says what is measured and how.
  *
- *     npm run bench -- [--only NAME,…] [--rounds N] [--peers] [--quick] [--hold-minutes N]
- *                  [--json FILE] [--profile DIRECTORY]
+ *     npm run bench -- [--only NAME,…] [--rounds N] [--postgres MAJOR|URL] [--peers] [--quick]
+ *                  [--hold-minutes N] [--json FILE] [--profile DIRECTORY]
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -42,6 +42,8 @@ const { values: options } = parseArgs({
     /** Names of scenarios, separated by commas. */
     only: { type: 'string' },
     rounds: { type: 'string', default: '5' },
+    /** A major version, or the URL of a server that runs; else DATABASE_URL, or the embedded one. */
+    postgres: { type: 'string' },
     /** Others that do the same, installed for the run. */
     peers: { type: 'boolean', default: false },
     /** Small sizes, to see that all works. */
@@ -61,7 +63,7 @@ await run(wantedScenarios());
 
 async function run(wanted: readonly Scenario[]): Promise<void> {
   const build = buildDaemon();
-  const server = await openServer();
+  const server = await openServer(options.postgres);
   const receiver = await startReceiver();
   const report = newReport(server);
   try {
@@ -118,7 +120,7 @@ function newReport({ version, durability }: Server): Report {
     startedAt: new Date().toISOString(),
     machine: { ...describeMachine(), postgres: version, durability },
     firelock: { version: manifest.version, commit: commit() },
-    options: { ...options, rounds },
+    options: { ...options, postgres: withoutPassword(options.postgres), rounds },
     variables: Object.fromEntries(
       Object.entries(process.env).filter(
         (one): one is [string, string] => one[0].startsWith('FIRELOCK_') && !/KEY|TOKEN/.test(one[0]),
@@ -127,6 +129,13 @@ function newReport({ version, durability }: Server): Report {
     scenarios: [],
     failed: {},
   };
+}
+
+function withoutPassword(postgres: string | undefined): string | undefined {
+  if (postgres === undefined || !URL.canParse(postgres)) return postgres;
+  const url = new URL(postgres);
+  url.password = '';
+  return url.href;
 }
 
 /** Null outside of a clone. */

@@ -97,11 +97,11 @@ async function oneOutage({ cluster, receiver, query, fleet }: Stage): Promise<Ou
       `SELECT count(*)::int AS open FROM schedules WHERE next_occurrence_at < '${backAt}'`,
     );
     const [runs] = await query(
-      `SELECT count(*)::int AS open FROM runs WHERE scheduled_for < '${backAt}' AND status = 'pending'`,
+      `SELECT count(*)::int AS open FROM all_runs WHERE scheduled_for < '${backAt}' AND status = 'pending'`,
     );
     return row?.['open'] === 0 && runs?.['open'] === 0 ? true : null;
   }, LIMIT_MS);
-  const due = await query(`SELECT id, 1 + coalesced AS fires FROM runs WHERE scheduled_for < '${backAt}'
+  const due = await query(`SELECT id, 1 + coalesced AS fires FROM all_runs WHERE scheduled_for < '${backAt}'
     AND scheduled_for > '${backAt}'::timestamptz - make_interval(secs => ${outageSeconds})`);
   const ids = new Set(due.map(({ id }) => String(id)));
   // Those that are more than a minute late by then are folded into others.

@@ -26,6 +26,16 @@ export function printResult({ table, bars, notes }: ScenarioResult): string {
   return [...tableLines(table), '', ...bars.map(barLine), ...notes.map((note) => `- ${note}`)].join('\n');
 }
 
+/** As Markdown. */
+export function tableLines({ head, rows }: Table): string[] {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(3, ...all.map((row) => (row[column] ?? '').length)));
+  const line = (cells: readonly string[]) =>
+    `| ${widths.map((width, at) => pad(cells[at] ?? '', width, at > 0)).join(' | ')} |`;
+  const rule = widths.map((width, at) => (at > 0 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
+  return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)];
+}
+
 /** All bars of all scenarios, the missed ones last. */
 export function printBars({ scenarios, failed }: Report): string {
   const lines = (met: boolean) =>
@@ -39,22 +49,19 @@ export function printBars({ scenarios, failed }: Report): string {
   ].join('\n');
 }
 
-function tableLines({ head, rows }: Table): string[] {
-  const all = [head, ...rows];
-  const widths = head.map((_, column) => Math.max(3, ...all.map((row) => (row[column] ?? '').length)));
-  const line = (cells: readonly string[]) =>
-    `| ${widths.map((width, at) => pad(cells[at] ?? '', width, at > 0)).join(' | ')} |`;
-  const rule = widths.map((width, at) => (at > 0 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
-  return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)];
-}
-
 function pad(text: string, width: number, right: boolean): string {
   return right ? text.padStart(width) : text.padEnd(width);
 }
 
-function barLine({ what, value, unit, limit, atMost, met }: Bar): string {
+function barLine({ what, value, unit, limit, aim, atMost, met }: Bar): string {
   const amount = (number: number) => `${precise(number)}${unit === '' ? '' : ` ${unit}`}`;
-  return `${met ? 'met   ' : 'MISSED'} ${what}: ${amount(value)} (${atMost ? 'at most' : 'at least'} ${amount(limit)})`;
+  const word = limit === null ? 'told  ' : met ? 'met   ' : 'MISSED';
+  const reached = aim !== null && (atMost ? value <= aim : value >= aim);
+  const asked = [
+    ...(limit === null ? [] : [`${atMost ? 'at most' : 'at least'} ${amount(limit)}`]),
+    ...(aim === null ? [] : [`aim ${amount(aim)}, ${reached ? 'reached' : 'not reached'}`]),
+  ];
+  return `${word} ${what}: ${amount(value)} (${asked.join('; ')})`;
 }
 
 function precise(value: number): string {

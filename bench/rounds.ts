@@ -43,6 +43,8 @@ export interface RatioBar<T> {
   figure: Figure<T>;
   atMost?: number;
   atLeast?: number;
+  /** What it is to reach in the end. */
+  aim?: number;
 }
 
 /** None where one of the two did not take part or its figure is not known. */
@@ -52,15 +54,15 @@ export function ratioBar<T>(rounds: readonly Round<T>[], bar: RatioBar<T>): Bar[
   if (ratio === null) return [];
   const what = `${bar.what} of ${ours} / ${theirs}`;
   return [
-    ...(bar.atMost === undefined ? [] : [atMost(what, ratio, '×', bar.atMost)]),
-    ...(bar.atLeast === undefined ? [] : [atLeast(what, ratio, '×', bar.atLeast)]),
+    ...(bar.atMost === undefined ? [] : [atMost(what, ratio, '×', bar.atMost, bar.aim)]),
+    ...(bar.atLeast === undefined ? [] : [atLeast(what, ratio, '×', bar.atLeast, bar.aim)]),
   ];
 }
 
 /** A ratio that is told without being a bar. */
 export function ratioNote<T>(
   rounds: readonly Round<T>[],
-  bar: Omit<RatioBar<T>, 'atMost' | 'atLeast'>,
+  bar: Omit<RatioBar<T>, 'atMost' | 'atLeast' | 'aim'>,
 ): string[] {
   const ratio = ratioOf(rounds, bar.ours, bar.theirs, bar.figure);
   return ratio === null ? [] : [`${bar.what} of ${bar.ours} / ${bar.theirs}: ${ratio.toFixed(2)} ×`];

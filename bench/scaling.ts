@@ -171,7 +171,7 @@ async function runHerd(stage: Stage, plan: Plan): Promise<{ herd: Herd; msPerSch
   const armedAt = performance.now();
   await arm(plan, hosts, dueAt);
   const msPerSchedule = (performance.now() - armedAt) / count;
-  await database.calm();
+  await database.checkpoint();
   await hosts.take();
   if (Date.now() > dueAt - 500) throw new Error('armed too late');
   await sleepUntil(dueAt - 300);
@@ -228,7 +228,7 @@ async function arrivals(hosts: Hosts, dueAt: number, count: number): Promise<num
 
 async function settled(database: BenchDatabase, dueAt: number, count: number): Promise<void> {
   for (;;) {
-    const [row] = await database.query(`SELECT count(*)::int AS done FROM runs
+    const [row] = await database.query(`SELECT count(*)::int AS done FROM all_runs
       WHERE scheduled_for = '${new Date(dueAt).toISOString()}' AND status = 'succeeded' AND attempts = 1`);
     if (row?.['done'] === count) return;
     if (Date.now() > dueAt + HERD_LIMIT_MS)

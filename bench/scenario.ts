@@ -50,16 +50,32 @@ export interface Bar {
   what: string;
   value: number;
   unit: string;
-  limit: number;
+  /** What it must reach; null: nothing is demanded of it. */
+  limit: number | null;
+  /** What it is to reach in the end. */
+  aim: number | null;
   /** Else at least. */
   atMost: boolean;
   met: boolean;
 }
 
-export function atMost(what: string, value: number, unit: string, limit: number): Bar {
-  return { what, value, unit, limit, atMost: true, met: value <= limit };
+/** A figure with an aim, and without one to be met at once where `limit` is null. */
+export function atMost(
+  what: string,
+  value: number,
+  unit: string,
+  limit: number | null,
+  aim: number | null = null,
+): Bar {
+  return { what, value, unit, limit, aim, atMost: true, met: value <= (limit ?? Infinity) };
 }
 
-export function atLeast(what: string, value: number, unit: string, limit: number): Bar {
-  return { what, value, unit, limit, atMost: false, met: value >= limit };
+export function atLeast(
+  what: string,
+  value: number,
+  unit: string,
+  limit: number | null,
+  aim: number | null = null,
+): Bar {
+  return { what, value, unit, limit, aim, atMost: false, met: value >= (limit ?? -Infinity) };
 }

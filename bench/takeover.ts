@@ -151,7 +151,8 @@ async function endOne(signal: Signal, fleet: Fleet, receiver: SlowReceiver, quer
 }
 
 async function busiest(fleet: Fleet, query: Query): Promise<Member> {
-  const [row] = await query(`SELECT claimed_by FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL
+  const [row] =
+    await query(`SELECT claimed_by FROM all_runs WHERE status = 'pending' AND claimed_by IS NOT NULL
     GROUP BY claimed_by ORDER BY count(*) DESC LIMIT 1`);
   const found =
     fleet.members.find(({ instanceId }) => instanceId === row?.['claimed_by']) ?? fleet.members[0];
@@ -160,7 +161,7 @@ async function busiest(fleet: Fleet, query: Query): Promise<Member> {
 }
 
 async function claimsOf({ instanceId }: Member, query: Query): Promise<string[]> {
-  const rows = await query(`SELECT id FROM runs WHERE status = 'pending' AND claimed_by IS NOT NULL
+  const rows = await query(`SELECT id FROM all_runs WHERE status = 'pending' AND claimed_by IS NOT NULL
     AND claimed_by = '${instanceId}'`);
   return rows.map(({ id }) => String(id));
 }
@@ -173,7 +174,7 @@ async function unsentOf(victim: Member, receiver: SlowReceiver, query: Query): P
 async function doneByOthers(ids: readonly string[], { instanceId }: Member, query: Query): Promise<string[]> {
   if (ids.length === 0) return [];
   const list = ids.map((id) => `'${id}'`).join(', ');
-  const rows = await query(`SELECT id FROM runs WHERE claimed_by <> '${instanceId}' AND id IN (${list})`);
+  const rows = await query(`SELECT id FROM all_runs WHERE claimed_by <> '${instanceId}' AND id IN (${list})`);
   return rows.map(({ id }) => String(id));
 }
 

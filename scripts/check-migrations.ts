@@ -63,7 +63,7 @@ function nextMigration(): string | undefined {
 }
 
 function sqlFiles(): string[] {
-  return readdirSync(copy).filter((name) => name.endsWith('.sql'));
+  return readdirSync(copy).filter((name) => /^\d{4}_.*\.sql$/.test(name));
 }
 
 function drizzleKit(command: 'check' | 'generate'): { status: number | null; output: string } {

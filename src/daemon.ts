@@ -1,261 +1,100 @@
-import { hostname } from 'node:os';
 import { createServer } from './api/server.ts';
-import type { Config } from './config/config.ts';
-import { createPullQueues } from './flow/pull-queues.ts';
-import { createPipeline } from './flow/pipeline.ts';
-import { createGaugeSampler } from './observability/gauge-sampler.ts';
-import { logEvents } from './observability/log-lines.ts';
-import type { Logger } from './observability/logger.ts';
-import { createMetrics } from './observability/metrics.ts';
-import { createDaysAhead } from './recovery/days-ahead.ts';
-import { createHeartbeat } from './recovery/heartbeat.ts';
-import { createRecovery } from './recovery/recovery.ts';
-import { createExpiry } from './recovery/expiry.ts';
-import { createRetention } from './recovery/retention.ts';
-import { createZoneWatch } from './recovery/zone-watch.ts';
-import { type Clock, systemClock } from './runtime/clock.ts';
-import { createDatabaseClock } from './runtime/database-clock.ts';
-import { type EventBus, createEventBus } from './runtime/event-bus.ts';
-import { createLease } from './runtime/lease.ts';
-import { createLoop } from './runtime/loop.ts';
-import { createInstanceState, readinessOf } from './runtime/readiness.ts';
+import {
+  type Common,
+  type DaemonOptions,
+  type Parts,
+  type Workers,
+  createCommon,
+  createWorkers,
+} from './daemon-parts.ts';
+import { systemClock } from './runtime/clock.ts';
+import { createEventBus } from './runtime/event-bus.ts';
+import { type Loop, type Turning, createLoop } from './runtime/loop.ts';
+import { readinessOf } from './runtime/readiness.ts';
+import { type Service, onlyStopping } from './runtime/service.ts';
+import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/services.ts';
 import { createWatchdog } from './runtime/watchdog.ts';
-import { RUNS_RETURNED } from './store/claims.ts';
+import { within } from './runtime/within.ts';
 import { listen } from './store/connection.ts';
-import { type Database, openDatabase } from './store/database.ts';
+import { openDatabase } from './store/database.ts';
 import { markInstanceLeft } from './store/instances.ts';
 import { migrate } from './store/migrate.ts';
-import type { Aftermath } from './store/followers.ts';
-import { createOpenSpan } from './store/open-runs.ts';
+import { RUNS_RETURNED } from './store/runs/claims.ts';
 import { WORK_FOR_PULL } from './store/queues.ts';
 import { SCHEDULES_CHANGED } from './store/schedule-writes.ts';
 import { createHttpTarget } from './targets/http.ts';
-import { createTargetRegistry } from './targets/registry.ts';
-import type { TargetKind } from './targets/target.ts';
-
-export interface DaemonOptions {
-  config: Config;
-  databaseUrl: string;
-  version: string;
-  logger: Logger;
-  /** It can do no more for itself: the process is to end, and to be started again. */
-  onStuck: (reason: string) => void;
-}
 
 export interface Daemon {
-  /** Resolves when it listens; what needs the database follows as soon as there is one. Rejects where it cannot listen. */
+  /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
   start(): Promise<{ url: string }>;
   /** Drains and leaves: see below. Resolves when nothing of it runs any more, or when its time is up. */
   stop(): Promise<void>;
-}
-
-/** What the daemon is built of; a test build puts its own between. */
-export interface Parts {
-  clock: Clock;
-  events: EventBus;
-  openDatabase: (url: string, size: number) => Database;
-  httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind;
 }
 
 /** After which a pass that did not come back ends the process: far more than all its statements may take together. */
 const WATCHDOG_PATIENCE_SECONDS = 120;
 /** For the outcomes of aborted attempts to be written. */
 const ABORTED_LIMIT_MS = 5_000;
-const LEAVING_LIMIT_MS = 3_000;
+/** Less than the patience with it, so that the log says how it ended. */
+const LEAVE_LIMIT_MS = 800;
 
-/** Builds everything, and knows in which order it starts and stops. */
+/** When it stops. The last two phases take 4 s at most: with ABORTED_LIMIT_MS less than the 10 s of a container. */
+const PATIENCE_MS = {
+  /** What must be done while there is any time. */
+  always: Infinity,
+  /** What a statement of a quick pass may take; cut off, it is found and done by another instance. */
+  work: 5_000,
+  /** What may take long, and goes on elsewhere or later. */
+  look: 1_000,
+  leaving: 1_000,
+  closing: 500,
+};
+
+/** Builds everything; what starts and stops when is in the tables below. */
 export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {}): Daemon {
-  const { config, databaseUrl, version, logger } = options;
-  const { clock, events, openDatabase, httpTarget }: Parts = { ...standardParts(), ...parts };
-  const databaseClock = createDatabaseClock(clock);
-  const lease = createLease(clock, config.instanceTtlSeconds);
-  logEvents(events, logger);
-  // Apart, so that no number of slow questions to the API keeps a heartbeat or a fire waiting for a connection.
-  const connectionsOfApi = Math.ceil(config.databasePool / 3);
-  const database = openDatabase(databaseUrl, config.databasePool - connectionsOfApi);
-  const databaseOfApi = openDatabase(databaseUrl, connectionsOfApi);
-  // One more, so that nothing that is slow can make this instance look dead.
-  const databaseOfHeartbeat = openDatabase(databaseUrl, 1);
-  // Where migrations have a connection of their own, whoever may change the schema has that one.
-  const schemaDatabase =
-    config.migrationDatabaseUrl === undefined ? database : openDatabase(config.migrationDatabaseUrl, 1);
-  const targets = createTargetRegistry([
-    httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost }),
-  ]);
-  const openSpan = createOpenSpan(database);
-  const common = { database, clock, databaseClock, events, lease, openSpan };
-  const zoneData = process.versions['tz'] ?? 'unknown';
-
-  const pullQueues = createPullQueues({ ...common, database: databaseOfApi });
-  const pipeline = createPipeline({
-    ...common,
-    ...config,
-    targets,
-    concurrency: config.dispatchConcurrency,
-    concurrencyPerLane: config.dispatchPerHost,
-    wakeWorkers: () => pullQueues.announce(),
-  });
-  const recovery = createRecovery({
-    ...common,
-    ...config,
-    intervalSeconds: config.recoveryIntervalSeconds,
-    holds: (runId, attempt) => pipeline.dispatcher.holds(runId, attempt),
-    wakeDispatch: () => pipeline.dispatcher.wake(),
-    followUp: (aftermath) => pipeline.followUps.add(aftermath),
-  });
-  const followUp = (aftermath: Aftermath) => pipeline.followUps.add(aftermath);
-  const expiry = createExpiry({ ...common, targets, followUp });
-  const retention = createRetention({ ...common, ...config, schemaDatabase });
-  const daysAhead = createDaysAhead({ ...common, schemaDatabase });
-  const zoneWatch = createZoneWatch({ ...common, zoneData });
-  const heartbeat = createHeartbeat({
-    ...common,
-    database: databaseOfHeartbeat,
-    instance: { host: hostname(), version, zoneData, ttlSeconds: config.instanceTtlSeconds },
-    intervalSeconds: config.heartbeatIntervalSeconds,
-    flush: () => pipeline.settler.flush(),
-    wakeRecovery: () => recovery.wake(),
-  });
-  const metrics = createMetrics({
-    clock,
-    events,
-    version,
-    zoneData,
-    inFlight: () => pipeline.dispatcher.inFlight(),
-    leaseValid: () => lease.holds(),
-  });
-  const gauges = createGaugeSampler({ ...common, ...config, metrics });
-
-  const state = createInstanceState(events, clock);
-  const { settler, followUps, dependents, pauser, dispatcher, tick } = pipeline;
-  const ends = [settler, followUps, dependents, pauser];
-  const loops = [
-    heartbeat,
-    ...ends,
-    dispatcher,
-    tick,
-    pullQueues,
-    recovery,
-    expiry,
-    daysAhead,
-    retention,
-    zoneWatch,
-    gauges,
-  ];
-  const watchdog = createWatchdog({
-    loops,
-    patience: WATCHDOG_PATIENCE_SECONDS,
-    onStuck: (loop) => options.onStuck(`the ${loop} loop has not come back from a pass`),
-    onThreadLost: (error) =>
-      logger.error({ err: error }, 'the watchdog’s thread is gone: a blocked event loop will not be noticed'),
-  });
-  const migrations = createLoop({
-    name: 'migrations',
-    clock,
-    body: async () => {
-      const count = await migrate(config.migrationDatabaseUrl ?? databaseUrl);
-      events.emit({ type: 'migrationsApplied', count });
-      if (state.stopping) return Infinity;
-      state.migrated = true;
-      for (const service of [...loops, watchdog]) await service.start();
-      return Infinity;
-    },
-    events,
-  });
-  const hints = listen(databaseUrl, {
-    [SCHEDULES_CHANGED]: () => pipeline.tick.wake(),
-    [RUNS_RETURNED]: () => pipeline.dispatcher.wake(),
-    [WORK_FOR_PULL]: () => pullQueues.wake(),
-  });
-  const server = createServer({
-    database: databaseOfApi,
-    targets,
-    events,
-    metrics,
-    version,
-    logger,
-    retentionDays: config.retentionDays,
-    followUp,
-    pullQueues,
-    readiness: () => readinessOf(state, lease, loops),
-  });
-
-  const attempt = attemptLogged(logger);
+  const common = createCommon(options, { ...standardParts(), ...parts });
+  const { config, logger, state } = common;
+  const workers = createWorkers(common);
+  const { dispatcher } = workers;
+  const working = workTable(common, workers);
+  const loops = loopsOf(working);
+  const api = createApi(common, workers, loops);
   /** Handoffs aborted at the end of the shutdown time. */
-  let cutOff = 0;
-
-  /**
-   * Drains within the shutdown time, then aborts what is left of it, then leaves. Each part has its limit, whatever the
-   * database does: in all, less than the 10 s over the shutdown time that a container gives.
-   */
-  async function stop(): Promise<void> {
-    state.stopping = true;
-    const draining = drain();
-    if (!(await within(draining, config.shutdownSeconds * 1000))) {
-      const { dispatcher } = pipeline;
-      const left = {
-        inFlight: dispatcher.inFlight(),
-        unsettled: dispatcher.claimed() - dispatcher.inFlight(),
-      };
-      logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
-      cutOff = left.inFlight;
-      dispatcher.abort();
-      await within(draining, ABORTED_LIMIT_MS);
-    }
-    await within(leave(), LEAVING_LIMIT_MS);
-  }
-
-  /** Stops ticking and claiming, hands back what was not sent, and waits for what is under way; heartbeats go on. */
-  async function drain(): Promise<void> {
-    await attempt('stop migrations', () => migrations.stop());
-    await attempt('stop ticking', () => pipeline.tick.stop());
-    await attempt('answer workers that wait', () => pullQueues.stop());
-    await attempt('stop recovering', () => recovery.stop());
-    await attempt('stop expiring', () => expiry.stop());
-    await attempt('stop making days', () => daysAhead.stop());
-    await attempt('stop dropping history', () => retention.stop());
-    await attempt('stop watching the zone data', () => zoneWatch.stop());
-    await attempt('hand back unsent runs', () => pipeline.dispatcher.stop());
-    if (state.migrated) await attempt('release fire-locks', () => pipeline.releaseFireLocks());
-    await pipeline.dispatcher.drained();
-  }
-
-  /** The API answers to the end, and says at /readyz that it is going. A step that fails does not keep the next. */
-  async function leave(): Promise<void> {
-    await attempt('stop the watchdog', () => watchdog.stop());
-    await attempt('stop settling', () => pipeline.settler.stop());
-    await attempt('stop judging overlaps', () => pipeline.followUps.stop());
-    await attempt('stop releasing dependents', () => pipeline.dependents.stop());
-    await attempt('stop pausing schedules', () => pipeline.pauser.stop());
-    await attempt('stop telling targets', () => pipeline.canceller.stop());
-    await attempt('stop heartbeats', () => heartbeat.stop());
-    await attempt('stop sampling', () => gauges.stop());
-    if (state.migrated)
-      await attempt('leave', () => database.run((db) => markInstanceLeft(db, lease.instanceId)));
-    events.emit({
-      type: 'instanceLeft',
-      instanceId: lease.instanceId,
-      unfinished: pipeline.dispatcher.claimed(),
-      cutOff,
-    });
-    await attempt('stop listening', async () => (await server).close());
-    await attempt('close targets', () => targets.close());
-    await attempt('close the database', () =>
-      Promise.all([
-        hints.stop(),
-        ...[databaseOfApi, databaseOfHeartbeat, schemaDatabase].map((one) => one.close()),
-        ...(schemaDatabase === database ? [] : [database.close()]),
-      ]),
-    );
-  }
+  const ending = { cutOff: 0 };
+  const migrations = createMigrations(common, () => services.start('migrated'));
+  const services = createServices(
+    [
+      ...baseTable(common, workers, { api, migrations, ending }),
+      ...working,
+      row(watchdogOf(common, loops), 'settling', PATIENCE_MS.leaving),
+    ],
+    {
+      onFailure: (name, error) => logger.error({ err: error }, `could not stop the ${name} service`),
+      onOverdue: (name) => logger.warn(`the ${name} service has not stopped in time`),
+    },
+  );
 
   return {
     start: async () => {
-      const url = await (await server).listen({ host: config.host, port: config.port });
-      void migrations.start();
-      return { url };
+      await services.start('atOnce');
+      return { url: api.url() };
     },
-    stop,
+    stop: async () => {
+      state.stopping = true;
+      const drained = Promise.all([services.stop('claiming'), services.stop('work')]).then(() =>
+        dispatcher.drained(),
+      );
+      if (!(await within(drained, config.shutdownSeconds * 1000))) {
+        ending.cutOff = dispatcher.inFlight();
+        const left = { inFlight: ending.cutOff, unsettled: dispatcher.claimed() - ending.cutOff };
+        if (dispatcher.claimed() > 0)
+          logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
+        dispatcher.abort();
+        await within(drained, ABORTED_LIMIT_MS);
+      }
+      await services.stop('settling');
+      await services.stop('last');
+    },
   };
 }
 
@@ -263,22 +102,146 @@ function standardParts(): Parts {
   return { clock: systemClock, events: createEventBus(), openDatabase, httpTarget: createHttpTarget };
 }
 
-async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, limitMs, false);
-  });
-  const inTime = await Promise.race([promise.then(() => true), late]);
-  clearTimeout(timer);
-  return inTime;
+/** In the order of their starts; the heartbeat first: what an instance locks or claims that is not listed is free. */
+function workTable(common: Common, workers: Workers): ServiceEntry[] {
+  const { work, look, leaving, always } = PATIENCE_MS;
+  return [
+    row(workers.heartbeat, 'settling', leaving),
+    row(workers.settler, 'settling', leaving),
+    row(workers.effects, 'settling', leaving),
+    row(workers.pauser, 'settling', leaving),
+    row(workers.canceller, 'settling', leaving),
+    row(workers.dispatcher, 'claiming', always),
+    row(workers.tick, 'claiming', work),
+    row(onlyStopping('fire-locks', releasingFireLocks(common, workers)), 'claiming', always),
+    row(workers.pullQueues, 'claiming', work),
+    row(workers.recovery, 'work', work),
+    row(workers.backstop, 'work', look),
+    row(workers.expiry, 'work', work),
+    row(workers.partitionMaker, 'work', look),
+    row(workers.partitionDropper, 'work', look),
+    row(workers.zoneWatch, 'work', look),
+    row(workers.gauges, 'work', look),
+  ];
 }
 
-function attemptLogged(logger: Logger): (what: string, step: () => unknown) => Promise<void> {
-  return async (what, step) => {
+interface Base {
+  api: Service;
+  migrations: Loop;
+  ending: { cutOff: number };
+}
+
+/** What the others stand on. Those that stop last do so from the bottom up: the API answers nearly to the end. */
+function baseTable(common: Common, workers: Workers, { api, migrations, ending }: Base): ServiceEntry[] {
+  const { work, look, leaving, closing } = PATIENCE_MS;
+  const { databaseUrl, pools, targets } = common;
+  const hints = listen(databaseUrl, {
+    [SCHEDULES_CHANGED]: () => workers.tick.wake(),
+    [RUNS_RETURNED]: () => workers.dispatcher.wake(),
+    [WORK_FOR_PULL]: () => workers.pullQueues.wake(),
+  });
+  const closeAll = () => Promise.all([...new Set(Object.values(pools))].map((pool) => pool.close()));
+  return [
+    row(onlyStopping('databases', closeAll), 'last', closing),
+    row(
+      onlyStopping('targets', () => targets.close()),
+      'last',
+      closing,
+    ),
+    { ...row(api, 'last', leaving), starts: 'atOnce' },
+    row(onlyStopping('membership', leavingCluster(common, workers, ending)), 'last', leaving),
+    // No loop for the watchdog: it takes as long as the schema takes.
+    { ...row(plain(migrations), 'work', work), starts: 'atOnce' },
+    row(
+      onlyStopping('hints', () => hints.stop()),
+      'work',
+      look,
+    ),
+  ];
+}
+
+function row(service: Service, stops: StopPhase, patienceMs: number): ServiceEntry {
+  return { service, starts: 'migrated', stops, patienceMs };
+}
+
+function plain(loop: Loop): Service {
+  return { name: loop.name, start: () => loop.start(), stop: () => loop.stop() };
+}
+
+/** Waits for the tick under way, whose plan would be fenced otherwise, but for no longer than a statement takes. */
+function releasingFireLocks({ state }: Common, { tick, ...pipeline }: Workers): () => Promise<void> {
+  return async () => {
+    await within(Promise.resolve(tick.stop()), PATIENCE_MS.work);
+    if (state.migrated) await pipeline.releaseFireLocks();
+  };
+}
+
+/** By the connection of the heartbeats, which have ended: it is free. */
+function leavingCluster(
+  { state, pools, lease, events }: Common,
+  { dispatcher }: Workers,
+  ending: { cutOff: number },
+): () => Promise<void> {
+  return async () => {
+    const { instanceId } = lease;
     try {
-      await step();
-    } catch (error) {
-      logger.error({ err: error }, `could not ${what}`);
+      if (state.migrated) await pools.heartbeat.run((db) => markInstanceLeft(db, instanceId), LEAVE_LIMIT_MS);
+    } finally {
+      const unfinished = dispatcher.claimed();
+      events.emit({ type: 'instanceLeft', instanceId, unfinished, cutOff: ending.cutOff });
     }
   };
+}
+
+function createMigrations(
+  { config, databaseUrl, clock, events, state }: Common,
+  startWorkers: () => Promise<void>,
+): Loop {
+  return createLoop({
+    name: 'migrations',
+    clock,
+    body: async () => {
+      const count = await migrate(config.migrationDatabaseUrl ?? databaseUrl);
+      events.emit({ type: 'migrationsApplied', count });
+      if (state.stopping) return Infinity;
+      state.migrated = true;
+      await startWorkers();
+      return Infinity;
+    },
+    events,
+  });
+}
+
+function createApi(
+  common: Common,
+  workers: Workers,
+  loops: readonly Turning[],
+): Service & { url: () => string } {
+  const { config, pools, state, lease } = common;
+  const { metrics, wake, pullQueues } = workers;
+  const { retentionDays, host, port } = config;
+  const readiness = () => readinessOf(state, lease, loops);
+  const serving = { database: pools.api, retentionDays, readiness, metrics, wake, pullQueues };
+  const server = createServer({ ...common, ...serving });
+  let url = '';
+  return {
+    name: 'API',
+    url: () => url,
+    start: async () => {
+      url = await (await server).listen({ host, port });
+    },
+    stop: async () => {
+      await (await server).close();
+    },
+  };
+}
+
+function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Service {
+  return createWatchdog({
+    loops,
+    patience: WATCHDOG_PATIENCE_SECONDS,
+    onStuck: (loop) => onStuck(`the ${loop} loop has not come back from a pass`),
+    onThreadLost: (error) =>
+      logger.error({ err: error }, 'the watchdog’s thread is gone: a blocked event loop will not be noticed'),
+  });
 }

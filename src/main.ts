@@ -74,7 +74,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   const databaseUrl = local?.url ?? config.databaseUrl;
   if (databaseUrl === undefined) throw new Error('there is no database');
-  logger.info(local ? local.whatRuns : `PostgreSQL at ${hostOf(databaseUrl)}`);
+  logger.info(local ? local.whatRuns : `PostgreSQL at ${await serversOf(databaseUrl)}`);
 
   const { compileLater, releaseStartupMemory } = await import('./runtime/engine.ts');
   compileLater();
@@ -165,9 +165,10 @@ function explained(error: unknown, config: Config): string {
   return 'query' in error && error.cause instanceof Error ? error.cause.message : error.message;
 }
 
-function hostOf(databaseUrl: string): string {
-  const { host, pathname } = new URL(databaseUrl);
-  return `${host}${pathname}`;
+async function serversOf(databaseUrl: string): Promise<string> {
+  const { parseDatabaseUrl, hostText } = await import('./config/database-url.ts');
+  const { hosts = [], rest = '' } = parseDatabaseUrl(databaseUrl) ?? {};
+  return `${hosts.map(hostText).join(',')}${rest.split('?')[0]}`;
 }
 
 /** `needed` is `>=MAJOR.MINOR`. */

@@ -17,9 +17,10 @@ export async function startBare(
   kind: BareKind,
   options: BareOptions,
   database: BenchDatabase,
+  nodeOptions: readonly string[] = [],
 ): Promise<Recurring> {
   const name = NAMES[kind];
-  const child = forkModule(new URL(`${kind}.ts`, import.meta.url), [JSON.stringify(options)]);
+  const child = forkModule(new URL(`${kind}.ts`, import.meta.url), [JSON.stringify(options)], nodeOptions);
   await nextMessage<FromBare>(child.process);
   if (child.process.pid === undefined) throw new Error(`${name} did not start`);
   const posted = new Map<number, Set<string>>();
@@ -44,6 +45,7 @@ export async function startBare(
     name,
     pid: child.process.pid,
     posts: kind !== 'sql',
+    vacuumed: true,
     leadSeconds: () => 2,
     arm: (count, dueAt) => arm({ count, dueAt, until: null }),
     settled: async (_count, dueAt) => {
@@ -66,7 +68,7 @@ export async function startBare(
 }
 
 async function succeededRuns(database: BenchDatabase, from: number, until: number): Promise<Set<string>> {
-  const rows = await database.query(`SELECT id FROM runs WHERE status = 'succeeded'
+  const rows = await database.query(`SELECT id FROM runs WHERE finished_at IS NOT NULL
     AND scheduled_for >= to_timestamp(${from / 1000}) AND scheduled_for < to_timestamp(${until / 1000})`);
   return new Set(rows.map((row) => String(row['id'])));
 }

@@ -1,26 +1,18 @@
 /**
- * The bare pipeline for runs that stand there already, all with one moment: claim a batch, post it, settle whatever was
- * answered meanwhile. As the other it has no features; if it dies or the target fails, runs stay claimed for ever.
+ * The bare pipeline for runs that stand there already, all with one moment: take a batch, post it, settle it, in several
+ * lanes side by side. As the other it has no features; if it dies or the target fails, runs stay claimed for ever.
  */
-import { createDelivery } from './delivery.ts';
+import { drain, openTarget } from './lanes.ts';
 import { serve } from './process.ts';
-import { openStatements } from './statements.ts';
+import { openStore } from './statements.ts';
 
-void serve(async (options) => {
-  const statements = openStatements(options.databaseUrl);
-  const delivery = createDelivery(options);
-  await statements.createTables();
-  await statements.createBacklogIndex();
+void serve(async ({ databaseUrl, targetUrl }) => {
+  const store = await openStore(databaseUrl, 'runs');
+  const poster = openTarget(targetUrl);
   return {
-    arm: ({ count, dueAt }) => statements.createRuns(count, dueAt),
+    arm: ({ count, dueAt }) => store.putRuns(count, dueAt),
     fire: async () => {
-      await delivery.during(async () => {
-        for (;;) {
-          const runs = await statements.claim();
-          if (runs.length === 0) return;
-          delivery.deliver(runs);
-        }
-      });
+      await Promise.all(store.lanes.map((lane) => drain(lane, () => lane.take(), poster)));
       return [];
     },
   };

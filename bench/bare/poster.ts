@@ -1,6 +1,6 @@
 import { Client } from 'undici';
 
-/** What a POST tells; the daemon's tells the same. */
+/** What a POST tells: no more than the receiver needs to tell each fire from every other. */
 export interface Post {
   runId: string;
   /** Null: a one-off run's. */
@@ -9,18 +9,25 @@ export interface Post {
 }
 
 export interface Poster {
-  /** Sends it on the next free connection; `onAnswered` hears of it. */
-  post(post: Post): void;
+  /** Sends it on the next free connection. */
+  post(post: Post, onAnswered: () => void): void;
+  /** Resolves when each of them is answered. */
+  postAll(posts: readonly Post[]): Promise<void>;
+}
+
+interface Waiting {
+  post: Post;
+  onAnswered: () => void;
 }
 
 /** Plain undici: one client per connection, each with one request at a time. Any trouble ends the process. */
-export function createPoster(url: string, connections: number, onAnswered: (post: Post) => void): Poster {
+export function createPoster(url: string, connections: number): Poster {
   const { origin, pathname } = new URL(url);
   const idle = Array.from({ length: connections }, () => new Client(origin, { pipelining: 1 }));
-  const waiting: Post[] = [];
+  const waiting: Waiting[] = [];
   let next = 0;
 
-  function send(client: Client, post: Post): void {
+  function send(client: Client, { post, onAnswered }: Waiting): void {
     client.dispatch(
       { path: pathname, method: 'POST', headers: headersOf(post), body: bodyOf(post) },
       {
@@ -30,16 +37,8 @@ export function createPoster(url: string, connections: number, onAnswered: (post
         },
         onResponseData: () => undefined,
         onResponseEnd: () => {
-          onAnswered(post);
-          const following = waiting[next];
-          if (following === undefined) {
-            waiting.length = 0;
-            next = 0;
-            idle.push(client);
-            return;
-          }
-          next += 1;
-          send(client, following);
+          onAnswered();
+          goOn(client);
         },
         onResponseError: (_controller, error) => {
           throw error;
@@ -48,52 +47,51 @@ export function createPoster(url: string, connections: number, onAnswered: (post
     );
   }
 
+  function goOn(client: Client): void {
+    const following = waiting[next];
+    if (following === undefined) {
+      waiting.length = 0;
+      next = 0;
+      idle.push(client);
+      return;
+    }
+    next += 1;
+    send(client, following);
+  }
+
+  function post(one: Post, onAnswered: () => void): void {
+    const client = idle.pop();
+    if (client) send(client, { post: one, onAnswered });
+    else waiting.push({ post: one, onAnswered });
+  }
+
   return {
-    post: (post) => {
-      const client = idle.pop();
-      if (client) send(client, post);
-      else waiting.push(post);
-    },
+    post,
+    postAll: (posts) =>
+      new Promise((resolve) => {
+        let unanswered = posts.length;
+        const onAnswered = () => {
+          unanswered -= 1;
+          if (unanswered === 0) resolve();
+        };
+        for (const one of posts) post(one, onAnswered);
+      }),
   };
 }
 
-/** As many and as long as the daemon's, so that both put the same bytes on the wire. */
 function headersOf({ runId, scheduleId, scheduledFor }: Post): string[] {
   return [
-    'user-agent',
-    'firelock/0.1.0',
-    'webhook-id',
-    runId,
-    'webhook-timestamp',
-    String(Math.floor(Date.now() / 1000)),
+    'content-type',
+    'application/json',
     'idempotency-key',
-    runId,
-    'ce-specversion',
-    '1.0',
-    'ce-id',
     runId,
     'ce-source',
     scheduleId === null ? '/runs' : `/schedules/${scheduleId}`,
-    'ce-type',
-    'firelock.run',
     'ce-time',
     scheduledFor,
-    'traceparent',
-    '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-    'content-type',
-    'application/json',
   ];
 }
 
-function bodyOf({ runId, scheduleId, scheduledFor }: Post): string {
-  return JSON.stringify({
-    runId,
-    runName: scheduleId === null ? null : `${scheduleId}@${scheduledFor}`,
-    scheduleId,
-    scheduledFor,
-    trigger: scheduleId === null ? 'api' : 'schedule',
-    attempt: 1,
-    recovery: null,
-    payload: null,
-  });
+function bodyOf({ runId }: Post): string {
+  return `{"runId":"${runId}"}`;
 }

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface BareOptions {
   databaseUrl: string;
   targetUrl: string;
-  connections: number;
 }
 
 /** How many fires are due at a moment, and whether again in each second before `until`. */

@@ -1,19 +1,15 @@
-/** The ceiling of the database: the same writes in the same batches, one after the other on one connection, with no HTTP. */
+/** The ceiling of the database: the same statements in the same lanes, with no HTTP. */
+import { drain } from './lanes.ts';
 import { serve } from './process.ts';
-import { NEVER, openStatements } from './statements.ts';
+import { NEVER, openStore } from './statements.ts';
 
 void serve(async ({ databaseUrl }) => {
-  const statements = openStatements(databaseUrl);
-  await statements.createTables();
+  const store = await openStore(databaseUrl, 'schedules');
   return {
-    arm: ({ count, dueAt }) => statements.createSchedules(count, dueAt),
+    arm: ({ count, dueAt }) => store.putSchedules(count, dueAt),
     fire: async () => {
-      for (;;) {
-        const runs = await statements.lock(NEVER);
-        if (runs.length === 0) return [];
-        await statements.recordIntents(runs, '1 year');
-        await statements.settle(runs);
-      }
+      await Promise.all(store.lanes.map((lane) => drain(lane, () => lane.fire(NEVER, '10 years'))));
+      return [];
     },
   };
 });

@@ -1,121 +1,114 @@
-import { randomUUID } from 'node:crypto';
 import postgres from 'postgres';
+import type { Post } from './poster.ts';
 
-export const BATCH = 500;
+/** One connection; each of its statements is for a whole batch, and a commit of its own. */
+export interface Lane {
+  /** Locks schedules that are due, for a moment before this one; records their runs; moves them on by so much. */
+  fire(before: Date, by: Step): Promise<Post[]>;
+  /** Takes runs that wait and are due. */
+  take(): Promise<Post[]>;
+  /** Writes the outcome of each run. */
+  settle(runs: readonly Post[]): Promise<void>;
+}
+
+export type Step = '1 second' | '10 years';
+
+export interface Store {
+  lanes: readonly Lane[];
+  /** They take the place of all that was there. */
+  putSchedules(count: number, dueAt: number): Promise<void>;
+  /** Likewise, runs of no schedule that wait for their moment. */
+  putRuns(count: number, dueAt: number): Promise<void>;
+}
+
 /** Later than anything that is due. */
 export const NEVER = new Date('9999-01-01T00:00:00Z');
 
-export interface BareRun {
-  runId: string;
-  scheduleUid: string;
-  scheduleId: string | null;
-  scheduledFor: string;
-}
+const BATCH = 500;
+/** While one waits for the target or for its commit, the others go on. */
+const LANES = 4;
 
-/** One connection with the three statements of a fire, each a commit of its own and each for a whole batch. */
-export interface Statements {
-  createTables(): Promise<void>;
-  /** Finds runs that wait, as every queue in PostgreSQL has it; without it each claim would read all the claimed ones. */
-  createBacklogIndex(): Promise<void>;
-  createSchedules(count: number, dueAt: number): Promise<void>;
-  removeSchedules(): Promise<void>;
-  /** Runs of no schedule that wait for their moment. */
-  createRuns(count: number, dueAt: number): Promise<void>;
-  /** Writes the fire-lock of schedules that are due, for a moment before this one; the run ids are new. */
-  lock(before: Date): Promise<BareRun[]>;
-  /** Moves the schedules on by so much, frees their locks and inserts their runs. */
-  recordIntents(runs: readonly BareRun[], by: '1 year' | '1 second'): Promise<void>;
-  /** Takes runs that wait and are due. */
-  claim(): Promise<BareRun[]>;
-  /** Writes the outcome of each run. */
-  settle(runs: readonly BareRun[]): Promise<void>;
-}
-
-const INSTANCE = randomUUID();
-
-export function openStatements(url: string): Statements {
-  const sql = postgres(url, { max: 1, fetch_types: false, onnotice: () => undefined });
+/** Makes the tables; for schedules and their runs, or for runs alone. */
+export async function openStore(url: string, kind: 'schedules' | 'runs'): Promise<Store> {
+  const admin = connect(url);
+  await admin.unsafe(kind === 'schedules' ? TABLES_OF_SCHEDULES : TABLE_OF_RUNS);
   return {
-    createTables: async () => {
-      await sql.unsafe(TABLES);
+    lanes: Array.from({ length: LANES }, () => openLane(url)),
+    putSchedules: async (count, dueAt) => {
+      await admin`TRUNCATE schedules, runs`;
+      await admin`INSERT INTO schedules (id, next_fire_at)
+        SELECT n, ${new Date(dueAt)} FROM generate_series(1, ${count}::int) AS n`;
     },
-    createSchedules: async (count, dueAt) => {
-      await sql`INSERT INTO schedules (uid, id, next_fire_at)
-        SELECT gen_random_uuid(), 'herd-' || n, ${new Date(dueAt)} FROM generate_series(1, ${count}) AS n`;
-    },
-    createBacklogIndex: async () => {
-      await sql`CREATE INDEX ON runs (scheduled_for, id) WHERE status = 'pending' AND claimed_by IS NULL`;
-    },
-    removeSchedules: async () => {
-      await sql`TRUNCATE schedules`;
-    },
-    createRuns: async (count, dueAt) => {
-      await sql`INSERT INTO runs (id, scheduled_for, schedule_uid, status, attempts, created_at)
-        SELECT gen_random_uuid(), ${new Date(dueAt)}, gen_random_uuid(), 'pending', 0, clock_timestamp()
-        FROM generate_series(1, ${count})`;
-    },
-    lock: async (before) => {
-      const rows = await sql`WITH due AS (
-        SELECT uid FROM schedules WHERE next_fire_at <= (SELECT clock_timestamp()) AND next_fire_at < ${before}
-          AND locked_by IS NULL
-        ORDER BY next_fire_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)
-        UPDATE schedules s SET locked_by = ${INSTANCE}, locked_at = clock_timestamp() FROM due WHERE s.uid = due.uid
-        RETURNING s.uid, s.id, s.next_fire_at`;
-      return rows.map((row) => ({
-        runId: randomUUID(),
-        scheduleUid: String(row['uid']),
-        scheduleId: String(row['id']),
-        scheduledFor: (row['next_fire_at'] as Date).toISOString(),
-      }));
-    },
-    recordIntents: async (runs, by) => {
-      await sql`WITH input AS (
-        SELECT * FROM unnest(${arrayOf(runs.map((run) => run.runId))}::uuid[],
-          ${arrayOf(runs.map((run) => run.scheduleUid))}::uuid[],
-          ${arrayOf(runs.map((run) => run.scheduledFor))}::timestamptz[]) AS i(id, schedule_uid, scheduled_for)
-      ), advanced AS (
-        UPDATE schedules s SET next_fire_at = s.next_fire_at + ${by}::interval, last_fire_at = s.next_fire_at,
-          locked_by = NULL, locked_at = NULL
-        FROM input i WHERE s.uid = i.schedule_uid AND s.locked_by = ${INSTANCE}
-        RETURNING s.uid)
-        INSERT INTO runs (id, scheduled_for, schedule_uid, status, claimed_by, attempts, created_at)
-        SELECT i.id, i.scheduled_for, i.schedule_uid, 'pending', ${INSTANCE}::uuid, 1, clock_timestamp()
-        FROM input i JOIN advanced a ON a.uid = i.schedule_uid ON CONFLICT DO NOTHING`;
-    },
-    claim: async () => {
-      const rows = await sql`WITH due AS (
-        SELECT scheduled_for, id FROM runs
-        WHERE status = 'pending' AND claimed_by IS NULL AND scheduled_for <= (SELECT clock_timestamp())
-        ORDER BY scheduled_for, id LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)
-        UPDATE runs r SET claimed_by = ${INSTANCE}, attempts = attempts + 1 FROM due
-        WHERE r.scheduled_for = due.scheduled_for AND r.id = due.id
-        RETURNING r.id, r.schedule_uid, r.scheduled_for`;
-      return rows.map((row) => ({
-        runId: String(row['id']),
-        scheduleUid: String(row['schedule_uid']),
-        scheduleId: null,
-        scheduledFor: (row['scheduled_for'] as Date).toISOString(),
-      }));
-    },
-    settle: async (runs) => {
-      await sql`UPDATE runs r SET status = 'succeeded', status_code = 204, finished_at = clock_timestamp()
-        FROM unnest(${arrayOf(runs.map((run) => run.runId))}::uuid[],
-          ${arrayOf(runs.map((run) => run.scheduledFor))}::timestamptz[]) AS i(id, scheduled_for)
-        WHERE r.scheduled_for = i.scheduled_for AND r.id = i.id`;
+    putRuns: async (count, dueAt) => {
+      await admin`TRUNCATE runs`;
+      await admin`INSERT INTO runs (scheduled_for) SELECT ${new Date(dueAt)} FROM generate_series(1, ${count}::int)`;
     },
   };
 }
 
-/** What a fire needs, and the two indexes that make it one run per fire. */
-const TABLES = `
-  CREATE TABLE schedules (uid uuid PRIMARY KEY, id text NOT NULL, next_fire_at timestamptz(3),
-    last_fire_at timestamptz(3), locked_by uuid, locked_at timestamptz(3)) WITH (fillfactor = 60);
-  CREATE INDEX ON schedules (next_fire_at);
-  CREATE TABLE runs (id uuid NOT NULL, scheduled_for timestamptz(3) NOT NULL, schedule_uid uuid NOT NULL,
-    status text NOT NULL, claimed_by uuid, attempts integer NOT NULL, status_code smallint,
-    created_at timestamptz(3) NOT NULL, finished_at timestamptz(3), PRIMARY KEY (scheduled_for, id));
-  CREATE UNIQUE INDEX ON runs (schedule_uid, scheduled_for);`;
-
-function arrayOf(values: readonly string[]): string {
-  return `{${values.join(',')}}`;
+function openLane(url: string): Lane {
+  const sql = connect(url);
+  const ask = async (statement: string, values: (string | Date)[]) => {
+    const rows: unknown = await sql.unsafe(statement, values, { prepare: true }).values();
+    return rows as Row[];
+  };
+  return {
+    fire: async (before, by) => (await ask(LOCK_RECORD_ADVANCE, [before, by])).map(postOf),
+    take: async () => (await ask(TAKE, [])).map(postOf),
+    settle: async (runs) => {
+      await ask(SETTLE, [`{${runs.map(({ runId }) => runId).join(',')}}`]);
+    },
+  };
 }
+
+/** Numbers as PostgreSQL writes them: the run, its schedule, its moment in milliseconds. */
+type Row = [string, string | null, string];
+
+function postOf([runId, scheduleId, scheduledFor]: Row): Post {
+  return { runId, scheduleId, scheduledFor: new Date(Number(scheduledFor)).toISOString() };
+}
+
+function connect(url: string): postgres.Sql {
+  return postgres(url, { max: 1, fetch_types: false, onnotice: () => undefined });
+}
+
+/** What a fire needs, and the index that makes it one run per fire. */
+const TABLES_OF_SCHEDULES = `
+  CREATE TABLE schedules (id bigint PRIMARY KEY, next_fire_at timestamptz NOT NULL, locked_by int,
+    locked_at timestamptz) WITH (fillfactor = 70);
+  CREATE INDEX ON schedules (next_fire_at);
+  CREATE TABLE runs (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, schedule_id bigint NOT NULL,
+    scheduled_for timestamptz NOT NULL, created_at timestamptz NOT NULL DEFAULT now(), finished_at timestamptz,
+    status_code smallint, UNIQUE (schedule_id, scheduled_for)) WITH (fillfactor = 80);`;
+
+/** What a run needs that waits, and the index that finds those. */
+const TABLE_OF_RUNS = `
+  CREATE TABLE runs (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, scheduled_for timestamptz NOT NULL,
+    attempts smallint NOT NULL DEFAULT 0, claimed_by int, claimed_at timestamptz, finished_at timestamptz,
+    status_code smallint) WITH (fillfactor = 70);
+  CREATE INDEX ON runs (scheduled_for, id) WHERE claimed_by IS NULL;`;
+
+const MILLISECONDS = '(extract(epoch FROM scheduled_for) * 1000)::bigint';
+
+const LOCK_RECORD_ADVANCE = `
+  WITH due AS (
+    SELECT id, next_fire_at FROM schedules WHERE next_fire_at <= now() AND next_fire_at < $1
+    ORDER BY next_fire_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+  ), advanced AS (
+    UPDATE schedules s SET next_fire_at = due.next_fire_at + $2::interval, locked_by = 1, locked_at = now()
+    FROM due WHERE s.id = due.id
+  )
+  INSERT INTO runs (schedule_id, scheduled_for) SELECT id, next_fire_at FROM due ON CONFLICT DO NOTHING
+  RETURNING id, schedule_id, ${MILLISECONDS}`;
+
+const TAKE = `
+  WITH due AS (
+    SELECT id FROM runs WHERE claimed_by IS NULL AND scheduled_for <= now()
+    ORDER BY scheduled_for, id LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+  )
+  UPDATE runs r SET claimed_by = 1, claimed_at = now(), attempts = attempts + 1
+  FROM due WHERE r.id = due.id RETURNING r.id, NULL, ${MILLISECONDS}`;
+
+const SETTLE = `
+  UPDATE runs r SET finished_at = now(), status_code = 204
+  FROM unnest($1::bigint[]) AS done (id) WHERE r.id = done.id`;

@@ -69,13 +69,14 @@ function contestantOf(worker: Worker, database: BenchDatabase): Contestant {
     name: 'graphile-worker',
     pid: worker.pid,
     posts: true,
+    vacuumed: true,
     leadSeconds: lead.seconds,
     arm: (count, dueAt) =>
       lead.timed(count, async () => {
         armed.set(dueAt, (await worker.ask({ type: 'arm', count, dueAt })).runIds);
       }),
-    settled: async (_count, dueAt) => {
-      await sleep(dueAt - Date.now());
+    settled: async (_count, _dueAt, arrived) => {
+      await arrived;
       while (await hasJobs(database)) await sleep(SETTLED_POLL_MS);
       return Date.now();
     },

@@ -48,16 +48,8 @@ export function serveWorker(answer: (message: ToWorker) => Promise<readonly stri
 
 /** The POST that everybody in the bench sends, over as many connections; resolves with the answer. */
 export function createDelivery({ targetUrl, concurrency }: WorkerOptions): (post: Post) => Promise<void> {
-  const unanswered = new Map<string, () => void>();
-  const poster = createPoster(targetUrl, concurrency, ({ runId }) => {
-    unanswered.get(runId)?.();
-    unanswered.delete(runId);
-  });
-  return (post) =>
-    new Promise((resolve) => {
-      unanswered.set(post.runId, resolve);
-      poster.post(post);
-    });
+  const poster = createPoster(targetUrl, concurrency);
+  return (post) => new Promise((resolve) => poster.post(post, resolve));
 }
 
 /** How long arming takes: a guess at first, afterwards twice what it took. */

@@ -116,7 +116,7 @@ async function seedAndAsk(
     await seedHistory(database, daemon.url, { days, schedules, url: bench.receiver.url, log });
     const seconds = (performance.now() - startedAt) / 1000;
     await database.calm();
-    const [row] = await database.query('SELECT count(*)::int AS runs FROM runs');
+    const [row] = await database.query('SELECT count(*)::int AS runs FROM all_runs');
     const runs = Number(row?.['runs']);
     log(`${runs.toLocaleString('en')} runs written in ${seconds.toFixed(0)} s`);
     const asked = await askHistory(daemon.url, days);

@@ -1,167 +1,169 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
-import { startDaemonOf } from '../support/daemon-of-bench.ts';
-import { type Hosts, latenessOf, startHosts } from '../support/hosts.ts';
-import { putSchedules } from '../support/schedules.ts';
-import { median, percentile } from '../support/statistics.ts';
-import { nextWhole, sleepUntil, startCpuMeter } from '../support/vitals.ts';
+import { type HostLoad, type HostPeriod, measureHosts } from '../support/host-lateness.ts';
+import { median } from '../support/statistics.ts';
 
-const HOSTS = 20;
-const HANGING = 0;
-/** Of the target: how long the one that hangs holds a slot. */
+/** Of the target: how long a host that hangs holds a slot. */
 const TIMEOUT_SECONDS = 10;
-/** In the end nobody waits for what hangs, and that it is cut off is no news. */
-const VARIABLES = { FIRELOCK_SHUTDOWN_SECONDS: '1', LOG_LEVEL: 'error' };
 const MOST_ROUNDS = 5;
 /** The ratio or, where that is more, so many milliseconds. */
 const ALLOWED = { ratio: 1.2, ms: 50 };
 
-interface Sizes {
+/** One set of hosts that answer, measured beside each of the others; the first of these is what all of them are compared with. */
+interface Comparison {
+  title: string;
+  hosts: number;
   firesPerSecondOfHost: number;
-  /** Before the measured period: as long as it takes until all slots of the slow one hang, and its attempts time out. */
-  settleSeconds: number;
-  seconds: number;
+  beside: Beside[];
 }
 
-interface Period {
-  /** Of all hosts but the one that hangs, or will. */
-  latenessMs: { p50: number; p99: number; max: number };
-  fires: number;
-  cpuSeconds: { daemons: number | null; postgres: number | null };
+interface Beside extends Omit<HostLoad['others'], 'areSilent'> {
+  title: string;
+  isSilent: boolean;
 }
 
-interface Round {
-  well: Period;
-  oneHangs: Period;
-}
+type Round = Record<string, Record<string, HostPeriod>>;
 
 export const slowTargets: Scenario = {
   name: 'slow-targets',
-  title: 'one of twenty hosts takes requests and never answers: lateness at the others',
+  title: 'hosts that take requests and never answer: lateness at the others',
   run: async (bench) => {
-    const sizes = bench.quick
-      ? { firesPerSecondOfHost: 5, settleSeconds: 4, seconds: 4 }
-      : { firesPerSecondOfHost: 50, settleSeconds: TIMEOUT_SECONDS + 5, seconds: 20 };
+    const comparisons = comparisonsOf(bench);
     const rounds: Round[] = [];
     const wanted = Math.min(bench.rounds, MOST_ROUNDS);
     while (rounds.length < wanted) {
-      const isEven = rounds.length % 2 === 0;
-      const first = await onePeriod(bench, sizes, !isEven);
-      const second = await onePeriod(bench, sizes, isEven);
-      const round = isEven ? { well: first, oneHangs: second } : { well: second, oneHangs: first };
+      const round: Round = {};
+      for (const comparison of comparisons) {
+        round[comparison.title] = await compare(bench, comparison, rounds.length % 2 === 0);
+        const told = comparison.beside.map(({ title }) => `${ms(p99(round, comparison, title))} ${title}`);
+        bench.log(`round ${rounds.length + 1}: ${comparison.title}: p99 ${told.join(', ')}`);
+      }
       rounds.push(round);
-      const [before, after] = [round.well.latenessMs.p99, round.oneHangs.latenessMs.p99];
-      bench.log(`round ${rounds.length}: p99 ${ms(before)} when all are well, ${ms(after)} when one hangs`);
     }
-    return resultOf(rounds, sizes);
+    return resultOf(rounds, comparisons);
   },
 };
 
-/** A daemon and a database of their own, so that nobody begins with what another one left undone. */
-async function onePeriod(bench: Bench, sizes: Sizes, oneHangs: boolean): Promise<Period> {
-  const hosts = await startHosts(HOSTS);
-  try {
-    if (oneHangs) hosts.silence(HANGING);
-    const database = await bench.server.createDatabase();
-    try {
-      const daemon = await startDaemonOf(bench, database, VARIABLES);
-      try {
-        await putSchedules(daemon.url, itemsOf(hosts, sizes));
-        await sleep(sizes.settleSeconds * 1000);
-        return await measure(bench, sizes, hosts, daemon.pid);
-      } finally {
-        await daemon.stop();
-      }
-    } finally {
-      await database.drop();
-    }
-  } finally {
-    await hosts.stop();
-  }
-}
-
-async function measure(bench: Bench, sizes: Sizes, hosts: Hosts, pid: number): Promise<Period> {
-  const from = nextWhole(1000, 0);
-  await sleepUntil(from - 1);
-  await hosts.take();
-  const cpu = startCpuMeter(bench.server, [pid]);
-  const to = from + sizes.seconds * 1000;
-  await sleepUntil(to - 1);
-  const cpuSeconds = cpu.read();
-  // What was due by then and comes late belongs to it.
-  const expected = (HOSTS - 1) * sizes.firesPerSecondOfHost * sizes.seconds;
-  const fires = await hosts.take();
-  const isOther = (host: number) => host !== HANGING;
-  let lateness = latenessOf(fires, { from, to }, isOther);
-  for (let waited = 0; lateness.length < expected && waited < LATEST_MS; waited += POLL_MS) {
-    await sleep(POLL_MS);
-    lateness = [...lateness, ...latenessOf(await hosts.take(), { from, to }, isOther)];
-  }
-  if (lateness.length !== expected)
-    throw new Error(`${lateness.length} instead of ${expected} fires arrived`);
-  return {
-    latenessMs: {
-      p50: percentile(lateness, 0.5),
-      p99: percentile(lateness, 0.99),
-      max: percentile(lateness, 1),
+function comparisonsOf({ quick }: Bench): Comparison[] {
+  const firesPerSecondOfHost = quick ? 5 : 50;
+  return [
+    {
+      title: `19 hosts, ${firesPerSecondOfHost} fires/s each`,
+      hosts: 19,
+      firesPerSecondOfHost,
+      beside: [
+        { title: 'beside one that is well', hosts: 1, firesPerSecondOfHost, isSilent: false },
+        { title: 'beside one that hangs', hosts: 1, firesPerSecondOfHost, isSilent: true },
+      ],
     },
-    fires: lateness.length,
-    cpuSeconds,
-  };
+    {
+      title: '100 hosts, 1 fire/s each',
+      hosts: 100,
+      firesPerSecondOfHost: 1,
+      beside: [
+        { title: 'alone', hosts: 0, firesPerSecondOfHost: 0, isSilent: false },
+        // What so many fires cost where none of them hangs.
+        {
+          title: 'beside 20 that are well, 20 fires/s each',
+          hosts: 20,
+          firesPerSecondOfHost: 20,
+          isSilent: false,
+        },
+        { title: 'beside 5 that hang, 20 fires/s each', hosts: 5, firesPerSecondOfHost: 20, isSilent: true },
+        {
+          title: 'beside 20 that hang, 20 fires/s each',
+          hosts: 20,
+          firesPerSecondOfHost: 20,
+          isSilent: true,
+        },
+        {
+          title: 'beside 100 that hang, 4 fires/s each',
+          hosts: 100,
+          firesPerSecondOfHost: 4,
+          isSilent: true,
+        },
+      ],
+    },
+  ];
 }
 
-const POLL_MS = 200;
-const LATEST_MS = 30_000;
-
-function itemsOf(hosts: Hosts, { firesPerSecondOfHost }: Sizes) {
-  return hosts.urls.flatMap((url, host) =>
-    Array.from({ length: firesPerSecondOfHost }, (_, index) => ({
-      id: `host-${host}-${index}`,
-      cron: '* * * * * *',
+async function compare(
+  bench: Bench,
+  { hosts, firesPerSecondOfHost, beside }: Comparison,
+  forwards: boolean,
+): Promise<Record<string, HostPeriod>> {
+  const periods: Record<string, HostPeriod> = {};
+  for (const { title, isSilent, ...others } of forwards ? beside : beside.toReversed()) {
+    periods[title] = await measureHosts(bench, {
+      hosts,
+      firesPerSecondOfHost,
+      others: { ...others, areSilent: isSilent },
       timeoutSeconds: TIMEOUT_SECONDS,
-      target: { type: 'http', url },
-    })),
-  );
+      ...(bench.quick
+        ? { settleSeconds: 4, seconds: 4 }
+        : { settleSeconds: TIMEOUT_SECONDS + 5, seconds: 20 }),
+    });
+  }
+  return periods;
 }
 
-function resultOf(rounds: readonly Round[], sizes: Sizes): ScenarioResult {
-  const well = median(rounds.map((round) => round.well.latenessMs.p99));
-  const oneHangs = median(rounds.map((round) => round.oneHangs.latenessMs.p99));
-  const more = median(rounds.map((round) => round.oneHangs.latenessMs.p99 - round.well.latenessMs.p99));
-  // 20 % of what is a few milliseconds is nothing that can be told from noise.
-  const allowed = Math.max(ALLOWED.ms, (ALLOWED.ratio - 1) * well);
-  const row = (title: string, pick: (round: Round) => Period) => {
-    const of = (value: (period: Period) => number) => median(rounds.map((round) => value(pick(round))));
-    return [
-      title,
-      ms(of(({ latenessMs }) => latenessMs.p50)),
-      ms(of(({ latenessMs }) => latenessMs.p99)),
-      ms(of(({ latenessMs }) => latenessMs.max)),
-      of(
-        ({ cpuSeconds, fires }) =>
-          (((cpuSeconds.daemons ?? NaN) + (cpuSeconds.postgres ?? NaN)) * 1000) / fires,
-      ).toFixed(3),
-    ];
-  };
+function periodOf(round: Round, comparison: Comparison, title: string): HostPeriod {
+  const period = round[comparison.title]?.[title];
+  if (!period) throw new Error(`${title} was not measured`);
+  return period;
+}
+
+function p99(round: Round, comparison: Comparison, title: string): number {
+  return periodOf(round, comparison, title).latenessMs.p99;
+}
+
+function resultOf(rounds: readonly Round[], comparisons: readonly Comparison[]): ScenarioResult {
+  const compared = comparisons.flatMap((comparison) => {
+    const [reference, ...others] = comparison.beside;
+    return others.map(({ title }) => comparedWith(rounds, comparison, reference?.title ?? '', title));
+  });
   return {
     scenario: 'slow-targets',
     rounds: rounds.map((round) => ({ ...round })),
     table: {
-      head: [
-        `${HOSTS - 1} hosts, ${sizes.firesPerSecondOfHost} fires/s each`,
-        'lateness p50',
-        'p99',
-        'longest',
-        'CPU s per 1,000 of their fires',
-      ],
-      rows: [
-        row('beside one that is well', ({ well: period }) => period),
-        row('beside one that hangs', (round) => round.oneHangs),
-      ],
+      head: ['hosts that answer', 'lateness p50', 'p99', 'longest', 'CPU s per 1,000 of their fires'],
+      rows: comparisons.flatMap((comparison) =>
+        comparison.beside.map(({ title }) => rowOf(rounds, comparison, title)),
+      ),
     },
-    bars: [atMost('p99 lateness that one that hangs adds at the others', more, 'ms', allowed)],
-    notes: [`p99 when one hangs / when all are well: ${(oneHangs / well).toFixed(2)} ×`],
+    bars: compared.map(({ bar }) => bar),
+    notes: compared.map(({ note }) => note),
   };
+}
+
+/** In each round by itself, since the machine is not the same in all of them. */
+function comparedWith(rounds: readonly Round[], comparison: Comparison, reference: string, title: string) {
+  const before = median(rounds.map((round) => p99(round, comparison, reference)));
+  const more = rounds.map((round) => p99(round, comparison, title) - p99(round, comparison, reference));
+  const ratios = rounds.map((round) => p99(round, comparison, title) / p99(round, comparison, reference));
+  const missing = rounds.reduce((sum, round) => sum + periodOf(round, comparison, title).missing, 0);
+  // 20 % of what is a few milliseconds is nothing that can be told from noise.
+  const allowed = Math.max(ALLOWED.ms, (ALLOWED.ratio - 1) * before);
+  const what = `${comparison.title}, ${title}`;
+  const unsent = missing > 0 ? `; ${missing} fires had not arrived after 30 s` : '';
+  return {
+    bar: atMost(`p99 lateness that is added to ${what}`, median(more), 'ms', allowed),
+    note: `${what}: p99 is ${median(ratios).toFixed(2)} × that ${reference}${unsent}`,
+  };
+}
+
+function rowOf(rounds: readonly Round[], comparison: Comparison, title: string): string[] {
+  const of = (value: (period: HostPeriod) => number) =>
+    median(rounds.map((round) => value(periodOf(round, comparison, title))));
+  return [
+    `${comparison.title}, ${title}`,
+    ms(of(({ latenessMs }) => latenessMs.p50)),
+    ms(of(({ latenessMs }) => latenessMs.p99)),
+    ms(of(({ latenessMs }) => latenessMs.max)),
+    of(
+      ({ cpuSeconds, fires }) =>
+        (((cpuSeconds.daemons ?? NaN) + (cpuSeconds.postgres ?? NaN)) * 1000) / fires,
+    ).toFixed(3),
+  ];
 }
 
 function ms(value: number): string {

@@ -8,8 +8,12 @@ export interface Child {
 }
 
 /** Starts a module of this folder as a process that talks over a channel and ends when the channel does. */
-export function forkModule(module: URL, args: readonly string[]): Child {
-  const child = fork(fileURLToPath(module), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+export function forkModule(module: URL, args: readonly string[], nodeOptions: readonly string[] = []): Child {
+  const execArgv = [...process.execArgv, ...nodeOptions];
+  const child = fork(fileURLToPath(module), args, {
+    execArgv,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   const ended = once(child, 'exit');
   return {
     process: child,

@@ -72,7 +72,7 @@ async function measure(
   day: number,
   sizes: DropSizes,
 ): Promise<Drop> {
-  const [row] = await database.query(`SELECT count(*)::int AS runs FROM runs WHERE ${within(day)}`);
+  const [row] = await database.query(`SELECT count(*)::int AS runs FROM all_runs WHERE ${within(day)}`);
   await sleep(SETTLE_MS);
   const without = await around(hosts, sizes, () => startWith(bench, database, LONG));
   let watched: Watched = { seenMs: null, goneWithinMs: null, goneAfterMs: null };
@@ -115,13 +115,13 @@ const LATEST_MS = 3_000;
 type Watched = Pick<Drop, 'seenMs' | 'goneWithinMs' | 'goneAfterMs'>;
 
 async function watchDay(database: BenchDatabase, day: number, limitMs: number): Promise<Watched> {
-  const edges = await database.query(`(SELECT scheduled_for::text AS at, id FROM runs WHERE ${within(day)}
+  const edges = await database.query(`(SELECT scheduled_for::text AS at, id FROM all_runs WHERE ${within(day)}
       ORDER BY scheduled_for, id LIMIT 1) UNION ALL
-    (SELECT scheduled_for::text, id FROM runs WHERE ${within(day)} ORDER BY scheduled_for DESC, id DESC LIMIT 1)`);
+    (SELECT scheduled_for::text, id FROM all_runs WHERE ${within(day)} ORDER BY scheduled_for DESC, id DESC LIMIT 1)`);
   const edge = (index: number) =>
-    `EXISTS (SELECT FROM runs WHERE scheduled_for = '${String(edges[index]?.['at'])}' AND id = '${String(edges[index]?.['id'])}')`;
+    `EXISTS (SELECT FROM all_runs WHERE scheduled_for = '${String(edges[index]?.['at'])}' AND id = '${String(edges[index]?.['id'])}')`;
   const startedAt = performance.now();
-  const sightings = watchTransaction(database.url, nameOfDay('runs', day));
+  const sightings = watchTransaction(database.url, nameOfDay(day));
   try {
     let brokenAt: number | null = null;
     for (let now = startedAt; now - startedAt < limitMs; now = performance.now()) {

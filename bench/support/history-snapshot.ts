@@ -130,7 +130,7 @@ async function holdSnapshot(url: string): Promise<Snapshot> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   const own = await sql.reserve();
   await own`BEGIN ISOLATION LEVEL REPEATABLE READ`;
-  await own`SELECT 1 FROM runs LIMIT 1`;
+  await own`SELECT 1 FROM all_runs LIMIT 1`;
   return {
     release: async () => {
       await own`ROLLBACK`;

@@ -6,12 +6,12 @@ import type { Fires, FromHosts, ToHosts } from './hosts.ts';
 const [count, answerAfterMs] = process.argv.slice(2).map(Number) as [number, number];
 
 let fires: Fires = none();
-let silent: number | null = null;
+let silentFrom = Infinity;
 
 const servers = Array.from({ length: count }, (_, host) => startServer(host));
 process.on('disconnect', () => process.exit());
 process.on('message', (message: ToHosts) => {
-  if (message.type === 'silence') silent = message.host;
+  if (message.type === 'silence') silentFrom = message.from;
   else {
     tell({ type: 'fires', fires });
     fires = none();
@@ -28,7 +28,7 @@ function startServer(host: number): Server {
     const id = String(request.headers['idempotency-key']);
     fires.dueAt.push(parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
     request.resume();
-    if (host === silent) return;
+    if (host >= silentFrom) return;
     if (answerAfterMs === 0) response.writeHead(204).end();
     else setTimeout(() => response.writeHead(204).end(), answerAfterMs);
   });

@@ -7,14 +7,14 @@ export interface Fires {
   at: number[];
 }
 
-export type ToHosts = { type: 'silence'; host: number | null } | { type: 'take' };
+export type ToHosts = { type: 'silence'; from: number } | { type: 'take' };
 export type FromHosts = { type: 'listening'; ports: number[] } | { type: 'fires'; fires: Fires };
 
 /** Targets of several origins, in a process of their own. */
 export interface Hosts {
   urls: string[];
-  /** This one takes requests from now on and never answers; null: all answer. */
-  silence(host: number | null): void;
+  /** This host and all after it take requests from now on and never answer. */
+  silence(from: number): void;
   /** What came since this was asked last. */
   take(): Promise<Fires>;
   stop(): Promise<void>;
@@ -27,8 +27,8 @@ export async function startHosts(count: number, answerAfterMs = 0): Promise<Host
   if (started.type !== 'listening') throw new Error(`the hosts said ${started.type} first`);
   return {
     urls: started.ports.map((port) => `http://127.0.0.1:${port}/`),
-    silence: (host) => {
-      child.process.send({ type: 'silence', host } satisfies ToHosts);
+    silence: (from) => {
+      child.process.send({ type: 'silence', from } satisfies ToHosts);
     },
     take: async () => {
       const answer = await ask<FromHosts>(child.process, { type: 'take' } satisfies ToHosts);

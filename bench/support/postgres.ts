@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { startPostgres } from '../../scripts/support/postgres-server.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts';
 import { cpuSecondsOfTree, parentOf } from './cpu.ts';
 
 export interface Server {
+  /** Of a role that may create databases. */
+  url: string;
   version: string;
   /** Settings that say what a commit costs. */
   durability: string;
@@ -22,13 +25,24 @@ export interface BenchDatabase {
   query(statement: string): Promise<Record<string, unknown>[]>;
   /** The same known state before each measurement: statistics up to date, nothing left to be written back. */
   calm(): Promise<void>;
+  /** Nothing left to be written back, and statistics as they are. */
+  checkpoint(): Promise<void>;
   drop(): Promise<void>;
 }
 
-/** The server that DATABASE_URL names, whose role must be allowed to create databases; without it one of its own. */
-export async function openServer(): Promise<Server> {
-  const given = process.env['DATABASE_URL'];
-  if (given !== undefined && given !== '') return openAt(given, () => Promise.resolve());
+/**
+ * The server of a URL (DATABASE_URL unless given), whose role must be allowed to create databases; or one of its own, of the
+ * major version that is given: Debian's where it is installed, else npm's. Without anything the embedded one.
+ */
+export async function openServer(
+  given = process.env['DATABASE_URL'] ?? '',
+  settings: readonly string[] = [],
+): Promise<Server> {
+  if (/^\d+$/.test(given)) {
+    const server = await startPostgres(Number(given), { from: 'system', durable: true, settings });
+    return openAt(server.url, () => server.stop());
+  }
+  if (given !== '') return openAt(given, () => Promise.resolve());
   const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'firelock-bench-')));
   // As root the server runs as someone else, who has to get in.
   await chmod(dataDir, 0o755);
@@ -48,6 +62,7 @@ async function openAt(url: string, stopServer: () => Promise<void>): Promise<Ser
   if (!row) throw new Error('PostgreSQL says nothing of itself');
   const postmaster = await postmasterOf(Number(row['pid']));
   return {
+    url,
     version: String(row['version']),
     durability: ['fsync', 'synchronous_commit', 'full_page_writes', 'shared_buffers']
       .map((name) => `${name} ${String(row[name])}`)
@@ -80,6 +95,9 @@ async function createDatabase(admin: postgres.Sql, serverUrl: string): Promise<B
   return {
     url: url.href,
     query: async (statement) => [...(await own.unsafe(statement))],
+    checkpoint: async () => {
+      await own.unsafe('CHECKPOINT');
+    },
     calm: async () => {
       await own.unsafe('VACUUM ANALYZE');
       await own.unsafe('CHECKPOINT');

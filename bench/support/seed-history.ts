@@ -44,7 +44,6 @@ export async function seedHistory(
   { days, schedules, url, log }: HistoryOptions,
 ): Promise<void> {
   const today = (days.at(-1) ?? 0) + DAY_MS;
-  // Before there are any runs: what there is of past days must be empty to be divided.
   await makePastDays(database, [...days, today]);
   await seedSchedules(database, daemonUrl, { days: days.length, schedules }, url);
   await seedOneOff(database, daemonUrl, url);
@@ -63,7 +62,6 @@ async function seedDays(url: string, days: readonly number[], log: (line: string
       const traits = { backfilled: index === Math.floor((days.length - 1) / 2), unknown: index < 2 };
       const until = Math.min(day + DAY_MS, Date.now() - 60_000);
       await sql.unsafe(runsStatement(day, until, traits));
-      await sql.unsafe(attemptsStatement(day, until));
       const seconds = (performance.now() - startedAt) / 1000;
       if (index % 5 === 0) log(`${iso(day).slice(0, 10)} took ${seconds.toFixed(1)} s`);
     }
@@ -113,7 +111,7 @@ async function seedOneOff(database: BenchDatabase, daemonUrl: string, url: strin
     await sleep(50);
   }
   await database.query(
-    `INSERT INTO bench_seeds SELECT schedule_uid, '', lane, -1 FROM runs WHERE id = '${made.id}'`,
+    `INSERT INTO bench_seeds SELECT schedule_uid, '', lane, -1 FROM all_runs WHERE id = '${made.id}'`,
   );
 }
 
@@ -128,20 +126,22 @@ function runsStatement(
   traits: { backfilled: boolean; unknown: boolean },
 ): string {
   const start = `timestamptz '${iso(day)}'`;
-  return `INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane,
-      priority, due_at, attempts, failures, claimed_by, claimed_at, first_claimed_at, handed_off_at, finished_at, lateness_ms,
-      result_status_code, result_body, error, created_at, updated_at)
+  return `INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane,
+      priority, due_at, attempts, failures, claimed_by, claimed_at, first_claimed_at, handed_off_at, finished_at, ended_at, lateness_ms,
+      result_status_code, result_body, error, attempt_log, created_at, updated_at)
     SELECT (lpad(to_hex(f.ms), 12, '0') || '7' || substr(h, 1, 3) || substr('89ab', 1 + (get_byte(f.sha, 1) & 3), 1)
         || substr(h, 5, 15))::uuid,
       f.at, f.uid, 1, f.id, f.trigger, f.status,
       CASE f.status WHEN 'skipped' THEN 'missed' WHEN 'cancelled' THEN 'request' WHEN 'abandoned' THEN 'maxRecoveries' END,
       f.lane, 1, f.at, f.attempts, CASE WHEN f.status = 'failed' THEN f.attempts ELSE 0 END,
       CASE WHEN f.attempts > 0 THEN uuid '0194f5a0-0000-7000-8000-000000000001' END,
-      f.began, f.began, CASE WHEN f.status IN ('succeeded', 'failed') THEN f.ended END, f.ended,
+      f.began, f.began, CASE WHEN f.status IN ('succeeded', 'failed') THEN f.ended END, f.ended, f.ended,
       CASE WHEN f.attempts > 0 THEN 5 + get_byte(f.sha, 24) / 2 END,
       CASE f.status WHEN 'succeeded' THEN 204 WHEN 'failed' THEN 500 END,
       CASE f.status WHEN 'succeeded' THEN '' WHEN 'failed' THEN 'out of order' END,
-      CASE f.status WHEN 'failed' THEN '{"kind": "http", "message": "the target answered 500", "statusCode": 500}'::jsonb END,
+      CASE f.status WHEN 'failed' THEN '${REJECTED}'::jsonb END,
+      CASE WHEN f.status IN ('failed', 'unknown') THEN (SELECT jsonb_agg(${attemptOf('f')} ORDER BY n)
+        FROM generate_series(1, f.attempts) AS n) END,
       f.at, f.ended
     FROM (
       SELECT e.*, encode(e.sha, 'hex') AS h, CASE WHEN e.attempts > 0 THEN e.at + interval '6 milliseconds' END AS began,
@@ -178,14 +178,14 @@ function momentsOf(start: string): string {
     UNION ALL ${ofSchedules(27_000, 'b.number = -1')}`;
 }
 
-/** A plain success leaves none. */
-function attemptsStatement(day: number, until: number): string {
-  return `INSERT INTO attempts (run_id, scheduled_for, attempt, instance_id, started_at, finished_at, outcome, status_code,
-      error, recovery)
-    SELECT id, scheduled_for, n, claimed_by, claimed_at, finished_at,
-      CASE WHEN status = 'unknown' THEN 'unknown' WHEN n < attempts THEN 'transient' ELSE 'rejected' END,
-      result_status_code, error, false
-    FROM runs, generate_series(1, attempts) AS n
-    WHERE scheduled_for >= '${iso(day)}' AND scheduled_for < '${iso(until)}' AND status IN ('failed', 'unknown')
-    ORDER BY scheduled_for, id, n`;
+const REJECTED = '{"kind": "http", "message": "the target answered 500", "statusCode": 500}';
+
+/** A plain success has none. */
+function attemptOf(run: string): string {
+  const ms = (at: string) => `(extract(epoch FROM ${run}.${at}) * 1000)::bigint`;
+  return `jsonb_build_object('attempt', n, 'instanceId', '0194f5a0-0000-7000-8000-000000000001',
+    'startedAt', ${ms('began')}, 'finishedAt', ${ms('ended')}, 'outcome', CASE WHEN ${run}.status = 'unknown' THEN 'unknown'
+      WHEN n < ${run}.attempts THEN 'transient' ELSE 'rejected' END,
+    'statusCode', CASE ${run}.status WHEN 'failed' THEN 500 END,
+    'error', CASE ${run}.status WHEN 'failed' THEN '${REJECTED}'::jsonb END, 'recovery', false, 'lookup', NULL)`;
 }

@@ -4,8 +4,8 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { PullQueues } from '../flow/pull-queues.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Readiness } from '../runtime/readiness.ts';
+import type { Wake } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
-import type { Aftermath } from '../store/followers.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 /** What the API needs of the daemon around it. The database may be out of reach, or not migrated yet, at any time. */
@@ -13,8 +13,8 @@ export interface ApiDeps {
   database: Database;
   targets: TargetRegistry;
   events: EventBus;
-  /** Sees to what the ends of runs brought about. */
-  followUp: (aftermath: Aftermath) => void;
+  /** Ends the sleep of loops that have work. */
+  wake: Wake;
   /** Where workers wait for runs. */
   pullQueues: Pick<PullQueues, 'claim' | 'isStopping'>;
   /** What is older leaves no records. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { type AttemptEntry, attemptLogOf } from '../core/attempt-log.ts';
+import type { AttemptEntry } from '../core/attempt.ts';
+import { attemptLogOf } from '../core/attempt-log.ts';
 import { isoInstant } from '../core/instant.ts';
 import { type Run, runNameOf } from '../core/run.ts';
 import type { Target } from '../core/schedule.ts';
@@ -52,9 +53,9 @@ export function answerRun(stored: Run): z.output<typeof run> {
 
 export function answerWholeRun(
   stored: Run,
-  { recorded, target }: { recorded: readonly AttemptEntry[]; target: Target | null },
+  { target }: { target: Target | null },
 ): z.output<typeof wholeRun> {
-  const attemptLog = attemptLogOf(stored, recorded).map(answerAttempt);
+  const attemptLog = attemptLogOf(stored).map(answerAttempt);
   return { ...answerRun(stored), target: target && answerTarget(target), attemptLog };
 }
 

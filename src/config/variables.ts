@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseDatabaseUrl } from './database-url.ts';
 
 /** One environment variable: how it is read, what it is for, and what to do where it is wrong. */
 interface Variable<T> {
@@ -21,10 +22,12 @@ function wholeNumber(smallest: number, largest: number, unit: string, standard: 
 }
 
 const databaseUrl: Variable<string | undefined> = {
-  hint: 'postgres://user:password@host:5432/database',
+  hint:
+    'postgres://user:password@host:5432/database, or several servers of it as host1:5432,host2:5432 ' +
+    '(target_session_attrs, if given: any, read-write or primary, since firelock writes)',
   schema: z
     .string()
-    .refine((text) => URL.canParse(text) && /^postgres(ql)?:$/.test(new URL(text).protocol))
+    .refine((text) => parseDatabaseUrl(text) !== null)
     .optional(),
 };
 

@@ -1,7 +1,9 @@
-import type { AttemptOutcome, LookedUp } from './attempt-log.ts';
+import type { AttemptOutcome, LookedUp } from './attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Outcome } from './outcome.ts';
 import type { RunStatus } from './run.ts';
+import type { EffectKind } from './runs/effect.ts';
+import type { LostVerdict } from './runs/lost-claim.ts';
 
 /** What happened, for whoever watches: metrics and log lines are made of these and of nothing else. */
 export type FirelockEvent =
@@ -19,6 +21,7 @@ export type FirelockEvent =
   | { type: 'runsTakenOver'; found: LostBecause; runs: readonly RunTakenOver[] }
   | { type: 'takeOverRefused'; runId: string; error: string }
   | { type: 'recoveryFinished'; durationMs: number }
+  | { type: 'backstopPassed' }
   | { type: 'tickFinished'; durationMs: number; locked: number }
   | { type: 'fireLocks'; outcome: 'acquired' | 'contended' | 'expired' | 'fenced'; count: number }
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
@@ -54,7 +57,7 @@ export type FirelockEvent =
   | { type: 'runsReturned'; count: number; stopping: boolean }
   | { type: 'migrationsApplied'; count: number }
   /** `zoneData`: the versions of the time zone data that the living instances plan with, each once, sorted. */
-  | { type: 'gaugesSampled'; strandedRuns: number; zoneData: readonly string[] }
+  | { type: 'gaugesSampled'; strandedRuns: number; effectsFailing: number; zoneData: readonly string[] }
   /** Next fires that other time zone data had put elsewhere, moved to where this data puts them. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   | { type: 'zoneWatchPassed' }
@@ -78,7 +81,19 @@ export type FirelockEvent =
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }
   | { type: 'expiriesChecked' }
-  /** A pass that saw to schedules whose runs must not overlap. */
+  /** A pass that looked for effects, and did those it found. */
+  | { type: 'effectsApplied' }
+  /** What is to follow from the end of a run could not be done; it is tried again. `failures`: so often by now. */
+  | {
+      type: 'effectPutOff';
+      kind: EffectKind;
+      runId: string;
+      scheduleId: string | null;
+      error: string;
+      failures: number;
+      seconds: number;
+    }
+  /** Schedules whose runs must not overlap were looked at. */
   | { type: 'overlapsJudged'; count: number }
   /** Runs that were recorded for once, rather than for a schedule. */
   | { type: 'runsAccepted'; count: number }
@@ -98,25 +113,17 @@ export type FirelockEvent =
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }
   /** What is older than history is kept, up to now: mostly nothing. */
-  | { type: 'historyDropped'; days: readonly DayDropped[]; definitions: number }
-  /** A look at all of history: how many days have tables of their own, where the oldest one begins, and how many old ones had to stay. */
-  | { type: 'historySeen'; days: number; oldest: Instant | null; kept: Record<DayKeptBecause, number> }
-  /** An old day that could not be dropped; told once for each reason. `day`: its end. `runs`: the first of the `count` on whose account. */
-  | {
-      type: 'dayKept';
-      day: Instant;
-      because: DayKeptBecause;
-      count: number;
-      runs: readonly { runId: string; scheduleId: string | null }[];
-    }
-  /** Days, by their beginnings, that were given tables of their own; so many of the coming ones have them. */
-  | { type: 'daysMade'; days: readonly Instant[]; ahead: number }
-  /** So many of its runs stand in the default partition already that they stay there. */
-  | { type: 'dayNotMade'; day: Instant; runs: number }
-  /** A day could not be made or dropped at this moment, since somebody is in the way. `lasts`: for an hour, or another one. */
+  | { type: 'historyDropped'; days: readonly Instant[]; definitions: number }
+  /** A look at all of history: how many days have partitions, the first one, and how many old ones could not be dropped yet. */
+  | { type: 'historySeen'; days: number; oldest: Instant | null; late: number }
+  /** How many of the coming days have a partition, also where creating some failed. */
+  | { type: 'partitionsCounted'; ahead: number }
+  /** Days that were given partitions, mostly none; no other error came up than that a lock could not be had. */
+  | { type: 'partitionsCreated'; days: readonly Instant[] }
+  /** A partition could not be made or dropped at this moment: another transaction is in the way. `lasts`: for an hour, or another one. */
   | {
       type: 'historyDelayed';
-      work: 'make' | 'drop';
+      work: 'create' | 'drop';
       day: Instant;
       error: unknown;
       forMs: number;
@@ -126,15 +133,6 @@ export type FirelockEvent =
 
 /** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */
 export type LostBecause = 'orphaned' | 'forgotten' | 'expired';
-
-/** `day`: its end. */
-export interface DayDropped {
-  day: Instant;
-  runs: number;
-}
-
-/** Runs of it are open; open runs have still to be told of some; some ended lately; somebody else reads or writes all the time. */
-export type DayKeptBecause = 'open' | 'needed' | 'endedLate' | 'locked';
 
 /** Due for longer than the grace when they were planned. */
 export interface MissedFires {
@@ -155,7 +153,7 @@ export interface RunTakenOver {
   /** Whose claim it was. */
   instanceId: string;
   /** `again`: driven on; `unknown`: ended so; else why it was abandoned. */
-  verdict: 'again' | 'unknown' | 'deleted' | 'disabled' | 'recoveries' | 'age';
+  verdict: LostVerdict;
 }
 
 export interface RunExpired {
@@ -182,5 +180,5 @@ export interface RunSettled {
   /** It had been found lost, and is handed off with this. */
   recovered: boolean;
   /** It may have been handed off: the target is asked at `retryAt`. */
-  inDoubt: boolean;
+  uncertain: boolean;
 }

@@ -7,7 +7,7 @@ export interface RunState {
   reason: string | null;
   attempts: number;
   /** The first one that the target may be speaking of, since no newer one is known to have been sent; null: the last. */
-  doubtedAttempt: number | null;
+  uncertainAttempt: number | null;
   /** Of a pull run: who claimed it last. */
   workerId: string | null;
   /** Runs it waits for; null: it depends on none. */
@@ -93,7 +93,7 @@ function stateOf({ status, reason }: RunState): string {
 }
 
 function staleness(run: RunState, { attempt, workerId }: Speaker): string | null {
-  if (attempt !== null && (attempt > run.attempts || attempt < (run.doubtedAttempt ?? run.attempts)))
+  if (attempt !== null && (attempt > run.attempts || attempt < (run.uncertainAttempt ?? run.attempts)))
     return `attempt ${attempt} is not the current one (${run.attempts})`;
   if (workerId === null || workerId === run.workerId) return null;
   return run.workerId === null

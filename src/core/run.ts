@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { AttemptEntry } from './attempt.ts';
 import { EARLIEST, type Instant, LATEST, isoInstant } from './instant.ts';
 import type { AttemptError } from './outcome.ts';
 import { RUN_ENDS, type RunEnd } from './run-end.ts';
@@ -30,7 +31,7 @@ export interface Run {
   recoveries: number;
   /** First found lost; null: never. */
   lostAt: Instant | null;
-  /** An attempt may have arrived, and the target is asked from then on. */
+  /** An attempt may have arrived, and the target is asked; that it does not have it is believed from then on. */
   inDoubtUntil: Instant | null;
   nextAttemptAt: Instant | null;
   /** How many other, missed fire times it stands for, and the first of them. */
@@ -60,6 +61,8 @@ export interface Run {
   expiresAt: Instant | null;
   /** 0 … 1, as last reported. */
   progress: number | null;
+  /** Every attempt but a plain first success, which the run itself tells. */
+  attemptLog: readonly AttemptEntry[];
   /** The client's own JSON text. */
   payload: string | null;
   priority: Priority;
@@ -99,6 +102,12 @@ export function randomRunId(scheduledFor: Instant): string {
 /** The instant that an id carries: with it a run is found without searching history. */
 export function scheduledForOf(runId: string): Instant {
   return parseInt(runId.slice(0, 8) + runId.slice(9, 13), 16);
+}
+
+/** The smallest id of that instant: ids are in the order of (scheduledFor, id). */
+export function firstRunIdAt(scheduledFor: Instant): string {
+  const time = Math.max(0, scheduledFor).toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 }
 
 /** Any other UUID carries a time that no run has, and that not every timestamp can hold. */

@@ -149,6 +149,8 @@ export interface Schedule {
   nextFireAt: Instant | null;
   /** The next occurrence not yet planned: planning only ever steps forward from here. Null where none is left. */
   nextOccurrenceAt: Instant | null;
+  /** The newest occurrence that has been planned: none up to it is planned again. Null: none has been. */
+  plannedThrough: Instant | null;
   lastFireAt: Instant | null;
   lockedBy: string | null;
   lockedAt: Instant | null;

@@ -28,7 +28,7 @@ export interface Settlement {
 
 /** An attempt may have arrived, and the target is to be asked before anything else is done about it. */
 export interface Doubt {
-  /** Nothing of the attempt can still arrive from then on: only then may "it is not here" be believed. */
+  /** Nothing of the attempt can still arrive from then on: only then may "it is not here" be believed (doubt.ts). */
   until: Instant;
   /** How often it was asked in vain. */
   lookups: number;
@@ -117,7 +117,7 @@ function inDoubt(outcome: Unknown, attempted: Attempted, now: Instant, random: n
     const until = Math.max(now, startedAt + timeoutSeconds * 1000);
     return {
       ...ended('pending', failures + Number(outcome.error.kind === 'expired'), outcome.error),
-      retryAt: until,
+      retryAt: now,
       doubt: { until, lookups: 0 },
     };
   }

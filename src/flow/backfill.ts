@@ -1,28 +1,25 @@
 /**
- * Guarantees: each occurrence of a past period has one run, whoever asks how often; what had ended unsent is opened again under its id.
+ * Guarantees: each occurrence of a past period has one run, however often it is asked for; what had ended unsent is opened again under its id.
  * Transaction: one, under the schedule's row lock; the occurrences are listed before it, and anew where the schedule was edited meanwhile.
- * What lies in a day that was dropped gets none: it may have had one. That is asked once the runs are touched, which no day is dropped under.
- * If the process dies here: all of it is there or nothing; the runs are pending, unclaimed, anybody's work.
+ * If the process dies here: all of it is there or nothing; the runs are pending and unclaimed, for any instance.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import type { Schedule } from '../core/schedule.ts';
-import { following, horizonOf } from '../core/time/catch-up.ts';
+import { following } from '../core/time/catch-up.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
-import { type BackfillFire, recordBackfillUnderLock } from '../store/backfills.ts';
+import { type Wake, wakeFor } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
-import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { NotNow } from '../store/errors.ts';
-import { droppedBefore } from '../store/history-days.ts';
+import { type BackfillFire, recordBackfillUnderLock } from '../store/runs/backfill-runs.ts';
 import { findSchedule, lockSchedules } from '../store/schedules.ts';
+import type { TargetRegistry } from '../targets/registry.ts';
 
 export interface BackfillDeps {
   database: Database;
-  /** Nothing older can have a run. */
-  retentionDays: number;
-  /** Sees to what is there to be claimed. */
-  followUp: (aftermath: Aftermath) => void;
+  targets: TargetRegistry;
+  wake: Wake;
 }
 
 export interface BackfillRequest {
@@ -40,7 +37,6 @@ export type Backfilled =
   | { kind: 'done'; created: number; existing: number; remainingFrom: Instant | null }
   | { kind: 'noSuchSchedule' }
   | { kind: 'follows' }
-  | { kind: 'tooEarly'; horizon: Instant }
   | { kind: 'tooLate'; now: Instant };
 
 /**
@@ -48,29 +44,28 @@ export type Backfilled =
  * @throws CronError where it cannot be planned; NotNow where it is being caught up with, or edited all the time
  */
 export async function backfill(deps: BackfillDeps, request: BackfillRequest): Promise<Backfilled> {
-  for (let round = 0; round < MOST_ROUNDS; round += 1) {
-    const { schedule, now, dropped } = await deps.database.run(async (db) => ({
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const { schedule, now } = await deps.database.run(async (db) => ({
       schedule: await findSchedule(db, request.scheduleId),
       now: await databaseNow(db),
-      dropped: await droppedBefore(db),
     }));
     if (!schedule) return { kind: 'noSuchSchedule' };
     if (schedule.definition.after !== null) return { kind: 'follows' };
-    const horizon = Math.max(horizonOf(now, deps.retentionDays), dropped ?? -Infinity);
-    if (request.from < horizon) return { kind: 'tooEarly', horizon };
     if (request.to > now) return { kind: 'tooLate', now };
     const { fires, remainingFrom } = await occurrencesOf(schedule, request);
-    const created = await record(deps.database, schedule, fires, request);
-    // Edited, or a day was dropped: it is another request now.
+    const created = await record(deps, schedule, fires, request.to);
+    // It was edited: its occurrences are others now.
     if (created === null) continue;
-    const toPull = schedule.definition.target.type === 'pull';
-    if (created > 0) deps.followUp({ ...NO_AFTERMATH, toClaim: created, toPull, openedSince: request.from });
+    wakeFor(deps.wake, {
+      toClaim: created,
+      toPull: created > 0 && schedule.definition.target.type === 'pull',
+    });
     return { kind: 'done', created, existing: fires.length - created, remainingFrom };
   }
   throw new NotNow(`schedule ${request.scheduleId} is written too often at present`);
 }
 
-const MOST_ROUNDS = 5;
+const MAX_ROUNDS = 5;
 const SLICE_STEPS = 200;
 
 async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRequest) {
@@ -85,34 +80,26 @@ async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRe
   return { fires, remainingFrom: at !== null && at < to ? at : null };
 }
 
-/** Null, and nothing is recorded: it is no longer the schedule whose occurrences these are, or days of the period are dropped by now. */
-async function record(
-  database: Database,
+/** Null, and nothing is recorded: it is no longer the schedule whose occurrences these are. */
+function record(
+  { database, targets }: BackfillDeps,
   listed: Schedule,
   fires: readonly BackfillFire[],
-  { from, to }: BackfillRequest,
+  to: Instant,
 ): Promise<number | null> {
-  const recording = database.transaction(async (tx) => {
+  return database.transaction(async (tx) => {
     const schedule = (await lockSchedules(tx, [listed.id])).get(listed.id);
     if (schedule?.uid !== listed.uid || schedule.version !== listed.version) return null;
-    refuseWhileDue(schedule, to, await databaseNow(tx));
-    const created = await recordBackfillUnderLock(
+    const now = await databaseNow(tx);
+    refuseWhileDue(schedule, to, now);
+    const lane = targets.laneOf(schedule.definition.target);
+    return recordBackfillUnderLock(
       tx,
-      schedule.uid,
+      { schedule, lane, now },
       fires.filter((fire) => isPlanned(schedule, fire)),
     );
-    const dropped = await droppedBefore(tx);
-    if (dropped !== null && from < dropped) throw new DayDropped();
-    return created;
-  });
-  return recording.catch((error: unknown) => {
-    if (error instanceof DayDropped) return null;
-    throw error;
   });
 }
-
-/** A day of the period was dropped after it had been looked at. */
-class DayDropped extends Error {}
 
 /** What is delayed by its jitter beyond this moment is the planner's. */
 function isPlanned({ status, nextOccurrenceAt }: Schedule, { scheduledFor }: BackfillFire): boolean {

@@ -3,12 +3,13 @@
  * Transaction: none; the run has ended already.
  * If the process dies here: the target is not told, and finds out when it reports the run's completion.
  */
-import { runNameOf } from '../core/run.ts';
+import { runNameOf, scheduledForOf } from '../core/run.ts';
 import type { Handoff } from '../core/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
+import type { Service } from '../runtime/service.ts';
 import { createSlots } from '../runtime/slots.ts';
-import type { StoppedRun } from '../store/followers.ts';
+import type { Effect } from '../store/effects/effects.ts';
 import { versionKey } from '../store/handoffs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { Attempt, TargetKind } from '../targets/target.ts';
@@ -20,15 +21,15 @@ export interface TargetCancellerDeps {
   events: EventBus;
 }
 
-export interface TargetCanceller {
+export interface TargetCanceller extends Service {
   /** Returns at once. */
-  add(runs: readonly StoppedRun[]): void;
+  add(runs: readonly Effect[]): void;
   /** Ends what is under way, and tells nobody else. */
   stop(): Promise<void>;
 }
 
 interface Call {
-  run: StoppedRun;
+  run: Effect;
   handoff: Handoff;
   kind: TargetKind;
   lane: string;
@@ -45,7 +46,7 @@ export function createTargetCanceller({
   events,
 }: TargetCancellerDeps): TargetCanceller {
   const stopping = new AbortController();
-  const slots = createSlots(MOST_AT_ONCE, () => MOST_AT_ONCE_PER_LANE);
+  const slots = createSlots(MOST_AT_ONCE, MOST_AT_ONCE_PER_LANE);
   const waiting = new Set<Call>();
   const underWay = new Set<Promise<void>>();
 
@@ -54,7 +55,7 @@ export function createTargetCanceller({
     void work.finally(() => underWay.delete(work));
   }
 
-  async function enqueue(runs: readonly StoppedRun[]): Promise<void> {
+  async function enqueue(runs: readonly Effect[]): Promise<void> {
     try {
       const found = await definitions.load(runs);
       for (const run of runs) {
@@ -94,11 +95,13 @@ export function createTargetCanceller({
   }
 
   /** Null: it took it. */
-  function tell({ id: runId, scheduleId }: StoppedRun, error: string | null): void {
+  function tell({ runId, scheduleId }: Effect, error: string | null): void {
     events.emit({ type: 'targetCancelled', runId, scheduleId, told: error === null, error });
   }
 
   return {
+    name: 'cancel',
+    start: () => undefined,
     add: (runs) => {
       if (runs.length > 0) follow(enqueue(runs));
     },
@@ -112,12 +115,12 @@ export function createTargetCanceller({
   };
 }
 
-function attemptOf(run: StoppedRun, { timeoutSeconds, delivery }: Handoff): Attempt {
+function attemptOf(run: Effect, { timeoutSeconds, delivery }: Handoff): Attempt {
   return {
-    runId: run.id,
-    runName: runNameOf(run),
+    runId: run.runId,
+    runName: runNameOf({ ...run, scheduledFor: scheduledForOf(run.runId) }),
     scheduleId: run.scheduleId,
-    scheduledFor: run.scheduledFor,
+    scheduledFor: scheduledForOf(run.runId),
     trigger: run.trigger,
     attempt: run.attempt,
     payload: null,

@@ -6,7 +6,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import { cursorUnder, movesTimes } from '../core/definition-change.ts';
-import type { Schedule } from '../core/schedule.ts';
+import { newRun } from '../core/runs/new-run.ts';
+import type { RunRecord } from '../core/runs/record.ts';
+import { PRIORITY_RANK, type Schedule, type Target } from '../core/schedule.ts';
 import {
   type Plan,
   type PlannedFire,
@@ -17,9 +19,9 @@ import {
 } from '../core/time/catch-up.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { NotNow } from '../store/errors.ts';
-import type { Executor } from '../store/executor.ts';
-import type { Aftermath } from '../store/followers.ts';
-import { intentOf, recordDueBeforeEdit } from '../store/intents.ts';
+import type { Transaction } from '../store/executor.ts';
+import { type Intent, intentOf } from '../store/runs/record-intents.ts';
+import { recordRuns } from '../store/runs/save-runs.ts';
 import type { ScheduleWrite } from '../store/schedule-writes.ts';
 
 export interface Edited {
@@ -29,12 +31,13 @@ export interface Edited {
   write: ScheduleWrite | null;
 }
 
+/** Answers how many effects it wrote. What must not overlap is recorded as waiting, for the caller to judge. */
 export async function recordWhatWasDue(
-  tx: Executor,
+  tx: Transaction,
   edited: readonly Edited[],
-  { now, retentionDays }: { now: Instant; retentionDays: number },
-): Promise<Aftermath> {
-  const due: ReturnType<typeof intentOf>[] = [];
+  { now, retentionDays, laneOf }: { now: Instant; retentionDays: number; laneOf: (target: Target) => string },
+): Promise<{ effects: number; recorded: number }> {
+  const due: RunRecord[] = [];
   for (const { schedule, write } of edited) {
     // What a paused schedule has for its next is kept, not due.
     if (!schedule?.definition.enabled || !write) continue;
@@ -43,12 +46,30 @@ export async function recordWhatWasDue(
     if (!plan) continue;
     const moved = movesTimes(schedule.definition, write.definition);
     const fires = moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now)] : plan.fires;
-    for (const fire of fires) due.push(intentOf(schedule.uid, fire));
+    const lane = laneOf(schedule.definition.target);
+    for (const fire of fires) due.push(runOf(schedule, lane, intentOf(schedule.uid, fire), now));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
+    write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
     Object.assign(write, cursorUnder(write.definition, planned, schedule, now));
   }
-  return recordDueBeforeEdit(tx, due, now);
+  const { effects, ids } = await recordRuns(tx, due);
+  return { effects, recorded: ids.size };
+}
+
+/** Under the definition that the schedule still has. */
+function runOf(
+  { uid, id: scheduleId, version, definition }: Schedule,
+  lane: string,
+  { skipped, ...fire }: Omit<Intent, 'claimed'>,
+  now: Instant,
+): RunRecord {
+  const mayOverlap = definition.overlap === 'allow';
+  const schedule = { scheduleUid: uid, scheduleId, scheduleVersion: version };
+  const route = { lane, priority: PRIORITY_RANK[definition.priority], overlapGuarded: !mayOverlap };
+  const ended = { status: 'skipped', reason: skipped, finishedAt: now, overlapGuarded: false } as const;
+  const open = { status: mayOverlap ? 'pending' : 'waiting' } as const;
+  return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);
 }
 
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not know of it. */
@@ -59,7 +80,7 @@ function delayed({ nextOccurrenceAt, nextFireAt }: Plan, now: Instant): PlannedF
 
 const SLICE_STEPS = 200;
 /** Rows are locked meanwhile, so it must not take long: half a second or so. */
-const MOST_SLICES = 100;
+const MAX_SLICES = 100;
 
 /**
  * Null where the old definition cannot be planned at all: the edit is then what mends it.
@@ -71,10 +92,10 @@ async function planWholly(
   { now, retentionDays }: { now: Instant; retentionDays: number },
 ): Promise<Plan | null> {
   try {
-    const { definition } = schedule;
-    const period = { now, horizon: horizonOf(now, retentionDays) };
+    const { definition, plannedThrough } = schedule;
+    const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough };
     const walk = walkDue(fireTimes(definition, schedule), definition, from, period);
-    for (let slice = 0; slice < MOST_SLICES; slice += 1) {
+    for (let slice = 0; slice < MAX_SLICES; slice += 1) {
       let steps = 0;
       const plan = walk.step(() => (steps += 1) <= SLICE_STEPS);
       if (plan?.isPartial) break;

@@ -4,7 +4,7 @@
  * If the process dies here: nothing of the edit is written.
  */
 import type { Executor } from '../store/executor.ts';
-import { ALL_SCHEDULES, followedBy, keepFollowed, lockFollowing } from '../store/followers.ts';
+import { ALL_SCHEDULES, followedBy, keepFollowed, lockFollowing } from '../store/effects/followers.ts';
 import type { ScheduleWrite } from '../store/schedule-writes.ts';
 
 /** What `after` names cannot be followed. */

@@ -3,11 +3,12 @@
  * Transaction: none of its own; the intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
  */
-import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
+import type { AttemptOutcome, LookedUp } from '../core/attempt.ts';
 import type { Instant } from '../core/instant.ts';
 import { NO_DEFINITION } from '../core/no-definition.ts';
 import { type Outcome, notSent } from '../core/outcome.ts';
-import { type Dependency, runNameOf } from '../core/run.ts';
+import { runNameOf } from '../core/run.ts';
+import type { AttemptSettlement } from '../core/runs/settle-attempt.ts';
 import type { Handoff } from '../core/schedule.ts';
 import { type Attempted, type Doubt, type Settlement, settlementOf } from '../core/settlement.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -15,23 +16,21 @@ import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { type ClaimedRun, claimOf } from '../store/claims.ts';
-import type { Database } from '../store/database.ts';
-import { findDependencies } from '../store/runs.ts';
-import type { AttemptSettlement } from '../store/settlements.ts';
+import { type ClaimedRun, claimOf } from '../store/runs/claims.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { Attempt, TargetKind } from '../targets/target.ts';
+import type { ReadDependencies } from './dependency-outcomes.ts';
 import { resolveDoubt } from './lookup.ts';
 import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
 
 export interface HandoffDeps {
-  database: Database;
   lease: Lease;
   clock: Clock;
   databaseClock: DatabaseClock;
   events: EventBus;
   targets: TargetRegistry;
   starter: HandoffStarter;
+  readDependencies: ReadDependencies;
   /** How often a target is asked about an attempt in doubt. */
   maxRecoveries: number;
 }
@@ -78,7 +77,7 @@ async function attemptOnce(
   const settledBy = (outcome: Outcome) => settlementFor(databaseClock, run, attempted, outcome);
   if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
 
-  const dependencies = hasDependencies(run) ? await dependenciesOf(deps.database, run) : [];
+  const dependencies = await deps.readDependencies(run);
   if (!dependencies)
     return settledBy(unsent('not begun: how those ended that it depends on could not be read', true));
   const attempt = { ...attemptOf(deps.lease, run, handoff), dependencies };
@@ -108,7 +107,8 @@ async function askTarget(
 ): Promise<{ settled: AttemptSettlement } | { lookup: LookedUp | null }> {
   const ask = () => kind.lookup(handoff.target, attempt, signal);
   const isStopped = () => signal.aborted || !attempt.mayStart();
-  const resolved = await resolveDoubt(ask, attempted, { databaseClock, maxRecoveries, isStopped });
+  const { claimedAt } = run;
+  const resolved = await resolveDoubt(ask, attempted, { databaseClock, maxRecoveries, claimedAt, isStopped });
   const { lookup } = resolved;
   if (lookup) {
     const { id: runId, scheduleId } = run;
@@ -158,19 +158,6 @@ function unsent(message: string, senderStopped = false): Outcome {
   return notSent({ kind: 'network', message }, senderStopped);
 }
 
-function hasDependencies(run: ClaimedRun): boolean {
-  return run.parentRunId !== null || run.hasDependencies;
-}
-
-/** Null where they cannot be read now. */
-async function dependenciesOf(database: Database, run: ClaimedRun): Promise<Dependency[] | null> {
-  try {
-    return await database.run((db) => findDependencies(db, run));
-  } catch {
-    return null;
-  }
-}
-
 function attemptOf(lease: Lease, run: ClaimedRun, handoff: Handoff): Omit<Attempt, 'dependencies'> {
   const { id: runId, instanceId, recoveredAt, recoveries } = run;
   return {
@@ -208,8 +195,8 @@ function attemptedOf(
   return { ...policy, failures, startedAt, hasLookup, doubt, wasHandedOff: run.wasHandedOff };
 }
 
-function doubtOf({ inDoubtUntil, lookups }: ClaimedRun): Doubt | null {
-  return inDoubtUntil === null ? null : { until: inDoubtUntil, lookups };
+function doubtOf({ lookupAfter, lookups }: ClaimedRun): Doubt | null {
+  return lookupAfter === null ? null : { until: lookupAfter, lookups };
 }
 
 function settlementFor(

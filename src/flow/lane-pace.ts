@@ -1,20 +1,23 @@
 /**
- * Guarantees: a slow target's backlog is left to whoever has a slot; a quick one's is at hand before it is needed.
+ * Guarantees: a lane counts as moving only while its attempts end by answers, and soon; one whose attempts hang stops within a second.
  * Transaction: none; this is memory.
  * If the process dies here: nothing of it is missed, the pace is learned anew.
  */
-import type { Clock } from '../runtime/clock.ts';
+
+/** An attempt that is under way for longer hangs, and a lane whose attempts take longer on average does not move. */
+export const HANGS_MS = 1_000;
 
 /**
- * How far ahead of its slots each lane may be claimed: about half a second of work at the pace it shows. A quick
- * target never waits for a round trip to the database; what a slow one has waiting stays unclaimed, for whichever
- * instance has a slot, and is not stranded when this one is killed.
+ * How an attempt ended: `answered`, also by a refused connection; `silent`, when its time was up; `unsent`, which says nothing of
+ * the target.
  */
-export interface LanePace {
-  began(lane: string): void;
-  ended(lane: string, durationMs: number): void;
-  /** Runs to be claimed beyond the slots; 0 for a target that hangs. */
-  ahead(lane: string): number;
+export type AttemptEnd = 'answered' | 'silent' | 'unsent';
+
+/** What the pace notes of an attempt under way. */
+export interface PacedAttempt {
+  /** How often the lane had answered when it began. */
+  answersBefore: number;
+  hangs: boolean;
 }
 
 const AHEAD_MS = 500;
@@ -22,53 +25,88 @@ const AHEAD_MS = 500;
 const MOST_AHEAD = 63;
 /** Of a lane that has shown nothing yet. */
 const FIRST_AHEAD = 1;
-/** Weight of the newest duration in the average. */
+/** Weight of the newest duration in the average; and of a quick answer where answers were slow, as after a moment when all was. */
 const NEWEST = 0.1;
-const FORGOTTEN_BEYOND = 10_000;
+const NEWEST_IF_QUICK_AGAIN = 0.5;
 
-interface Shown {
-  underWay: number;
-  averageMs: number | null;
-  /** Monotonic: when an attempt last ended, or began with no other under way. */
-  movedAt: number;
-}
+/** What the attempts of one lane have shown. */
+export class LanePace {
+  #answers = 0;
+  #averageMs: number | null = null;
+  #stalled = false;
+  #unanswered = 0;
+  #hanging = 0;
 
-export function createLanePace(clock: Clock, slotsPerLane: number): LanePace {
-  const lanes = new Map<string, Shown>();
-
-  function shown(lane: string): Shown {
-    const known = lanes.get(lane);
-    if (known) return known;
-    if (lanes.size >= FORGOTTEN_BEYOND) forgetIdle();
-    const fresh = { underWay: 0, averageMs: null, movedAt: clock.monotonic() };
-    lanes.set(lane, fresh);
-    return fresh;
+  /** No attempt has ended yet, and none hangs. */
+  get isUnknown(): boolean {
+    return this.#averageMs === null && !this.#stalled;
   }
 
-  function forgetIdle(): void {
-    for (const [lane, { underWay }] of lanes) if (underWay === 0) lanes.delete(lane);
+  get isMoving(): boolean {
+    return !this.#stalled && this.#averageMs !== null && this.#averageMs < HANGS_MS;
   }
 
-  return {
-    began: (lane) => {
-      const pace = shown(lane);
-      if (pace.underWay === 0) pace.movedAt = clock.monotonic();
-      pace.underWay += 1;
-    },
-    ended: (lane, durationMs) => {
-      const pace = shown(lane);
-      pace.underWay -= 1;
-      pace.movedAt = clock.monotonic();
-      pace.averageMs = (pace.averageMs ?? durationMs) * (1 - NEWEST) + durationMs * NEWEST;
-    },
-    ahead: (lane) => {
-      const pace = lanes.get(lane);
-      if (!pace) return slotsPerLane * FIRST_AHEAD;
-      // Nothing has ended for a while: it is at least as slow as that, whatever it was before.
-      const standstill = pace.underWay > 0 ? clock.monotonic() - pace.movedAt : 0;
-      if (pace.averageMs === null && standstill < AHEAD_MS) return slotsPerLane * FIRST_AHEAD;
-      const attemptMs = Math.max(1, pace.averageMs ?? 0, standstill);
-      return Math.min(slotsPerLane * MOST_AHEAD, Math.floor((slotsPerLane * AHEAD_MS) / attemptMs));
-    },
-  };
+  /** An attempt hangs, or was in vain, and nothing was answered since it began. */
+  get isStalled(): boolean {
+    return this.#stalled;
+  }
+
+  get hanging(): number {
+    return this.#hanging;
+  }
+
+  /** Slots that the lane has taken and shown no answer for. */
+  get owed(): number {
+    return this.#unanswered + this.#hanging;
+  }
+
+  began(attempt: PacedAttempt): void {
+    attempt.answersBefore = this.#answers;
+    this.#unanswered += 1;
+  }
+
+  hangs(attempt: PacedAttempt): void {
+    attempt.hangs = true;
+    this.#hanging += 1;
+    if (attempt.answersBefore === this.#answers) this.#stalled = true;
+  }
+
+  ended(attempt: PacedAttempt, end: AttemptEnd, durationMs: number): void {
+    if (attempt.hangs) this.#hanging -= 1;
+    const isOwed = attempt.answersBefore === this.#answers;
+    if (end === 'answered') {
+      this.#answers += 1;
+      this.#unanswered = 0;
+      // What it was before it stood still says nothing of what it is now.
+      this.#learn(durationMs, this.#stalled);
+      this.#stalled = false;
+      return;
+    }
+    if (isOwed) this.#unanswered -= 1;
+    if (end === 'unsent') return;
+    if (isOwed) this.#stalled = true;
+    if (this.#averageMs !== null) this.#learn(durationMs, false);
+  }
+
+  /**
+   * Runs that may be claimed beyond the slots: about half a second of work at the pace shown. A quick target never waits for a round
+   * trip to the database; what a slow one has waiting stays unclaimed, for whichever instance has a slot, and is not stranded when
+   * this one is killed.
+   */
+  ahead(slots: number): number {
+    if (this.#stalled) return 0;
+    if (this.#averageMs === null) return slots * FIRST_AHEAD;
+    return Math.min(slots * MOST_AHEAD, Math.floor((slots * AHEAD_MS) / Math.max(1, this.#averageMs)));
+  }
+
+  #learn(durationMs: number, anew: boolean): void {
+    const before = this.#averageMs;
+    if (before === null || anew) {
+      this.#averageMs = durationMs;
+      return;
+    }
+    const isQuickAgain = before >= HANGS_MS && durationMs < HANGS_MS;
+    const weight = isQuickAgain ? NEWEST_IF_QUICK_AGAIN : NEWEST;
+    this.#averageMs = before * (1 - weight) + durationMs * weight;
+  }
 }

@@ -3,8 +3,9 @@
  * Transaction: none; the answer is settled as an outcome is.
  * If the process dies here: the run is still pending and in doubt; whoever claims it next asks again.
  */
-import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
+import type { AttemptOutcome, LookedUp } from '../core/attempt.ts';
 import { afterLookup } from '../core/doubt.ts';
+import type { Instant } from '../core/instant.ts';
 import { type Outcome, notSent } from '../core/outcome.ts';
 import type { Attempted, Doubt, Settlement } from '../core/settlement.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
@@ -14,6 +15,8 @@ import type { LookupAnswer } from '../targets/target.ts';
 export interface LookupDeps {
   databaseClock: DatabaseClock;
   maxRecoveries: number;
+  /** When the run was claimed: by the database, and before its target is asked. */
+  claimedAt: Instant;
   /** The daemon stops, or its lease has run out: then no answer says nothing of the target. */
   isStopped: () => boolean;
 }
@@ -28,15 +31,21 @@ export type Resolved = (
 export async function resolveDoubt(
   askTarget: () => Promise<LookupAnswer>,
   attempted: Attempted & { doubt: Doubt },
-  { databaseClock, maxRecoveries, isStopped }: LookupDeps,
+  { databaseClock, maxRecoveries, claimedAt, isStopped }: LookupDeps,
 ): Promise<Resolved> {
   const answer = await ask(askTarget);
   const lookup = answer.kind;
   if (lookup === 'arrived') return { kind: 'ended', outcome: { ...answer, kind: 'accepted' }, lookup };
   if (lookup === 'unclear' && isStopped()) return { kind: 'ended', outcome: stopped(), lookup: null };
-  const settlement = afterLookup(answer, attempted, maxRecoveries, databaseClock.now(), Math.random());
+  const settlement = afterLookup(answer, attempted, {
+    maxLookups: maxRecoveries,
+    askedAt: claimedAt,
+    now: databaseClock.now(),
+    random: Math.random(),
+  });
   if (settlement === 'send') return { kind: 'send', lookup };
-  return { kind: 'settled', outcome: lookup === 'unclear' ? 'unknown' : 'rejected', settlement, lookup };
+  const isOpen = lookup === 'unclear' || settlement.doubt !== null;
+  return { kind: 'settled', outcome: isOpen ? 'unknown' : 'rejected', settlement, lookup };
 }
 
 async function ask(lookup: () => Promise<LookupAnswer>): Promise<LookupAnswer> {

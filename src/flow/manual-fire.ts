@@ -4,24 +4,28 @@
  * If the process dies here: both are there or neither; the run is pending, unclaimed, anybody's work.
  */
 import { hash } from 'node:crypto';
-import type { Run } from '../core/run.ts';
+import { type Run, randomRunId } from '../core/run.ts';
+import { newRun } from '../core/runs/new-run.ts';
+import { PRIORITY_RANK, type Schedule } from '../core/schedule.ts';
+import type { Instant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { type Wake, wakeFor } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
-import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
-import { recordManualFireUnlessKeyTaken } from '../store/manual-fires.ts';
-import { findRun } from '../store/runs.ts';
 import { databaseNow } from '../store/database-now.ts';
-import { type Judged, judgeOverlapsUnderLock } from '../store/overlaps.ts';
+import type { Transaction } from '../store/executor.ts';
+import { findRun } from '../store/runs/find-runs.ts';
+import { takeKeysUnlessTaken } from '../store/runs/keys.ts';
+import { type JudgedOverlaps, judgeOverlapsNowOrSoon, workOf } from '../store/runs/overlaps.ts';
+import { recordRuns } from '../store/runs/save-runs.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
-import { aftermathOfJudged, tellJudged } from './overlap.ts';
+import { emitJudged } from './effects.ts';
 
 export interface ManualFireDeps {
   database: Database;
   events: EventBus;
   targets: TargetRegistry;
-  /** Sees to what the ends of runs brought about. */
-  followUp: (aftermath: Aftermath) => void;
+  wake: Wake;
 }
 
 export interface ManualFireRequest {
@@ -37,36 +41,70 @@ export type ManualFired =
 interface Decided {
   fired: ManualFired;
   /** Where runs of the schedule must not overlap. */
-  judged?: Judged | undefined;
+  judged?: JudgedOverlaps | undefined;
 }
 
 /** Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run it made. */
 export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
-  const { fired, judged } = await deps.database.transaction(async (tx): Promise<Decided> => {
-    // Locked, so that a delete comes wholly before or wholly after, and that what may start is decided under its lock.
-    const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
-    if (!schedule) return { fired: { kind: 'noSuchSchedule' } };
-    const recorded = await recordManualFireUnlessKeyTaken(tx, {
-      schedule,
-      lane: deps.targets.laneOf(schedule.definition.target),
-      at: await databaseNow(tx),
-      payload: request.payload,
-      key: request.key === null ? null : { value: request.key, bodyHash: bodyHash(request.payload) },
-    });
-    if ('conflict' in recorded) return { fired: { kind: 'keyOfAnotherBody' } };
-    const guarded = recorded.created && schedule.definition.overlap !== 'allow';
-    const judged = guarded ? await judgeOverlapsUnderLock(tx, [schedule.uid]) : undefined;
-    const run = await findRun(tx, recorded.runId);
-    if (!run) throw new Error(`run ${recorded.runId} was recorded and is not there`);
-    return { fired: { kind: recorded.created ? 'created' : 'existing', run }, judged };
-  });
-  if (fired.kind === 'created')
-    deps.followUp({ ...NO_AFTERMATH, toClaim: 1, toPull: fired.run.queue !== null });
+  const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
+  if (fired.kind === 'created') wakeFor(deps.wake, { toClaim: 1, toPull: fired.run.queue !== null });
   if (judged) {
-    tellJudged(deps.events, judged);
-    deps.followUp(aftermathOfJudged(judged));
+    emitJudged(deps.events, judged);
+    wakeFor(deps.wake, workOf(judged));
   }
   return fired;
+}
+
+async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFireRequest): Promise<Decided> {
+  // Locked, so that a delete comes wholly before or wholly after, and that what may start is decided under its lock.
+  const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
+  if (!schedule) return { fired: { kind: 'noSuchSchedule' } };
+  const now = await databaseNow(tx);
+  const id = randomRunId(now);
+  const holder = await keyHolder(tx, schedule, request, id);
+  if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
+  if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId) } };
+  await recordRuns(tx, [manualRun(deps.targets, schedule, request, { id, now })]);
+  const guarded = schedule.definition.overlap !== 'allow';
+  const judged = guarded ? await judgeOverlapsNowOrSoon(tx, [schedule.uid]) : undefined;
+  return { fired: { kind: 'created', run: await recorded(tx, id) }, judged };
+}
+
+/** The run that the key stands for already; null: none, and now it stands for the new one. */
+async function keyHolder(
+  tx: Transaction,
+  { uid }: Schedule,
+  { key, payload }: ManualFireRequest,
+  runId: string,
+): Promise<{ runId: string; isOfThisBody: boolean } | null> {
+  if (key === null) return null;
+  const hashed = bodyHash(payload);
+  const holder = (await takeKeysUnlessTaken(tx, uid, [{ key, bodyHash: hashed, runId }])).get(key);
+  return holder ? { runId: holder.runId, isOfThisBody: holder.bodyHash === hashed.toString('hex') } : null;
+}
+
+function manualRun(
+  targets: TargetRegistry,
+  { uid, id: scheduleId, version, definition }: Schedule,
+  { payload, key }: ManualFireRequest,
+  { id, now }: { id: string; now: Instant },
+) {
+  const { target, priority, overlap } = definition;
+  const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId };
+  const route = { lane: targets.laneOf(target), priority: PRIORITY_RANK[priority] };
+  // Where runs must not overlap it is judged, in the same transaction.
+  const status = overlap === 'allow' ? 'pending' : 'waiting';
+  const own = { ownPayload: payload, key, overlapGuarded: overlap !== 'allow' };
+  return newRun(
+    { id, scheduledFor: now, dueAt: now, trigger: 'manual', status, ...schedule, ...route, ...own },
+    now,
+  );
+}
+
+async function recorded(tx: Transaction, id: string): Promise<Run> {
+  const run = await findRun(tx, id);
+  if (!run) throw new Error(`run ${id} was recorded and is not there`);
+  return run;
 }
 
 function bodyHash(payload: string | null): Buffer {

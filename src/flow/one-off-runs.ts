@@ -4,42 +4,39 @@
  * If the process dies here: all are there or none; they are anybody's work.
  */
 import { findCycle } from '../core/dependency-cycle.ts';
-import { type Instant, isoInstant } from '../core/instant.ts';
+import type { Instant } from '../core/instant.ts';
 import { type OneOffRun, bodyHashOf, definitionUid } from '../core/one-off.ts';
 import { isEnd, mayBeRunId, randomRunId } from '../core/run.ts';
+import { newRun } from '../core/runs/new-run.ts';
+import type { RunRecord } from '../core/runs/record.ts';
 import { PRIORITY_RANK } from '../core/schedule.ts';
-import { horizonOf } from '../core/time/catch-up.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { othersTurn } from '../runtime/slices.ts';
+import { type Wake, type Work, wakeFor } from '../runtime/wake.ts';
 import { databaseNow } from '../store/database-now.ts';
 import type { Database } from '../store/database.ts';
-import { droppedBefore } from '../store/history-days.ts';
+import { countDependencies } from '../store/effects/dependents.ts';
+import { writeEffects } from '../store/effects/insert-effects.ts';
 import type { Transaction } from '../store/executor.ts';
-import { releaseDependents } from '../store/dependents.ts';
-import { type Aftermath, NO_AFTERMATH, oldestOf, together } from '../store/followers.ts';
 import { queueOfLane } from '../store/lanes.ts';
+import { NO_SCHEDULE } from '../store/rows.ts';
 import {
-  EDGES_AT_ONCE,
   type Edge,
-  RUNS_AT_ONCE,
-  type RunToRecord,
-  findThere,
-  keepDefinitions,
+  MAX_EDGES_AT_ONCE,
   lockDependencies,
   recordDependencies,
-  recordRuns,
-  takeKeysUnlessTaken,
-} from '../store/one-off-runs.ts';
+} from '../store/runs/dependencies.ts';
+import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../store/runs/keys.ts';
+import { presentAmong } from '../store/runs/lock-runs.ts';
+import { ONE_OFF_VERSION, keepDefinitions } from '../store/runs/one-off-definitions.ts';
+import { recordRuns } from '../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 export interface OneOffDeps {
   database: Database;
   events: EventBus;
   targets: TargetRegistry;
-  /** Sees to what is there to be done now. */
-  followUp: (aftermath: Aftermath) => void;
-  /** Nothing is recorded that is older than what is kept. */
-  retentionDays: number;
+  wake: Wake;
 }
 
 /** In an item: `path` is a JSON pointer within it. */
@@ -61,7 +58,7 @@ export class CannotAccept extends Error {
 }
 
 /** In one call. */
-export const MOST_DEPENDENCIES = 100_000;
+export const MAX_DEPENDENCIES = 100_000;
 
 /**
  * Records runs, all or none; answers their ids in the order asked for. A key that was used before with the same body stands for the
@@ -73,40 +70,56 @@ export async function acceptRuns(
   asked: readonly OneOffRun[],
 ): Promise<{ id: string; created: boolean }[]> {
   refuseWhatCannotBe(asked);
-  const { accepted, recorded, aftermath } = await deps.database.transaction((tx) => accept(tx, deps, asked));
+  const { accepted, recorded, work } = await deps.database.transaction((tx) => accept(tx, deps, asked));
   if (recorded > 0) deps.events.emit({ type: 'runsAccepted', count: recorded });
-  deps.followUp(aftermath);
+  wakeFor(deps.wake, work);
   return accepted;
 }
 
 interface Accepted {
   accepted: { id: string; created: boolean }[];
   recorded: number;
-  aftermath: Aftermath;
+  work: Work;
 }
 
 async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffRun[]): Promise<Accepted> {
   const now = await databaseNow(tx);
-  await refuseTooOld(tx, asked, now, deps.retentionDays);
   const drafts = asked.map((run): Draft => ({ run, id: randomRunId(run.runAt ?? now), created: true }));
   await takeKeys(tx, drafts);
   const created = drafts.filter((draft) => draft.created);
   const links = linksOf(drafts, created);
   const { others } = links;
-  refuseUnknown(drafts, links, await findThere(tx, others));
+  refuseUnknown(drafts, links, await presentAmong(tx, others));
   const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));
-  await record(tx, created, toRecord, now);
+  await record(tx, created, toRecord);
   await link(tx, created, links);
   // Last, as others may be waiting to end these; and looked at once more, under the locks.
-  const statuses = await lockDependencies(tx, others);
-  refuseUnknown(drafts, links, new Set(statuses.keys()));
-  const ended = [...statuses].flatMap(([id, status]) => (isEnd(status) ? [{ id, status }] : []));
-  const released = await releaseDependents(tx, ended);
+  const dependencies = await lockDependencies(tx, others);
+  refuseUnknown(drafts, links, new Set(dependencies.keys()));
+  const released = await countEnded(tx, [...dependencies.values()]);
+  const ready = toRecord.filter(({ openDependencies }) => openDependencies === null);
   return {
     accepted: drafts.map(({ id, created: isNew }) => ({ id, created: isNew })),
     recorded: toRecord.length,
-    aftermath: together([released, readyAtOnce(toRecord)]),
+    work: {
+      effects: released.effects,
+      toClaim: released.toClaim + ready.length,
+      toPull: released.toPull || ready.some(({ lane }) => queueOfLane(lane) !== null),
+    },
   };
+}
+
+/** What ended before it was locked is counted now; where that is very much, the rest is left to an effect. */
+async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
+  const ended = dependencies.filter(({ status }) => isEnd(status));
+  const ends = ended.map(({ id: runId, status }) => ({ id: null, runId, status }));
+  const counted = await countDependencies(tx, ends);
+  const left = ended.filter(({ id }) => counted.unfinished.has(id));
+  const written = await writeEffects(
+    tx,
+    left.map((run) => ({ kind: 'dependents', run })),
+  );
+  return { ...counted, effects: counted.effects + written };
 }
 
 /** What the new runs depend on, by their ids. */
@@ -129,16 +142,6 @@ function linksOf(drafts: readonly Draft[], created: readonly Draft[]): Links {
   return { idOfRef, dependsOn, depended, others };
 }
 
-function readyAtOnce(recorded: readonly RunToRecord[]): Aftermath {
-  const ready = recorded.filter(({ dependencies }) => dependencies === null);
-  return {
-    ...NO_AFTERMATH,
-    toClaim: ready.length,
-    toPull: ready.some(({ lane }) => queueOfLane(lane) !== null),
-    openedSince: oldestOf(recorded.map(({ scheduledFor }) => scheduledFor)),
-  };
-}
-
 interface Draft {
   run: OneOffRun;
   id: string;
@@ -151,7 +154,7 @@ async function takeKeys(tx: Transaction, drafts: readonly Draft[]): Promise<void
   const keys = drafts.flatMap(({ run, id }) =>
     run.key === null ? [] : [{ key: run.key, bodyHash: bodyHashOf(run), runId: id }],
   );
-  const taken = await takeKeysUnlessTaken(tx, keys);
+  const taken = await takeKeysUnlessTaken(tx, ONE_OFF_KEYS, keys);
   const faults: ItemFault[] = [];
   drafts.forEach((draft, index) => {
     const holder = draft.run.key === null ? undefined : taken.get(draft.run.key);
@@ -171,37 +174,51 @@ function recordOf(
   { run, id }: Draft,
   { dependsOn, depended }: Links,
   now: Instant,
-): RunToRecord {
+): RunRecord {
   const { handoff, payload, key, onDependencyFailure } = run;
+  const at = run.runAt ?? now;
   const dependencies = dependsOn.get(id)?.length ?? 0;
-  return {
-    id,
-    scheduledFor: run.runAt ?? now,
-    definitionUid: definitionUid(handoff),
-    lane: targets.laneOf(handoff.target),
-    priority: PRIORITY_RANK[run.priority],
-    payload,
-    key,
-    dependencies: dependencies === 0 ? null : dependencies,
-    onDependencyFailure,
-    hasDependents: depended.has(id),
+  const definition = {
+    scheduleUid: definitionUid(handoff),
+    scheduleVersion: ONE_OFF_VERSION,
+    scheduleId: NO_SCHEDULE,
   };
+  const route = { lane: targets.laneOf(handoff.target), priority: PRIORITY_RANK[run.priority] };
+  const waits = { openDependencies: dependencies, onDependencyFailure };
+  return newRun(
+    {
+      id,
+      scheduledFor: at,
+      dueAt: at,
+      trigger: 'api',
+      status: dependencies === 0 ? 'pending' : 'waiting',
+      ...definition,
+      ...route,
+      ...(dependencies === 0 ? {} : waits),
+      ownPayload: payload,
+      key,
+      hasDependents: depended.has(id),
+    },
+    now,
+  );
 }
+
+/** Runs with long payloads take long to be put together, and everything else waits meanwhile. */
+const RUNS_AT_ONCE = 50;
 
 async function record(
   tx: Transaction,
   created: readonly Draft[],
-  toRecord: readonly RunToRecord[],
-  now: Instant,
+  toRecord: readonly RunRecord[],
 ): Promise<void> {
   if (created.length === 0) return;
   await keepDefinitions(
     tx,
-    new Map(created.map(({ run: { handoff } }, index) => [toRecord[index]?.definitionUid ?? '', handoff])),
+    new Map(created.map(({ run: { handoff } }, index) => [toRecord[index]?.scheduleUid ?? '', handoff])),
   );
   for (let first = 0; first < toRecord.length; first += RUNS_AT_ONCE) {
     await othersTurn();
-    await recordRuns(tx, toRecord.slice(first, first + RUNS_AT_ONCE), now);
+    await recordRuns(tx, toRecord.slice(first, first + RUNS_AT_ONCE));
   }
 }
 
@@ -209,45 +226,23 @@ async function link(tx: Transaction, created: readonly Draft[], { dependsOn }: L
   const edges = created.flatMap(({ id: runId }) =>
     (dependsOn.get(runId) ?? []).map((other, position): Edge => ({ runId, dependsOn: other, position })),
   );
-  for (let first = 0; first < edges.length; first += EDGES_AT_ONCE) {
+  for (let first = 0; first < edges.length; first += MAX_EDGES_AT_ONCE) {
     await othersTurn();
-    await recordDependencies(tx, edges.slice(first, first + EDGES_AT_ONCE));
+    await recordDependencies(tx, edges.slice(first, first + MAX_EDGES_AT_ONCE));
   }
 }
 
 /** @throws CannotAccept */
 function refuseWhatCannotBe(asked: readonly OneOffRun[]): void {
   const count = asked.reduce((sum, { dependsOn }) => sum + dependsOn.length, 0);
-  if (count > MOST_DEPENDENCIES) {
-    const message = `are ${count} in all; one call can have ${MOST_DEPENDENCIES}`;
+  if (count > MAX_DEPENDENCIES) {
+    const message = `are ${count} in all; one call can have ${MAX_DEPENDENCIES}`;
     throw new CannotAccept([{ index: asked.length - 1, path: '/dependsOn', message }]);
   }
   const cycle = findCycle(asked);
   if (!cycle) return;
   const index = asked.findIndex(({ ref }) => ref === cycle[0]);
   throw new CannotAccept([{ index, path: '/dependsOn', message: `is a cycle: ${cycle.join(' → ')}` }]);
-}
-
-/** @throws CannotAccept */
-async function refuseTooOld(
-  tx: Transaction,
-  asked: readonly OneOffRun[],
-  now: Instant,
-  retentionDays: number,
-): Promise<void> {
-  // Nothing later is ever dropped, whatever another instance may keep.
-  if (!asked.some(({ runAt }) => runAt !== null && runAt < now)) return;
-  const horizon = horizonOf(now, retentionDays);
-  const dropped = (await droppedBefore(tx)) ?? -Infinity;
-  const faults = asked.flatMap(({ runAt }, index) => {
-    if (runAt === null || runAt >= Math.max(horizon, dropped)) return [];
-    const message =
-      runAt < horizon
-        ? `is longer ago than history is kept (FIRELOCK_RETENTION_DAYS: ${retentionDays})`
-        : `is before ${isoInstant(dropped)}: the history of then has been dropped`;
-    return [{ index, path: '/runAt', message }];
-  });
-  if (faults.length > 0) throw new CannotAccept(faults);
 }
 
 /** @throws CannotAccept */

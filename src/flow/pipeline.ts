@@ -1,33 +1,33 @@
 /**
  * The fire protocol, as it runs in one instance:
  *
- *   tick ──► fire-lock ──► plan ──► record intent ──► dispatch ──► target ──► settle
- *    1          2           3           4                5           6          7
+ *   tick ──► fire-lock ──► plan ──► record intent ──► dispatch ──► target ──► settle ──► effects
+ *    1          2           3           4                5           6          7          8
  *
  * 1 wakes at the next due moment; 2 takes a batch of due schedules; 3 says what each of them fires; 4 makes that durable
  * and moves the cursors on, in one commit; 5 claims and sends within the lanes' shares; 6 is the target's answer as a
- * value; 7 writes it down. Each file says what it guarantees and what is true if the process dies in it.
+ * value; 7 writes it down, and with it what is to follow; 8 does what follows. Each file says what it guarantees and what is true if the
+ * process dies in it.
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { Loop } from '../runtime/loop.ts';
+import type { Wake } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
 import { releaseFireLocksIfMine } from '../store/fire-locks.ts';
-import type { Aftermath } from '../store/followers.ts';
-import type { OpenSpan } from '../store/open-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type TargetCanceller, createTargetCanceller } from './cancel-target.ts';
 import { type Dispatcher, createDispatcher } from './dispatch.ts';
+import { type Effects, createEffects } from './effects.ts';
 import { takeFireLocks } from './fire-lock.ts';
-import { type Dependents, createDependents } from './dependents.ts';
+import { createDependencyReader } from './dependency-outcomes.ts';
 import { attemptHandoff, withoutDefinition } from './handoff.ts';
 import { createHandoffDefinitions } from './handoff-definitions.ts';
 import { type GonePauser, createGonePauser } from './pause-gone.ts';
 import { createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
-import { type FollowUps, createFollowUps } from './overlap.ts';
 import { type Settler, createSettler } from './settle.ts';
 import { createHandoffStarter } from './start-handoff.ts';
 import { createTick } from './tick.ts';
@@ -39,17 +39,16 @@ export interface PipelineDeps {
   events: EventBus;
   targets: TargetRegistry;
   lease: Lease;
-  openSpan: OpenSpan;
   tickIntervalMs: number;
   lockTtlSeconds: number;
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
-  /** How often a target is asked about an attempt in doubt. */
+  /** How often a target is asked about an attempt that may have arrived. */
   maxRecoveries: number;
   /** Nothing older is planned. */
   retentionDays: number;
-  /** There may be work for those who pull it. */
+  /** There may be work for workers that pull. */
   wakeWorkers: () => void;
 }
 
@@ -57,35 +56,37 @@ export interface Pipeline {
   tick: Loop;
   dispatcher: Dispatcher;
   settler: Settler;
-  followUps: FollowUps;
-  dependents: Dependents;
+  effects: Effects;
   canceller: TargetCanceller;
   pauser: GonePauser;
+  /** Wakes the stages of this instance. */
+  wake: Wake;
   /** Gives up the fire-locks of rounds that did not finish. */
   releaseFireLocks(): Promise<void>;
 }
 
-export function createPipeline(deps: PipelineDeps): Pipeline {
-  const { database, clock, databaseClock, lease } = deps;
+export function createPipeline(given: PipelineDeps): Pipeline {
+  const { database, clock, databaseClock, lease } = given;
+  const wake: Wake = {
+    effects: () => effects.wake(),
+    dispatch: () => dispatcher.wake(),
+    workers: () => given.wakeWorkers(),
+  };
+  const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database);
-  const followUp = (aftermath: Aftermath) => followUps.add(aftermath);
-  const dependents = createDependents({ ...deps, followUp });
-  const followUps = createFollowUps({
-    ...deps,
-    wakeDispatch: () => dispatcher.wake(),
-    seeToDependents: (toRelease) => dependents.look(toRelease),
-    cancelTargets: (runs) => canceller.add(runs),
-  });
   const canceller = createTargetCanceller({ ...deps, definitions });
-  const pauser = createGonePauser({ ...deps, definitions, followUp });
-  const settler = createSettler({
+  const pauser = createGonePauser({ ...deps, definitions });
+  const effects = createEffects({
     ...deps,
-    followUp,
-    onGone: ({ id: runId, scheduleId, ...version }) => {
-      if (scheduleId !== null) pauser.add({ runId, scheduleId, ...version });
-    },
+    cancelTargets: (cancelled) => canceller.add(cancelled),
+    pauseGone: (gone) => pauser.add(gone),
   });
-  const handoffDeps = { ...deps, starter: createHandoffStarter(deps) };
+  const settler = createSettler(deps);
+  const handoffDeps = {
+    ...deps,
+    starter: createHandoffStarter(deps),
+    readDependencies: createDependencyReader(database),
+  };
   const dispatcher = createDispatcher({
     ...deps,
     settler,
@@ -98,16 +99,16 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     ...deps,
     planner: createPlanner(clock, deps.retentionDays),
     takeFireLocks: (walking) => takeFireLocks(deps, walking),
-    recordIntents: (planned, now) => recordIntents({ ...deps, dispatcher, followUp }, planned, now),
+    recordIntents: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
   });
   return {
     tick,
     dispatcher,
     settler,
-    followUps,
-    dependents,
+    effects,
     canceller,
     pauser,
+    wake,
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };
 }

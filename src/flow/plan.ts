@@ -122,11 +122,12 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
   return { round, walking: () => [...walks.keys()] };
 }
 
-function walkOf(schedule: LockedSchedule, period: PlanningPeriod): Walk {
+function walkOf(schedule: LockedSchedule, period: Omit<PlanningPeriod, 'plannedThrough'>): Walk {
   if (!Number.isFinite(schedule.nextOccurrenceAt))
     throw new Error('its next occurrence is no moment to plan from');
   const timing = timingOf(schedule.timing);
-  return walkDue(fireTimes(timing, schedule), timing, schedule.nextOccurrenceAt, period);
+  const { nextOccurrenceAt, plannedThrough } = schedule;
+  return walkDue(fireTimes(timing, schedule), timing, nextOccurrenceAt, { ...period, plannedThrough });
 }
 
 /** Many schedules share few timings. */

@@ -4,7 +4,7 @@
  * If the process dies here: who waited asks again.
  */
 import { isRepeatable, isUnavailable } from '../store/errors.ts';
-import type { PullAsk, Pulled, PulledRun } from '../store/pull-claims.ts';
+import type { PullAsk, Pulled, PulledRun } from '../store/queues/pull-claims.ts';
 
 export interface ClaimRequest extends PullAsk {
   queue: string;

@@ -9,14 +9,14 @@ import type { Lease } from '../runtime/lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
 import { NotNow } from '../store/errors.ts';
-import type { OpenSpan } from '../store/open-runs.ts';
 import {
   type Pulled,
   type PulledRun,
   claimPullRuns,
-  msUntilDue,
+  queuesWithWork,
   takeBackIfStillLeased,
-} from '../store/pull-claims.ts';
+} from '../store/queues/pull-claims.ts';
+import { promoteDueRuns } from '../store/runs/claims.ts';
 import { createPullHints } from './pull-hints.ts';
 import { type ClaimRequest, type PullLine, createPullLine } from './pull-line.ts';
 import { createWorkerSightings } from './worker-sightings.ts';
@@ -26,7 +26,6 @@ export interface PullQueueDeps {
   clock: Clock;
   events: EventBus;
   lease: Pick<Lease, 'instanceId'>;
-  openSpan: OpenSpan;
 }
 
 export interface PullQueues extends Turning {
@@ -49,9 +48,10 @@ const POLL_MS = 500;
 /** Between two looks, however often there is reason for one. */
 const LEAST_POLL_MS = 10;
 const IDLE_MS = 60_000;
+const MAX_PROMOTED = 1_000;
 
 export function createPullQueues(deps: PullQueueDeps): PullQueues {
-  const { database, clock, events, lease, openSpan } = deps;
+  const { database, clock, events, lease } = deps;
   const lines = new Map<string, PullLine>();
   const sightings = createWorkerSightings(deps);
   const hints = createPullHints(database);
@@ -62,19 +62,16 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   let idle = true;
   const loop = createLoop({ name: 'pull', clock, body: look, leastMs: () => LEAST_POLL_MS, events });
 
-  /** One statement for all queues that somebody waits for, and none where nobody does. */
+  /** Two statements for all queues that workers wait at, and none where no worker waits. */
   async function look(): Promise<number> {
     const queues = [...lines.keys()];
     idle = queues.length === 0;
     if (idle) return IDLE_MS;
-    const due = await observed(database.run((db) => msUntilDue(db, openSpan.since(), queues)));
+    const { msUntilNextDue } = await observed(database.run((db) => promoteDueRuns(db, MAX_PROMOTED)));
+    const withWork = await observed(database.run((db) => queuesWithWork(db, queues)));
     events.emit({ type: 'queuesLookedAt' });
-    let next = POLL_MS;
-    for (const [queue, ms] of due) {
-      if (ms <= 0) lines.get(queue)?.look();
-      else next = Math.min(next, ms);
-    }
-    return Math.ceil(next);
+    for (const queue of withWork) lines.get(queue)?.look();
+    return Math.ceil(Math.min(POLL_MS, msUntilNextDue ?? Infinity));
   }
 
   function lineOf(queue: string): PullLine {
@@ -95,7 +92,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   async function claim(queue: string, asks: readonly ClaimRequest[]): Promise<Pulled> {
     const { instanceId } = lease;
     const work = database.transaction(
-      (tx) => claimPullRuns(tx, { queue, instanceId, asks, openSince: openSpan.since() }),
+      (tx) => claimPullRuns(tx, { queue, instanceId, asks }),
       STATEMENT_LIMIT_MS,
     );
     return observed(work);

@@ -1,31 +1,32 @@
 /**
- * Guarantees: a fire's intent is durable before anything is sent, and the cursor moves on only together with it.
- * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`). Where a
- *   run is there already, a first try writes nothing either.
- *   Where runs must not overlap, or somebody holds a schedule's row: one transaction, which takes the row locks first, records, and
- *   then judges.
+ * Guarantees: a fire's intent is durable before anything is sent, and the cursor moves on only together with it; a schedule that the
+ *   database refuses is set aside and holds up no other.
+ * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`). Where runs
+ *   must not overlap, or another transaction has a schedule's row: one transaction, which takes the row locks first, records, and judges.
  * If the process dies here: either nothing was written, or the runs are there to be found, some of them claimed by the dead.
  */
 import type { MissedFires } from '../core/events.ts';
+import { SKIP_REASONS, lastFireOf } from '../core/time/catch-up.ts';
+import { eachInTurn, inHalves } from '../runtime/batch.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
-import type { ClaimedRun } from '../store/claims.ts';
-import { SKIP_REASONS, lastFireOf } from '../core/time/catch-up.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import { type Wake, wakeFor } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
-import { isLockedByOthers } from '../store/errors.ts';
+import { isDataRefused, isLockedByOthers } from '../store/errors.ts';
 import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
-import { type Aftermath, NO_AFTERMATH, oldestOf, together } from '../store/followers.ts';
+import { queueOfLane } from '../store/lanes.ts';
+import type { ClaimedRun } from '../store/runs/claims.ts';
+import { judgeOverlapsNowOrSoon, lockFreeSchedules, workOf } from '../store/runs/overlaps.ts';
 import {
   type Advance,
   type Intent,
   type Recorded,
   intentOf,
   recordIntentsIfLocked,
-} from '../store/intents.ts';
-import { queueOfLane } from '../store/lanes.ts';
-import { judgeOverlapsUnderLock, lockFreeForOverlap } from '../store/overlaps.ts';
+} from '../store/runs/record-intents.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { aftermathOfJudged, tellJudged } from './overlap.ts';
+import { emitJudged } from './effects.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 
 export interface RecordIntentDeps {
@@ -33,8 +34,7 @@ export interface RecordIntentDeps {
   events: EventBus;
   lease: Lease;
   dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept'>;
-  /** Sees to what the ends of runs brought about. */
-  followUp: (aftermath: Aftermath) => void;
+  wake: Wake;
 }
 
 export async function recordIntents(
@@ -42,32 +42,59 @@ export async function recordIntents(
   { planned, unplannable }: Planned,
   now: number,
 ): Promise<void> {
-  if (planned.length > 0) await recordPlanned(deps, planned);
-  if (unplannable.length > 0) await setAside(deps, unplannable, now);
+  const refused: UnplannableSchedule[] = [];
+  const failure = await recordPlanned(deps, planned, refused).then(
+    () => null,
+    (error: unknown) => ({ error }),
+  );
+  // Whatever became of the others: what cannot be planned or recorded must not come back at once.
+  const aside = [...unplannable, ...refused];
+  if (aside.length > 0) await setAside(deps, aside, now);
+  if (failure) throw failure.error;
 }
 
-async function recordPlanned(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
+async function recordPlanned(
+  deps: RecordIntentDeps,
+  planned: readonly PlannedSchedule[],
+  refused: UnplannableSchedule[],
+): Promise<void> {
   const sorted = [...planned].sort((a, b) => (a.schedule.uid < b.schedule.uid ? -1 : 1));
   const mayOverlap = (one: PlannedSchedule) => one.schedule.overlap === 'allow';
-  for (const batch of batchesOf(sorted.filter(mayOverlap))) await recordBatch(deps, batch);
-  for (const batch of batchesOf(sorted.filter((one) => !mayOverlap(one))))
-    await recordUnderLocks(deps, batch);
+  const recordingBy = (work: (batch: readonly PlannedSchedule[]) => Promise<void>) => ({
+    work,
+    isRefused: isDataRefused,
+    setAside: ({ schedule }: PlannedSchedule, error: unknown) =>
+      void refused.push({ schedule, error: reasonOf(error) }),
+  });
+  const alone = recordingBy((batch) => recordBatch(deps, batch));
+  const underLocks = recordingBy((batch) => recordUnderLocks(deps, batch));
+  await eachInTurn(
+    [
+      ...batchesOf(sorted.filter(mayOverlap)).map((batch) => ({ batch, recording: alone })),
+      ...batchesOf(sorted.filter((one) => !mayOverlap(one))).map((batch) => ({
+        batch,
+        recording: underLocks,
+      })),
+    ],
+    ({ batch, recording }) => inHalves(batch, recording),
+  );
 }
 
 /** Written by one statement at most, give or take one schedule. */
-const LARGEST_BATCH = 5_000;
+const MAX_BATCH = 5_000;
 
-function* batchesOf(planned: readonly PlannedSchedule[]): Generator<PlannedSchedule[]> {
-  let batch: PlannedSchedule[] = [];
-  let fires = 0;
+function batchesOf(planned: readonly PlannedSchedule[]): PlannedSchedule[][] {
+  const batches: PlannedSchedule[][] = [];
+  let fires = MAX_BATCH;
   for (const one of planned) {
-    batch.push(one);
+    if (fires >= MAX_BATCH) {
+      batches.push([]);
+      fires = 0;
+    }
+    batches.at(-1)?.push(one);
     fires += one.plan.fires.length;
-    if (fires < LARGEST_BATCH) continue;
-    yield batch;
-    [batch, fires] = [[], 0];
   }
-  if (batch.length > 0) yield batch;
+  return batches;
 }
 
 interface Fire {
@@ -105,31 +132,26 @@ async function recordBatch(deps: RecordIntentDeps, planned: readonly PlannedSche
   dispatcher.accept(
     mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );
-  const inserted = told(deps.events, planned, fires, recorded);
-  deps.followUp(together([recorded.aftermath, aftermathOfOpened(inserted)]));
+  const inserted = emitRecorded(deps.events, planned, fires, recorded);
+  wakeForRecorded(deps.wake, inserted, recorded.effects);
 }
 
 /** Of those that were recorded and that this instance does not send itself. */
-function aftermathOfOpened(recorded: readonly Fire[]): Aftermath {
+function wakeForRecorded(wake: Wake, recorded: readonly Fire[], effects: number): void {
   const open = recorded.filter(({ intent }) => !intent.claimed && intent.skipped === null);
   const pending = open.filter(({ schedule }) => schedule.overlap === 'allow');
   const toPull = pending.filter(({ schedule }) => queueOfLane(schedule.lane) !== null);
-  return {
-    ...NO_AFTERMATH,
-    toClaim: pending.length - toPull.length,
-    toPull: toPull.length > 0,
-    openedSince: oldestOf(open.map(({ intent }) => intent.scheduledFor)),
-  };
+  wakeFor(wake, { effects, toClaim: pending.length - toPull.length, toPull: toPull.length > 0 });
 }
 
 /**
- * Runs that must not overlap are recorded as waiting, and judged in the same transaction, under locks taken before. What somebody
- * else has locked holds up none of the others: a schedule is left to the next round, and one with such a run is judged later.
+ * Runs that must not overlap are recorded as waiting, and judged in the same transaction, under locks taken before. A row that another
+ * transaction has locked holds up no other: such a schedule is left to the next round, and one with such a run is judged soon after.
  */
 async function recordUnderLocks(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
   const { instanceId } = deps.lease;
   const { free, fires, recorded, judged } = await deps.database.transaction(async (tx) => {
-    const locked = new Set((await lockFreeForOverlap(tx, planned.map(uidOf))).free);
+    const locked = new Set((await lockFreeSchedules(tx, planned.map(uidOf))).free);
     const own = planned.filter((one) => locked.has(uidOf(one)));
     const toRecord = firesOf(own);
     return {
@@ -138,12 +160,13 @@ async function recordUnderLocks(deps: RecordIntentDeps, planned: readonly Planne
       recorded: await recordIntentsIfLocked(tx, instanceId, own.map(advanceOf), toRecord.map(intentIn), {
         alone: false,
       }),
-      judged: await judgeOverlapsUnderLock(tx, own.map(uidOf)),
+      judged: await judgeOverlapsNowOrSoon(tx, own.map(uidOf)),
     };
   });
-  const inserted = told(deps.events, free, fires, recorded);
-  tellJudged(deps.events, judged);
-  deps.followUp(together([recorded.aftermath, aftermathOfJudged(judged), aftermathOfOpened(inserted)]));
+  const inserted = emitRecorded(deps.events, free, fires, recorded);
+  emitJudged(deps.events, judged);
+  wakeForRecorded(deps.wake, inserted, recorded.effects);
+  wakeFor(deps.wake, workOf(judged));
 }
 
 function uidOf({ schedule }: PlannedSchedule): string {
@@ -157,7 +180,7 @@ function firesOf(planned: readonly PlannedSchedule[]): Fire[] {
 }
 
 /** Answers those that were recorded. */
-function told(
+function emitRecorded(
   events: EventBus,
   planned: readonly PlannedSchedule[],
   fires: readonly Fire[],
@@ -179,7 +202,7 @@ function told(
   return inserted;
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 function missedOf(recorded: readonly Fire[]): MissedFires {
   const late = recorded.filter(({ intent }) => intent.trigger === 'catchUp' || intent.coalesced > 0);
@@ -189,7 +212,7 @@ function missedOf(recorded: readonly Fire[]): MissedFires {
   const fired = late.filter(({ intent }) => intent.skipped === null);
   return {
     schedules: ids.size,
-    scheduleIds: [...ids].slice(0, MOST_NAMED),
+    scheduleIds: [...ids].slice(0, MAX_NAMED),
     caughtUp: fired.filter(({ intent }) => intent.trigger === 'catchUp').length,
     folded: stoodFor(fired),
     skipped: skipped.length + stoodFor(skipped),
@@ -200,8 +223,8 @@ function intentIn({ intent }: Fire): Intent {
   return intent;
 }
 
-const FIRST_RETRY_MS = 5_000;
-const LONGEST_RETRY_MS = 15 * 60_000;
+const MIN_RETRY_MS = 5_000;
+const MAX_RETRY_MS = 15 * 60_000;
 
 async function setAside(
   deps: RecordIntentDeps,
@@ -210,7 +233,7 @@ async function setAside(
 ): Promise<void> {
   const rows = unplannable.map(({ schedule, error }) => {
     const failures = schedule.planFailures + 1;
-    const wait = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 20));
+    const wait = Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** Math.min(failures - 1, 20));
     const message = error instanceof Error ? error.message : String(error);
     const { uid, version, lockedAt } = schedule;
     return { uid, version, lockedAt, error: message, failures, retryAt: now + wait, scheduleId: schedule.id };
@@ -228,6 +251,7 @@ function advanceOf({ schedule, plan }: PlannedSchedule): Advance {
     lockedAt: schedule.lockedAt,
     nextOccurrenceAt: plan.nextOccurrenceAt,
     nextFireAt: plan.nextFireAt,
+    plannedThrough: plan.fires.at(-1)?.scheduledFor ?? null,
     lastFireAt: lastFireOf(plan),
   };
 }
@@ -247,6 +271,7 @@ function claimedRun(
     scheduleId: schedule.id,
     trigger: intent.trigger,
     lane: schedule.lane,
+    priority: schedule.priority,
     dueAt: intent.dueAt,
     attempt: 1,
     failures: 0,
@@ -259,8 +284,7 @@ function claimedRun(
     recoveredAt: null,
     parentRunId: null,
     hasDependencies: false,
-    hasDependents: false,
-    inDoubtUntil: null,
+    lookupAfter: null,
     lookups: 0,
     confirm: false,
   };

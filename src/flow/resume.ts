@@ -19,9 +19,9 @@ import {
   type RestingSchedules,
   type Skip,
   countRestingSchedules,
-  doubtPendingRuns,
   listDueSchedules,
   livingInstances,
+  resumeOpenRuns,
   skipDueIfUnmoved,
 } from '../store/resume.ts';
 
@@ -61,15 +61,16 @@ export class InstancesLive extends Error {
 const BATCH = 500;
 /** Nobody waits for these rows: no instance lives. */
 const BATCH_LIMIT_MS = 60_000;
-const RUNS_LIMIT_MS = 10 * 60_000;
 const FIRST_UID = '00000000-0000-0000-0000-000000000000';
+
+type Alone = <T>(work: (tx: Transaction) => Promise<T>, limitMs: number) => Promise<T>;
 
 /**
  * Begins anew from this moment. Counts before it locks: a week of missed seconds takes many seconds to count, and locks nothing.
  * @throws InstancesLive, also in the middle, where one has started since
  */
 export async function resumeFromNow({ database, lockTtlSeconds, signal }: ResumeDeps): Promise<Resumed> {
-  const alone = <T>(work: (tx: Transaction) => Promise<T>, limitMs: number): Promise<T> =>
+  const alone: Alone = (work, limitMs) =>
     database.transaction(async (tx) => {
       const instances = await livingInstances(tx);
       if (instances.length > 0) throw new InstancesLive(instances);
@@ -77,7 +78,7 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     }, limitMs);
 
   const now = await alone(databaseNow, BATCH_LIMIT_MS);
-  const runs = await alone((tx) => doubtPendingRuns(tx, { reason: IN_DOUBT, lockTtlSeconds }), RUNS_LIMIT_MS);
+  const runs = await resumeRuns(alone, { reason: UNCERTAIN, lockTtlSeconds, signal });
   const count = counter(now, signal);
   const done = { moved: 0, skipped: 0, fenced: 0, unplannable: [] as Resumed['unplannable'] };
   for (let after = FIRST_UID; ;) {
@@ -100,6 +101,26 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
   return { now, ...done, runs, resting: await database.run(countRestingSchedules, BATCH_LIMIT_MS) };
 }
 
+async function resumeRuns(
+  alone: Alone,
+  { signal, ...given }: { reason: string; lockTtlSeconds: number; signal: AbortSignal },
+): Promise<PendingAfterResume> {
+  const done = { ended: 0, asked: 0, left: 0 };
+  for (let after: string | null = FIRST_UID; after !== null;) {
+    signal.throwIfAborted();
+    const from: string = after;
+    const page = await alone(
+      (tx) => resumeOpenRuns(tx, { after: from, limit: BATCH, ...given }),
+      BATCH_LIMIT_MS,
+    );
+    done.ended += page.ended;
+    done.asked += page.asked;
+    done.left += page.left;
+    after = page.next;
+  }
+  return done;
+}
+
 async function skipsOf(
   page: readonly DueSchedule[],
   count: (schedule: DueSchedule) => Promise<Plan>,
@@ -119,7 +140,7 @@ async function skipsOf(
   return { skips, unplannable };
 }
 
-const IN_DOUBT =
+const UNCERTAIN =
   'recorded before firelock was resumed from a restored database: whether it was sent since then is not known';
 
 const SLICE_STEPS = 500;
@@ -140,6 +161,7 @@ function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => 
     const walk = walkDue(fireTimes(timing, schedule), SKIP_ALL, nextOccurrenceAt, {
       now,
       horizon: -Infinity,
+      plannedThrough: null,
     });
     for (;;) {
       let steps = 0;

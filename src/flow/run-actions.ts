@@ -15,30 +15,31 @@ import {
   decideHeartbeat,
   decideRetry,
 } from '../core/run-actions.ts';
-import { type Run, scheduledForOf } from '../core/run.ts';
+import { type Run, mayBeRunId } from '../core/run.ts';
+import type { RunRecord } from '../core/runs/record.ts';
+import {
+  type CurrentDefinition,
+  completeRun as completed,
+  endRun,
+  reopenRun,
+} from '../core/runs/transitions.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { type Wake, type Work, wakeFor } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
+import { databaseNow } from '../store/database-now.ts';
 import { TryAgain } from '../store/errors.ts';
 import type { Transaction } from '../store/executor.ts';
-import { type Aftermath, NO_AFTERMATH } from '../store/followers.ts';
-import {
-  type LockedRun,
-  type ReportedEnd,
-  cancelUnderLock,
-  completeUnderLock,
-  heartbeatIfCurrent,
-  keepScheduleOf,
-  lockRun,
-  retryUnderLock,
-  stateOfRun,
-} from '../store/run-actions.ts';
-import { findRun } from '../store/runs.ts';
+import { queueOfLane } from '../store/lanes.ts';
+import { scheduleIdOf } from '../store/rows.ts';
+import { findRun } from '../store/runs/find-runs.ts';
+import { lockRun } from '../store/runs/lock-runs.ts';
+import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../store/runs/run-actions.ts';
+import { type RunChange, saveLockedRuns } from '../store/runs/save-runs.ts';
 
 export interface RunActionDeps {
   database: Database;
   events: EventBus;
-  /** Sees to what ends brought about. */
-  followUp: (aftermath: Aftermath) => void;
+  wake: Wake;
 }
 
 export type ActionResult =
@@ -60,55 +61,45 @@ export interface HeartbeatReport extends Speaker {
 }
 
 /** Ends a run that has not ended; one that was cancelled already stays as it is. */
-export async function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
+export function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
   return act(deps, id, {
     decide: decideCancel,
-    write: async (tx, run, { toTell }) => {
-      const aftermath = await cancelUnderLock(tx, run);
-      return () => {
-        deps.events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id });
-        const stopped = toTell ? [{ ...run, attempt: run.attempts }] : [];
-        deps.followUp({ ...aftermath, stopped });
-      };
-    },
+    change: (from, { toTell }, { now }) => ({
+      from,
+      to: endRun(from, { status: 'cancelled', reason: 'request' }, now),
+      also: toTell ? ['cancel'] : [],
+    }),
+    emit: () => deps.events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
   });
 }
 
 /** Opens a run again that has ended and not succeeded, whatever `overlap` its schedule has. */
-export async function retryRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
+export function retryRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
   return act(deps, id, {
     keepsSchedule: true,
-    decide: (run, hasSchedule) => decideRetry(run, run.scheduleId !== null && !hasSchedule),
-    write: async (tx, run, { status }) => {
-      const { queue } = await retryUnderLock(tx, run, status);
-      return () => {
-        const { scheduleId, status: was } = run;
-        deps.events.emit({ type: 'runRetried', runId: id, scheduleId, was });
-        const toClaim = status === 'pending' ? 1 : 0;
-        const toPull = toClaim > 0 && queue !== null;
-        deps.followUp({ ...NO_AFTERMATH, toClaim, toPull, openedSince: scheduledForOf(id) });
-      };
-    },
+    decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
+    change: (from, { status }, { definition, now }) => ({
+      from,
+      to: reopenRun(from, definition, { status, now }),
+    }),
+    emit: ({ scheduleId, status: was }) =>
+      deps.events.emit({ type: 'runRetried', runId: id, scheduleId: scheduleIdOf(scheduleId), was }),
   });
 }
 
-/** Ends a run by the word of who worked on it, also before the outcome of the attempt itself is written. */
-export async function completeRun(
-  deps: RunActionDeps,
-  id: string,
-  word: CompletionReport,
-): Promise<ActionResult> {
+/** Ends a run as its worker or target says, also before the outcome of the attempt itself is written. */
+export function completeRun(deps: RunActionDeps, id: string, word: CompletionReport): Promise<ActionResult> {
   return act(deps, id, {
     decide: (run) => decideComplete(run, word),
-    write: async (tx, run, { status, error }) => {
-      const end = { status, error, result: word.result };
-      const { finishedAt, aftermath } = await completeUnderLock(tx, run, end);
-      return () => {
-        const { scheduleId, attempts: attempt } = run;
-        const settlement = toldOf(run, end, finishedAt);
-        deps.events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
-        deps.followUp(aftermath);
-      };
+    change: (from, { status, error }, { now }) => ({
+      from,
+      to: completed(from, { status, error, result: word.result }, now),
+    }),
+    emit: (run, { status, error, finishedAt }) => {
+      const { attempts: attempt } = run;
+      const settlement = settledOf(run, { status, error, finishedAt: finishedAt ?? 0 });
+      const scheduleId = scheduleIdOf(run.scheduleId);
+      deps.events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
     },
   });
 }
@@ -121,7 +112,7 @@ export async function heartbeatRun(
 ): Promise<ActionResult> {
   return database.run(async (db): Promise<ActionResult> => {
     if (await heartbeatIfCurrent(db, id, word)) return answer(await findRun(db, id));
-    const run = await stateOfRun(db, id);
+    const run = await findRecord(db, id);
     if (!run) return { kind: 'noSuchRun' };
     const decision = decideHeartbeat(run, word);
     if (decision.kind === 'notPossible') return { ...decision, standing: standingOf(run) };
@@ -131,51 +122,65 @@ export async function heartbeatRun(
 }
 
 interface Action<Write> {
-  /** Whether it is about the schedule of the run as well, which then stays until the action is done. */
+  /** Whether it is about the schedule of the run as well, which then stays as it is until the action is done. */
   keepsSchedule?: boolean;
-  decide: (run: LockedRun, hasSchedule: boolean) => Decision<Write>;
-  /** Answers how to tell of it once it is committed. */
-  write: (tx: Transaction, run: LockedRun, decision: Write) => Promise<() => void>;
-}
-
-async function act<Write>(
-  { database }: RunActionDeps,
-  id: string,
-  { keepsSchedule = false, decide, write }: Action<Write>,
-): Promise<ActionResult> {
-  const { result, tell } = await database.transaction(async (tx): Promise<Acted> => {
-    // The schedule first, as everybody locks them.
-    const hasSchedule = keepsSchedule && (await keepScheduleOf(tx, id));
-    const run = await lockRun(tx, id);
-    if (!run) return { result: { kind: 'noSuchRun' } };
-    const decision = decide(run, hasSchedule);
-    if (decision.kind === 'notPossible') return { result: { ...decision, standing: standingOf(run) } };
-    if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
-    const tell = await write(tx, run, decision);
-    return { result: answer(await findRun(tx, id)), tell };
-  });
-  tell?.();
-  return result;
+  decide: (run: RunRecord, definition: CurrentDefinition | null) => Decision<Write>;
+  change: (
+    from: RunRecord,
+    decision: Write,
+    given: { definition: CurrentDefinition | null; now: Instant },
+  ) => RunChange;
+  /** Once it is committed. */
+  emit: (from: RunRecord, to: RunRecord) => void;
 }
 
 interface Acted {
   result: ActionResult;
-  tell?: () => void;
+  change?: RunChange;
+  work?: Work;
 }
 
-function toldOf(
-  { firstClaimedAt, lostAt, handedOffAt }: LockedRun,
-  { status, error }: ReportedEnd,
-  finishedAt: Instant,
+async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>): Promise<ActionResult> {
+  if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
+  const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action));
+  if (change) action.emit(change.from, change.to);
+  if (work) wakeFor(deps.wake, work);
+  return result;
+}
+
+async function actIn<Write>(
+  tx: Transaction,
+  id: string,
+  { keepsSchedule = false, decide, change: changeOf }: Action<Write>,
+): Promise<Acted> {
+  // The schedule first, as all transactions lock them.
+  const before = keepsSchedule ? await findRecord(tx, id) : null;
+  const definition = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
+  const run = await lockRun(tx, id);
+  if (!run) return { result: { kind: 'noSuchRun' } };
+  const decision = decide(run, definition);
+  if (decision.kind === 'notPossible') return { result: { ...decision, standing: standingOf(run) } };
+  if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
+  const change = changeOf(run, decision, { definition, now: await databaseNow(tx) });
+  const effects = await saveLockedRuns(tx, [change]);
+  const { status, lane } = change.to;
+  const toClaim = status === 'pending' ? 1 : 0;
+  const work = { effects, toClaim, toPull: toClaim > 0 && queueOfLane(lane) !== null };
+  return { result: answer(await findRun(tx, id)), change, work };
+}
+
+function settledOf(
+  { firstClaimedAt, lostAt, handedOffAt }: RunRecord,
+  { status, error, finishedAt }: Pick<RunRecord, 'status' | 'error'> & { finishedAt: Instant },
 ): RunSettled {
   return {
     status,
     error: error?.message ?? null,
     durationMs: firstClaimedAt === null ? null : finishedAt - firstClaimedAt,
     retryAt: null,
-    // What was handed off before has been told of already.
+    // What was handed off before has been counted already.
     recovered: lostAt !== null && handedOffAt === null,
-    inDoubt: false,
+    uncertain: false,
   };
 }
 

@@ -6,33 +6,33 @@
 import { randomUUID } from 'node:crypto';
 import { cursorUnder, sameDefinition } from '../core/definition-change.ts';
 import type { Instant } from '../core/instant.ts';
-import type { Definition, Schedule } from '../core/schedule.ts';
+import type { Definition, Schedule, Target } from '../core/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { createPace } from '../runtime/slices.ts';
+import { type Wake, wakeFor } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { TryAgain, isUniqueViolation } from '../store/errors.ts';
 import type { Executor, Transaction } from '../store/executor.ts';
-import { type Aftermath, NO_AFTERMATH, followersOf, together } from '../store/followers.ts';
-import { type Judged, guardOpenRuns, judgeOverlapsUnderLock } from '../store/overlaps.ts';
+import { followersOf } from '../store/effects/followers.ts';
 import {
-  type ScheduleWrite,
-  abandonOpenRuns,
-  deleteScheduleAndAbandon,
-  writeSchedules,
-} from '../store/schedule-writes.ts';
+  type JudgedOverlaps,
+  guardOpenRuns,
+  judgeOverlapsNowOrSoon,
+  workOf,
+} from '../store/runs/overlaps.ts';
+import { type ScheduleWrite, deleteScheduleAndAbandon, writeSchedules } from '../store/schedule-writes.ts';
 import { lockSchedules } from '../store/schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, recordWhatWasDue } from './due-before-edit.ts';
 import { CannotFollow, resolveFollowed } from './following.ts';
-import { aftermathOfJudged, tellJudged } from './overlap.ts';
+import { emitJudged } from './effects.ts';
 
 export interface ScheduleChangeDeps {
   database: Database;
   events: EventBus;
   targets: TargetRegistry;
-  /** Sees to what the ends of runs brought about. */
-  followUp: (aftermath: Aftermath) => void;
+  wake: Wake;
   /** Nothing older is planned. */
   retentionDays: number;
 }
@@ -75,42 +75,58 @@ export async function changeSchedules(
   changes: readonly ScheduleChange[],
   check: (cannotFollow: CannotFollow | null) => void = () => undefined,
 ): Promise<ChangedSchedule[]> {
-  const { changed, aftermath, judged } = await deps.database.transaction(async (tx) => {
-    const current = await lockSchedules(
-      tx,
-      changes.map((change) => change.id),
-    );
-    // Read after the locks were had: nothing that was due at a lock's release is missed.
-    const now = await databaseNow(tx);
-    const decided: Edited[] = [];
-    // A thousand take their time.
-    const pace = createPace();
-    for (const change of changes) {
-      await pace();
-      decided.push(decide(deps, change, current.get(change.id) ?? null, now));
-    }
-    const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
-    await resolveFollowed(tx, writes).catch((error: unknown) => {
-      if (error instanceof CannotFollow) check(error);
-      throw error;
-    });
-    check(null);
-    const recorded = await recordWhatWasDue(tx, decided, { now, retentionDays: deps.retentionDays });
-    await writeOrTryAgain(tx, writes, now);
-    const verdict = await judgeAnew(tx, decided);
-    return {
-      changed: decided.map((one) => told(one, now)),
-      judged: verdict,
-      aftermath: together([recorded, verdict ? aftermathOfJudged(verdict) : NO_AFTERMATH]),
-    };
-  });
+  const { changed, recorded, judged } = await deps.database.transaction((tx) =>
+    changeIn(tx, deps, changes, check),
+  );
   const written = changed.flatMap(({ schedule: { id, version }, change }) =>
     change === 'unchanged' ? [] : [{ scheduleId: id, change, version }],
   );
   if (written.length > 0) deps.events.emit({ type: 'schedulesWritten', changes: written });
-  if (judged) tellJudged(deps.events, judged);
-  deps.followUp(aftermath);
+  wakeFor(deps.wake, {
+    effects: recorded.effects,
+    toClaim: recorded.recorded,
+    toPull: recorded.recorded > 0,
+  });
+  if (judged) {
+    emitJudged(deps.events, judged);
+    wakeFor(deps.wake, workOf(judged));
+  }
   return changed;
+}
+
+async function changeIn(
+  tx: Transaction,
+  deps: ScheduleChangeDeps,
+  changes: readonly ScheduleChange[],
+  check: (cannotFollow: CannotFollow | null) => void,
+) {
+  const current = await lockSchedules(
+    tx,
+    changes.map((change) => change.id),
+  );
+  // Read after the locks were had: nothing that was due at a lock's release is missed.
+  const now = await databaseNow(tx);
+  const decided: Edited[] = [];
+  // A thousand take their time.
+  const pace = createPace();
+  for (const change of changes) {
+    await pace();
+    decided.push(decide(deps, change, current.get(change.id) ?? null, now));
+  }
+  const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
+  await resolveFollowed(tx, writes).catch((error: unknown) => {
+    if (error instanceof CannotFollow) check(error);
+    throw error;
+  });
+  check(null);
+  const recorded = await recordWhatWasDue(tx, decided, planningOf(deps, now));
+  await writeOrTryAgain(tx, writes, now);
+  const judged = await judgeAnew(tx, decided);
+  return { changed: decided.map((one) => told(one, now)), recorded, judged };
+}
+
+function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
+  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target) };
 }
 
 /**
@@ -122,34 +138,30 @@ export async function deleteSchedule(
   { id, by }: Pick<ScheduleChange, 'id' | 'by'>,
   check: (current: Schedule) => void,
 ): Promise<boolean> {
-  const { retentionDays } = deps;
   const deleted = await deps.database.transaction(async (tx) => {
     const schedule = (await lockSchedules(tx, [id], 'update')).get(id);
     if (!schedule) return null;
     check(schedule);
-    const followers = await followersOf(tx, schedule.uid, MOST_NAMED + 1);
+    const followers = await followersOf(tx, schedule.uid, MAX_NAMED + 1);
     if (followers.length > 0)
-      throw new StillFollowed(followers.slice(0, MOST_NAMED), followers.length > MOST_NAMED);
+      throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps, schedule, by), version: schedule.version + 1 };
-    const recorded = await recordWhatWasDue(tx, [{ schedule, write }], { now, retentionDays });
-    const { abandoned, aftermath } = await deleteScheduleAndAbandon(tx, write, now);
-    return { ...write, abandoned, aftermath: together([recorded, aftermath]) };
+    const recorded = await recordWhatWasDue(tx, [{ schedule, write }], planningOf(deps, now));
+    const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
+    return { version: write.version, abandoned, effects: effects + recorded.effects };
   });
   if (!deleted) return false;
-  const { version, aftermath } = deleted;
-  // What an end that was under way meanwhile has recorded for it.
-  const late = await deps.database.transaction((tx) => abandonOpenRuns(tx, deleted.uid));
-  const abandoned = deleted.abandoned + late.abandoned;
+  const { version, abandoned, effects } = deleted;
   deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
   if (abandoned > 0)
     deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
-  deps.followUp(together([aftermath, late.aftermath]));
+  wakeFor(deps.wake, { effects });
   return true;
 }
 
-/** More than anybody reads; the answer says that there are more. */
-const MOST_NAMED = 100;
+/** More than a reader wants; the answer says that there are more. */
+const MAX_NAMED = 100;
 
 function decide(
   deps: ScheduleChangeDeps,
@@ -161,7 +173,15 @@ function decide(
   const { id, by } = change;
   const lane = laneOf(deps, definition);
   if (!current) {
-    const born = { uid: randomUUID(), version: 1, lastFireAt: null, afterUid: null, createdAt: now, by };
+    const born = {
+      uid: randomUUID(),
+      version: 1,
+      lastFireAt: null,
+      plannedThrough: null,
+      afterUid: null,
+      createdAt: now,
+      by,
+    };
     const cursor = cursorUnder(definition, null, { id, createdAt: now }, now);
     return { schedule: null, write: { ...born, id, definition, lane, ...cursor } };
   }
@@ -175,14 +195,14 @@ function decide(
 }
 
 /** What waits is judged by the new definition, as if it came now; what is open counts from now on. */
-async function judgeAnew(tx: Transaction, edited: readonly Edited[]): Promise<Judged | null> {
+async function judgeAnew(tx: Transaction, edited: readonly Edited[]): Promise<JudgedOverlaps | null> {
   const changed = edited.flatMap(({ schedule, write }) => (schedule && write ? [{ schedule, write }] : []));
   const guarded = changed.filter(({ write }) => write.definition.overlap !== 'allow');
   const newly = guarded.filter(({ schedule }) => schedule.definition.overlap === 'allow');
   const once = changed.filter(({ schedule }) => schedule.definition.overlap !== 'allow');
   if (newly.length > 0) await guardOpenRuns(tx, newly.map(uidOf));
   const uids = [...new Set([...guarded, ...once].map(uidOf))];
-  return uids.length > 0 ? judgeOverlapsUnderLock(tx, uids) : null;
+  return uids.length > 0 ? judgeOverlapsNowOrSoon(tx, uids) : null;
 }
 
 function uidOf({ schedule }: { schedule: Schedule }): string {
@@ -222,7 +242,17 @@ function told({ schedule, write }: Edited, now: Instant): ChangedSchedule {
 }
 
 function asWrite(deps: ScheduleChangeDeps, schedule: Schedule, by: string | null): ScheduleWrite {
-  const { uid, id, version, definition, nextOccurrenceAt, nextFireAt, lastFireAt, createdAt } = schedule;
+  const {
+    uid,
+    id,
+    version,
+    definition,
+    nextOccurrenceAt,
+    nextFireAt,
+    lastFireAt,
+    plannedThrough,
+    createdAt,
+  } = schedule;
   return {
     uid,
     id,
@@ -232,6 +262,7 @@ function asWrite(deps: ScheduleChangeDeps, schedule: Schedule, by: string | null
     nextOccurrenceAt,
     nextFireAt,
     lastFireAt,
+    plannedThrough,
     // For resolveFollowed; a deletion needs none.
     afterUid: null,
     createdAt,

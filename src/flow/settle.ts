@@ -1,50 +1,30 @@
 /**
  * Guarantees: every outcome is written, or kept in memory until it can be; what the claim no longer covers is refused, except a 2xx.
- * Transaction: one statement for all that ended since the last one; one transaction for those that others depend on, which also
- *   releases these, and for a batch with a row that somebody holds, which passes that one over.
+ * Transaction: one statement for all plain successes since the last one; one transaction for a batch of the others, which passes over
+ *   rows that other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
+import type { AttemptSettlement } from '../core/runs/settle-attempt.ts';
 import type { Settlement } from '../core/settlement.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
+import { inHalves } from '../runtime/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { type Turning, createLoop, turningOf } from '../runtime/loop.ts';
-import { createPatience } from '../runtime/patience.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, type Turning, createLoop, turningOf } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import type { ClaimedRun } from '../store/claims.ts';
+import { type StarvationGuard, createStarvationGuard } from '../runtime/starvation-guard.ts';
+import { type Wake, wakeFor } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
 import { isDataRefused, isLockedByOthers } from '../store/errors.ts';
-import type { Aftermath } from '../store/followers.ts';
-import {
-  type AttemptSettlement,
-  type SettledInTransaction,
-  settleIfClaimedAndWithoutDependents,
-  settleInTransactionIfClaimed,
-} from '../store/settlements.ts';
+import type { MeetingLocks } from '../store/runs/lock-runs.ts';
+import { type SettledRuns, settleLockedRuns } from '../store/runs/settle-locked.ts';
+import { settlePlainIfClaimed } from '../store/runs/settle-plain.ts';
+import { type EndedAttempt, type SettleQueue, createSettleQueue } from './settle-queue.ts';
 
 export interface SettleDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
-  /** Sees to what ends brought about. */
-  followUp: (aftermath: Aftermath) => void;
-  /** A target says that it is gone, for good. */
-  onGone: (run: SettledRun) => void;
-}
-
-const GONE = 410;
-
-/** Whether others depend on it is what was known at its claim; the statement sees who came since. */
-export type SettledRun = Pick<
-  ClaimedRun,
-  'id' | 'scheduleId' | 'scheduleUid' | 'scheduleVersion' | 'firstClaimedAt' | 'hasDependents'
->;
-
-/** An attempt that ended, and what is told of it once it is written. */
-export interface EndedAttempt {
-  outcome: AttemptSettlement;
-  run: SettledRun;
-  /** Called once, when the outcome is written or refused for good: its claim is no longer held. */
-  onSettled: () => void;
+  wake: Wake;
 }
 
 export interface Settler extends Turning {
@@ -53,235 +33,218 @@ export interface Settler extends Turning {
   flush(): Promise<void>;
 }
 
-const LARGEST_BATCH = 500;
+const MAX_BATCH = 500;
 const IDLE_MS = 60_000;
 /** A statement costs as much as twenty of its rows; a run that ends alone does not wait. */
-const LEAST_MS = 15;
+const MIN_MS = 15;
 /** Where many end, many more are about to. */
-const LEAST_MS_IF_MANY = 40;
+const MIN_MS_IF_MANY = 40;
 const MANY = 100;
-/** Before rows that others hold are tried again. */
+/** Before rows that other transactions have locked are tried again. */
 const PASSED_OVER_MS = 500;
 const FLUSH_PASSES = 5;
 
+interface State extends SettleDeps {
+  queue: SettleQueue;
+  guard: StarvationGuard;
+  /** The one outcome that waits in line for its row, beside all others. */
+  awaitingLock: EndedAttempt | null;
+  /** Smaller after a transaction that failed: what is too much at once is tried with less. */
+  maxLocking: number;
+  /** How many plain ones there were when the last pass began. */
+  found: number;
+  afterPass: (() => void)[];
+}
+
 export function createSettler(deps: SettleDeps): Settler {
-  const { database, clock, events } = deps;
-  /** In the order in which they ended. */
-  const waiting = new Set<EndedAttempt>();
-  /**
-   * Those that take a transaction: others depend on them, or their statement did not settle them (somebody holds one of its rows,
-   * say), or was not answered and may have been committed. The longest untried first.
-   */
-  const careful = new Set<EndedAttempt>();
-  const patience = createPatience();
-  /** Of those, the one that stands in line for its row, beside all others. */
-  let inLine: EndedAttempt | null = null;
-  let largestCareful = LARGEST_BATCH;
-  let afterPass: (() => void)[] = [];
-  /** Ended when the last pass began. */
-  let found = 0;
-
-  const loop = createLoop({
+  const state: State = {
+    ...deps,
+    queue: createSettleQueue(),
+    guard: createStarvationGuard(),
+    awaitingLock: null,
+    maxLocking: MAX_BATCH,
+    found: 0,
+    afterPass: [],
+  };
+  const loop: Loop = createLoop({
     name: 'settle',
-    clock,
-    body: pass,
-    leastMs: () => (waiting.size >= LARGEST_BATCH ? 0 : found >= MANY ? LEAST_MS_IF_MANY : LEAST_MS),
-    events,
+    clock: deps.clock,
+    body: () => pass(state, () => loop.wake()),
+    leastMs: () => pauseOf(state),
+    events: deps.events,
   });
-
-  async function pass(): Promise<number> {
-    found = waiting.size;
-    try {
-      if (waiting.size > 0) await settle(batchOf(waiting, LARGEST_BATCH));
-      const before = careful.size;
-      if (before > 0) await settleCarefully(batchOf(careful, largestCareful).filter((one) => one !== inLine));
-      if (waiting.size > 0 || careful.size < before) return 0;
-      return careful.size > 0 ? PASSED_OVER_MS : IDLE_MS;
-    } finally {
-      const told = afterPass;
-      afterPass = [];
-      for (const resolve of told) resolve();
-    }
-  }
-
-  async function settle(batch: readonly EndedAttempt[]): Promise<void> {
-    const { left, failure } = await settleOnce(batch);
-    if (failure && isDataRefused(failure.error)) {
-      await settleApart(left, failure.error, settle);
-      return;
-    }
-    for (const ended of left) beCareful(ended);
-    if (!failure) return;
-    if (!isLockedByOthers(failure.error)) throw failure.error;
-    events.emit({ type: 'batchHeldUp', loop: 'settle', count: left.length });
-  }
-
-  /** Answers what it did not settle, and what went wrong if something did. */
-  async function settleOnce(
-    batch: readonly EndedAttempt[],
-  ): Promise<{ left: readonly EndedAttempt[]; failure: { error: unknown } | null }> {
-    try {
-      const settled = await database.run((db) =>
-        settleIfClaimedAndWithoutDependents(db, batch.map(outcomeOf)),
-      );
-      deps.followUp(settled.aftermath);
-      const left = batch.filter(({ outcome }) => !settled.runs.has(outcome.runId));
-      for (const ended of batch) {
-        const written = settled.runs.get(ended.outcome.runId);
-        if (written) tellSettled(ended, written);
-      }
-      return { left, failure: settled.failure };
-    } catch (error) {
-      return { left: batch, failure: { error } };
-    }
-  }
-
-  function beCareful(ended: EndedAttempt): void {
-    waiting.delete(ended);
-    careful.add(ended);
-  }
-
-  async function settleCarefully(batch: readonly EndedAttempt[]): Promise<void> {
-    if (batch.length === 0) return;
-    // Behind the others, whatever becomes of it: one row that nobody lets go of must not keep the rest from being tried.
-    for (const ended of batch) careful.delete(ended);
-    for (const ended of batch) careful.add(ended);
-    try {
-      const settled = await database.transaction((tx) =>
-        settleInTransactionIfClaimed(tx, batch.map(outcomeOf)),
-      );
-      deps.followUp(settled.aftermath);
-      largestCareful = Math.min(LARGEST_BATCH, largestCareful * 2);
-      for (const ended of batch) if (!settled.passedOver.has(ended.outcome.runId)) tell(ended, settled);
-      const over = patience.over([...settled.passedOver], new Set());
-      const next = batch.find(({ outcome }) => over.has(outcome.runId));
-      if (next && inLine === null) void standInLine(next);
-    } catch (error) {
-      if (!isDataRefused(error)) {
-        largestCareful = Math.max(1, Math.floor(largestCareful / 2));
-        throw error;
-      }
-      await settleApart(batch, error, settleCarefully);
-    }
-  }
-
-  /** Somebody always has its row locked. */
-  async function standInLine(ended: EndedAttempt): Promise<void> {
-    inLine = ended;
-    try {
-      const settled = await database.transaction((tx) =>
-        settleInTransactionIfClaimed(tx, [ended.outcome], { wait: true }),
-      );
-      deps.followUp(settled.aftermath);
-      tell(ended, settled);
-    } catch {
-      // It is tried again with the others, and told of if that fails.
-    } finally {
-      inLine = null;
-      loop.wake();
-    }
-  }
-
-  /** A row that cannot be written must not hold up the others: halve until it stands alone, then drop its body. */
-  async function settleApart(
-    batch: readonly EndedAttempt[],
-    error: unknown,
-    again: (batch: readonly EndedAttempt[]) => Promise<void>,
-  ): Promise<void> {
-    const [only, ...others] = batch;
-    if (!only) return;
-    if (others.length > 0) {
-      const half = Math.ceil(batch.length / 2);
-      await again(batch.slice(0, half));
-      await again(batch.slice(half));
-      return;
-    }
-    const { runId } = only.outcome;
-    events.emit({ type: 'settlementRefused', runId, error: reasonOf(error) });
-    try {
-      const bare = { ...only.outcome, settlement: withoutText(only.outcome.settlement) };
-      const settled = await database.transaction((tx) => settleInTransactionIfClaimed(tx, [bare]));
-      deps.followUp(settled.aftermath);
-      if (settled.passedOver.has(runId)) beCareful(only);
-      else tell(only, settled);
-    } catch (refusedAgain) {
-      if (!isDataRefused(refusedAgain)) throw refusedAgain;
-      // Nothing is left to leave out: the claim stays in the row, to be found there, and the others go on.
-      tell(only, null);
-    }
-  }
-
-  /** Null: it could not be written. */
-  function tell(ended: EndedAttempt, settled: SettledInTransaction | null): void {
-    const { runId, attempt, outcome, settlement } = ended.outcome;
-    const written = settled?.runs.get(runId);
-    if (written) {
-      tellSettled(ended, written);
-      return;
-    }
-    done(ended);
-    const { scheduleId } = ended.run;
-    const { statusCode } = settlement;
-    const alreadyEnded = settled?.ended.has(runId) ?? false;
-    events.emit({ type: 'settlementFenced', runId, scheduleId, attempt, outcome, statusCode, alreadyEnded });
-  }
-
-  function tellSettled(ended: EndedAttempt, { wasLost }: { wasLost: boolean }): void {
-    done(ended);
-    const { runId, attempt, outcome, settlement, finishedAt } = ended.outcome;
-    const { status, error, retryAt, statusCode } = settlement;
-    const { scheduleId } = ended.run;
-    const goesOn = status === 'pending' || status === 'running';
-    const durationMs = goesOn ? null : finishedAt - ended.run.firstClaimedAt;
-    const recovered = wasLost && outcome === 'accepted';
-    const inDoubt = status === 'pending' && settlement.doubt !== null;
-    const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered, inDoubt };
-    events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: told });
-    if (outcome === 'rejected' && statusCode === GONE) deps.onGone(ended.run);
-  }
-
-  function done(ended: EndedAttempt): void {
-    waiting.delete(ended);
-    careful.delete(ended);
-    ended.onSettled();
-  }
-
   return {
     ...turningOf(loop),
     add: (ended) => {
-      (ended.run.hasDependents ? careful : waiting).add(ended);
+      state.queue.add(ended);
       loop.wake();
     },
-    flush: async () => {
-      const before = [...waiting, ...careful];
-      const isLeft = () => before.some((ended) => waiting.has(ended) || careful.has(ended));
-      for (let passes = 0; isLeft() && passes < FLUSH_PASSES; passes += 1) {
-        const passed = new Promise<void>((resolve) => afterPass.push(resolve));
-        loop.retry();
-        await passed;
-      }
-    },
+    flush: () => flush(state, loop),
   };
 }
 
-function outcomeOf(ended: EndedAttempt): AttemptSettlement {
-  return ended.outcome;
+function pauseOf({ queue, found }: State): number {
+  if (queue.sizes().plain >= MAX_BATCH) return 0;
+  return found >= MANY ? MIN_MS_IF_MANY : MIN_MS;
 }
 
-/** No run twice: a statement can write a row once. */
-function batchOf(from: ReadonlySet<EndedAttempt>, limit: number): EndedAttempt[] {
-  const byRunId = new Map<string, EndedAttempt>();
-  for (const ended of from) {
-    if (byRunId.size >= limit) break;
-    if (!byRunId.has(ended.outcome.runId)) byRunId.set(ended.outcome.runId, ended);
+async function pass(state: State, wakeLoop: () => void): Promise<number> {
+  const { queue } = state;
+  state.found = queue.sizes().plain;
+  try {
+    if (state.found > 0) await settlePlain(state, queue.plain(MAX_BATCH));
+    const before = queue.sizes().locking;
+    const batch = queue.locking(state.maxLocking).filter((ended) => ended !== state.awaitingLock);
+    if (batch.length > 0) await settleLocking(state, batch, wakeLoop);
+    const left = queue.sizes();
+    if (left.plain > 0 || left.locking < before) return 0;
+    return left.locking > 0 ? PASSED_OVER_MS : IDLE_MS;
+  } finally {
+    for (const resolve of state.afterPass.splice(0)) resolve();
   }
-  return [...byRunId.values()].sort(byRun);
+}
+
+/** Whatever the statement does not write, for whatever reason, takes a transaction in the same pass. */
+async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promise<void> {
+  const { database, queue, events } = state;
+  try {
+    const { settled, effects } = await database.run((db) => settlePlainIfClaimed(db, batch.map(outcomeOf)));
+    wakeFor(state.wake, { effects });
+    for (const ended of batch) {
+      if (settled(ended.outcome.runId)) emitSettled(state, ended, { wasLost: false });
+      else queue.lockFirst(ended);
+    }
+  } catch (error) {
+    for (const ended of batch) queue.lockFirst(ended);
+    if (isLockedByOthers(error)) events.emit({ type: 'batchHeldUp', loop: 'settle', count: batch.length });
+    else if (!isDataRefused(error)) throw error;
+  }
+}
+
+async function settleLocking(
+  state: State,
+  batch: readonly EndedAttempt[],
+  wakeLoop: () => void,
+): Promise<void> {
+  state.queue.putBack(batch);
+  const passedOver: string[] = [];
+  try {
+    await inHalves(batch, {
+      work: async (part) => {
+        passedOver.push(...(await settleInTransaction(state, part, 'skipLocked')));
+      },
+      isRefused: isDataRefused,
+      setAside: (ended, error) => settleWithoutText(state, ended, error),
+    });
+    state.maxLocking = Math.min(MAX_BATCH, state.maxLocking * 2);
+  } catch (error) {
+    state.maxLocking = Math.max(1, Math.floor(state.maxLocking / 2));
+    throw error;
+  }
+  const starving = state.guard.starving(passedOver, new Set());
+  const next = batch.find(({ outcome }) => starving.has(outcome.runId));
+  if (next && state.awaitingLock === null) void awaitLock(state, next).finally(wakeLoop);
+}
+
+/** Answers the ids of runs whose rows other transactions have locked. */
+async function settleInTransaction(
+  state: State,
+  batch: readonly EndedAttempt[],
+  meeting: MeetingLocks,
+): Promise<ReadonlySet<string>> {
+  const settled = await state.database.transaction((tx) =>
+    settleLockedRuns(tx, batch.map(outcomeOf), meeting),
+  );
+  wakeFor(state.wake, settled);
+  for (const ended of batch) emitOutcome(state, ended, settled);
+  return settled.passedOver;
+}
+
+/** Waits in line for a row that another transaction has at every look. Where that fails it is tried again with the others. */
+async function awaitLock(state: State, ended: EndedAttempt): Promise<void> {
+  state.awaitingLock = ended;
+  try {
+    await settleInTransaction(state, [ended], 'wait');
+  } catch {
+    // It is still in the queue.
+  } finally {
+    state.awaitingLock = null;
+  }
+}
+
+/** An outcome that the database refuses, such as for a text it cannot store, is written without its texts. */
+async function settleWithoutText(state: State, ended: EndedAttempt, error: unknown): Promise<void> {
+  const { runId } = ended.outcome;
+  state.events.emit({ type: 'settlementRefused', runId, error: reasonOf(error) });
+  const bare = { ...ended.outcome, settlement: withoutText(ended.outcome.settlement) };
+  try {
+    const settled = await state.database.transaction((tx) => settleLockedRuns(tx, [bare], 'skipLocked'));
+    wakeFor(state.wake, settled);
+    emitOutcome(state, ended, settled);
+  } catch (refusedAgain) {
+    if (!isDataRefused(refusedAgain)) throw refusedAgain;
+    // Nothing is left to leave out: recovery finds the claim in the row, and the others go on.
+    emitFenced(state, ended, { alreadyEnded: false });
+  }
 }
 
 function withoutText(settlement: Settlement): Settlement {
   return { ...settlement, body: null, executionId: null, error: null };
 }
 
-function byRun({ outcome: a }: EndedAttempt, { outcome: b }: EndedAttempt): number {
-  return a.scheduledFor - b.scheduledFor || (a.runId < b.runId ? -1 : 1);
+function outcomeOf({ outcome }: EndedAttempt): AttemptSettlement {
+  return outcome;
+}
+
+/** Nothing, where its row was passed over: it stays in the queue. */
+function emitOutcome(state: State, ended: EndedAttempt, { settled, fenced }: SettledRuns): void {
+  const { runId } = ended.outcome;
+  const written = settled.get(runId);
+  if (written) emitSettled(state, ended, written);
+  else if (fenced.has(runId)) emitFenced(state, ended, fenced.get(runId) ?? { alreadyEnded: false });
+}
+
+function emitSettled(state: State, ended: EndedAttempt, { wasLost }: { wasLost: boolean }): void {
+  done(state, ended);
+  const { runId, attempt, outcome, settlement, finishedAt } = ended.outcome;
+  const { status, error, retryAt } = settlement;
+  const { scheduleId, firstClaimedAt } = ended.run;
+  const goesOn = status === 'pending' || status === 'running';
+  const durationMs = goesOn ? null : finishedAt - firstClaimedAt;
+  const recovered = wasLost && outcome === 'accepted';
+  const uncertain = status === 'pending' && settlement.doubt !== null;
+  const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered, uncertain };
+  state.events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: told });
+}
+
+function emitFenced(state: State, ended: EndedAttempt, { alreadyEnded }: { alreadyEnded: boolean }): void {
+  done(state, ended);
+  const { runId, attempt, outcome, settlement } = ended.outcome;
+  const { scheduleId } = ended.run;
+  const { statusCode } = settlement;
+  state.events.emit({
+    type: 'settlementFenced',
+    runId,
+    scheduleId,
+    attempt,
+    outcome,
+    statusCode,
+    alreadyEnded,
+  });
+}
+
+function done({ queue }: State, ended: EndedAttempt): void {
+  if (!queue.has(ended)) return;
+  queue.remove(ended);
+  ended.onSettled();
+}
+
+async function flush({ queue, afterPass }: State, loop: Loop): Promise<void> {
+  const before = queue.all();
+  const isLeft = () => before.some((ended) => queue.has(ended));
+  for (let passes = 0; isLeft() && passes < FLUSH_PASSES; passes += 1) {
+    const passed = new Promise<void>((resolve) => afterPass.push(resolve));
+    loop.retry();
+    await passed;
+  }
 }

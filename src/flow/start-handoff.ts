@@ -4,11 +4,12 @@
  * If the process dies here: at most once, the run is `unknown` or its target is asked; at least once, it is sent again.
  */
 import type { Delivery } from '../core/schedule.ts';
+import { batchCalls } from '../runtime/batched-calls.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Claim, type ClaimedRun, claimOf } from '../store/claims.ts';
+import type { Claim } from '../core/runs/claim.ts';
+import { type ClaimedRun, claimOf, startHandoffsIfClaimed } from '../store/runs/claims.ts';
 import type { Database } from '../store/database.ts';
-import { startHandoffsIfClaimed } from '../store/handoff-starts.ts';
 
 export interface HandoffStarter {
   /** False: the claim does not hold any more, or nobody knows; nothing may be sent. */
@@ -28,41 +29,18 @@ export function mustBeStarted(run: ClaimedRun, delivery: Delivery, databaseClock
   return run.confirm || delivery === 'atMostOnce' || databaseClock.now() - run.claimedAt > FRESH_MS;
 }
 
-interface Waiting {
-  claim: Claim;
-  resolve: (started: boolean) => void;
-}
-
 export function createHandoffStarter({ database, events }: HandoffStarterDeps): HandoffStarter {
-  let waiting: Waiting[] = [];
-  let busy = false;
-
-  async function startAll(): Promise<void> {
-    busy = true;
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      const started = await startBatch(batch.map(({ claim }) => claim));
-      for (const { claim, resolve } of batch) resolve(started.has(claim.runId));
-    }
-    busy = false;
-  }
-
-  async function startBatch(claims: readonly Claim[]): Promise<ReadonlySet<string>> {
+  async function startBatch(claims: readonly Claim[]): Promise<boolean[]> {
     try {
-      return await database.run((db) => startHandoffsIfClaimed(db, claims));
+      const started = await database.run((db) => startHandoffsIfClaimed(db, claims));
+      return claims.map(({ runId }) => started.has(runId));
     } catch (error) {
       // It may have been committed unseen. Nothing is sent, so the settlement, under the same guard, can say so.
       events.emit({ type: 'handoffsNotStarted', count: claims.length, error });
-      return new Set();
+      return claims.map(() => false);
     }
   }
 
-  return {
-    start: (run) =>
-      new Promise((resolve) => {
-        waiting.push({ claim: claimOf(run), resolve });
-        if (!busy) void startAll();
-      }),
-  };
+  const start = batchCalls({ work: startBatch });
+  return { start: (run) => start(claimOf(run)) };
 }

@@ -59,6 +59,14 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
     'firelock_schedules_overdue',
     'Schedules due for longer than three tick intervals and not planned.',
   );
+  const effects = gauge(
+    'firelock_effects_pending',
+    'Consequences of ends of runs that are still to be seen to.',
+  );
+  const effectsFailing = gauge(
+    'firelock_effects_failing',
+    'Those of them that have failed and are tried again; the log says why.',
+  );
   const alive = gauge('firelock_instances_alive', 'Instances with a young heartbeat.');
   const oldestSnapshot = gauge(
     'firelock_oldest_snapshot_seconds',
@@ -72,6 +80,8 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
     oldestPending.set(work.oldestPendingSeconds);
     stranded.set(work.strandedRuns);
     overdue.set(work.schedulesOverdue);
+    effects.set(work.effectsPending);
+    effectsFailing.set(work.effectsFailing);
     alive.set(work.instancesAlive);
     oldestSnapshot.set(work.oldestSnapshotSeconds);
     zoneData.set(work.zoneData.length);

@@ -202,7 +202,7 @@ function loopHandlers(registry: Registry): Handlers {
   });
   const released = new Counter({
     name: 'firelock_waiting_released_total',
-    help: 'Runs found waiting for nothing any more, since an instance died in between; they went on.',
+    help: 'Runs found waiting for nothing any more, where what was to follow from an end was deleted by another program; they went on.',
     registers,
   });
   const paused = new Counter({
@@ -213,6 +213,11 @@ function loopHandlers(registry: Registry): Handlers {
   const moved = new Counter({
     name: 'firelock_cursors_moved_total',
     help: 'Next fires that other time zone data had computed, moved to where the data of this instance put them.',
+    registers,
+  });
+  const putOff = new Counter({
+    name: 'firelock_effects_failed_total',
+    help: 'Times that a consequence of the end of a run could not be done; it is tried again.',
     registers,
   });
   const deaths = new Counter({
@@ -238,6 +243,7 @@ function loopHandlers(registry: Registry): Handlers {
     recoveryFinished: ({ durationMs }) => recoverySeconds.observe(durationMs / 1000),
     waitingReleased: ({ count }) => released.inc(count),
     schedulePaused: () => paused.inc(),
+    effectPutOff: () => putOff.inc(),
     cursorsMoved: ({ count }) => moved.inc(count),
     instancesDeclaredDead: ({ instanceIds }) => deaths.inc(instanceIds.length),
     instanceReplaced: () => replaced.inc(),

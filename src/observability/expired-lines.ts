@@ -17,7 +17,7 @@ export function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
     );
   }
   for (const { settlement, ...run } of runs) {
-    const { status, error, retryAt, inDoubt } = settlement;
+    const { status, error, retryAt, uncertain } = settlement;
     const told = { ...run, error };
     if (status === 'failed')
       logger.warn(told, 'run failed: it was not heard of in time, and no attempt is left');
@@ -28,7 +28,7 @@ export function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
       );
     else {
       const at = retryAt === null ? null : isoInstant(retryAt);
-      const follows = inDoubt ? 'its target is asked what became of it' : 'another attempt follows';
+      const follows = uncertain ? 'its target is asked what became of it' : 'another attempt follows';
       const level = runs.length > 1 ? 'info' : 'warn';
       logger[level]({ ...told, retryAt: at }, `a run was not heard of in time; ${follows}`);
     }

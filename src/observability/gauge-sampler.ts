@@ -4,14 +4,12 @@ import { type Loop, createLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
 import type { Executor } from '../store/executor.ts';
 import { type Sample, countOpenRuns, countSchedules, sampleWork } from '../store/gauges.ts';
-import type { OpenSpan } from '../store/open-runs.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface GaugeSamplerDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
-  openSpan: OpenSpan;
   metrics: Metrics;
   tickIntervalMs: number;
 }
@@ -33,18 +31,18 @@ const LIMIT_MS = 30_000;
  * more seldom the more it costs.
  */
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
-  const { database, clock, events, openSpan, metrics, tickIntervalMs } = deps;
+  const { database, clock, events, metrics, tickIntervalMs } = deps;
   const overdueSeconds = (3 * tickIntervalMs) / 1000;
   const parts = [
     part(
-      (db) => sampleWork(db, { overdueSeconds, openSince: openSpan.since() }),
+      (db) => sampleWork(db, { overdueSeconds }),
       (work) => {
         metrics.workSampled(work);
-        const { strandedRuns, zoneData } = work;
-        events.emit({ type: 'gaugesSampled', strandedRuns, zoneData });
+        const { strandedRuns, effectsFailing, zoneData } = work;
+        events.emit({ type: 'gaugesSampled', strandedRuns, effectsFailing, zoneData });
       },
     ),
-    part((db) => countOpenRuns(db, openSpan.since()), metrics.openRunsCounted),
+    part(countOpenRuns, metrics.openRunsCounted),
     part(countSchedules, metrics.schedulesCounted),
   ];
 
@@ -70,11 +68,15 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     name: 'gauges',
     clock,
     body: async () => {
+      const began = clock.monotonic();
       // One after the other, since others wait for connections; and each by itself, so that one that fails keeps none from its turn.
       let failure: { error: unknown } | undefined;
-      for (const part of parts)
+      for (const part of parts) {
+        // The next pass goes on: the watchdog must not take this one for one that hangs.
+        if (clock.monotonic() - began > LIMIT_MS) break;
         if (part.dueAt <= clock.monotonic())
           await part.take().catch((error: unknown) => (failure = { error }));
+      }
       if (failure) throw failure.error;
       return Math.max(0, Math.min(...parts.map(({ dueAt }) => dueAt)) - clock.monotonic());
     },

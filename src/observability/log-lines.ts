@@ -42,13 +42,14 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   migrationsApplied: 'migrations',
   gaugesSampled: 'gauges',
   recoveryFinished: 'recovery',
-  overlapsJudged: 'overlap',
+  effectsApplied: 'effects',
+  backstopPassed: 'backstop',
   zoneWatchPassed: 'zone-watch',
   queuesLookedAt: 'pull',
   goneSeenTo: 'pause-gone',
   expiriesChecked: 'expiry',
   historyDropped: 'retention',
-  daysMade: 'days',
+  partitionsCreated: 'partitions',
 };
 
 function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent): void {
@@ -195,12 +196,17 @@ const LINES: Lines = {
     else logger.debug({ runId, scheduleId, attempt }, `run reported as ${status}`);
   },
   runsExpired: (logger, { runs }) => logExpired(logger, runs),
+  effectPutOff: (logger, { kind, runId, scheduleId, error, failures, seconds }) =>
+    logger.error(
+      { kind, runId, scheduleId, error, failures, retryInSeconds: seconds },
+      'what is to follow from the end of a run could not be done; it is tried again',
+    ),
   expiryRefused: (logger, { runId, error }) =>
     logger.error(
       { runId, error },
       'a run that was not heard of in time cannot be written: something in its row is refused',
     ),
-  runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, inDoubt } }) => {
+  runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, uncertain } }) => {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run failed');
     else if (status === 'unknown') {
       logger.warn(
@@ -210,7 +216,7 @@ const LINES: Lines = {
     } else if (status !== 'pending') logger.debug({ runId, scheduleId, attempt }, `run ${status}`);
     else {
       const at = retryAt === null ? null : isoInstant(retryAt);
-      const follows = inDoubt
+      const follows = uncertain
         ? 'an attempt may have arrived; the target is asked before anything else is done'
         : 'an attempt did not succeed; another follows';
       logger.info({ runId, scheduleId, attempt, error, retryAt: at }, follows);

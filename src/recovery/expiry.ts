@@ -9,24 +9,25 @@ import { NO_DEFINITION } from '../core/no-definition.ts';
 import type { AttemptError } from '../core/outcome.ts';
 import type { Handoff } from '../core/schedule.ts';
 import { type Attempted, type Settlement, settlementOf } from '../core/settlement.ts';
+import { inHalves } from '../runtime/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop.ts';
-import { createPatience } from '../runtime/patience.ts';
 import { reasonOf } from '../runtime/reason.ts';
+import { type StarvationGuard, createStarvationGuard } from '../runtime/starvation-guard.ts';
+import { type Wake, wakeFor } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
 import { databaseNow } from '../store/database-now.ts';
 import { isDataRefused, isUnavailable } from '../store/errors.ts';
+import { loadHandoffs, versionKey } from '../store/handoffs.ts';
 import {
   type Expiry,
-  type Hearing,
+  type ListeningSince,
   type SilentRun,
   expireIfStillSilent,
   findSilent,
-} from '../store/expiries.ts';
-import { type Aftermath, NO_AFTERMATH, together } from '../store/followers.ts';
-import { loadHandoffs, versionKey } from '../store/handoffs.ts';
-import type { OpenSpan } from '../store/open-runs.ts';
+} from '../store/runs/expiries.ts';
+import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 export interface ExpiryDeps {
@@ -34,94 +35,91 @@ export interface ExpiryDeps {
   clock: Clock;
   events: EventBus;
   targets: TargetRegistry;
-  openSpan: OpenSpan;
-  /** Sees to what ends brought about, and to what can be claimed again. */
-  followUp: (aftermath: Aftermath) => void;
+  wake: Wake;
   /**
-   * Before this instance worked, and while the database was away, nobody may have been heard of: so long, at most, a run then gets to
-   * be heard of again.
+   * Before this instance worked, and while the database was away, no worker or target could be heard of: so long, at most, a run then
+   * gets to be heard of again.
    */
   graceSeconds?: number;
 }
 
 const BATCH = 500;
 const INTERVAL_MS = 1_000;
-const MOST_WAITED_FOR = 3;
+const MAX_WAITED_FOR = 3;
+const GRACE_SECONDS = 20;
+
+interface State extends ExpiryDeps {
+  guard: StarvationGuard;
+  /** Null: the database was away, or this instance has just started; workers and targets could not be heard of. */
+  listening: ListeningSince | null;
+}
 
 export function createExpiry(deps: ExpiryDeps): Loop {
-  const { database, clock, events, openSpan, graceSeconds = 20 } = deps;
-  const patience = createPatience();
-  let hearing: Hearing | null = null;
+  const { clock, events } = deps;
+  const state: State = { ...deps, guard: createStarvationGuard(), listening: null };
+  return createLoop({ name: 'expiry', clock, body: () => pass(state), events });
+}
 
-  async function pass(): Promise<number> {
-    try {
-      hearing ??= { since: await database.run(databaseNow), graceSeconds };
-      const { found, expired } = await expireSilent(hearing);
-      events.emit({ type: 'expiriesChecked' });
-      return found === BATCH && expired > 0 ? 0 : INTERVAL_MS;
-    } catch (error) {
-      if (isUnavailable(error)) hearing = null;
-      throw error;
-    }
+async function pass(state: State): Promise<number> {
+  const { database, events, graceSeconds = GRACE_SECONDS } = state;
+  try {
+    state.listening ??= { since: await database.run(databaseNow), graceSeconds };
+    const { found, expired } = await expireSilent(state, state.listening);
+    events.emit({ type: 'expiriesChecked' });
+    return found === BATCH && expired > 0 ? 0 : INTERVAL_MS;
+  } catch (error) {
+    if (isUnavailable(error)) state.listening = null;
+    throw error;
   }
+}
 
-  async function expireSilent(hearing: Hearing): Promise<{ found: number; expired: number }> {
-    const { runs, now } = await database.run((db) => findSilent(db, openSpan.since(), hearing, BATCH));
-    if (runs.length === 0) return { found: 0, expired: 0 };
-    const handoffs = await database.run((db) => loadHandoffs(db, runs));
-    const expiries = runs.map((run): Expiry => {
-      const attempted = attemptedOf(deps.targets, run, handoffs.get(versionKey(run)));
-      const outcome = { kind: 'unknown', error: silenceOf(run), senderStopped: false } as const;
-      return { run, settlement: settlementOf(outcome, attempted, now, Math.random()) };
-    });
-    const ids = await expire(expiries, now);
-    // What others have locked at every look is waited for, one at a time.
-    const over = patience.over(
-      runs.map(({ id }) => id),
-      ids,
-    );
-    for (const expiry of expiries.filter(({ run }) => over.has(run.id)).slice(0, MOST_WAITED_FOR))
-      await expire([expiry], now, { wait: true });
-    return { found: runs.length, expired: ids.size };
-  }
+async function expireSilent(
+  state: State,
+  listening: ListeningSince,
+): Promise<{ found: number; expired: number }> {
+  const { database, targets, guard } = state;
+  const { runs, now } = await database.run((db) => findSilent(db, listening, BATCH));
+  if (runs.length === 0) return { found: 0, expired: 0 };
+  const handoffs = await database.run((db) => loadHandoffs(db, runs));
+  const expiries = runs.map((run): Expiry => {
+    const attempted = attemptedOf(targets, run, handoffs.get(versionKey(run)));
+    const outcome = { kind: 'unknown', error: silenceOf(run), senderStopped: false } as const;
+    return { run, settlement: settlementOf(outcome, attempted, now, Math.random()) };
+  });
+  const ids = await expire(state, expiries, now, 'skipLocked');
+  // A row that other transactions have at every look is waited for, one at a time.
+  const starving = guard.starving(
+    runs.map(({ id }) => id),
+    ids,
+  );
+  for (const expiry of expiries.filter(({ run }) => starving.has(run.id)).slice(0, MAX_WAITED_FOR))
+    await expire(state, [expiry], now, 'wait');
+  return { found: runs.length, expired: ids.size };
+}
 
-  /** Answers the ids of those that are settled now. */
-  async function expire(
-    expiries: readonly Expiry[],
-    now: Instant,
-    how: { wait?: boolean } = {},
-  ): Promise<ReadonlySet<string>> {
-    try {
-      const { ids, aftermath } = await database.transaction((tx) => expireIfStillSilent(tx, expiries, how));
-      const expired = expiries.filter(({ run }) => ids.has(run.id));
+/** Answers the ids of those that are settled now. */
+async function expire(
+  { database, events, wake }: State,
+  expiries: readonly Expiry[],
+  now: Instant,
+  meeting: MeetingLocks,
+): Promise<ReadonlySet<string>> {
+  const settled = new Set<string>();
+  await inHalves(expiries, {
+    work: async (part) => {
+      const { ids, effects } = await database.transaction((tx) => expireIfStillSilent(tx, part, meeting));
+      const expired = part.filter(({ run }) => ids.has(run.id));
       if (expired.length > 0)
         events.emit({ type: 'runsExpired', runs: expired.map((one) => told(one, now)) });
-      deps.followUp(together([aftermath, toBeTriedAgain(expired)]));
-      return ids;
-    } catch (error) {
-      if (!isDataRefused(error)) throw error;
-      return expireApart(expiries, now, error);
-    }
-  }
-
-  /** A row that cannot be written must not hold up the others: halve until it stands alone. */
-  async function expireApart(
-    expiries: readonly Expiry[],
-    now: Instant,
-    error: unknown,
-  ): Promise<ReadonlySet<string>> {
-    const [only, ...others] = expiries;
-    if (!only) return new Set();
-    if (others.length === 0) {
-      events.emit({ type: 'expiryRefused', runId: only.run.id, error: reasonOf(error) });
-      return new Set();
-    }
-    const half = Math.ceil(expiries.length / 2);
-    const first = await expire(expiries.slice(0, half), now);
-    return new Set([...first, ...(await expire(expiries.slice(half), now))]);
-  }
-
-  return createLoop({ name: 'expiry', clock, body: pass, events });
+      const again = expired.filter(({ settlement }) => settlement.status === 'pending');
+      wakeFor(wake, { effects, toClaim: again.length, toPull: again.some(({ run }) => run.queue !== null) });
+      for (const id of ids) settled.add(id);
+    },
+    isRefused: isDataRefused,
+    setAside: ({ run }, error) =>
+      events.emit({ type: 'expiryRefused', runId: run.id, error: reasonOf(error) }),
+  });
+  return settled;
 }
 
 /** At least once, where the definition is not there to say otherwise. */
@@ -142,15 +140,6 @@ function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {
   return { kind: 'expired', message };
 }
 
-function toBeTriedAgain(expired: readonly Expiry[]): Aftermath {
-  const again = expired.filter(({ settlement }) => settlement.status === 'pending');
-  return {
-    ...NO_AFTERMATH,
-    toClaim: again.length,
-    toPull: again.some(({ run }) => run.queue !== null),
-  };
-}
-
 function told({ run, settlement }: Expiry, now: Instant): RunExpired {
   const { id: runId, scheduleId, attempt, workerId, firstClaimedAt } = run;
   const { status, error, retryAt, doubt }: Settlement = settlement;
@@ -166,7 +155,7 @@ function told({ run, settlement }: Expiry, now: Instant): RunExpired {
       durationMs: ended && firstClaimedAt !== null ? now - firstClaimedAt : null,
       retryAt,
       recovered: false,
-      inDoubt: !ended && doubt !== null,
+      uncertain: !ended && doubt !== null,
     },
   };
 }

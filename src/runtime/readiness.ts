@@ -15,6 +15,8 @@ export interface InstanceState {
   stopping: boolean;
   /** Claimed by an instance that is silent; as of the last sample. */
   strandedRuns: number;
+  /** Effects of ends that have failed; as of the last sample. */
+  effectsFailing: number;
   /** Versions of the time zone data that the living instances plan with; as of the last sample. */
   zoneData: readonly string[];
   /** How many fires this instance has found missed in the last minutes. */
@@ -35,6 +37,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     migrated: false,
     stopping: false,
     strandedRuns: 0,
+    effectsFailing: 0,
     zoneData: [],
     missedLately,
   };
@@ -45,6 +48,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
       missed.push({ at: clock.monotonic(), fires: caughtUp + folded + skipped });
     } else if (event.type === 'gaugesSampled') {
       state.strandedRuns = event.strandedRuns;
+      state.effectsFailing = event.effectsFailing;
       state.zoneData = event.zoneData;
     }
   });
@@ -71,7 +75,7 @@ export function readinessOf(state: InstanceState, lease: Lease, loops: readonly 
 
 function warningsOf(
   loops: readonly Turning[],
-  { strandedRuns, zoneData, missedLately }: InstanceState,
+  { strandedRuns, effectsFailing, zoneData, missedLately }: InstanceState,
 ): string[] {
   const warnings = loops
     .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
@@ -82,6 +86,11 @@ function warningsOf(
   if (strandedRuns > 0) {
     warnings.push(
       `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`,
+    );
+  }
+  if (effectsFailing > 0) {
+    warnings.push(
+      `${effectsFailing} effects of ended runs could not be done, and are tried again; the log names the runs and says why`,
     );
   }
   const missed = missedLately();

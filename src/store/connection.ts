@@ -1,40 +1,49 @@
-import { drizzle } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
-import { cancellable } from './cancel.ts';
-import type { Executor } from './executor.ts';
-import { type Sessions, foundForeignSession, isOwnSession, namingIn } from './sessions.ts';
+import { sql } from 'drizzle-orm';
+import { hostText } from '../config/database-url.ts';
+import { ConnectionLost, NoServer, ServerReadOnly } from './errors.ts';
+import { type Hosts, hostsOf } from './hosts.ts';
+import { type Session, type SessionOptions, openSession } from './session.ts';
 
 /** One connection to PostgreSQL: opened when first used, opened again when lost. */
 export interface Connection {
-  executor: Executor;
-  /** Before work: finds out whether its session is this client's own, where `sessions` does not know. */
-  ready(): Promise<void>;
-  /** Sees to it that `sessions` are no longer taken for own ones where the last statement, or this error of it, says otherwise. */
-  look(): void;
-  /** Waits for what runs on it. */
+  /** Before each work. An opening that takes longer than the work can wait goes on for the next. */
+  session(): Promise<Session>;
+  isOpening(): boolean;
+  /** What lent it out last may not write: another server may. */
+  mayNotWrite(): void;
+  /** Waits for a statement that runs on it. */
   close(): Promise<void>;
   /** Drops it with whatever runs on it, here and on the server. */
   destroy(): Promise<void>;
 }
 
-export function connect(url: string, sessions: Sessions): Connection {
-  const naming = namingIn(sessions);
-  const { client, cancel, latest } = cancellable(createClient(url), naming);
+export function connect(url: string): Connection {
+  const hosts = hostsOf(url);
+  let session: Session | undefined;
+  let opening: Promise<Session> | undefined;
+  let isWanted = true;
+  const open = async (): Promise<Session> => {
+    void session?.close();
+    session = undefined;
+    session = await openBest(hosts, { isWanted: () => isWanted });
+    return session;
+  };
+  const end = (how: 'close' | 'destroy') => {
+    isWanted = false;
+    return session?.[how]() ?? Promise.resolve();
+  };
   return {
-    executor: drizzle(client),
-    ready: async () => {
-      sessions.areOwn ??= await isOwnSession(client);
-      // Sent together with what comes next, and where it fails, so does that.
-      if (naming.isTimeToReplan()) client.unsafe('DISCARD PLANS').catch(() => undefined);
+    session: async () => {
+      if (session?.isUsable() === true && !hosts.isLeft(session.host)) return session;
+      opening ??= open().finally(() => (opening = undefined));
+      return opening;
     },
-    look: () => {
-      if (foundForeignSession(latest())) sessions.areOwn = false;
+    isOpening: () => opening !== undefined,
+    mayNotWrite: () => {
+      if (session) hosts.failed(session.host);
     },
-    close: () => client.end({ timeout: 5 }),
-    destroy: async () => {
-      await cancel();
-      await client.end({ timeout: 0 });
-    },
+    close: () => end('close'),
+    destroy: () => end('destroy'),
   };
 }
 
@@ -43,59 +52,91 @@ export function connect(url: string, sessions: Sessions): Connection {
  * may have been missed. A hint: behind a pooler in transaction mode nothing is heard.
  */
 export function listen(url: string, channels: Record<string, () => void>): { stop: () => Promise<void> } {
-  let retry: NodeJS.Timeout | undefined;
-  let stopped = false;
-  // Not the driver's own listen(): once it cannot reconnect at the first try, it never listens again.
-  const client = createClient(url, {
-    onnotify: (channel) => channels[channel]?.(),
-    onclose: again,
-    max_lifetime: null,
-  });
+  const hosts = hostsOf(url);
   const statement = Object.keys(channels)
     .map((channel) => `LISTEN ${channel}`)
     .join(';');
+  let retry: NodeJS.Timeout | undefined;
+  let session: Session | undefined;
+  let isWanted = true;
 
-  function subscribe(): void {
+  async function subscribe(): Promise<void> {
     retry = undefined;
-    client.unsafe(statement).then(() => {
+    let opened: Session | undefined;
+    try {
+      const onNotify = (channel: string) => channels[channel]?.();
+      opened = session = await openBest(hosts, { isWanted: () => isWanted, onNotify });
+      await session.executor.execute(sql.raw(statement));
       for (const heard of Object.values(channels)) heard();
-    }, again);
+      await session.lost;
+    } catch {
+      void opened?.destroy();
+    }
+    again();
   }
 
   function again(): void {
-    if (!stopped) retry ??= setTimeout(subscribe, LISTEN_RETRY_MS);
+    if (isWanted) retry ??= setTimeout(() => void subscribe(), LISTEN_RETRY_MS);
   }
 
-  subscribe();
+  // A server that is frozen says nothing, and does not close what it had.
+  const unwatch = hosts.onMoved(() => void session?.destroy());
+  void subscribe();
   return {
     stop: async () => {
-      stopped = true;
+      isWanted = false;
+      unwatch();
       clearTimeout(retry);
-      await client.end({ timeout: 0 });
+      await session?.close();
     },
   };
 }
 
 const LISTEN_RETRY_MS = 1_000;
 
-/** `onnotify` is what the driver's listen() is made of. */
-type ClientOptions = Pick<postgres.Options<never>, 'onclose' | 'max_lifetime'> & {
-  onnotify?: (channel: string) => void;
-};
+/** For one server all that a statement has; of several, the next must get its turn. */
+const ONLY_HOST_MS = 5_000;
+const EACH_HOST_MS = 3_000;
 
-function createClient(url: string, options: ClientOptions = {}): postgres.Sql {
-  return postgres(url, {
-    max: 1,
-    // But for those that naming picks (sessions.ts).
-    prepare: false,
-    // The driver would ask for array types on every connection, and nobody waits for that question: cut in the middle of
-    // it, a connection would end the process. Arrays are sent as text here (arrays.ts) and never read.
-    fetch_types: false,
-    connect_timeout: 5,
-    backoff: () => 0.2,
-    onnotice: () => undefined,
-    // What rows are read back with must not hang on the server's settings.
-    connection: { application_name: 'firelock', TimeZone: 'UTC', DateStyle: 'ISO' },
-    ...options,
-  });
+interface OpenOptions extends SessionOptions {
+  /** False: what wanted the session was closed meanwhile. */
+  isWanted: () => boolean;
+}
+
+/**
+ * A session on the server that writes: the last one that did is tried first. Where none does, one on a server that can be read, unless
+ * the URL demands one that writes.
+ */
+async function openBest(hosts: Hosts, { isWanted, ...options }: OpenOptions): Promise<Session> {
+  const { mustWrite } = hosts.url;
+  const order = hosts.inOrder();
+  const tried: { host: string; error: unknown }[] = [];
+  let readable: Session | undefined;
+  for (const host of order) {
+    try {
+      const limitMs = order.length > 1 ? EACH_HOST_MS : ONLY_HOST_MS;
+      const session = await openSession(hosts.url, host, limitMs, options);
+      if (session.mayWrite) {
+        hosts.found(host);
+        void readable?.close();
+        return await wanted(session, isWanted);
+      }
+      hosts.failed(host);
+      if (mustWrite || readable) void session.close();
+      else readable = session;
+      if (mustWrite) tried.push({ host: hostText(host), error: new ServerReadOnly('it may not be written') });
+    } catch (error) {
+      hosts.failed(host);
+      tried.push({ host: hostText(host), error });
+    }
+    if (!isWanted()) break;
+  }
+  if (readable) return wanted(readable, isWanted);
+  throw order.length === 1 ? tried[0]?.error : new NoServer(tried);
+}
+
+async function wanted(session: Session, isWanted: () => boolean): Promise<Session> {
+  if (isWanted()) return session;
+  await session.close();
+  throw new ConnectionLost('CONNECTION_ENDED', 'the connection has been closed');
 }

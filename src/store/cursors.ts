@@ -6,7 +6,6 @@ import type { Executor } from './executor.ts';
 import { LOCK_LIMIT } from './lock-limit.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
 import { SCHEDULES_CHANGED } from './schedule-writes.ts';
-import { type TimingRow, timingColumns, timingOfRow } from './timings.ts';
 import { newerZoneDataLives } from './zone-data.ts';
 
 /** A schedule whose fire times hang on zone data, and where its planning stands: the guard of a move. */
@@ -27,7 +26,8 @@ export interface ZonedPage {
   last: string | null;
 }
 
-interface Row extends TimingRow {
+interface Row {
+  timing: string;
   now: InstantText;
   last: string | null;
   uid: string | null;
@@ -52,14 +52,14 @@ export async function listZonedSchedules(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     page AS MATERIALIZED (
-      SELECT uid, id, version, ${timingColumns(sql`schedules`)}, enabled, error, after_uid, next_occurrence_at, next_fire_at,
+      SELECT uid, id, version, timing, zoned, enabled, error, after_uid, next_occurrence_at, next_fire_at,
         last_fire_at, updated_at, created_at
       FROM schedules WHERE uid > ${after ?? FIRST}::uuid ORDER BY uid LIMIT ${limit}
     )
     SELECT clock.now, (SELECT uid FROM page ORDER BY uid DESC LIMIT 1) AS last,
-      p.uid, p.id, p.version, p.timing, p.cron, p.timezone, p.next_occurrence_at, p.last_fire_at, p.updated_at, p.created_at
+      p.uid, p.id, p.version, p.timing, p.next_occurrence_at, p.last_fire_at, p.updated_at, p.created_at
     FROM clock LEFT JOIN page p ON p.enabled AND p.error IS NULL AND p.after_uid IS NULL
-      AND p.cron <> '' AND upper(p.timezone) <> 'UTC'
+      AND p.zoned
       AND (p.next_occurrence_at > clock.now AND p.next_fire_at > clock.now
         OR p.next_occurrence_at IS NULL AND p.next_fire_at IS NULL)`,
   );
@@ -121,7 +121,7 @@ function zonedSchedule(uid: string, row: Row): ZonedSchedule {
     uid,
     id: row.id,
     version: row.version,
-    timing: timingOfRow(row),
+    timing: row.timing,
     nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
     lastFireAt: toInstantOrNull(row.last_fire_at),
     updatedAt: toInstant(row.updated_at),

@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Connection, connect } from './connection.ts';
 import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost, markAsOfDatabaseWork } from './errors.ts';
-import { type Executor, type Transaction, sendNow } from './executor.ts';
-import type { Sessions } from './sessions.ts';
+import type { Executor, Transaction } from './executor.ts';
+import { TRANSACTION_LIMIT_MS } from './transaction.ts';
 
 /**
  * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a connection:
@@ -18,7 +19,6 @@ export interface Database {
 }
 
 export const STATEMENT_LIMIT_MS = 5_000;
-const TRANSACTION_LIMIT_MS = 15_000;
 const REPETITIONS = 5;
 
 /** Nothing here depends on session state, so it works behind a pooler in transaction mode. */
@@ -31,44 +31,16 @@ export function openDatabase(url: string, size: number): Database {
         return await pool.use(work, limitMs);
       } catch (error) {
         if (repetition > (isReadOnly(error) ? 1 : isRepeatable(error) ? REPETITIONS : 0)) throw error;
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * repetition));
+        await delay(Math.random() * 20 * repetition);
       }
     }
   }
 
   return {
     run: (work, limitMs = STATEMENT_LIMIT_MS) => within(work, limitMs),
-    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) =>
-      within((db) => db.transaction((tx) => guarded(tx, work)), limitMs),
+    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) => within((db) => db.transaction(work), limitMs),
     close: () => pool.close(),
   };
-}
-
-/**
- * A process that is frozen, or cut off, in the middle of a transaction must not hold its row locks for ever.
- *
- * And in PostgreSQL 18 before its minor release of November 2026, a statement that looks again at a row which somebody has changed
- * meanwhile (READ COMMITTED) spoils what it knows of partitions that it picks while it runs: it misses rows afterwards, or, where a
- * CTE locks and another one writes, crashes the server with all its sessions (PostgreSQL commit 1b5dd3a, "run-time pruning" in
- * EvalPlanQualStart). So there, partitions are not picked within transactions; statements outside of them are written so that it does
- * no harm.
- *
- * Both are sent before the work's first statement and together with it, so that they cost no round trip.
- */
-const TRANSACTION_SETTINGS = `SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS};
-  SELECT set_config('enable_partition_pruning', 'off', true)
-  WHERE current_setting('server_version_num')::int BETWEEN 180000 AND 180005`;
-
-async function guarded<T>(tx: Transaction, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  try {
-    const [, result] = await Promise.all([sendNow(tx, TRANSACTION_SETTINGS), work(tx)]);
-    return result;
-  } catch (error) {
-    if (!isSessionLost(error)) throw error;
-    // The driver would write a ROLLBACK to the socket that is gone, and end the process with it. It rejects by itself once the
-    // socket has closed; and whatever it does, the time limit holds.
-    return new Promise(() => undefined);
-  }
 }
 
 interface Pool {
@@ -81,9 +53,9 @@ interface Pool {
  * is thrown away, query and all, when its time is up.
  */
 function createPool(url: string, size: number): Pool {
-  const sessions: Sessions = { areOwn: undefined };
-  const idle: Connection[] = Array.from({ length: size }, () => connect(url, sessions));
+  const idle: Connection[] = Array.from({ length: size }, () => connect(url));
   const all = new Set(idle);
+  const underWay = new Set<Promise<unknown>>();
   const waiting: ((connection: Connection) => void)[] = [];
 
   function giveBack(connection: Connection): void {
@@ -94,10 +66,9 @@ function createPool(url: string, size: number): Pool {
 
   function replace(connection: Connection): void {
     all.delete(connection);
-    const fresh = connect(url, sessions);
+    const fresh = connect(url);
     all.add(fresh);
     giveBack(fresh);
-    void connection.destroy();
   }
 
   async function acquire(limitMs: number): Promise<Connection> {
@@ -116,37 +87,64 @@ function createPool(url: string, size: number): Pool {
     });
   }
 
+  async function use<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T> {
+    const connection = await acquire(limitMs);
+    const limit = deadline(limitMs);
+    let usable = true;
+    try {
+      const working = connection.session().then(({ executor }) => {
+        // By now it may be another work's.
+        if (limit.isOver()) throw new QueryTimeout(limitMs);
+        return work(executor);
+      });
+      return await Promise.race([working, limit.expired]);
+    } catch (error) {
+      markAsOfDatabaseWork(error);
+      usable = !isReadOnly(error) && !isSessionLost(error);
+      if (isReadOnly(error)) {
+        connection.mayNotWrite();
+        // The others were made at about the same time, and would only find out one after the other.
+        for (const other of idle.splice(0)) {
+          void other.close();
+          replace(other);
+        }
+      }
+      throw error;
+    } finally {
+      limit.clear();
+      if ((usable && !limit.isOver()) || connection.isOpening()) {
+        giveBack(connection);
+      } else {
+        void connection.destroy();
+        replace(connection);
+      }
+    }
+  }
+
   return {
     use: async (work, limitMs) => {
-      const connection = await acquire(limitMs);
-      const limit = deadline(limitMs);
-      let usable = true;
+      const using = use(work, limitMs);
+      underWay.add(using);
       try {
-        return await Promise.race([connection.ready().then(() => work(connection.executor)), limit.expired]);
-      } catch (error) {
-        markAsOfDatabaseWork(error);
-        // The others were made at about the same time, and would only find out one after the other.
-        if (isReadOnly(error)) for (const other of idle.splice(0)) replace(other);
-        // The driver would open a new session, and fail the next statement there with the error of the one that is lost.
-        usable = !isReadOnly(error) && !isSessionLost(error);
-        throw error;
+        return await using;
       } finally {
-        connection.look();
-        if (limit.clear() && usable) giveBack(connection);
-        else replace(connection);
+        underWay.delete(using);
       }
     },
     close: async () => {
+      await Promise.race([Promise.allSettled(underWay), delay(CLOSING_MS, undefined, { ref: false })]);
       await Promise.all([...all].map((connection) => connection.close()));
     },
   };
 }
 
+const CLOSING_MS = 5_000;
+
 interface Deadline {
   /** Rejects when the time is up. */
   expired: Promise<never>;
-  /** False: it is too late. */
-  clear(): boolean;
+  isOver(): boolean;
+  clear(): void;
 }
 
 function deadline(limitMs: number): Deadline {
@@ -160,9 +158,7 @@ function deadline(limitMs: number): Deadline {
   });
   return {
     expired,
-    clear: () => {
-      clearTimeout(timer);
-      return inTime;
-    },
+    isOver: () => !inTime,
+    clear: () => clearTimeout(timer),
   };
 }

@@ -18,13 +18,56 @@ export class NotNow extends Error {
   override readonly name = 'NotNow';
 }
 
+/** A connection that was not had, or is gone, as this side has found. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost';
+  readonly code: string;
+  constructor(code: 'CONNECT_TIMEOUT' | 'CONNECTION_CLOSED' | 'CONNECTION_ENDED', message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A server that may not be written where another one, or none, is wanted. */
+export class ServerReadOnly extends Error {
+  override readonly name = 'ServerReadOnly';
+  readonly code = READ_ONLY;
+}
+
+/** What this process must not set, and the database has otherwise. */
+export class NotReadCommitted extends Error {
+  override readonly name = 'NotReadCommitted';
+  readonly code = NOT_READ_COMMITTED;
+  constructor(role: string, isolation: string) {
+    super(
+      `statements of role ${role} run as ${isolation}, and a pooler is between, so that a session cannot set it: ` +
+        `ALTER ROLE ${role} SET default_transaction_isolation = 'read committed', then let the pooler open its connections anew`,
+    );
+  }
+}
+
+/** None of the servers of a URL can be used; its code is that of the one that says most of why. */
+export class NoServer extends Error {
+  override readonly name = 'NoServer';
+  readonly code: string | undefined;
+  constructor(tried: readonly { host: string; error: unknown }[]) {
+    super(
+      `no server can be used: ${tried.map(({ host, error }) => `${host}: ${messageOf(error)}`).join('; ')}`,
+    );
+    const codes = tried.map(({ error }) => codeOf(error) ?? '');
+    this.code = codes.find((code) => !CONNECTION_CODES.has(code)) ?? codes[0];
+  }
+}
+
 /** The database is out of reach, refuses work, or did not answer in time: nothing the caller sent was wrong. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof QueryTimeout || error instanceof NotNow) return true;
   const code = codeOf(error);
   if (code === undefined) return false;
   return (
-    CONNECTION_CODES.has(code) || /^(08|28|53|57|58)/.test(code) || code === READ_ONLY || code === '3D000'
+    CONNECTION_CODES.has(code) ||
+    /^(08|28|53|57|58)/.test(code) ||
+    [READ_ONLY, NOT_READ_COMMITTED, '3D000'].includes(code)
   );
 }
 
@@ -88,6 +131,7 @@ export function isTableGone(error: unknown): boolean {
 }
 
 const READ_ONLY = '25006';
+const NOT_READ_COMMITTED = 'NOT_READ_COMMITTED';
 const LOCK_NOT_AVAILABLE = '55P03';
 const CONNECTION_CODES = new Set([
   'CONNECTION_CLOSED',
@@ -106,6 +150,11 @@ const CONNECTION_CODES = new Set([
   'EAI_AGAIN',
   'ENOENT',
 ]);
+
+function messageOf(error: unknown): string {
+  // Where a name has several addresses, the error of all of them has no text.
+  return error instanceof Error && error.message !== '' ? error.message : (codeOf(error) ?? String(error));
+}
 
 /** The code of the error or of what caused it (the query builder wraps the driver's error). */
 function codeOf(error: unknown): string | undefined {

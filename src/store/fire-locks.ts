@@ -4,7 +4,6 @@ import type { Overlap } from '../core/schedule.ts';
 import { instants, ints, texts, uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, frequentRowsOf, toInstant, toInstantOrNull } from './rows.ts';
-import { type TimingRow, overlapOf, timingColumnsAtLeast, timingOfRow } from './timings.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
 export interface LockedSchedule {
@@ -15,7 +14,11 @@ export interface LockedSchedule {
   timing: string;
   overlap: Overlap;
   lane: string;
+  /** Its rank: the smaller, the sooner. */
+  priority: number;
   nextOccurrenceAt: Instant;
+  /** No occurrence up to this one is planned again; null: none has been planned. */
+  plannedThrough: Instant | null;
   planFailures: number;
   lockedAt: Instant;
   createdAt: Instant;
@@ -53,12 +56,15 @@ interface Head {
 }
 
 /** What is usual is null. */
-interface LockedRow extends TimingRow {
+interface LockedRow {
+  timing: string;
+  planned_through: InstantText | null;
   uid: string;
   id: string;
   version: number;
   overlap: Exclude<Overlap, 'allow'> | null;
   lane: string;
+  priority: number;
   next_occurrence_at: InstantText;
   plan_failures: number | null;
   created_at: InstantText;
@@ -91,7 +97,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
       FROM (SELECT * FROM due LIMIT (SELECT ${limit}::int)) AS due WHERE s.uid = due.uid
-      RETURNING s.uid, s.id, s.version, ${timingColumnsAtLeast(sql`s`)}, nullif(${overlapOf(sql`s`)}, 'allow') AS overlap, s.lane,
+      RETURNING s.uid, s.id, s.version, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority,
         s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
         CASE WHEN due.locked_by <> ${instanceId} THEN true END AS taken_over
     ), held AS (
@@ -159,10 +165,12 @@ function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {
     uid: row.uid,
     id: row.id,
     version: row.version,
-    timing: timingOfRow(row),
+    timing: row.timing,
     overlap: row.overlap ?? 'allow',
     lane: row.lane,
+    priority: row.priority,
     nextOccurrenceAt: toInstant(row.next_occurrence_at),
+    plannedThrough: toInstantOrNull(row.planned_through),
     planFailures: row.plan_failures ?? 0,
     lockedAt,
     createdAt: toInstant(row.created_at),

@@ -1,11 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Instant } from '../core/instant.ts';
 import type { RunStatus } from '../core/run.ts';
 import type { ScheduleStatus } from '../core/schedule.ts';
-import { lanesSince } from './claims.ts';
+import { READY_LANES } from './runs/claims.ts';
 import type { Executor } from './executor.ts';
 import { lives } from './instances.ts';
-import { sinceDayOf } from './open-runs.ts';
 import { rowsOf } from './rows.ts';
 import { isApart, isOver } from './timings.ts';
 
@@ -17,6 +15,10 @@ export interface WorkGauges {
   strandedRuns: number;
   /** Due for longer than the grace and still not planned. */
   schedulesOverdue: number;
+  /** Ends of runs whose consequences are still to be seen to. */
+  effectsPending: number;
+  /** Those of them that have failed, and are tried again. */
+  effectsFailing: number;
   instancesAlive: number;
   /**
    * For how long the oldest transaction in this database has kept its snapshot: nothing that was updated or deleted since can be
@@ -38,29 +40,42 @@ export interface Sample<T> {
 
 export async function sampleWork(
   db: Executor,
-  { overdueSeconds, openSince }: { overdueSeconds: number; openSince: Instant },
+  { overdueSeconds }: { overdueSeconds: number },
 ): Promise<Sample<WorkGauges>> {
   // The clock is joined to the schedules, not asked for by a sub-select: the planner takes any moment for one that a third of them is
   // due before, and would start workers for a count of none.
-  const pending = sql`r.status = 'pending' AND ${sinceDayOf(sql`r.scheduled_for`, openSince)}`;
-  const { oldest_pending, stranded, overdue, alive, oldest_snapshot, zone_data, cost_ms } = await one<{
+  const {
+    oldest_pending,
+    stranded,
+    overdue,
+    effects,
+    effects_failing,
+    alive,
+    oldest_snapshot,
+    zone_data,
+    cost_ms,
+  } = await one<{
     oldest_pending: number | null;
     stranded: number;
     overdue: number;
+    effects: number;
+    effects_failing: number;
     alive: number;
     oldest_snapshot: number | null;
     zone_data: string;
   }>(
     db,
-    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${lanesSince(openSince)},
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES},
     living AS MATERIALIZED (SELECT i.id, i.zone_data FROM instances i, clock WHERE ${lives}),
     unclaimed AS (
       SELECT min(first.due_at) AS oldest FROM lanes, LATERAL (
-        SELECT r.due_at FROM runs r WHERE ${pending} AND r.claimed_by IS NULL
+        SELECT r.due_at FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready
           AND r.lane = lanes.lane AND r.priority = lanes.priority ORDER BY r.due_at LIMIT 1) AS first
+    ), to_come AS (
+      SELECT min(r.due_at) AS oldest FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND NOT r.ready
     ), claimed AS (
       SELECT min(r.due_at) AS oldest, count(*) FILTER (WHERE living.id IS NULL)::int AS stranded
-      FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE ${pending} AND r.claimed_by IS NOT NULL
+      FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
     ), overdue AS (
       SELECT count(*)::int AS overdue FROM clock, schedules
       WHERE enabled AND next_fire_at < clock.now - make_interval(secs => ${overdueSeconds})
@@ -72,15 +87,18 @@ export async function sampleWork(
         WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
         UNION ALL SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()) AS held
     )
-    SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, claimed.oldest))::float8 AS oldest_pending,
-      claimed.stranded, overdue.overdue, alive.alive, alive.zone_data,
+    SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
+      claimed.stranded, overdue.overdue, (SELECT count(*) FROM effects)::int AS effects,
+      (SELECT count(*) FROM effects WHERE failures > 0)::int AS effects_failing, alive.alive, alive.zone_data,
       extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
-    FROM clock, unclaimed, claimed, overdue, alive, snapshots`,
+    FROM clock, unclaimed, to_come, claimed, overdue, alive, snapshots`,
   );
   const values = {
     oldestPendingSeconds: Math.max(0, oldest_pending ?? 0),
     strandedRuns: stranded,
     schedulesOverdue: overdue,
+    effectsPending: effects,
+    effectsFailing: effects_failing,
     instancesAlive: alive,
     oldestSnapshotSeconds: Math.max(0, oldest_snapshot ?? 0),
     zoneData: (JSON.parse(zone_data) as string[]).sort(),
@@ -88,20 +106,14 @@ export async function sampleWork(
   return { values, costMs: cost_ms };
 }
 
-/** By the indexes of what is open; each has its share of those that wait. */
-export async function countOpenRuns(db: Executor, openSince: Instant): Promise<Sample<OpenRunCounts>> {
-  const since = sinceDayOf(sql`scheduled_for`, openSince);
-  const count = (condition: SQL) =>
-    sql`(SELECT count(*)::int AS count FROM runs WHERE ${condition} AND ${since})`;
+/** Reads all that is open. */
+export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
+  const count = (status: string) =>
+    sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
   const { cost_ms: costMs, ...values } = await one<OpenRunCounts>(
     db,
-    sql`SELECT unclaimed.count + claimed.count AS pending, guarded.count + dependent.count AS waiting,
-      running.count AS running, ${COST} AS cost_ms
-    FROM ${count(sql`status = 'pending' AND claimed_by IS NULL`)} AS unclaimed,
-      ${count(sql`status = 'pending' AND claimed_by IS NOT NULL`)} AS claimed,
-      ${count(sql`overlap_guarded AND status = 'waiting'`)} AS guarded,
-      ${count(sql`status = 'waiting' AND open_dependencies IS NOT NULL`)} AS dependent,
-      ${count(sql`status = 'running'`)} AS running`,
+    sql`SELECT open.*, ${COST} AS cost_ms
+    FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')} FROM runs) AS open`,
   );
   return { values, costMs };
 }

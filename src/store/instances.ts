@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm';
 import type { Instant } from '../core/instant.ts';
 import { uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
-import { sinceDayOf } from './open-runs.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from './rows.ts';
 
 export interface Instance {
@@ -104,11 +103,10 @@ export async function declareDeadIfSilent(
 }
 
 /** The dead stay listed for a day. Those that still hold a claim stay until recovery has taken it over. */
-export async function forgetLongDead(db: Executor, openSince: Instant): Promise<void> {
+export async function forgetLongDead(db: Executor): Promise<void> {
   await db.execute(
     sql`DELETE FROM instances i WHERE i.died_at < (SELECT clock_timestamp() - interval '1 day')
-      AND NOT EXISTS (SELECT FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id
-        AND ${sinceDayOf(sql`r.scheduled_for`, openSince)})`,
+      AND NOT EXISTS (SELECT FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)`,
   );
 }
 

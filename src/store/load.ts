@@ -4,7 +4,6 @@ import type { Identity } from '../core/time/fire-times.ts';
 import { readTiming } from './definitions.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
-import { type TimingRow, timingColumns, timingOfRow } from './timings.ts';
 
 export interface TimedSchedule {
   uid: string;
@@ -18,21 +17,21 @@ export async function listTimings(
   db: Executor,
   { after, limit }: { after: string; limit: number },
 ): Promise<TimedSchedule[]> {
-  const rows = await rowsOf<TimingRow & { uid: string; id: string; created_at: InstantText }>(
+  const rows = await rowsOf<{ uid: string; id: string; timing: string; created_at: InstantText }>(
     db,
-    sql`SELECT s.uid, s.id, s.created_at, ${timingColumns(sql`s`)} FROM schedules s
+    sql`SELECT s.uid, s.id, s.created_at, s.timing FROM schedules s
     WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after} ORDER BY s.uid LIMIT ${limit}`,
   );
   return rows.map((row) => ({
     uid: row.uid,
     identity: { id: row.id, createdAt: toInstant(row.created_at) },
-    timing: timingOf(row),
+    timing: timingOf(row.timing),
   }));
 }
 
-function timingOf(row: TimingRow): Timing | null {
+function timingOf(text: string): Timing | null {
   try {
-    return readTiming(timingOfRow(row));
+    return readTiming(text);
   } catch {
     return null;
   }

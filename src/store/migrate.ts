@@ -1,8 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { sql } from 'drizzle-orm';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
-import { openDatabase } from './database.ts';
+import { type Database, openDatabase } from './database.ts';
+import { databaseNow } from './database-now.ts';
+import { isNotNow } from './errors.ts';
 import type { Executor } from './executor.ts';
+import { createPartition, missingDays } from './history/partitions.ts';
 import { rowsOf } from './rows.ts';
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
@@ -19,10 +22,27 @@ export async function migrate(url: string): Promise<number> {
   const database = openDatabase(url, 1);
   try {
     // Asked first, within the limit of any statement: a database that does not answer is soon known for one.
-    if ((await database.run(missingMigrations)).length === 0) return 0;
-    return await database.transaction(applyMissing, MIGRATION_LIMIT_MS);
+    const missing = await database.run(missingMigrations);
+    const applied = missing.length === 0 ? 0 : await database.transaction(applyMissing, MIGRATION_LIMIT_MS);
+    await createMissingPartitions(database);
+    return applied;
   } finally {
     await database.close();
+  }
+}
+
+/**
+ * Before anything ends: after days of standstill, today has its partition at once. Where a lock cannot be had, what ends goes to the
+ * default partition until the loop that makes partitions comes to it.
+ */
+async function createMissingPartitions(database: Database): Promise<void> {
+  const missing = await database.run(async (db) => missingDays(db, await databaseNow(db)));
+  for (const day of missing) {
+    await database
+      .run((db) => createPartition(db, day))
+      .catch((error: unknown) => {
+        if (!isNotNow(error)) throw error;
+      });
   }
 }
 

@@ -3,6 +3,7 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import type { RunStatus } from '../core/run.ts';
 import type { Position, VersionSpan } from '../core/time/expected.ts';
 import type { PlannedRun, Sight } from '../core/time/occurrences.ts';
+import { firstRunIdAt } from '../core/run.ts';
 import { uuids } from './arrays.ts';
 import { type StoredDefinition, readDefinition } from './definitions.ts';
 import type { Executor } from './executor.ts';
@@ -105,11 +106,11 @@ export async function plannedRuns(
   const rows = await rowsOf<RunRow>(
     db,
     sql`SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
-      SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM runs
+      SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM all_runs
       WHERE schedule_uid = u.uid AND trigger IN ('schedule', 'catchUp', 'backfill')
-        AND scheduled_for >= ${isoInstant(after.fireAt)}::timestamptz AND scheduled_for <= ${isoInstant(upTo)}::timestamptz
+        AND id >= ${firstRunIdAt(after.fireAt)}::uuid AND id < ${firstRunIdAt(upTo + 1)}::uuid
         AND (scheduled_for, schedule_uid) > (${isoInstant(after.fireAt)}::timestamptz, ${after.uid}::uuid)
-      ORDER BY scheduled_for LIMIT ${limit}) AS r
+      ORDER BY id LIMIT ${limit}) AS r
     ORDER BY r.scheduled_for, r.schedule_uid LIMIT ${limit}`,
   );
   return rows.map(plannedRun);
@@ -124,9 +125,10 @@ export async function recordsAfter(
   const rows = await rowsOf<RunRow>(
     db,
     sql`SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
-      SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM runs
-      WHERE schedule_uid = u.uid AND coalesced > 0 AND scheduled_for > ${isoInstant(at)}::timestamptz
-      ORDER BY scheduled_for LIMIT ${RECORDS}) AS r`,
+      SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM all_runs
+      WHERE schedule_uid = u.uid AND coalesced > 0 AND trigger IN ('schedule', 'catchUp', 'backfill')
+        AND id >= ${firstRunIdAt(at + 1)}::uuid
+      ORDER BY id LIMIT ${RECORDS}) AS r`,
   );
   return rows.map(plannedRun);
 }

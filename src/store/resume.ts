@@ -1,13 +1,18 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { plannedRunId } from '../core/run.ts';
-import { instants, ints, texts, uuids } from './arrays.ts';
-import { aftermathIn } from './dependents.ts';
+import { resumeRun } from '../core/runs/lost-claim.ts';
+import { newRun } from '../core/runs/new-run.ts';
+import type { RunRecord } from '../core/runs/record.ts';
+import { instants, ints, uuids } from './arrays.ts';
+import { databaseNow } from './database-now.ts';
 import type { Executor, Transaction } from './executor.ts';
-import { AFTERMATH, type AftermathRow, ENDED, RECORDED, followEnds } from './followers.ts';
 import { lives } from './instances.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
-import { type TimingRow, isOver, timingColumns, timingOfRow } from './timings.ts';
+import { lockOpenRuns } from './runs/lock-runs.ts';
+import { loadRunFacts } from './runs/run-facts.ts';
+import { recordRuns, saveLockedRuns } from './runs/save-runs.ts';
+import { isOver } from './timings.ts';
 
 /** What `firelock resume` reads and writes while no instance lives. */
 
@@ -46,17 +51,16 @@ export async function listDueSchedules(
   now: Instant,
   { after, limit }: { after: string; limit: number },
 ): Promise<DueSchedule[]> {
-  const rows = await rowsOf<
-    TimingRow & {
-      uid: string;
-      id: string;
-      version: number;
-      created_at: InstantText;
-      next_occurrence_at: InstantText;
-    }
-  >(
+  const rows = await rowsOf<{
+    timing: string;
+    uid: string;
+    id: string;
+    version: number;
+    created_at: InstantText;
+    next_occurrence_at: InstantText;
+  }>(
     db,
-    sql`SELECT uid, id, version, ${timingColumns(sql`schedules`)}, created_at, next_occurrence_at FROM schedules
+    sql`SELECT uid, id, version, timing, created_at, next_occurrence_at FROM schedules
     WHERE enabled AND error IS NULL AND next_fire_at <= ${isoInstant(now)}::timestamptz AND uid > ${after}
     ORDER BY uid LIMIT ${limit}`,
   );
@@ -64,7 +68,7 @@ export async function listDueSchedules(
     uid: row.uid,
     id: row.id,
     version: row.version,
-    timing: timingOfRow(row),
+    timing: row.timing,
     createdAt: toInstant(row.created_at),
     nextOccurrenceAt: toInstant(row.next_occurrence_at),
   }));
@@ -84,42 +88,61 @@ export interface Skip {
 }
 
 /**
- * Moves schedules on and records what was due of each as one skipped run, in one statement. One that was edited, moved or
+ * Moves schedules on and records what was due of each as one skipped run. One that was edited, moved or
  * set aside since it was read is left as it is. Answers the uids of those moved on. Callers sort by uid.
  */
-export async function skipDueIfUnmoved(db: Executor, skips: readonly Skip[]): Promise<ReadonlySet<string>> {
+export async function skipDueIfUnmoved(
+  tx: Transaction,
+  skips: readonly Skip[],
+): Promise<ReadonlySet<string>> {
   const schedules = skips.map(({ schedule }) => schedule);
-  const firsts = instants(schedules.map(({ nextOccurrenceAt }) => nextOccurrenceAt));
-  const rows = await rowsOf<{ uid: string }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    input AS MATERIALIZED (
-      SELECT * FROM unnest(${uuids(schedules.map(({ uid }) => uid))}, ${ints(schedules.map(({ version }) => version))},
-        ${firsts}, ${uuids(skips.map(({ schedule, scheduledFor }) => plannedRunId(schedule.uid, scheduledFor)))},
-        ${instants(skips.map(({ scheduledFor }) => scheduledFor))}, ${instants(skips.map(({ dueAt }) => dueAt))},
-        ${texts(skips.map(({ trigger }) => trigger))}, ${ints(skips.map(({ coalesced }) => coalesced))},
-        ${instants(skips.map(({ coalescedFrom }) => coalescedFrom))},
-        ${instants(skips.map((skip) => skip.nextOccurrenceAt))}, ${instants(skips.map((skip) => skip.nextFireAt))})
-        AS i(uid, version, first, run_id, scheduled_for, due_at, trigger, coalesced, coalesced_from, next_occurrence_at,
-          next_fire_at)
-    ), moved AS (
-      UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
-        locked_by = NULL, locked_at = NULL
-      FROM input i
-      WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
-        THEN s.version = i.version AND s.next_occurrence_at = i.first END
-      RETURNING s.uid, s.id, s.version, s.lane, s.priority
-    ), recorded AS (
-      INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane,
-        priority, due_at, attempts, coalesced, coalesced_from, finished_at, created_at, updated_at)
-      SELECT i.run_id, i.scheduled_for, s.uid, s.version, s.id, i.trigger, 'skipped', 'missed', s.lane, s.priority,
-        i.due_at, 0, i.coalesced, i.coalesced_from, clock.now, clock.now, clock.now
-      FROM input i JOIN moved s ON s.uid = i.uid CROSS JOIN clock
-      ON CONFLICT DO NOTHING RETURNING ${RECORDED}
-    ), ${followEnds(sql`recorded`)}
-    SELECT uid FROM moved`,
+  const rows = await rowsOf<{ uid: string; id: string; version: number; lane: string; priority: number }>(
+    tx,
+    sql`UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
+      planned_through = greatest(s.planned_through, i.scheduled_for), locked_by = NULL, locked_at = NULL
+    FROM unnest(${uuids(schedules.map(({ uid }) => uid))}, ${ints(schedules.map(({ version }) => version))},
+      ${instants(schedules.map(({ nextOccurrenceAt }) => nextOccurrenceAt))},
+      ${instants(skips.map(({ scheduledFor }) => scheduledFor))}, ${instants(skips.map((skip) => skip.nextOccurrenceAt))},
+      ${instants(skips.map((skip) => skip.nextFireAt))})
+      AS i(uid, version, first, scheduled_for, next_occurrence_at, next_fire_at)
+    WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
+      THEN s.version = i.version AND s.next_occurrence_at = i.first END
+    RETURNING s.uid, s.id, s.version, s.lane, s.priority`,
   );
-  return new Set(rows.map((row) => row.uid));
+  const moved = new Map(rows.map((row) => [row.uid, row]));
+  const now = await databaseNow(tx);
+  await recordRuns(
+    tx,
+    skips.flatMap((skip) => {
+      const schedule = moved.get(skip.schedule.uid);
+      return schedule ? [skippedRun(schedule, skip, now)] : [];
+    }),
+  );
+  return new Set(moved.keys());
+}
+
+function skippedRun(
+  {
+    uid,
+    id,
+    version,
+    lane,
+    priority,
+  }: { uid: string; id: string; version: number; lane: string; priority: number },
+  { scheduledFor, dueAt, trigger, coalesced, coalescedFrom }: Skip,
+  now: Instant,
+): RunRecord {
+  const ended = { status: 'skipped', reason: 'missed', finishedAt: now } as const;
+  const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId: id, lane, priority };
+  const fire = {
+    id: plannedRunId(uid, scheduledFor),
+    scheduledFor,
+    dueAt,
+    trigger,
+    coalesced,
+    coalescedFrom,
+  };
+  return newRun({ ...schedule, ...fire, ...ended }, now);
 }
 
 export interface PendingAfterResume {
@@ -131,60 +154,41 @@ export interface PendingAfterResume {
   left: number;
 }
 
+/** Where a walk over all open runs stands. */
+export interface ResumedPage extends PendingAfterResume {
+  /** Null: this was the last page. */
+  next: string | null;
+}
+
 /**
- * Pending and waiting runs as the database has them, which may have been sent since what it holds. At most once: whatever was due,
- * claimed or not, ends as `unknown`, or is in doubt where the target can be asked, until nothing that was sent before can
- * still arrive; what is neither claimed nor due nobody can have sent. At least once: goes on, asked about first where
- * that can be.
+ * One page of the pending and waiting runs as the database has them, by id: they may have been sent since what it holds
+ * (core/runs/lost-claim.ts, resumeRun).
  */
-export async function doubtPendingRuns(
+export async function resumeOpenRuns(
   tx: Transaction,
-  { reason, lockTtlSeconds }: { reason: string; lockTtlSeconds: number },
-): Promise<PendingAfterResume> {
-  const columns = sql`SELECT scheduled_for, id, schedule_uid, schedule_version, due_at, claimed_by, in_doubt_until FROM runs`;
-  const error = JSON.stringify({ kind: 'network', message: reason });
-  const [row] = await rowsOf<{ ended_runs: number; asked: number; left: number } & AftermathRow>(
+  { after, limit, ...given }: { after: string; limit: number; reason: string; lockTtlSeconds: number },
+): Promise<ResumedPage> {
+  const page = await rowsOf<{ id: string }>(
     tx,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    pending AS MATERIALIZED (
-      ${columns} WHERE status = 'pending' AND claimed_by IS NULL
-      UNION ALL ${columns} WHERE status = 'pending' AND claimed_by IS NOT NULL
-      UNION ALL ${columns} WHERE overlap_guarded AND status = 'waiting'
-      UNION ALL ${columns} WHERE status = 'waiting' AND open_dependencies IS NOT NULL
-    ), judged AS MATERIALIZED (
-      SELECT p.scheduled_for, p.id, coalesce(v.definition->>'delivery' = 'atMostOnce', false) AS at_most_once,
-        coalesce(jsonb_typeof(v.definition->'target'->'lookup') = 'object', false) AS has_lookup,
-        make_interval(secs => (v.definition->>'timeoutSeconds')::float8) AS timeout
-      FROM pending p LEFT JOIN schedule_versions v
-        ON v.schedule_uid = p.schedule_uid AND v.version = p.schedule_version, clock
-      WHERE p.in_doubt_until IS NULL AND (p.claimed_by IS NOT NULL OR p.due_at <= clock.now)
-    ), locked AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id, j.at_most_once, j.has_lookup,
-        CASE WHEN j.at_most_once
-          THEN clock.now + j.timeout + make_interval(secs => ${lockTtlSeconds}) ELSE clock.now END AS in_doubt_until
-      FROM judged j JOIN runs r ON r.scheduled_for = j.scheduled_for AND r.id = j.id, clock
-      WHERE (j.at_most_once OR j.has_lookup) AND CASE WHEN r.status IN ('pending', 'waiting') THEN true END
-      ORDER BY r.scheduled_for, r.id FOR UPDATE OF r
-    ), ended AS (
-      UPDATE runs r SET status = 'unknown', finished_at = clock.now, error = ${error}::jsonb, updated_at = clock.now
-      FROM locked l, clock
-      WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id AND l.at_most_once AND NOT l.has_lookup
-      RETURNING ${ENDED}
-    ), ${followEnds(sql`ended`)}, asked AS (
-      UPDATE runs r SET in_doubt_until = l.in_doubt_until, doubted_attempt = r.attempts, lookups = 0, due_at = greatest(r.due_at, l.in_doubt_until),
-        claimed_by = NULL, claimed_at = NULL, updated_at = clock.now
-      FROM locked l, clock
-      WHERE r.scheduled_for = l.scheduled_for AND r.id = l.id AND l.has_lookup RETURNING r.id
-    ), counted AS (
-      SELECT (SELECT count(*) FROM pending)::int AS pending, (SELECT count(*) FROM ended)::int AS ended,
-        (SELECT count(*) FROM asked)::int AS asked
-    )
-    SELECT counted.ended AS ended_runs, asked, pending - counted.ended - asked AS left, ${AFTERMATH} FROM counted, aftermath`,
+    sql`SELECT id FROM runs WHERE status IN ('pending', 'waiting') AND id > ${after}::uuid ORDER BY id LIMIT ${limit}`,
   );
-  if (!row) throw new Error('the statement about pending runs answered no row');
-  await aftermathIn(tx, row);
-  const { ended_runs: ended, asked, left } = row;
-  return { ended, asked, left };
+  const locked = await lockOpenRuns(
+    tx,
+    page.map(({ id }) => id),
+    'wait',
+  );
+  const runs = locked.filter(({ status }) => status !== 'running');
+  const facts = await loadRunFacts(tx, runs);
+  const now = await databaseNow(tx);
+  const changes = runs.flatMap((from) => {
+    const to = resumeRun(from, facts.of(from), given, now);
+    return to ? [{ from, to }] : [];
+  });
+  await saveLockedRuns(tx, changes);
+  const ended = changes.filter(({ to }) => to.status === 'unknown').length;
+  const asked = changes.length - ended;
+  const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
+  return { ended, asked, left: runs.length - changes.length, next };
 }
 
 export interface RestingSchedules {

@@ -9,7 +9,7 @@ export async function rowsOf<Row extends object>(db: Executor, statement: SQL): 
 }
 
 /**
- * The same of a statement that every fire takes part in, or that is asked over and over: prepared by name where that can be (sessions.ts). Its words must not hang on
+ * The same of a statement that every fire takes part in, or that is asked over and over: prepared by name where that can be (naming.ts). Its words must not hang on
  * what is asked, and what it is planned by are no particular values.
  */
 export async function frequentRowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {

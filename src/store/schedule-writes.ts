@@ -2,12 +2,10 @@ import { type SQL, eq, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Definition, PRIORITY_RANK } from '../core/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from './arrays.ts';
-import { aftermathIn } from './dependents.ts';
 import type { Executor, Transaction } from './executor.ts';
-import { AFTERMATH, type Aftermath, type AftermathRow, ENDED, followEnds } from './followers.ts';
 import { timingText } from './definitions.ts';
 import { scheduleVersions, schedules } from './schema.ts';
-import { rowsOf } from './rows.ts';
+import { abandonOpenRuns } from './runs/abandon-runs.ts';
 
 /** A schedule as it is to stand after this write. */
 export interface ScheduleWrite {
@@ -19,6 +17,8 @@ export interface ScheduleWrite {
   nextOccurrenceAt: Instant | null;
   nextFireAt: Instant | null;
   lastFireAt: Instant | null;
+  /** The newest occurrence that has been planned; what is stored only rises. */
+  plannedThrough: Instant | null;
   /** Whose runs' ends it follows; null where it has fire times of its own. */
   afterUid: string | null;
   createdAt: Instant;
@@ -51,37 +51,11 @@ export async function deleteScheduleAndAbandon(
   tx: Transaction,
   last: ScheduleWrite,
   now: Instant,
-): Promise<{ abandoned: number; aftermath: Aftermath }> {
+): Promise<{ abandoned: number; effects: number }> {
   const abandoned = await abandonOpenRuns(tx, last.uid);
   await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
   await tx.delete(schedules).where(eq(schedules.uid, last.uid));
   return abandoned;
-}
-
-/** Ends what is open of a schedule's runs, since the schedule goes, or is gone. */
-export async function abandonOpenRuns(
-  tx: Transaction,
-  uid: string,
-): Promise<{ abandoned: number; aftermath: Aftermath }> {
-  const runsOf = sql`SELECT scheduled_for, id FROM runs WHERE schedule_uid = ${uid}`;
-  const pending = sql`${runsOf} AND status = 'pending'`;
-  // Each part has its index; one snapshot for all, since a run goes from one to the other at any time.
-  const [row] = await rowsOf<{ abandoned: number } & AftermathRow>(
-    tx,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    open AS MATERIALIZED (${pending} AND claimed_by IS NULL UNION ALL ${pending} AND claimed_by IS NOT NULL
-      UNION ALL ${runsOf} AND overlap_guarded AND status = 'waiting' UNION ALL ${runsOf} AND status = 'running'),
-    abandoned AS (
-      UPDATE runs r SET status = 'abandoned', reason = 'deleted', finished_at = clock.now, expires_at = NULL,
-        updated_at = clock.now
-      FROM open, clock
-      WHERE r.scheduled_for = open.scheduled_for AND r.id = open.id
-        AND CASE WHEN r.status IN ('pending', 'waiting', 'running') THEN true END
-      RETURNING ${ENDED}
-    ), ${followEnds(sql`abandoned`)}
-    SELECT (SELECT count(*) FROM abandoned)::int AS abandoned, ${AFTERMATH} FROM aftermath`,
-  );
-  return { abandoned: row?.abandoned ?? 0, aftermath: await aftermathIn(tx, row) };
 }
 
 interface VersionedWrite extends ScheduleWrite {
@@ -116,29 +90,29 @@ const LONGEST_AT_ONCE = 512 * 1024;
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));
-  return sql`INSERT INTO schedules (uid, id, version, enabled, cron, timezone, timing, timing_version, overlap, lane, priority,
-      next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
+  return sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority,
+      planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
       after_jitter_seconds, updated_at)
-    SELECT w.uid, w.id, w.version, w.enabled, w.cron, w.timezone, w.timing, w.version, w.overlap, w.lane, w.priority,
-      w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
+    SELECT w.uid, w.id, w.version, w.enabled, w.timing, w.zoned, w.overlap, w.lane, w.priority,
+      w.planned_through, w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
       w.after_start_at, w.after_end_at, w.after_jitter_seconds, ${isoInstant(now)}::timestamptz
     FROM unnest(
       ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
       ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
-      ${texts(definitions.map(({ cron }) => cron ?? ''))}, ${texts(definitions.map(({ timezone }) => timezone))},
-      ${texts(definitions.map(timingText))}, ${texts(definitions.map(({ overlap }) => overlap))},
+      ${texts(definitions.map(timingText))}, ${booleans(definitions.map(isZoned))}, ${texts(definitions.map(({ overlap }) => overlap))},
       ${texts(writes.map((write) => write.lane))}, ${ints(definitions.map(({ priority }) => PRIORITY_RANK[priority]))},
-      ${instants(writes.map((write) => write.nextOccurrenceAt))}, ${instants(writes.map((write) => write.nextFireAt))},
+      ${instants(writes.map((write) => write.plannedThrough))}, ${instants(writes.map((write) => write.nextOccurrenceAt))},
+      ${instants(writes.map((write) => write.nextFireAt))},
       ${instants(writes.map((write) => write.lastFireAt))}, ${instants(writes.map((write) => write.createdAt))},
       ${uuids(writes.map((write) => write.afterUid))},
       ${texts(followers.map((follower) => follower?.after?.on.join(',') ?? null))},
       ${instants(followers.map((follower) => follower?.startAt ?? null))},
       ${instants(followers.map((follower) => follower?.endAt ?? null))},
       ${ints(followers.map((follower) => follower?.jitterSeconds ?? null))})
-      AS w(uid, id, version, enabled, cron, timezone, timing, overlap, lane, priority, next_occurrence_at, next_fire_at,
+      AS w(uid, id, version, enabled, timing, zoned, overlap, lane, priority, planned_through, next_occurrence_at, next_fire_at,
         last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds)
-    ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled, cron = excluded.cron,
-      timezone = excluded.timezone, timing = excluded.timing, timing_version = excluded.timing_version,
+    ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled, timing = excluded.timing,
+      zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
       overlap = excluded.overlap, lane = excluded.lane, priority = excluded.priority,
       next_occurrence_at = excluded.next_occurrence_at, next_fire_at = excluded.next_fire_at,
       last_fire_at = excluded.last_fire_at, after_uid = excluded.after_uid, after_on = excluded.after_on,
@@ -154,6 +128,11 @@ function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
       ${texts(writes.map((write) => write.id))}, ${texts(writes.map(changeOf))}, ${texts(writes.map((write) => write.by))},
       ${texts(writes.map((write) => write.said))}, ${texts(writes.map((write) => write.definition.payload))})
       AS w(uid, version, id, change, by, definition, payload)`;
+}
+
+/** Zone data says when it fires: a cron in a zone other than UTC. */
+function isZoned({ cron, timezone }: Definition): boolean {
+  return cron !== null && timezone !== null && timezone.toUpperCase() !== 'UTC';
 }
 
 function changeOf({ version }: ScheduleWrite): 'created' | 'updated' {

@@ -124,6 +124,7 @@ function toSchedule(row: Row): Schedule {
     error,
     nextFireAt: row.status === 'active' ? nextFireAt : null,
     nextOccurrenceAt: row.schedule.nextOccurrenceAt,
+    plannedThrough: row.schedule.plannedThrough,
     lastFireAt,
     lockedBy,
     lockedAt,

@@ -15,7 +15,8 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import type { AttemptOutcome, LookedUp } from '../core/attempt-log.ts';
+import type { AttemptEntry } from '../core/attempt.ts';
+import type { EffectKind } from '../core/runs/effect.ts';
 import type { RunEnd } from '../core/run-end.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/run.ts';
 import type { Overlap } from '../core/schedule.ts';
@@ -28,6 +29,12 @@ const identifier = customType<{ data: string; driverData: string }>({ dataType: 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 
 /**
+ * firelock's own have at most 200 bytes (targets/lane.ts). One that no row of an index can take, written by another program, would fail
+ * every batch it is in.
+ */
+const BOUNDED_LANE = sql`octet_length(lane) <= 1000`;
+
+/**
  * One narrow, hot row per schedule: what the tick reads and writes. The definition stands in schedule_versions.
  * Every fire rewrites this row twice (lock, advance), so it has few indexes and room in its pages.
  */
@@ -38,13 +45,11 @@ export const schedules = pgTable(
     id: identifier().notNull(),
     version: integer().notNull(),
     enabled: boolean().notNull(),
-    /** Kept up for the version before this one, which plans by them; this one only reads them where that one wrote last. */
-    cron: text().notNull(),
-    timezone: text(),
-    /** When it fires, as JSON, for the planner; of the version beside it. */
-    timing: text(),
-    timingVersion: integer('timing_version'),
-    overlap: text().$type<Overlap>().notNull().default('allow'),
+    /** When it fires, as JSON, for the planner. */
+    timing: text().notNull(),
+    /** Its fire times hang on the zone data of the instance that plans it: a cron in a zone other than UTC. */
+    zoned: boolean().notNull(),
+    overlap: text().$type<Overlap>().notNull(),
     /** Whose runs' ends it follows, which ends, from when and until when; null: it has fire times of its own. */
     afterUid: uuid('after_uid'),
     afterOn: text('after_on').array().$type<RunEnd[]>(),
@@ -54,6 +59,8 @@ export const schedules = pgTable(
     /** Where its runs go, for the share of slots: kind and origin of the target. */
     lane: text().notNull(),
     priority: smallint().notNull(),
+    /** The newest occurrence that has been planned. It only rises, and no occurrence up to it is planned again. */
+    plannedThrough: instant('planned_through'),
     /** The next occurrence not yet planned; planning only ever steps forward from here. */
     nextOccurrenceAt: instant('next_occurrence_at'),
     /** When the tick must look at this row: null while paused or ended, later than the occurrence while set aside. */
@@ -80,6 +87,7 @@ export const schedules = pgTable(
     index('schedules_apart')
       .on(t.id)
       .where(sql`NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL`),
+    check('schedules_lane', BOUNDED_LANE),
   ],
 );
 
@@ -106,141 +114,183 @@ export const scheduleVersions = pgTable(
   ],
 );
 
-/**
- * The durable record of one fire, or of one one-off task: written before anything is sent. Partitioned by the UTC day of scheduledFor
- * (history-days.ts), which drizzle's schema cannot say: the migrations do.
- */
+/** What a run has from its recording until history drops it. `runs` and `history` share these columns, so that a run moves between them. */
+const runColumns = () => ({
+  /** Begins with scheduledFor, in milliseconds: the order of ids is the order of (scheduledFor, id). */
+  id: uuid().notNull(),
+  scheduledFor: instant('scheduled_for').notNull(),
+  scheduleUid: uuid('schedule_uid').notNull(),
+  scheduleVersion: integer('schedule_version').notNull(),
+  scheduleId: identifier('schedule_id').notNull(),
+  trigger: text().$type<RunTrigger>().notNull(),
+  status: text().$type<RunStatus>().notNull(),
+  lane: text().notNull(),
+  priority: smallint().notNull(),
+  /** When the next attempt is due. */
+  dueAt: instant('due_at').notNull(),
+  attempts: integer().notNull(),
+  failures: integer().notNull().default(0),
+  recoveries: integer().notNull().default(0),
+  coalesced: integer().notNull().default(0),
+  coalescedFrom: instant('coalesced_from'),
+  claimedBy: uuid('claimed_by'),
+  claimedAt: instant('claimed_at'),
+  /** Kept through all attempts: the time from here to the end is the run's duration. */
+  firstClaimedAt: instant('first_claimed_at'),
+  /** When recovery first found the run lost; kept through /retry. */
+  lostAt: instant('lost_at'),
+  /** When recovery last took the run over. */
+  recoveredAt: instant('recovered_at'),
+  /**
+   * An earlier attempt may have arrived, and the target can be asked. Its "no" is believed from this moment on, when nothing of that
+   * attempt can still arrive. Null: nothing is uncertain, or the target cannot be asked.
+   */
+  lookupAfter: instant('lookup_after'),
+  /** The first attempt that may have arrived, or that the target said had arrived: the target speaks of that one. */
+  uncertainAttempt: integer('uncertain_attempt'),
+  /** The last attempt before the run was opened again: words about this attempt or an older one come too late. */
+  retriedAfter: integer('retried_after'),
+  /** How often the target was asked about the uncertain attempt without an answer that settles it. */
+  lookups: smallint().notNull().default(0),
+  /** An attempt is under way, or was the last one; written before its first byte under atMostOnce. Null between attempts. */
+  handoffStartedAt: instant('handoff_started_at'),
+  handedOffAt: instant('handed_off_at'),
+  /** More than 24 days of it do not fit an integer. */
+  latenessMs: bigint('lateness_ms', { mode: 'number' }),
+  executionId: text('execution_id'),
+  resultStatusCode: smallint('result_status_code'),
+  resultBody: text('result_body'),
+  error: jsonb().$type<AttemptError>(),
+  /** A manual fire's own payload and key; planned runs have the payload of their version and no key. */
+  ownPayload: text('own_payload'),
+  key: text(),
+  /** The schedule allows one active run at a time: the end of this one may let another start. */
+  overlapGuarded: boolean('overlap_guarded').notNull().default(false),
+  /** The run whose end this one follows. */
+  parentRunId: uuid('parent_run_id'),
+  /** Dependencies whose end is not counted yet; null: the run depends on none. */
+  openDependencies: integer('open_dependencies'),
+  onDependencyFailure: text('on_dependency_failure').$type<OnDependencyFailure>(),
+  /** Other runs depend on this one: its end has an effect. */
+  hasDependents: boolean('has_dependents').notNull().default(false),
+  /** While it runs: when it expires, and by how much a heartbeat extends that. */
+  expiresAt: instant('expires_at'),
+  leaseSeconds: doublePrecision('lease_seconds'),
+  /** The worker that claimed a pull run last. */
+  workerId: text('worker_id'),
+  /** 0 … 1, from the last heartbeat that said so. */
+  progress: doublePrecision(),
+  /** Every attempt but a plain first success, which the run itself tells. Null: none. */
+  attemptLog: jsonb('attempt_log').$type<AttemptEntry[]>(),
+  createdAt: instant('created_at').notNull(),
+  updatedAt: instant('updated_at').notNull(),
+});
+
+/** Open runs only (waiting, pending, running). The end of a run moves its row to `history`, in the statement that ends it. */
 export const runs = pgTable(
   'runs',
   {
-    id: uuid().notNull(),
-    scheduledFor: instant('scheduled_for').notNull(),
-    scheduleUid: uuid('schedule_uid').notNull(),
-    scheduleVersion: integer('schedule_version').notNull(),
-    scheduleId: identifier('schedule_id').notNull(),
-    trigger: text().$type<RunTrigger>().notNull(),
-    status: text().$type<RunStatus>().notNull(),
-    reason: text(),
-    lane: text().notNull(),
-    priority: smallint().notNull(),
-    /** When the next attempt is due. */
-    dueAt: instant('due_at').notNull(),
-    attempts: integer().notNull(),
-    failures: integer().notNull().default(0),
-    recoveries: integer().notNull().default(0),
-    coalesced: integer().notNull().default(0),
-    coalescedFrom: instant('coalesced_from'),
-    claimedBy: uuid('claimed_by'),
-    claimedAt: instant('claimed_at'),
-    /** Kept through all attempts: from then on to its end is how long it took. */
-    firstClaimedAt: instant('first_claimed_at'),
-    /** First found with a claimant that is gone; kept for ever. */
-    lostAt: instant('lost_at'),
-    /** Last taken over by recovery. */
-    recoveredAt: instant('recovered_at'),
-    /**
-     * An earlier attempt may have arrived, and the target can be asked: from this moment on nothing of that attempt can
-     * still arrive, so that "not here" may be believed. Null: no doubt, or nobody to ask.
-     */
-    inDoubtUntil: instant('in_doubt_until'),
-    /** The first attempt whose arrival is in doubt, or that was found to have arrived: its target speaks of that one. */
-    doubtedAttempt: integer('doubted_attempt'),
-    /** The last attempt before somebody opened it again: a word of that one, or an older one, is of work that is over. */
-    retriedAfter: integer('retried_after'),
-    /** How often the target was asked about that attempt without an answer that settles it. */
-    lookups: smallint().notNull().default(0),
-    /** An attempt is under way (atMostOnce: durable before its first byte), or was the last one. Null between attempts. */
-    handoffStartedAt: instant('handoff_started_at'),
-    handedOffAt: instant('handed_off_at'),
-    finishedAt: instant('finished_at'),
-    /** More than 24 days of it do not fit an integer. */
-    latenessMs: bigint('lateness_ms', { mode: 'number' }),
-    executionId: text('execution_id'),
-    resultStatusCode: smallint('result_status_code'),
-    resultBody: text('result_body'),
-    error: jsonb().$type<AttemptError>(),
-    /** A manual fire's own payload and key; planned runs have their version's payload and no key. */
-    ownPayload: text('own_payload'),
-    key: text(),
-    /** Its schedule allows one at a time: its end may let another one start. */
-    overlapGuarded: boolean('overlap_guarded').notNull().default(false),
-    /** Whose end it follows. */
-    parentRunId: uuid('parent_run_id'),
-    /** Runs it waits for whose end has not been counted yet; null: it depends on none. */
-    openDependencies: integer('open_dependencies'),
-    onDependencyFailure: text('on_dependency_failure').$type<OnDependencyFailure>(),
-    /** One that did not succeed, where all must: it fails with that. */
-    failedDependency: uuid('failed_dependency'),
-    /** Its end has to release others, in the same commit (dependents.ts). */
-    hasDependents: boolean('has_dependents').notNull().default(false),
-    /** While it runs: until when its worker or target must be heard of, and by how much that extends it. */
-    expiresAt: instant('expires_at'),
-    leaseSeconds: doublePrecision('lease_seconds'),
-    /** Of a pull run: who claimed it last. */
-    workerId: text('worker_id'),
-    /** 0 … 1, by the last heartbeat that said so. */
-    progress: doublePrecision(),
-    createdAt: instant('created_at').notNull(),
-    updatedAt: instant('updated_at').notNull(),
+    ...runColumns(),
+    /** Due, as far as anyone has looked: only such runs are claimed. Later ones become ready when they come due (promoteDueRuns). */
+    ready: boolean().notNull(),
   },
   (t) => [
-    primaryKey({ columns: [t.scheduledFor, t.id] }),
+    primaryKey({ columns: [t.id] }),
     uniqueIndex('runs_one_per_fire')
       .on(t.scheduleUid, t.scheduledFor)
       .where(sql`trigger IN ('schedule', 'catchUp', 'backfill')`),
     index('runs_unplanned')
-      .on(t.scheduleUid, t.scheduledFor, t.id)
+      .on(t.scheduleUid)
       .where(sql`trigger NOT IN ('schedule', 'catchUp', 'backfill')`),
     index('runs_guarded')
       .on(t.scheduleUid)
-      .where(sql`overlap_guarded AND status IN ('waiting', 'pending', 'running')`),
-    index('runs_coalesced')
-      .on(t.scheduleUid, t.scheduledFor)
-      .where(sql`coalesced > 0`),
+      .where(sql`overlap_guarded`),
     index('runs_unclaimed')
       .on(t.lane, t.priority, t.dueAt)
-      .where(sql`status = 'pending' AND claimed_by IS NULL`),
+      .where(sql`status = 'pending' AND claimed_by IS NULL AND ready`),
+    index('runs_to_come')
+      .on(t.dueAt)
+      .where(sql`status = 'pending' AND claimed_by IS NULL AND NOT ready`),
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
-    // Where the oldest of them stands tells how far back anybody has to look (open-runs.ts). In words that `status = 'pending'` does
-    // not imply: a day that held none when it was analyzed has nothing but small indexes, and who claims would read all of this one.
-    index('runs_open')
-      .on(t.scheduledFor)
-      .where(sql`CASE WHEN status IN ('waiting', 'pending', 'running') THEN true END`),
     index('runs_running')
       .on(t.expiresAt)
       .where(sql`status = 'running'`),
-    index('runs_waiting_for_others')
-      .on(t.failedDependency)
-      .where(sql`status = 'waiting' AND open_dependencies IS NOT NULL`),
-    // What lists find among very many others. What a schedule fires, and what succeeds, enters none of them.
-    index('runs_ends')
-      .on(t.status, t.scheduledFor, t.id, t.trigger)
-      .where(sql`status IN ('failed', 'unknown', 'abandoned', 'skipped', 'cancelled')`),
-    index('runs_ends_of_schedule')
-      .on(t.scheduleUid, t.status, t.scheduledFor, t.id, t.trigger)
-      .where(sql`status IN ('failed', 'unknown', 'abandoned', 'skipped', 'cancelled')`),
-    index('runs_seldom')
-      .on(t.trigger, t.scheduledFor, t.id, t.scheduleUid)
-      .where(sql`trigger NOT IN ('schedule', 'api')`),
-    // PostgreSQL's instants may be infinite, ours may not: one such row, by a foreign hand, would spoil every batch it is in.
+    index('runs_waiting')
+      .on(t.scheduleUid)
+      .where(sql`status = 'waiting'`),
+    // PostgreSQL's instants may be infinite, ours may not: one such row, written by another program, would fail every batch it is in.
     check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
     check(
       'runs_finite_claim',
-      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until)`,
+      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after)`,
     ),
+    check('runs_lane', BOUNDED_LANE),
+    check('runs_open', sql`status IN ('waiting', 'pending', 'running')`),
   ],
 );
 
-/** Who waits for whom. Both instants are in the ids; they are here since they lead to the rows. */
+/** What an ended run has beside the columns of an open one. */
+const endColumns = () => ({
+  reason: text(),
+  /** When it ended, as told: of an attempt, when its answer came. */
+  finishedAt: instant('finished_at').notNull(),
+  /** When its row was written here, by the database's clock. */
+  endedAt: instant('ended_at').notNull(),
+});
+
+/**
+ * Ended runs, partitioned by the UTC day of endedAt and dropped whole. drizzle's schema cannot say so: the migration does. What
+ * ended lately enters today's partition, however old its scheduledFor is.
+ */
+export const history = pgTable('history', { ...runColumns(), ...endColumns() }, (t) => [
+  index('history_id').on(t.id),
+  index('history_of_schedule').on(t.scheduleUid, t.id),
+  index('history_coalesced')
+    .on(t.scheduleUid, t.id)
+    .where(sql`coalesced > 0`),
+  // What lists look for among very many plain successes, which enter neither of these.
+  index('history_ends')
+    .on(t.status, t.id)
+    .where(sql`status <> 'succeeded'`),
+  index('history_ends_of_schedule')
+    .on(t.scheduleUid, t.status, t.id)
+    .where(sql`status <> 'succeeded'`),
+  index('history_seldom')
+    .on(t.trigger, t.id)
+    .where(sql`trigger <> 'schedule'`),
+]);
+
+/** What is to follow from the end of a run: written in the commit of the end, done and deleted in another one (flow/effects.ts). */
+export const effects = pgTable(
+  'effects',
+  {
+    id: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    kind: text().$type<EffectKind>().notNull(),
+    runId: uuid('run_id').notNull(),
+    scheduleUid: uuid('schedule_uid').notNull(),
+    scheduleVersion: integer('schedule_version').notNull(),
+    scheduleId: identifier('schedule_id').notNull(),
+    trigger: text().$type<RunTrigger>().notNull(),
+    /** How the run ended, when, and in which attempt. */
+    status: text().$type<RunStatus>().notNull(),
+    finishedAt: instant('finished_at').notNull(),
+    attempt: integer().notNull(),
+    /** How often it failed, when it is tried again, and why it failed last. */
+    failures: smallint().notNull().default(0),
+    retryAt: instant('retry_at'),
+    error: text(),
+  },
+  (t) => [index('effects_of_run').on(t.runId)],
+);
+
+/** Which run depends on which. */
 export const runDependencies = pgTable(
   'run_dependencies',
   {
     runId: uuid('run_id').notNull(),
-    scheduledFor: instant('scheduled_for').notNull(),
     dependsOn: uuid('depends_on').notNull(),
-    dependsOnScheduledFor: instant('depends_on_scheduled_for').notNull(),
     /** As the client listed them. */
     position: smallint().notNull(),
     /** When the dependency's end was counted: once, however often it ends. */
@@ -266,7 +316,7 @@ export const queueWorkers = pgTable(
   (t) => [primaryKey({ columns: [t.queue, t.workerId] })],
 );
 
-/** What a client's key stands for. A plain first-try success leaves no row in attempts; a key leaves one here. */
+/** The run that a client's key stands for. A key is free again once its run is in neither table. */
 export const runKeys = pgTable(
   'run_keys',
   {
@@ -276,38 +326,8 @@ export const runKeys = pgTable(
     bodyHash: bytes('body_hash').notNull(),
     runId: uuid('run_id').notNull(),
   },
-  // The key first: it is also looked up by itself. By the run they go with the day of it, as its id begins with its time.
+  // The key first: lists look it up by itself.
   (t) => [primaryKey({ columns: [t.key, t.scope] }), index('run_keys_of_run').on(t.runId)],
-);
-
-/** The attempt log, but for plain first-attempt successes: these can be told from their run. By day, as runs are. */
-export const attempts = pgTable(
-  'attempts',
-  {
-    runId: uuid('run_id').notNull(),
-    scheduledFor: instant('scheduled_for').notNull(),
-    attempt: integer().notNull(),
-    instanceId: uuid('instance_id').notNull(),
-    startedAt: instant('started_at').notNull(),
-    finishedAt: instant('finished_at').notNull(),
-    outcome: text().$type<AttemptOutcome>().notNull(),
-    statusCode: smallint('status_code'),
-    error: jsonb().$type<AttemptError>(),
-    recovery: boolean().notNull(),
-    lookup: text().$type<LookedUp>(),
-  },
-  (t) => [primaryKey({ columns: [t.scheduledFor, t.runId, t.attempt] })],
-);
-
-/** One row: what is kept of history. */
-export const history = pgTable(
-  'history',
-  {
-    one: boolean().primaryKey().default(true),
-    /** Days before it have been dropped: what was due then may have had a run, and gets none any more. */
-    droppedBefore: instant('dropped_before').notNull(),
-  },
-  (t) => [check('history_one_row', sql`${t.one}`)],
 );
 
 /** One row per daemon process. */

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type Instant, isoInstant } from '../core/instant.ts';
+import type { Instant } from '../core/instant.ts';
+import { firstRunIdAt } from '../core/run.ts';
 import { uuids } from './arrays.ts';
 import type { Executor } from './executor.ts';
 import { rowsOf } from './rows.ts';
@@ -50,7 +51,7 @@ type Row = Record<CountName, string> & {
 };
 
 /**
- * One pass over the runs of the period, by the primary key; over those of one schedule by its own two indexes. They are grouped by all
+ * One pass over the runs of the period, by id; over those of one schedule by its own index. They are grouped by all
  * that counts, which several processes can do side by side: sorting every lateness took longer than all the rest. Long ones are
  * grouped as if rounded, so that groups stay few; where a percentile is one of these, a second pass finds which.
  */
@@ -124,16 +125,13 @@ const COUNTS: Record<CountName, SQL> = {
 function runsOf({ scheduleUids, from, to }: StatsFilter): SQL {
   const conditions = [
     scheduleUids && sql`schedule_uid = ANY(${uuids(scheduleUids)})`,
-    from === undefined ? undefined : sql`scheduled_for >= ${isoInstant(from)}::timestamptz`,
-    to === undefined ? undefined : sql`scheduled_for < ${isoInstant(to)}::timestamptz`,
+    from === undefined ? undefined : sql`id >= ${firstRunIdAt(from)}::uuid`,
+    to === undefined ? undefined : sql`id < ${firstRunIdAt(to)}::uuid`,
   ].filter((condition) => condition !== undefined);
-  const select = (...more: SQL[]): SQL =>
-    sql`SELECT status, lost_at, handed_off_at, recoveries, lateness_ms FROM runs
-      WHERE ${sql.join([sql`true`, ...conditions, ...more], sql` AND `)}`;
-  if (!scheduleUids) return select();
-  // Planned and other runs of a schedule stand in two indexes.
-  return sql`${select(sql`trigger IN ('schedule', 'catchUp', 'backfill')`)}
-    UNION ALL ${select(sql`trigger NOT IN ('schedule', 'catchUp', 'backfill')`)}`;
+  const select = (table: SQL): SQL =>
+    sql`SELECT status, lost_at, handed_off_at, recoveries, lateness_ms FROM ${table}
+      WHERE ${sql.join([sql`true`, ...conditions], sql` AND `)}`;
+  return sql`${select(sql`runs`)} UNION ALL ${select(sql`history`)}`;
 }
 
 function toNumber(text: string | null): number | null {

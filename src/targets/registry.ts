@@ -1,11 +1,15 @@
 import type { Target } from '../core/schedule.ts';
+import { boundedLane } from './lane.ts';
 import type { TargetKind } from './target.ts';
 
 export interface TargetRegistry {
   /** The types that this version can hand off; a run of any other is not claimed. */
   readonly types: readonly string[];
   kindOf(target: Target): TargetKind | undefined;
-  /** `type`, a space, and what the kind shares its cap by: `http https://api.example.com`; of what is not sent, its queue. */
+  /**
+   * `type`, a space, and what the kind shares its cap by: `http https://api.example.com`; of what is not sent, its queue. At most 200
+   * bytes: of what is longer the beginning and a hash.
+   */
   laneOf(target: Target): string;
   /** Whether this version knows the kind that a lane begins with; what it does not is left to whoever does. */
   canSend(lane: string): boolean;
@@ -20,7 +24,7 @@ export function createTargetRegistry(kinds: readonly TargetKind[]): TargetRegist
   return {
     types: [...byType.keys()],
     kindOf: (target) => byType.get(target.type),
-    laneOf: (target) => `${target.type} ${laneWithin(target)}`,
+    laneOf: (target) => boundedLane(`${target.type} ${laneWithin(target)}`),
     canSend: (lane) => byType.has(lane.split(' ', 1)[0] ?? ''),
     close: async () => {
       await Promise.all(kinds.map((kind) => kind.close()));

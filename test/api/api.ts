@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
+import { createEffects } from '../../src/flow/effects.ts';
 import { type PullQueues, createPullQueues } from '../../src/flow/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { createServer } from '../../src/api/server.ts';
@@ -9,11 +10,11 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createLease } from '../../src/runtime/lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import type { Aftermath, StoppedRun } from '../../src/store/followers.ts';
+import type { Wake } from '../../src/runtime/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
-import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { createMigrated } from '../support/cluster.ts';
+import { until } from '../support/until.ts';
 
 export interface Answer {
   status: number;
@@ -36,11 +37,16 @@ export interface Api {
   readonly warnings: object[];
   readonly readiness: Readiness;
   readonly sql: postgres.Sql;
+  /** How often the API has woken the loops of the daemon around it. */
+  readonly wakes: Readonly<Record<keyof Wake, number>>;
+  /** How often it has woken the loop that claims. */
   readonly woken: () => number;
-  /** What ends and new runs left to be done, as handed to the daemon around the API. */
-  readonly aftermaths: Aftermath[];
-  /** Whose targets were to be told that they were cancelled. */
-  readonly cancelled: StoppedRun[];
+  /** Which loops it has woken, and how often, since this was asked last. */
+  readonly justWoken: () => Record<keyof Wake, number>;
+  /** Ids of runs whose targets are to be told that they were cancelled, until followUp(). */
+  readonly cancelled: () => Promise<string[]>;
+  /** Does what follows from the ends so far, as the daemon around it does soon after each. */
+  readonly followUp: () => Promise<void>;
   readonly pullQueues: PullQueues;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
@@ -62,8 +68,7 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     { write: (line: string) => void warnings.push(JSON.parse(line) as object) },
   );
   const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
-  const aftermaths: Aftermath[] = [];
-  const cancelled: StoppedRun[] = [];
+  const wakes = { effects: 0, dispatch: 0, workers: 0 };
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
   const pullQueues = createPullQueues({
@@ -71,18 +76,19 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     clock: systemClock,
     events,
     lease,
-    openSpan: createOpenSpan(store),
   });
   await pullQueues.start();
+  const wake: Wake = {
+    effects: () => (wakes.effects += 1),
+    dispatch: () => (wakes.dispatch += 1),
+    workers: () => (wakes.workers += 1),
+  };
   const server = await createServer({
     database: store,
     targets,
     events,
     pullQueues,
-    followUp: (aftermath) => {
-      aftermaths.push(aftermath);
-      cancelled.push(...aftermath.stopped);
-    },
+    wake,
     retentionDays: 30,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
@@ -91,14 +97,44 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
   });
   const base = await server.listen({ host: '127.0.0.1', port: 0 });
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  let known = { ...wakes };
   return {
     url: base,
     warnings,
     readiness,
     sql,
-    woken: () => aftermaths.filter(({ toClaim }) => toClaim > 0).length,
-    aftermaths,
-    cancelled,
+    wakes,
+    woken: () => wakes.dispatch,
+    justWoken: () => {
+      const { effects, dispatch, workers } = known;
+      known = { ...wakes };
+      return {
+        effects: known.effects - effects,
+        dispatch: known.dispatch - dispatch,
+        workers: known.workers - workers,
+      };
+    },
+    cancelled: async () => {
+      const rows = await sql<
+        { id: string }[]
+      >`SELECT run_id AS id FROM effects WHERE kind = 'cancel' ORDER BY id`;
+      return rows.map(({ id }) => id);
+    },
+    followUp: async () => {
+      const effects = createEffects({
+        database: store,
+        clock: systemClock,
+        events,
+        wake: { ...wake, effects: () => effects.wake() },
+        cancelTargets: () => undefined,
+        pauseGone: () => undefined,
+      });
+      await effects.start();
+      await until(async () =>
+        (await sql`SELECT FROM effects WHERE kind <> 'gone'`).length === 0 ? true : null,
+      );
+      await effects.stop();
+    },
     pullQueues,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
     raw: (bytes) => raw(base, bytes),

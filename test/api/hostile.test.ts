@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   const counts = await api.sql`SELECT (SELECT count(*) FROM schedules)::int AS schedules,
-    (SELECT count(*) FROM schedule_versions)::int AS versions, (SELECT count(*) FROM runs)::int AS runs`;
+    (SELECT count(*) FROM schedule_versions)::int AS versions, (SELECT count(*) FROM all_runs)::int AS runs`;
   expect(counts[0]).toEqual({ schedules: 1, versions: 1, runs: 0 });
   expect(api.warnings).toEqual([]);
   await api.stop();

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { type JsonBody, isObject, readJsonBody } from '../../src/api/json-body.ts';
 import { type Random, createRandom } from '../chaos/random.ts';
@@ -5,23 +6,27 @@ import { type Random, createRandom } from '../chaos/random.ts';
 test('random bodies, most of them damaged, are taken, and for what, as JSON.parse takes the whole', () => {
   const random = createRandom(20_261_120, 'bodies');
   const count = { valid: 0, invalid: 0 };
-  for (let round = 0; round < 30_000; round += 1) {
+  for (let round = 0; round < 15_000; round += 1) {
     const text = damaged(random, body(random));
     const whole = parsed(text);
     const read = readOrRefused(text);
     if (whole === null || read === null) {
-      expect([text, read]).toEqual([text, whole]);
+      if (read !== whole) expect([text, read]).toEqual([text, whole]);
       count.invalid += 1;
       continue;
     }
     count.valid += 1;
     const payloads = takePayloads(whole.value);
-    expect([text, read.value]).toEqual([text, whole.value]);
-    const told = [...read.payloads].map(([path, source]) => [path, JSON.parse(source) as unknown]);
-    expect([text, Object.fromEntries(told)]).toEqual([text, payloads]);
-    for (const source of read.payloads.values()) expect(text).toContain(source);
+    const told = Object.fromEntries(
+      [...read.payloads].map(([path, source]) => [path, JSON.parse(source) as unknown]),
+    );
+    const sources = [...read.payloads.values()];
+    if (!isDeepStrictEqual([read.value, told], [whole.value, payloads])) {
+      expect([text, read.value, told]).toEqual([text, whole.value, payloads]);
+    }
+    if (!sources.every((source) => text.includes(source))) expect([text, sources]).toEqual([text, 'in it']);
   }
-  expect(Math.min(count.valid, count.invalid)).toBeGreaterThan(5_000);
+  expect(Math.min(count.valid, count.invalid)).toBeGreaterThan(2_500);
 });
 
 const NAMES = ['"payload"', '"items"', '"p\\u0061yload"', '"result"', '"r\\u0065sult"', '"a"', '"b"'];

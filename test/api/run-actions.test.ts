@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { changeRun } from '../support/run-rows.ts';
 import { type Answer, type Api, type Json, SCHEDULE, TARGET, faultPaths, startApi } from './api.ts';
 
 let api: Api;
@@ -26,7 +27,7 @@ async function made(more: object = {}): Promise<string> {
 
 /** A run as the flow would have left it, so that nothing has to be sent. */
 async function be(id: string, row: Record<string, unknown>): Promise<string> {
-  await api.sql`UPDATE runs SET ${api.sql(row)} WHERE id = ${id}`;
+  await changeRun(api.sql, id, row);
   return id;
 }
 
@@ -123,19 +124,22 @@ describe('/cancel', () => {
   test('tells the target of a running run, once, and of no other', async () => {
     const id = await accepted({ target: { ...TARGET, cancel: CANCELLED_BY_CALL } });
     const pending = await made();
-    const before = api.cancelled.length;
+    const before = await api.cancelled();
     for (const one of [id, id, pending]) await act(one, 'cancel');
-    expect(api.cancelled.slice(before)).toEqual([
-      expect.objectContaining({ id, attempt: 1, scheduleId: null }),
-    ]);
+    expect((await api.cancelled()).slice(before.length)).toEqual([id]);
+    const effects = await api.sql`SELECT kind, attempt, schedule_id FROM effects WHERE run_id = ${id}`;
+    expect(effects).toEqual([{ kind: 'cancel', attempt: 1, schedule_id: '' }]);
   });
 
   test('fails what depends on it', async () => {
     const id = await made();
     const dependant = await made({ dependsOn: [id] });
+    api.justWoken();
     await act(id, 'cancel');
+    expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0 });
     expect(await read(dependant)).toMatchObject({ status: 'waiting', dependsOn: [id] });
-    expect(api.aftermaths.at(-1)).toMatchObject({ toFail: true });
+    await api.followUp();
+    expect(await read(dependant)).toMatchObject({ status: 'failed', error: { kind: 'dependency' } });
   });
 
   test.each(['succeeded', 'failed', 'unknown', 'abandoned', 'skipped'])(
@@ -158,6 +162,7 @@ describe('/retry', () => {
         result_body: 'x',
         error: { kind: 'http', message: 'the target answered 500', statusCode: 500 },
       });
+      api.justWoken();
       expect(await done(await act(id, 'retry', {}))).toMatchObject({
         status: 'pending',
         reason: null,
@@ -168,7 +173,7 @@ describe('/retry', () => {
         result: null,
         error: null,
       });
-      expect(api.aftermaths.at(-1)).toMatchObject({ toClaim: 1 });
+      expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0 });
       await refused(id, 'retry', undefined, /pending/);
     },
   );
@@ -273,9 +278,12 @@ describe('/complete', () => {
   test('releases what depends on it', async () => {
     const id = await leased();
     const dependant = await made({ dependsOn: [id] });
+    api.justWoken();
     await act(id, 'complete', { status: 'succeeded' });
+    expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0 });
+    await api.followUp();
     expect(await read(dependant)).toMatchObject({ status: 'pending' });
-    expect(api.aftermaths.at(-1)).toMatchObject({ toClaim: 1 });
+    expect(api.justWoken()).toMatchObject({ dispatch: 1 });
   });
 
   test('of an attempt, or by a worker, that is not the current one is 409', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import { plannedRunId } from '../../src/core/run.ts';
+import { insertRuns } from '../support/run-rows.ts';
 import { ANSWERED_TARGET, type Answer, type Api, type Json, SCHEDULE, faultPaths, startApi } from './api.ts';
 
 let api: Api;
@@ -38,7 +39,7 @@ async function record(scheduleId: string, at: number, more: Record<string, unkno
     updated_at: isoInstant(at),
     ...more,
   };
-  await api.sql`INSERT INTO runs ${api.sql(row)}`;
+  await insertRuns(api.sql, [row]);
   return id;
 }
 
@@ -186,21 +187,18 @@ describe('one run', () => {
   test('tells its attempts in order, without fields that are not there', async () => {
     await put('tried');
     const at = Date.UTC(2026, 0, 2);
-    const id = await record('tried', at, { status: 'failed', attempts: 2, failures: 2 });
-    for (const attempt of [2, 1]) {
-      await api.sql`INSERT INTO attempts ${api.sql({
-        run_id: id,
-        scheduled_for: isoInstant(at),
-        attempt,
-        instance_id: randomUUID(),
-        started_at: isoInstant(at),
-        finished_at: isoInstant(at + 1),
-        outcome: 'transient',
-        status_code: attempt === 1 ? 503 : null,
-        error: { kind: 'network', message: 'reset' },
-        recovery: attempt === 2,
-      })}`;
-    }
+    const attempt_log = [1, 2].map((attempt) => ({
+      attempt,
+      instanceId: randomUUID(),
+      startedAt: at,
+      finishedAt: at + 1,
+      outcome: 'transient',
+      statusCode: attempt === 1 ? 503 : null,
+      error: { kind: 'network', message: 'reset' },
+      recovery: attempt === 2,
+      lookup: null,
+    }));
+    const id = await record('tried', at, { status: 'failed', attempts: 2, failures: 2, attempt_log });
     const log = (await api.call('GET', `/api/v1/runs/${id}`)).body['attemptLog'] as unknown as Json[];
     expect(log.map((entry) => [entry['attempt'], entry['statusCode'], entry['recovery']])).toEqual([
       [1, 503, false],

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import { randomRunId } from '../../src/core/run.ts';
+import { insertRuns } from '../support/run-rows.ts';
 import { type Api, type Json, SCHEDULE, faultPaths, startApi } from './api.ts';
 
 let api: Api;
@@ -57,7 +58,7 @@ async function record(scheduleId: string, at: number, rows: Record<string, unkno
     updated_at: isoInstant(at),
     ...row,
   }));
-  await api.sql`INSERT INTO runs ${api.sql(whole)}`;
+  await insertRuns(api.sql, whole);
 }
 
 const AT = Date.UTC(2026, 5, 1);

@@ -217,6 +217,87 @@ describe('cancel', () => {
   });
 });
 
+describe('the hostname of a URL', () => {
+  const of = (length: number) => 'a'.repeat(length);
+  const longest = [of(63), of(63), of(63), of(61)].join('.');
+  /** No two alike, so that in ASCII it is three times as long. */
+  const cjk = (length: number) =>
+    Array.from({ length }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000))).join('');
+  const TOO_LONG = [
+    ['two thousand CJK characters', cjk(2000)],
+    ['CJK characters that fit, and do not in ASCII', [cjk(15), cjk(16), cjk(17), cjk(18), cjk(19)].join('.')],
+    ['254 characters', `${longest}a`],
+    ['254 characters and the dot of the root', `${longest}a.`],
+  ] as const;
+  const LONG_LABEL = [
+    ['a label of 64 characters', `${of(64)}.example`],
+    ['a CJK label that is longer than 63 in ASCII', `${cjk(30)}.example`],
+    ['a last label of 64 characters and the dot of the root', `example.${of(64)}.`],
+  ] as const;
+  const FIELDS = [
+    ['/target/url', (url: string) => ({ ...TARGET, url })],
+    ['/target/lookup/url', (url: string) => ({ ...TARGET, lookup: { url } })],
+    ['/target/cancel/url', (url: string) => ({ ...TARGET, cancel: { url } })],
+  ] as const;
+  const rows = async () => {
+    const [row] = await api.sql<{ count: number }[]>`SELECT (SELECT count(*) FROM schedules)::int
+      + (SELECT count(*) FROM schedule_versions)::int + (SELECT count(*) FROM all_runs)::int
+      + (SELECT count(*) FROM run_keys)::int AS count`;
+    return row?.count;
+  };
+
+  describe.each(FIELDS)('%s', (path, target) => {
+    test.each([...TOO_LONG, ...LONG_LABEL])(
+      'cannot have %s: 400, and nothing is stored',
+      async (_name, host) => {
+        await put('host', withTarget(TARGET));
+        const before = await rows();
+        const bad = target(`https://${host}/x`);
+        const limit = TOO_LONG.some(([, long]) => long === host) ? '253' : '63';
+        const answers = [
+          await put('host', withTarget(bad)),
+          await put('new-host', withTarget(bad)),
+          await patch('host', { target: bad }),
+          await api.call('POST', '/api/v1/runs', { target: bad, key: 'host' }),
+        ];
+        for (const answer of answers) {
+          expect([answer.status, faultPaths(answer)]).toEqual([400, [path]]);
+          expect(faultsOf(answer)[0]?.message).toContain(limit);
+        }
+        const batches = [
+          await api.call('POST', '/api/v1/schedules/batch', { items: [{ id: 'host', ...withTarget(bad) }] }),
+          await api.call('POST', '/api/v1/runs/batch', { items: [{ ref: 'a', target: bad }] }),
+        ];
+        for (const answer of batches)
+          expect([answer.status, faultPaths(answer)]).toEqual([400, [`/items/0${path}`]]);
+        expect(await rows()).toBe(before);
+        expect((await get('host')).body).toMatchObject({ version: 1 });
+        expect((await get('new-host')).status).toBe(404);
+      },
+    );
+  });
+
+  test.each([
+    longest,
+    `${longest}.`,
+    `${of(63)}.example`,
+    '[2001:db8::1]:65535',
+    'bücher.example',
+    `${cjk(15)}.example:8443`,
+  ])('may be %s, and its runs can be recorded', async (host) => {
+    const url = `https://${host}/{{runId}}`;
+    const call = { url };
+    const written = await put('fits', withTarget({ ...TARGET, url, lookup: call, cancel: call }));
+    expect([written.status < 300, written.text]).toEqual([true, expect.any(String)]);
+    const lane = (await stored('fits'))?.lane ?? '';
+    expect(Buffer.byteLength(lane)).toBeLessThanOrEqual(200);
+    const fired = await api.call('POST', '/api/v1/schedules/fits/fire');
+    expect([fired.status, fired.text]).toEqual([202, expect.any(String)]);
+    const runs = await api.sql`SELECT lane FROM runs WHERE id = ${fired.body['id'] as unknown as string}`;
+    expect(runs).toEqual([{ lane }]);
+  });
+});
+
 describe('completion', () => {
   test('may be by callback, within a time that is told', async () => {
     const callback = { ...SCHEDULE, completion: 'callback', completionTimeoutSeconds: 1.5 };

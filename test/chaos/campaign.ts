@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Verdict, check } from './checker.ts';
 import { type FaultCluster, startFaultCluster } from './cluster.ts';
-import { POISON_ID, dumpDatabase } from './dump.ts';
+import { FOLLOWER_ID, POISON_ID, dumpDatabase } from './dump.ts';
 import { startFaultProxy } from './fault-proxy.ts';
 import { type FaultDeps, healAll } from './faults.ts';
 import type { Disturbance, History, InstanceCheck } from './history.ts';
@@ -14,6 +14,7 @@ import type { Features } from './load-definitions.ts';
 import { identitiesOf, statsOf, ticksOf } from './observe.ts';
 import { createRandom } from './random.ts';
 import { FAULTLESS, type Rates, type Receiver, startReceiver } from './receiver.ts';
+import { startPulse } from './pulse.ts';
 import { type TargetProxy, startTargetProxy } from './target-proxy.ts';
 
 export interface CampaignOptions {
@@ -28,7 +29,7 @@ export interface CampaignOptions {
   rates: Rates;
   /** Whose src/ is run. */
   root: string;
-  /** How long to wait for the last open run. */
+  /** How long the last open runs are waited for while none of them comes any further. */
   drainSeconds: number;
   /** The program of each instance, where it is not the daemon's own, and what its environment has in addition. */
   program?: string;
@@ -77,13 +78,13 @@ const SETTINGS = {
   maxRecoveryAgeSeconds: 86_400,
 };
 /** A row that no instance can plan, due at once and by nobody's edit: it must not hold up the others. */
-const POISON = `INSERT INTO schedules (uid, id, version, enabled, cron, lane, priority, next_occurrence_at, next_fire_at,
-    created_at, updated_at)
-  SELECT gen_random_uuid(), '${POISON_ID}', 1, true, 'no cron', lane, priority, next_occurrence_at, next_fire_at,
+const POISON = `INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, next_occurrence_at,
+    next_fire_at, created_at, updated_at)
+  SELECT gen_random_uuid(), '${POISON_ID}', 1, true, '{"cron":"no cron"}', false, 'allow', lane, priority, next_occurrence_at, next_fire_at,
     created_at, updated_at FROM schedules WHERE id = '${CANARY}'`;
 const WARM_UP_MS = 3_000;
-const READY_LIMIT_MS = 30_000;
-const CANARY_LIMIT_MS = 20_000;
+/** What does not come about in this time, with everything healed, hangs. */
+const HUNG_AFTER_MS = 120_000;
 
 /** Everything that a campaign consists of, running. */
 interface Stage {
@@ -101,6 +102,8 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   const closing: (() => Promise<unknown>)[] = [];
   try {
     const stage = await setUp(options, directory, closing);
+    const pulse = startPulse(() => stage.receiver.status());
+    closing.push(() => pulse.stop());
     const features = await begin(stage);
     const disturbances: Disturbance[] = [];
     await disturb(stage, disturbances);
@@ -110,9 +113,11 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const dump = await dumpDatabase(stage.cluster.url);
     for (const instance of stage.instances) instance.signal('SIGTERM');
     await Promise.all(stage.instances.map((instance) => instance.gone()));
+    await pulse.stop();
     const { arrivals, lookups } = await stage.receiver.end();
     const { edits, fires } = stage.load;
-    const observed = { edits, fires, arrivals, lookups, disturbances, dump, stats };
+    const { beats } = pulse;
+    const observed = { edits, fires, arrivals, lookups, disturbances, beats, dump, stats };
     const history = { settings: SETTINGS, healedAt, ...observed, instances: checks };
     const verdict = check(history);
     const identities = await identitiesOf(stage.instances, directory);
@@ -176,17 +181,29 @@ async function setUp(
 
 async function begin({ options, cluster, instances, load }: Stage): Promise<Features> {
   for (const instance of instances) instance.start();
-  const ready = await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
+  const ready = await Promise.all(instances.map((instance) => instance.becomesReady(HUNG_AFTER_MS)));
   if (ready.includes(false)) throw new Error('the instances did not become ready');
   if (options.sql !== undefined && (await cluster.admin(options.sql)) === undefined) {
     throw new Error(`refused: ${options.sql}`);
   }
+  await createFollower(instances);
   const features = await load.features();
   await load.create(features);
   if ((await cluster.admin(POISON)) === undefined) throw new Error('the poisoned row could not be made');
   options.say(`${options.schedules} schedules at ${instances.length} instances; ${JSON.stringify(features)}`);
   await sleep(WARM_UP_MS);
   return features;
+}
+
+/** Before all others, so that it follows every end there is. */
+async function createFollower([first]: readonly Instance[]): Promise<void> {
+  const on = ['succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled'];
+  const answer = await fetch(`${first?.url ?? ''}/api/v1/schedules/${FOLLOWER_ID}`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ after: { scheduleId: '*', on }, target: { type: 'pull', queue: FOLLOWER_ID } }),
+  });
+  if (answer.status !== 201) throw new Error(`the follower was not created: ${await answer.text()}`);
 }
 
 async function disturb({ options, load, ...stage }: Stage, disturbances: Disturbance[]): Promise<void> {
@@ -207,36 +224,51 @@ async function heal(stage: Stage): Promise<{ healedAt: number; checks: InstanceC
   const { options, receiver, instances } = stage;
   await healAll(faultDepsOf(stage));
   receiver.setRates(FAULTLESS);
-  const ready = await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
+  const ready = await Promise.all(instances.map((instance) => instance.becomesReady(HUNG_AFTER_MS)));
   const healedAt = Date.now();
   options.say('healed');
-  const before = await Promise.all(instances.map(ticksOf));
-  const limit = healedAt + CANARY_LIMIT_MS;
+  const limit = healedAt + HUNG_AFTER_MS;
+  const ticking = await Promise.all(instances.map((instance) => ticksBefore(instance, limit)));
   while (Date.now() < limit && (await receiver.status()).lastCanaryAt <= healedAt) await sleep(200);
-  await sleep(1_000);
-  const after = await Promise.all(instances.map(ticksOf));
   const checks = instances.map(({ name }, index) => ({
     name,
     ready: ready[index] ?? false,
-    ticking: (after[index] ?? 0) > (before[index] ?? 0),
+    ticking: ticking[index] ?? false,
   }));
   return { healedAt, checks };
+}
+
+/** Whether it ticks once more. */
+async function ticksBefore(instance: Instance, limit: number): Promise<boolean> {
+  const before = await ticksOf(instance);
+  while (Date.now() < limit) {
+    const after = await ticksOf(instance);
+    if (after > before || (Number.isNaN(before) && after > 0)) return true;
+    await sleep(200);
+  }
+  return false;
 }
 
 /** Pauses every schedule and waits until nothing is open and the dead are declared; what then still is, is stuck. */
 async function quiet({ options, cluster, load }: Stage): Promise<void> {
   const one = async (statement: string) => Number((await cluster.admin(statement))?.[0]?.['count']);
   for (;;) {
-    const enabled = await cluster.admin(`SELECT id FROM schedules WHERE enabled AND id <> '${POISON_ID}'`);
+    const enabled = await cluster.admin(
+      `SELECT id FROM schedules WHERE enabled AND id NOT IN ('${POISON_ID}', '${FOLLOWER_ID}')`,
+    );
     if (enabled?.length === 0) break;
     if (enabled) await load.pauseAll(enabled.map(({ id }) => String(id)));
   }
-  const limit = Date.now() + options.drainSeconds * 1000;
+  let [last, since] = ['', Date.now()];
   const silent = `SELECT count(*) FROM instances WHERE died_at IS NULL
     AND heartbeat_at < clock_timestamp() - interval '${TTL_SECONDS} s'`;
-  while (Date.now() < limit) {
-    const open = await one(`SELECT count(*) FROM runs WHERE status IN ('waiting', 'pending')`);
-    if (open === 0 && (await one(silent)) === 0) break;
+  while (Date.now() < since + options.drainSeconds * 1000) {
+    const open = await one(`SELECT count(*) FROM runs WHERE schedule_id <> '${FOLLOWER_ID}'`);
+    const effects = await one('SELECT count(*) FROM effects');
+    const unheard = await one(silent);
+    if (open === 0 && effects === 0 && unheard === 0) break;
+    const now = `${open} ${effects} ${unheard}`;
+    if (last !== now) [last, since] = [now, Date.now()];
     await sleep(500);
   }
   options.say('drained');

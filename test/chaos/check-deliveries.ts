@@ -1,5 +1,6 @@
 import type { Arrival, AttemptRow, Disturbance, History, Lookup, RunRow } from './history.ts';
 import { nameOf } from './check-plan.ts';
+import { slackOf } from './slack.ts';
 import { type Timeline, grouped, spanOf } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
 
@@ -67,7 +68,9 @@ function checkArrival(context: Context, run: RunRow, arrival: Arrival): void {
     report.add('conservation', `${textOf(arrival)}: the run counts ${run.attempts} attempts`);
   }
   const deletedAt = timeline?.deletedAt ?? null;
-  if (deletedAt !== null && arrival.at > deletedAt + STILL_UNDER_WAY_MS) {
+  if (deletedAt === null) return;
+  const latest = deletedAt + STILL_UNDER_WAY_MS + slackOf(history, deletedAt, STILL_UNDER_WAY_MS);
+  if (arrival.at > latest) {
     const frozen = disturbed(history, arrival.sender, deletedAt, arrival.at, FREEZES);
     if (!frozen) report.add('phantom', `${textOf(arrival)}: deleted at ${isoText(deletedAt)}`);
   }
@@ -76,7 +79,9 @@ function checkArrival(context: Context, run: RunRow, arrival: Arrival): void {
 /** Whoever gives an attempt up resets its connection: nothing of it may arrive after that. */
 function checkInTime({ history, attempts, report }: Context, arrival: Arrival): void {
   const logged = attempts.get(`${arrival.runId}/${arrival.attempt}`);
-  if (!logged || arrival.at <= logged.finishedAt + LATE_MS) return;
+  if (!logged) return;
+  const { finishedAt } = logged;
+  if (arrival.at <= finishedAt + LATE_MS + slackOf(history, finishedAt, LATE_MS)) return;
   if (disturbed(history, arrival.sender, logged.startedAt - LATE_MS, arrival.at, FREEZES)) return;
   report.add('arrivedLate', `${textOf(arrival)}: given up at ${isoText(logged.finishedAt)}`);
 }
@@ -111,14 +116,15 @@ function wasRefused(before: Arrival, arrival: Arrival, lookups: readonly Lookup[
 /** Settling an acknowledged delivery takes far less, where nothing is in the way. */
 const SETTLED_WITHIN_MS = 3_000;
 
-function settledBy({ at, heldMs }: Arrival): number {
-  return at + heldMs + SETTLED_WITHIN_MS;
+function settledBy(history: History, { at, heldMs }: Arrival): number {
+  const answeredAt = at + heldMs;
+  return answeredAt + SETTLED_WITHIN_MS + slackOf(history, answeredAt, SETTLED_WITHIN_MS);
 }
 
 function isExplained(history: History, before: Arrival, arrival: Arrival): boolean {
   if (!isAcknowledged(before)) return true;
   return (
-    disturbed(history, before.sender, before.at - 1_000, settledBy(before)) ||
+    disturbed(history, before.sender, before.at - 1_000, settledBy(history, before)) ||
     // Whoever was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
     disturbed(history, arrival.sender, arrival.at - SETTLED_WITHIN_MS, arrival.at, FREEZES)
   );
@@ -162,7 +168,7 @@ function checkEnd(context: Context, run: RunRow, arrivals: readonly Arrival[]): 
   if (run.status === 'pending' || run.status === 'waiting') return;
   if (run.status === 'skipped' && arrivals[0]) report.add('phantom', `${textOf(arrivals[0])} is skipped`);
   const wronged = acknowledged.find(
-    (arrival) => !disturbed(history, arrival.sender, arrival.at - 1_000, settledBy(arrival)),
+    (arrival) => !disturbed(history, arrival.sender, arrival.at - 1_000, settledBy(history, arrival)),
   );
   if (wronged && run.reason !== 'deleted' && run.reason !== 'replaced') {
     report.add('missedAccept', `${textOf(wronged)}: the run is ${run.status}`);

@@ -66,6 +66,7 @@ function faultOfRow(run: RunRow): string | null {
   return null;
 }
 
+/** The runs that follow others are open: they wait for a worker. */
 function checkStats({ dump, stats }: History, report: Report): void {
   if (!stats) return;
   const counts = grouped(dump.runs, ({ status }) => status);
@@ -73,14 +74,14 @@ function checkStats({ dump, stats }: History, report: Report): void {
     statuses.reduce((sum, status) => sum + (counts.get(status)?.length ?? 0), 0);
   const lost = dump.runs.filter(({ lostAt }) => lostAt !== null);
   const expected: Record<string, number> = {
-    totalRuns: dump.runs.length,
+    totalRuns: dump.runs.length + dump.followers.length,
     succeededRuns: countOf('succeeded'),
     failedRuns: countOf('failed'),
     unknownRuns: countOf('unknown'),
     abandonedRuns: countOf('abandoned'),
     skippedRuns: countOf('skipped'),
     cancelledRuns: countOf('cancelled'),
-    openRuns: countOf('pending', 'running', 'waiting'),
+    openRuns: countOf('pending', 'running', 'waiting') + dump.followers.length,
     lostRuns: lost.length,
     recoveredRuns: lost.filter(({ handedOffAt }) => handedOffAt !== null).length,
   };

@@ -1,5 +1,6 @@
 import { nameOf } from './check-plan.ts';
 import type { History, Overlap, RunRow } from './history.ts';
+import { slackOf } from './slack.ts';
 import { type Timeline, grouped, spanOf } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
 
@@ -29,7 +30,7 @@ export function checkOverlap(history: History, timelines: Map<string, Timeline>,
       arrivedAt: arrivals.get(run.id) ?? Infinity,
       endedAt: run.finishedAt ?? Infinity,
     }));
-    checkTogether(lived, report);
+    checkTogether(history, lived, report);
     checkJudged(history, overlap, lived, report);
     checkHeldBack(lived, report);
   }
@@ -42,13 +43,15 @@ function overlapOf(timeline: Timeline | undefined, runs: readonly RunRow[]): Ove
 }
 
 /** Both were seen by the receiver, the second one while the first was not finished. */
-function checkTogether(lived: readonly Lived[], report: Report): void {
+function checkTogether(history: History, lived: readonly Lived[], report: Report): void {
   // What arrives after its run has ended comes from a sender that had been frozen.
   const seen = lived.filter(({ arrivedAt, endedAt }) => arrivedAt <= endedAt);
   seen.sort((a, b) => a.arrivedAt - b.arrivedAt);
   for (const [index, first] of seen.entries()) {
     for (const second of seen.slice(index + 1)) {
       if (second.arrivedAt >= first.endedAt - SAME_TIME_MS) break;
+      const slack = slackOf(history, second.arrivedAt, SAME_TIME_MS);
+      if (second.arrivedAt >= first.endedAt - SAME_TIME_MS - slack) continue;
       const ended = isoText(first.run.finishedAt);
       report.add(
         'overlap',
@@ -66,14 +69,17 @@ function checkJudged(history: History, overlap: Overlap, lived: readonly Lived[]
   const kept = lived.filter(({ run }) => run.status !== 'skipped' && run.reason !== 'replaced');
   for (const { run: active, arrivedAt, endedAt } of lived) {
     const during = kept.filter(
-      ({ run }) =>
-        run.id !== active.id && run.createdAt > arrivedAt && run.createdAt < endedAt - JUDGED_WITHIN_MS,
+      ({ run }) => run.id !== active.id && run.createdAt > arrivedAt && judgedBy(history, run) < endedAt,
     );
     if (during.length <= MAY_FOLLOW[overlap] || isDisturbed(history, arrivedAt, endedAt)) continue;
     const names = during.map(({ run }) => nameOf(run)).join(', ');
     const told = `under way from ${isoText(arrivedAt)} to ${isoText(active.finishedAt)}`;
     report.add('overlap', `${nameOf(active)}, ${told}: meanwhile ${names} were kept, with ${overlap}`);
   }
+}
+
+function judgedBy(history: History, { createdAt }: RunRow): number {
+  return createdAt + JUDGED_WITHIN_MS + slackOf(history, createdAt, JUDGED_WITHIN_MS);
 }
 
 function isDisturbed({ disturbances }: History, from: number, to: number): boolean {

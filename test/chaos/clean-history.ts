@@ -1,5 +1,5 @@
 import { check } from './checker.ts';
-import type { Arrival, Definition, Edit, History, RunRow } from './history.ts';
+import type { Arrival, Definition, Edit, FollowerRow, History, RunRow } from './history.ts';
 import type { Violation } from './violations.ts';
 
 export const T0 = Date.UTC(2030, 0, 1);
@@ -46,9 +46,12 @@ export function cleanHistory(own: Partial<Definition> = {}): History {
     arrivals: [1, 2, 3].map((second) => arrival(second)),
     lookups: [],
     disturbances: [],
+    beats: [],
     dump: {
       at: at(60),
       runs: [1, 2, 3].map((second) => run(second)),
+      followers: [1, 2, 3].map((second) => follower(second)),
+      effects: [],
       attempts: [],
       versions: [
         { scheduleUid: 'u', scheduleId: 'canary', version: 1, change: 'created', at: at(0.5), marker: 'm1' },
@@ -64,9 +67,16 @@ export function cleanHistory(own: Partial<Definition> = {}): History {
   };
 }
 
+/** What follows the end of that run. */
+export function follower(second: number): FollowerRow {
+  return { id: `follower-${second}`, parentRunId: `run-${second}`, createdAt: at(second) + 40 };
+}
+
 export function run(second: number, given: Partial<RunRow> = {}): RunRow {
   return {
     id: `run-${second}`,
+    table: 'history',
+    endedAt: at(second) + 30,
     scheduleUid: 'u',
     scheduleId: 'canary',
     scheduleVersion: 1,
@@ -108,7 +118,20 @@ export function arrival(second: number, given: Partial<Arrival> = {}): Arrival {
   };
 }
 
+/** Of a history in which every end is followed as it should be. */
 export function violationsOf(history: History): Violation[] {
+  const followers = history.dump.runs
+    .filter(({ finishedAt }) => finishedAt !== null)
+    .map(({ id, finishedAt }) => ({
+      id: `follower of ${id}`,
+      parentRunId: id,
+      createdAt: (finishedAt ?? 0) + 10,
+    }));
+  return violationsAsItIs({ ...history, dump: { ...history.dump, followers } });
+}
+
+/** Of a history with the followers that it says. */
+export function violationsAsItIs(history: History): Violation[] {
   return Object.entries(check(history).violations).flatMap(([violation, { count }]) =>
     count > 0 ? [violation as Violation] : [],
   );

@@ -31,8 +31,10 @@ export const GAPS = [
   'after:startBatch', // that is written, nothing is sent
   'after:mayStart', // looked at the lease, nothing is sent
   'after:deliver', // acknowledged, not settled
-  'before:settle', // about to settle
-  'after:settle', // settled, not known here
+  'before:settlePlain', // about to settle
+  'after:settlePlain', // settled, not known here
+  'before:applyNext', // about to do what follows from ends
+  'after:applyNext', // that is done, and deleted; not known here
 ] as const;
 
 /** Those that are only come to when others are lost, or when a target is to be asked. */
@@ -43,7 +45,7 @@ export const RARE: readonly Failpoint[] = [
   { at: 'after:lookup', action: 'kill' },
 ];
 
-const REACHED_LIMIT_MS = 40_000;
+const REACHED_LIMIT_MS = 120_000;
 /** Of the one that nothing happens to: the others come first to what is due, and so to their failpoints. */
 const WITNESS_DELAY_MS = 25;
 

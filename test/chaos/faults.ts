@@ -14,6 +14,9 @@ export interface FaultDeps {
   say: (line: string) => void;
 }
 
+/** For what hangs; whoever does is told of in the end. */
+const READY_LIMIT_MS = 60_000;
+
 /** One thing that goes wrong, from its beginning until it is put right; resolves then. */
 export type InstanceFault = (deps: FaultDeps, instance: Instance) => Promise<void>;
 export type DatabaseFault = (deps: FaultDeps) => Promise<void>;
@@ -26,13 +29,13 @@ export const INSTANCE_FAULTS = {
     // Now and then it is back before anybody missed it.
     await sleep(random.chance(0.4) ? random.between(0, 500) : random.between(500, 2 * ttlMs));
     instance.start();
-    await instance.becomesReady(20_000);
+    await instance.becomesReady(READY_LIMIT_MS);
   },
   terminate: async (_, instance) => {
     instance.signal('SIGTERM');
     await instance.gone();
     instance.start();
-    await instance.becomesReady(20_000);
+    await instance.becomesReady(READY_LIMIT_MS);
   },
   pause: ({ random, ttlMs }, instance) => stopFor(instance, random.between(1.2, 2.5) * ttlMs),
   shortPause: ({ random, ttlMs }, instance) => stopFor(instance, random.between(0.2, 0.8) * ttlMs),
@@ -58,7 +61,7 @@ export const INSTANCE_FAULTS = {
     await instance.gone();
     instance.skew(random.pick([3600, -3600, 90, -90, 5, -5]));
     instance.start();
-    await instance.becomesReady(20_000);
+    await instance.becomesReady(READY_LIMIT_MS);
     await sleep(random.between(2_000, 6_000));
     instance.skew(random.pick([-3600, 3600, -600, 600]));
     await sleep(random.between(2_000, 6_000));
@@ -98,7 +101,7 @@ export const killAll = async ({ instances, random, ttlMs }: FaultDeps): Promise<
   await Promise.all(instances.map((instance) => instance.gone()));
   await sleep(random.between(0, 1.5 * ttlMs));
   for (const instance of instances) instance.start();
-  await Promise.all(instances.map((instance) => instance.becomesReady(20_000)));
+  await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
 };
 
 export type FaultName = keyof typeof INSTANCE_FAULTS | keyof typeof DATABASE_FAULTS | 'killAll' | 'targetCut';

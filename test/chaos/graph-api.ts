@@ -11,7 +11,7 @@ export interface Answer {
 /** How clients reach the instances, some of which are dead at any time. */
 export interface GraphApi {
   /** One try, at any of them; null: it was not answered, and may have been done. */
-  post(path: string, body: unknown, limitMs?: number): Promise<Answer | null>;
+  post(path: string, body: unknown): Promise<Answer | null>;
   /** Says how a run ended, again and again until somebody answers. */
   end(about: About, say: Fate, result: string): Promise<void>;
   /** Says once that a run is worked on; false: it is not to go on. */
@@ -29,7 +29,8 @@ export interface About {
   workerId: string | null;
 }
 
-const LIMIT_MS = 10_000;
+/** For what hangs: whoever is killed resets its connections, and whoever is slow answers in the end. */
+const LIMIT_MS = 60_000;
 const AGAIN_MS = 150;
 
 export function createGraphApi(instances: readonly Instance[], random: Random): GraphApi {
@@ -37,13 +38,13 @@ export function createGraphApi(instances: readonly Instance[], random: Random): 
   const refusals: string[] = [];
   let stopping = false;
 
-  async function post(path: string, body: unknown, limitMs = LIMIT_MS): Promise<Answer | null> {
+  async function post(path: string, body: unknown): Promise<Answer | null> {
     try {
       const response = await fetch(`${random.pick(instances).url}/api/v1${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(limitMs),
+        signal: AbortSignal.timeout(LIMIT_MS),
       });
       return { statusCode: response.status, body: await response.json() };
     } catch {

@@ -22,7 +22,7 @@ export interface GraphOptions extends GraphPlanOptions {
   killEveryMs: number;
   /** Pause between two calls that ask for runs, for each run of the first. */
   paceMs: number;
-  /** How long it may take until all have ended; what then has not is stuck. */
+  /** For how long runs are asked for and daemons killed, at most: on a slow machine there are fewer of both. */
   limitSeconds: number;
   /** Whose src/ is run. */
   root: string;
@@ -49,9 +49,8 @@ const VARIABLES = {
   FIRELOCK_MAX_RECOVERIES: '100',
   FIRELOCK_SHUTDOWN_SECONDS: '5',
 };
-const READY_LIMIT_MS = 30_000;
-/** Where the time was up: from the last kill on. */
-const DRAIN_SECONDS = 15;
+/** What does not come about in this time, with nobody killed any more, hangs. */
+const HUNG_AFTER_MS = 60_000;
 
 /** One campaign from an empty directory to a verdict; nothing of it is left running. */
 export async function runGraphCampaign(options: GraphOptions): Promise<GraphResult> {
@@ -87,28 +86,31 @@ async function campaign(
   const began = performance.now();
   nemesis.unleash();
   const until = began + options.limitSeconds * 1000;
-  const submitting = submitGraph(batches, { api, url, say, until, paceMs: options.paceMs });
-  const allEnded = () => observer.ended() >= asked.size;
+  let submittedAt = Infinity;
+  const giveUpAt = until + HUNG_AFTER_MS;
+  const submitting = submitGraph(batches, { api, url, say, until, giveUpAt, paceMs: options.paceMs }).then(
+    () => (submittedAt = performance.now()),
+  );
+  const allEnded = () => observer.open(submittedAt) === 0;
   const isOver = () => allEnded() || performance.now() > until;
-  await Promise.all([submitting, waitFor(isOver, () => say(`${observer.ended()} of ${asked.size} ended`))]);
+  await waitFor(isOver, () => say(`${observer.ended()} of ${asked.size} ended`));
   await nemesis.calm();
   say('calm');
+  await submitting;
   const unready = [...nemesis.endings, ...(await notReady(instances))];
-  const drainUntil = performance.now() + DRAIN_SECONDS * 1000;
-  await waitFor(
-    () => allEnded() || performance.now() > drainUntil,
-    () => undefined,
-  );
+  // As long as something happens they are on their way, however slow that is; what then is open is stuck.
+  const happened = () => deliveries.length + api.words.length + observer.ended();
+  await waitFor(orStandstill(allEnded, happened), () => undefined);
   const seconds = (performance.now() - began) / 1000;
 
   api.stop();
   await workers.stop();
   await observer.stop();
-  const { rows, uncounted } = await finalRows(cluster);
+  const { rows, uncounted, deaths } = await finalRows(cluster);
   for (const instance of instances) instance.signal('SIGTERM');
   await Promise.all(instances.map((instance) => instance.gone()));
   const { lives } = nemesis;
-  const releasedByBackstop = await readLogs(directory, instances, lives);
+  const releasedByBackstop = await readLogs(directory, instances, { lives, deaths });
   const { words, refusals } = api;
   const { sightings } = observer;
   const seen = {
@@ -174,10 +176,20 @@ async function setUp(
 }
 
 async function notReady(instances: readonly Instance[]): Promise<string[]> {
-  const ready = await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
+  const ready = await Promise.all(instances.map((instance) => instance.becomesReady(HUNG_AFTER_MS)));
   return instances
     .filter((_, index) => ready[index] !== true)
     .map(({ name }) => `instance ${name} is not ready`);
+}
+
+/** Until all is over, or nothing more has happened for so long that nothing will. */
+function orStandstill(isOver: () => boolean, happened: () => number): () => boolean {
+  let [last, since] = [happened(), performance.now()];
+  return () => {
+    const now = happened();
+    if (now !== last) [last, since] = [now, performance.now()];
+    return isOver() || performance.now() - since > HUNG_AFTER_MS;
+  };
 }
 
 const TOLD_EVERY = 50;

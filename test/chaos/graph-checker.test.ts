@@ -27,6 +27,8 @@ function asked(ref: string, kind: Asked['kind'], dependsOn: string[] = []): Aske
   return {
     ref,
     id: `id-${ref}`,
+    call: 0,
+    outcome: 'accepted',
     kind,
     manner: 'plain',
     fate: 'succeeded',
@@ -139,6 +141,68 @@ describe('a campaign', () => {
       history.deliveries.push(delivery('b', 2_215, again));
     });
     expect([killed, busy, expired]).toEqual([[], [], []]);
+  });
+});
+
+describe('what a call without an answer asked for', () => {
+  /** Nobody was told whether `b` and `c` are there. */
+  const unanswered = (history: GraphHistory) => {
+    for (const ref of ['b', 'c']) setAsked(history, ref, { id: null, call: 1, outcome: 'unknown' });
+  };
+  const foundUnanswered = (change: (history: GraphHistory) => void) =>
+    found((history) => {
+      unanswered(history);
+      change(history);
+    });
+  const absent = (...refs: string[]) => {
+    return (history: GraphHistory) => {
+      for (const ref of refs) drop(history, ref);
+      history.rows = history.rows.filter(({ key }) => !refs.includes(key ?? ''));
+      history.sightings = [];
+    };
+  };
+
+  it('may be there', () => {
+    expect(foundUnanswered(() => undefined)).toEqual([]);
+  });
+
+  it('may not be there', () => {
+    expect(foundUnanswered(absent('b', 'c'))).toEqual([]);
+  });
+
+  it('is there as a whole, or not at all', () => {
+    expect(foundUnanswered(absent('c'))).toEqual(['lost']);
+  });
+
+  it('is one run for each key', () => {
+    expect(foundUnanswered((history) => history.rows.push(row('b', { id: 'id-other' })))).toContain(
+      'phantom',
+    );
+  });
+
+  it('obeys all else where it is there', () => {
+    const broken: [GraphViolation, (history: GraphHistory) => void][] = [
+      ['stuck', (history) => setRow(history, 'c', { status: 'waiting' })],
+      ['tooEarly', (history) => setDelivery(history, 'b', { at: 105 })],
+      ['toldWrong', (history) => setDelivery(history, 'c', { told: [] })],
+      ['wrongEnd', (history) => setRow(history, 'c', { status: 'failed', errorKind: 'reported' })],
+      ['endedTwice', (history) => history.sightings.unshift({ runId: 'id-c', status: 'failed', at: 400 })],
+    ];
+    for (const [violation, change] of broken) expect(foundUnanswered(change)).toContain(violation);
+  });
+
+  it('is a phantom where no call named it, or its call was answered that it is not there', () => {
+    for (const outcome of ['unasked', 'refused'] as const) {
+      expect(found((history) => setAsked(history, 'c', { id: null, outcome }))).toContain('phantom');
+    }
+  });
+
+  it('is not there for having arrived', () => {
+    const arrived = foundUnanswered((history) => {
+      history.rows = history.rows.filter(({ key }) => key === 'a');
+      history.sightings = [];
+    });
+    expect(arrived).toContain('phantom');
   });
 });
 

@@ -34,8 +34,14 @@ export type Fate = 'succeeded' | 'failed';
 export interface Asked {
   /** Its key, and what its payload says. */
   ref: string;
-  /** Null: no call that asked for it was answered. */
+  /** Null: no call that asked for it was answered so. */
   id: string | null;
+  /** The call that asked for it: all of a call are accepted, or none. */
+  call: number;
+  /**
+   * `unasked`: no call ever named it. `unknown`: none that did was answered, so it may be there or not. `refused`: answered that it is not.
+   */
+  outcome: 'unasked' | 'unknown' | 'refused' | 'accepted';
   kind: Kind;
   manner: Manner;
   /** How it ends where it is started. */

@@ -25,6 +25,8 @@ export interface GraphNemesisDeps {
 
 /** A longer timer would fire at once. */
 const LONGEST_SLEEP_MS = 2 ** 31 - 1;
+/** What is not ready by then hangs; the campaign tells of it in the end. */
+const READY_LIMIT_MS = 60_000;
 
 export function createGraphNemesis({ instances, random, everyMs, say }: GraphNemesisDeps): GraphNemesis {
   const lives: (Life & { pid: number })[] = [];
@@ -33,6 +35,8 @@ export function createGraphNemesis({ instances, random, everyMs, say }: GraphNem
   const underWay = new Set<Promise<void>>();
   const calmed = new AbortController();
   let kills = 0;
+  /** How long the one that took longest was away until it worked again. */
+  let longestStartMs = 0;
   let raging: Promise<void> | undefined;
 
   const lifeOf = (instance: Instance) =>
@@ -63,6 +67,9 @@ export function createGraphNemesis({ instances, random, everyMs, say }: GraphNem
     // Now and then it is back before anybody missed it.
     await pause(random.chance(0.4) ? random.between(0, 300) : random.between(300, 6_000));
     start(instance);
+    const from = performance.now();
+    await instance.becomesReady(READY_LIMIT_MS);
+    longestStartMs = Math.max(longestStartMs, performance.now() - from);
     instance.busy = null;
   }
 
@@ -73,7 +80,8 @@ export function createGraphNemesis({ instances, random, everyMs, say }: GraphNem
 
   async function rage(): Promise<void> {
     for (;;) {
-      if (await pause(everyMs * random.between(0.7, 1.3))) return;
+      // Where starts take long there are fewer kills, or there would be nothing but starts.
+      if (await pause(Math.max(everyMs, longestStartMs) * random.between(0.7, 1.3))) return;
       startEnded();
       const free = instances.filter(({ busy }) => busy === null);
       if (free.length > 0) {

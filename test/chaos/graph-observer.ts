@@ -10,6 +10,8 @@ export interface GraphObserver {
   readonly sightings: Sighting[];
   /** How many had ended at the last look. */
   ended(): number;
+  /** How many had not, at the last look; Infinity where it began before this moment. */
+  open(since: number): number;
   stop(): Promise<void>;
 }
 
@@ -21,9 +23,13 @@ export function startGraphObserver(cluster: FaultCluster): GraphObserver {
   const statuses = new Map<string, string>();
   let stopping = false;
   let ended = 0;
+  let open = 0;
+  let lookedAt = -Infinity;
 
   async function look(): Promise<void> {
-    const rows = (await cluster.admin(`SELECT id, status, ${ENDED} AS ended FROM runs`)) ?? [];
+    const beganAt = performance.now();
+    const rows = await cluster.admin(`SELECT id, status, ${ENDED} AS ended FROM all_runs`);
+    if (!rows) return;
     const at = performance.now();
     for (const { id, status, ended: isEnded } of rows as { id: string; status: string; ended: boolean }[]) {
       const before = statuses.get(id);
@@ -32,6 +38,8 @@ export function startGraphObserver(cluster: FaultCluster): GraphObserver {
       sightings.push({ runId: id, status, at });
     }
     ended = rows.filter((row) => row['ended'] === true).length;
+    open = rows.length - ended;
+    lookedAt = beganAt;
   }
 
   async function keepLooking(): Promise<void> {
@@ -45,6 +53,7 @@ export function startGraphObserver(cluster: FaultCluster): GraphObserver {
   return {
     sightings,
     ended: () => ended,
+    open: (since) => (lookedAt < since ? Infinity : open),
     stop: async () => {
       stopping = true;
       await looking;
@@ -52,24 +61,38 @@ export function startGraphObserver(cluster: FaultCluster): GraphObserver {
   };
 }
 
-export async function finalRows(cluster: FaultCluster): Promise<{ rows: FinalRow[]; uncounted: number }> {
+export interface Final {
+  rows: FinalRow[];
+  uncounted: number;
+  /** When instances were declared dead, by id. */
+  deaths: Map<string, number>;
+}
+
+export async function finalRows(cluster: FaultCluster): Promise<Final> {
   const rows = await cluster.admin(
-    `SELECT id, key, status, error->>'kind' AS "errorKind", result_body AS body, attempts FROM runs`,
+    `SELECT id, key, status, error->>'kind' AS "errorKind", result_body AS body, attempts FROM all_runs`,
   );
   const edges = await cluster.admin(
     `SELECT count(*)::int AS count FROM run_dependencies d
-     JOIN runs r ON r.scheduled_for = d.depends_on_scheduled_for AND r.id = d.depends_on
-     WHERE d.counted_at IS NULL AND r.${ENDED}`,
+     JOIN history r ON r.id = d.depends_on
+     WHERE d.counted_at IS NULL`,
   );
-  if (!rows || !edges) throw new Error('the rows could not be read');
-  return { rows: rows as unknown as FinalRow[], uncounted: Number(edges[0]?.['count']) };
+  const dead = await cluster.admin(
+    `SELECT id, extract(epoch FROM died_at)::float8 * 1000 AS at FROM instances WHERE died_at IS NOT NULL`,
+  );
+  if (!rows || !edges || !dead) throw new Error('the rows could not be read');
+  return {
+    rows: rows as unknown as FinalRow[],
+    uncounted: Number(edges[0]?.['count']),
+    deaths: new Map(dead.map(({ id, at }) => [String(id), Number(at)])),
+  };
 }
 
 /** What the instances say of themselves that no row tells: marks the lives, and counts what recovery had to release. */
 export async function readLogs(
   directory: string,
   instances: readonly Instance[],
-  lives: (Life & { pid: number })[],
+  { lives, deaths }: { lives: (Life & { pid: number })[]; deaths: ReadonlyMap<string, number> },
 ): Promise<number> {
   const logs = await Promise.all(
     instances.map(({ name }) => readFile(join(directory, `instance-${name}.log`), 'utf8')),
@@ -78,9 +101,17 @@ export async function readLogs(
     logs
       .flatMap((log) => log.split('\n'))
       .filter((line) => line.includes(said))
-      .map((line) => JSON.parse(line) as { pid: number; count?: number });
+      .map((line) => JSON.parse(line) as { pid: number; instanceId?: string; count?: number });
   const replaced = new Set(linesWith('had declared this instance dead').map(({ pid }) => pid));
-  for (const life of lives) life.replaced = replaced.has(life.pid);
+  const registered = Map.groupBy(linesWith('registered as an instance'), ({ pid }) => pid);
+  for (const life of lives) {
+    // Killed soon afterwards, it never heard of it.
+    const wasDeclaredDead = (registered.get(life.pid) ?? []).some(({ instanceId = '' }) => {
+      const diedAt = deaths.get(instanceId) ?? Infinity;
+      return diedAt < performance.timeOrigin + life.to;
+    });
+    life.replaced = replaced.has(life.pid) || wasDeclaredDead;
+  }
   const released = linesWith('runs that waited for nothing any more were found');
   return released.reduce((sum, { count = 0 }) => sum + count, 0);
 }

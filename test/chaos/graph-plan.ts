@@ -19,13 +19,19 @@ const REGULAR = 6;
 const MOST_ITEMS = 1_000;
 const FAILING = 0.04;
 
-export function planGraph({ seed, runs, shape }: GraphPlanOptions): GraphPlan {
+export function planGraph(options: GraphPlanOptions): GraphPlan {
+  const batches = batchesOf(options);
+  for (const [call, batch] of batches.entries()) for (const asked of batch) asked.call = call;
+  return { batches };
+}
+
+function batchesOf({ seed, runs, shape }: GraphPlanOptions): Asked[][] {
   const random = createRandom(seed, 'graph');
   const batches: Asked[][] = [];
   if (shape === 'joins') {
     for (let left = runs; left > 0; left -= 300)
       batches.push(joins(`j${batches.length}`, Math.min(left, 300)));
-    return { batches };
+    return batches;
   }
   const wide = Math.min(MOST_ITEMS, Math.floor(runs / 10));
   batches.push(
@@ -41,7 +47,7 @@ export function planGraph({ seed, runs, shape }: GraphPlanOptions): GraphPlan {
     batches.push(tangle(`t${batches.length}`, size, earlier, random));
     left -= size;
   }
-  return { batches };
+  return batches;
 }
 
 /** One, then many, then one. A call takes a thousand, so the last of many and the one after go in a second one. */
@@ -138,6 +144,8 @@ function plain(ref: string, kind: Kind): Asked {
   return {
     ref,
     id: null,
+    call: 0,
+    outcome: 'unasked',
     kind,
     manner: 'plain',
     fate: 'succeeded',

@@ -10,18 +10,23 @@ export interface SubmitOptions {
   url: string;
   /** Pause between two calls for each run of the first. */
   paceMs: number;
-  /** After that nothing more is asked for. */
+  /** After that nothing more is asked for: on a slow machine there are fewer. */
   until: number;
+  /** After that what was asked for and never answered stays unknown. */
+  giveUpAt: number;
   say: (line: string) => void;
 }
 
 const AGAIN_MS = 200;
-const LIMIT_MS = 30_000;
 
-/** Asks for all of them, call by call; a call that is not answered is repeated with the same keys until it is. */
+/** Asks for them, call by call; a call that is not answered is repeated with the same keys until it is. */
 export async function submitGraph(batches: readonly Asked[][], options: SubmitOptions): Promise<void> {
   const ids = new Map<string, string>();
   for (const batch of batches) {
+    if (performance.now() >= options.until) {
+      options.say(`the time was up before ${batch[0]?.ref ?? ''}`);
+      return;
+    }
     await submit(batch, ids, options);
     options.say(`asked for ${batch.length}: ${batch[0]?.ref ?? ''} …`);
     await sleep(options.paceMs * batch.length);
@@ -33,7 +38,7 @@ async function submit(
   ids: Map<string, string>,
   options: SubmitOptions,
 ): Promise<void> {
-  const { api, url, until } = options;
+  const { api, url, giveUpAt } = options;
   const own = new Set(batch.map(({ ref }) => ref));
   const items = batch.map((run) => {
     return {
@@ -41,23 +46,31 @@ async function submit(
       dependsOn: run.dependsOn.map((ref) => (own.has(ref) ? ref : (ids.get(ref) ?? ref))),
     };
   });
-  while (performance.now() < until) {
-    const answer = await api.post('/runs/batch', { items }, LIMIT_MS);
+  setOutcome(batch, 'unknown');
+  while (performance.now() < giveUpAt) {
+    const answer = await api.post('/runs/batch', { items });
     if (answer?.statusCode === 201 || answer?.statusCode === 200) {
       const accepted = answer.body as { items: { ref: string; id: string }[] };
       for (const { ref, id } of accepted.items) ids.set(ref, id);
       for (const run of batch) run.id = ids.get(run.ref) ?? null;
+      setOutcome(batch, 'accepted');
       return;
     }
     if (answer && answer.statusCode !== 503) {
       api.refusals.push(
         `batch of ${batch[0]?.ref ?? ''}: ${answer.statusCode} ${JSON.stringify(answer.body)}`,
       );
-      if (answer.statusCode < 500) return;
+      if (answer.statusCode < 500) {
+        setOutcome(batch, 'refused');
+        return;
+      }
     }
     await sleep(AGAIN_MS);
   }
-  api.refusals.push(`batch of ${batch[0]?.ref ?? ''}: not accepted in all the time`);
+}
+
+function setOutcome(batch: readonly Asked[], outcome: Asked['outcome']): void {
+  for (const run of batch) run.outcome = outcome;
 }
 
 function itemOf({ ref, kind, onDependencyFailure }: Asked, url: string): object {

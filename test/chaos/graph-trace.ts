@@ -24,17 +24,20 @@ export function nameOf({ asked, row }: Traced): string {
   return `${asked.ref} (${row.id})`;
 }
 
-/** Puts together what belongs together; what belongs to nothing is a phantom, what is not there is lost. */
+/**
+ * Puts together what belongs together; what belongs to nothing is a phantom, what is not there is lost. A run that a call without an answer
+ * asked for may be there or not; where it is, it is one like the others.
+ */
 export function trace(history: GraphHistory, report: GraphReport): Traced[] {
   const rows = new Map(history.rows.map((row) => [row.id, row]));
+  const byKey = new Map(history.rows.map((row) => [row.key, row]));
   const deliveries = Map.groupBy(history.deliveries, ({ runId }) => runId);
   const words = Map.groupBy(history.words, ({ runId }) => runId);
   const traced = new Map<string, Traced>();
   for (const asked of history.asked) {
-    if (asked.id === null) continue;
-    const row = rows.get(asked.id);
+    const row = asked.outcome === 'unknown' ? byKey.get(asked.ref) : rows.get(asked.id ?? '');
     if (row?.key !== asked.ref) {
-      report.add('lost', `${asked.ref} (${asked.id})`);
+      if (asked.outcome === 'accepted') report.add('lost', `${asked.ref} (${asked.id ?? 'no id'})`);
       continue;
     }
     rows.delete(row.id);
@@ -48,6 +51,7 @@ export function trace(history: GraphHistory, report: GraphReport): Traced[] {
     });
     deliveries.delete(row.id);
   }
+  checkWhole(history.asked, traced, report);
   for (const { id, key } of rows.values()) report.add('phantom', `row ${id}, key ${key ?? 'none'}`);
   for (const id of deliveries.keys()) report.add('phantom', `a delivery of ${id}`);
   // Only now: a batch may name what comes after.
@@ -58,4 +62,17 @@ export function trace(history: GraphHistory, report: GraphReport): Traced[] {
       one.dependsOn.some((other) => hasEnded(other) && other.row.status !== 'succeeded');
   }
   return [...traced.values()];
+}
+
+/** Of a call without an answer too, all that it asked for is there, or nothing. */
+function checkWhole(asked: readonly Asked[], traced: ReadonlyMap<string, Traced>, report: GraphReport): void {
+  const unknown = asked.filter(({ outcome }) => outcome === 'unknown');
+  for (const [call, runs] of Map.groupBy(unknown, (one) => one.call)) {
+    const missing = runs.filter(({ ref }) => !traced.has(ref));
+    if (missing.length === 0 || missing.length === runs.length) continue;
+    report.add(
+      'lost',
+      `of call ${call}: ${missing.map(({ ref }) => ref).join(', ')}, and others of it are there`,
+    );
+  }
 }

@@ -41,7 +41,7 @@ export function startGraphWorkers({ asked, deliveries, api, random }: GraphWorke
     const max = Math.ceil(random.between(0, MOST));
     const askedAt = performance.now();
     const request = { workerId, max, leaseSeconds: LEASE_SECONDS, waitSeconds };
-    const answer = await api.post(`/queues/${QUEUE}/claim`, request, (waitSeconds + 5) * 1000);
+    const answer = await api.post(`/queues/${QUEUE}/claim`, request);
     const at = performance.now();
     if (answer?.statusCode !== 200) {
       if (answer && answer.statusCode !== 503)

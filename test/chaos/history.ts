@@ -10,6 +10,8 @@ export interface History {
   lookups: Lookup[];
   disturbances: Disturbance[];
   dump: Dump;
+  /** How busy the machine was. */
+  beats: Beat[];
   /** Of each instance, asked after the last heal. */
   instances: InstanceCheck[];
   /** The body of GET /stats, null where this version has none. */
@@ -107,6 +109,13 @@ export interface Disturbance {
   to: number;
 }
 
+/** For so many ms nothing happened that should have taken no time. */
+export interface Beat {
+  from: number;
+  to: number;
+  ms: number;
+}
+
 export interface InstanceCheck {
   name: string;
   ready: boolean;
@@ -117,14 +126,35 @@ export interface Dump {
   /** The database's clock at the dump. */
   at: number;
   runs: RunRow[];
+  /** Runs that follow the ends of these; apart, since no receiver sees them. */
+  followers: FollowerRow[];
+  /** What was still to follow from ends. */
+  effects: EffectRow[];
   attempts: AttemptRow[];
   versions: VersionRow[];
   schedules: ScheduleRow[];
   instances: InstanceRow[];
 }
 
+/** The run of an `after` schedule. */
+export interface FollowerRow {
+  id: string;
+  parentRunId: string;
+  createdAt: number;
+}
+
+export interface EffectRow {
+  id: number;
+  kind: string;
+  runId: string;
+  failures: number;
+  error: string | null;
+}
+
 export interface RunRow {
   id: string;
+  /** Where its row stands: open ones in `runs`. */
+  table: 'runs' | 'history';
   scheduleUid: string;
   scheduleId: string;
   scheduleVersion: number;
@@ -146,6 +176,8 @@ export interface RunRow {
   finishedAt: number | null;
   lostAt: number | null;
   recoveredAt: number | null;
+  /** When its row entered history; null while it is open. */
+  endedAt?: number | null;
 }
 
 export interface AttemptRow {

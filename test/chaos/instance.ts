@@ -45,6 +45,8 @@ export interface Instance {
   becomesReady(limitMs: number): Promise<boolean>;
 }
 
+/** Why a campaign does not run elsewhere. */
+export const NEEDS_LINUX = 'needs Linux: /proc, loopback addresses, signals';
 /** Debian's package libfaketime; without it clocks are left alone. */
 const [FAKETIME] = globSync('/usr/lib/*/faketime/libfaketime.so.1');
 export const CLOCKS_CAN_BE_WRONG = FAKETIME !== undefined;

@@ -47,6 +47,6 @@ export async function leaveWithForgottenClaims(...[deps, log]: Parameters<Distur
     instance?.signal('SIGTERM');
     await instance?.gone();
     instance?.start();
-    await instance?.becomesReady(20_000);
+    await instance?.becomesReady(60_000);
   }
 }

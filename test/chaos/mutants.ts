@@ -66,11 +66,11 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'without the index, and the id that follows from it, two instances that plan the same moment make two runs',
     edits: [
       {
-        file: 'src/store/intents.ts',
+        file: 'src/store/runs/record-intents.ts',
         find: 'id: plannedRunId(scheduleUid, fire.scheduledFor)',
         replace: 'id: plannedRunId(crypto.randomUUID(), fire.scheduledFor)',
       },
-      { file: 'src/store/intents.ts', find: INTENT_GUARD, replace: 'true' },
+      { file: 'src/store/runs/record-intents.ts', find: INTENT_GUARD, replace: 'true' },
       {
         file: 'src/store/fire-locks.ts',
         find: 'AND (locked_by IS NULL\n',
@@ -84,7 +84,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-fence',
     why: 'a plan made before a freeze is written after it, over edits and plans that were made meanwhile',
-    edits: [{ file: 'src/store/intents.ts', find: INTENT_GUARD, replace: 'true' }],
+    edits: [{ file: 'src/store/runs/record-intents.ts', find: INTENT_GUARD, replace: 'true' }],
     // Conservation: what is planned again is missed by now, and told to stand for what has its own run.
     caughtBy: ['phantom', 'lost', 'conservation'],
     campaign: {
@@ -131,9 +131,9 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a run whose attempt had begun when its instance died is sent again',
     edits: [
       {
-        file: 'src/store/recoveries.ts',
-        find: 'CASE WHEN d.at_most_once AND d.may_have_arrived AND',
-        replace: 'CASE WHEN false AND',
+        file: 'src/core/runs/lost-claim.ts',
+        find: 'if (facts.atMostOnce && mayHaveArrived &&',
+        replace: "if (facts.atMostOnce && run.id === 'none' && mayHaveArrived &&",
       },
     ],
     caughtBy: ['atMostOnceRepeat'],
@@ -163,9 +163,9 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a target says "not here" of what a frozen instance is about to send',
     edits: [
       {
-        file: 'src/store/recoveries.ts',
-        find: '+ make_interval(secs => ${timeoutSeconds(sql`v.definition`)} + ${lockTtlSeconds}) END AS believed_from',
-        replace: '+ make_interval(secs => 0 * ${lockTtlSeconds}::int) END AS believed_from',
+        file: 'src/core/runs/lost-claim.ts',
+        find: 'return handoffStartedAt + (timeoutSeconds + lockTtlSeconds) * 1000;',
+        replace: 'return handoffStartedAt + 0 * (timeoutSeconds + lockTtlSeconds);',
       },
     ],
     caughtBy: ['atMostOnceRepeat'],
@@ -180,7 +180,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/recovery/recovery.ts',
-        find: "    await takeOver('forgotten', forgotten.slice(0, BATCH));\n",
+        find: "  await takeOver(state, 'forgotten', forgotten.slice(0, BATCH));\n",
         replace: '',
       },
     ],
@@ -202,9 +202,9 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'src/recovery/recovery.ts',
-        find: 'const orphans = await database.run((db) => findOrphans(db, openSpan.since(), BATCH));',
+        find: 'const orphans = await state.database.run((db) => findOrphans(db, BATCH));',
         replace: `const { declared = [] } = globalThis as { declared?: string[] };
-    const orphans = (await database.run((db) => findOrphans(db, openSpan.since(), BATCH))).filter((one) => declared.includes(one.instanceId));`,
+  const orphans = (await state.database.run((db) => findOrphans(db, BATCH))).filter((one) => declared.includes(one.instanceId));`,
       },
     ],
     caughtBy: ['stuck'],
@@ -215,25 +215,16 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'the cursor moves on in one commit and the run is inserted in the next',
     edits: [
       {
-        file: 'src/store/intents.ts',
-        find: '      ${insertRuns(intents, { uids: advances.map(uidOf), rows: sql`advanced`, instanceId, onConflict })}',
-        replace: '      ${insertRuns([], { uids: [], rows: sql`advanced`, instanceId, onConflict })}',
-      },
-      {
-        file: 'src/store/intents.ts',
-        find: "  if (!row) throw new Error('the intent statement",
-        replace: `  const uids = advances.map(uidOf);
-  await db.execute(
-    sql\`WITH clock AS (SELECT clock_timestamp() AS now), placed AS (
-      SELECT s.*, p.place FROM unnest(\${uuids(uids)}) WITH ORDINALITY AS p(uid, place) JOIN schedules s USING (uid)
-    ) \${insertRuns(intents, { uids, rows: sql\`placed\`, instanceId, onConflict: LEAVING_OUT })}\`,
-  );
-  if (!row) throw new Error('the intent statement`,
-      },
-      {
-        file: 'src/store/intents.ts',
-        find: 'inserted: isAmong(row.inserted),',
-        replace: 'inserted: () => true,',
+        file: 'src/store/runs/record-intents.ts',
+        find: '  const write = (onConflict: SQL) => record(db, instanceId, advances, intents, { alone, onConflict });',
+        replace: `  const write = async (onConflict: SQL) => {
+    const before = await db.execute(sql\`SELECT uid, next_occurrence_at, next_fire_at FROM schedules
+      WHERE uid = ANY (\${uuids(advances.map(({ uid }) => uid))})\`);
+    await db.execute(sql\`UPDATE schedules s SET next_occurrence_at = \${fromMs(sql\`a.ms\`)}, next_fire_at = \${fromMs(sql\`a.ms\`)}
+      FROM unnest(\${uuids(advances.map(({ uid }) => uid))}, \${milliseconds(advances.map(({ nextFireAt }) => nextFireAt))}) AS a(uid, ms)
+      WHERE s.uid = a.uid AND s.locked_by = \${instanceId} AND \${before.length} >= 0\`);
+    return record(db, instanceId, advances, intents, { alone, onConflict });
+  };`,
       },
     ],
     caughtBy: ['lost'],
@@ -259,16 +250,16 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/flow/settle.ts',
-        find: `    for (const ended of left) beCareful(ended);
-    if (!failure) return;`,
-        replace: `    for (const ended of left) if (failure) tell(ended, null); else beCareful(ended);
-    return;`,
+        find: `  } catch (error) {
+    for (const ended of batch) queue.lockFirst(ended);`,
+        replace: `  } catch (error) {
+    for (const ended of batch) emitFenced(state, ended, { alreadyEnded: false });`,
       },
     ],
     caughtBy: ['unexplainedRepeat', 'missedAccept'],
     campaign: through([
-      { at: 'before:settle', action: 'lose', count: 3 },
-      { at: 'before:settle', action: 'lose', count: 5 },
+      { at: 'before:settlePlain', action: 'lose', count: 3 },
+      { at: 'before:settlePlain', action: 'lose', count: 5 },
     ]),
   },
   {
@@ -310,9 +301,9 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a frozen instance settles what others have under way, and frees it for a third',
     edits: [
       {
-        file: 'src/store/settlements.ts',
-        find: "THEN (i.outcome = 'accepted' OR r.claimed_by = i.claimed_by AND r.attempts = i.attempt)",
-        replace: 'THEN true',
+        file: 'src/core/runs/settle-attempt.ts',
+        find: "return outcome === 'accepted' || holds(run, claim);",
+        replace: "return outcome !== 'accepted' || outcome === 'accepted' || holds(run, claim);",
       },
     ],
     caughtBy: ['unexplainedRepeat', 'atMostOnceRepeat', 'conservation'],
@@ -322,7 +313,7 @@ export const MUTANTS: readonly Mutant[] = [
       rates: { answers: { unavailable: 0.45, slow: 0.5 }, lookupFails: 0 },
       ...through(
         [4_600, 5_000, 5_400, 5_800, 6_200, 6_600].map(
-          (stopMs) => ({ at: 'before:settle', action: 'stop', stopMs }) as const,
+          (stopMs) => ({ at: 'before:settlePlain', action: 'stop', stopMs }) as const,
         ),
       ),
     },
@@ -333,8 +324,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/daemon.ts',
-        find: '    recovery,\n    expiry,',
-        replace: '    expiry,',
+        find: "    row(workers.recovery, 'work', work),\n",
+        replace: '',
       },
     ],
     caughtBy: ['stuck'],
@@ -353,20 +344,12 @@ export const MUTANTS: readonly Mutant[] = [
         replace: ".for(strength === 'update' ? strength : 'key share');",
       },
       {
-        file: 'src/store/overlaps.ts',
-        find: `    open AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id, r.schedule_uid, r.status,`,
-        replace: `    locked AS MATERIALIZED (
-      SELECT uid, overlap, version, timing_version FROM schedules
-      WHERE uid = ANY (\${uuids(judged)}) ORDER BY uid FOR NO KEY UPDATE
-    ), open AS MATERIALIZED (
-      SELECT r.scheduled_for, r.id, r.schedule_uid, r.status,`,
-      },
-      {
-        file: 'src/store/overlaps.ts',
-        find: 'FROM runs r JOIN schedules s ON s.uid = r.schedule_uid\n      WHERE r.schedule_uid = ANY (${uuids(judged)})',
-        replace:
-          'FROM runs r JOIN locked s ON s.uid = r.schedule_uid\n      WHERE r.schedule_uid = ANY (${uuids(judged)})',
+        file: 'src/store/runs/overlaps.ts',
+        find: 'WHERE s.uid = ANY (${uuids(uids)})`,\n  );\n  const bySchedule',
+        replace: `WHERE s.uid = ANY (\${uuids(uids)})
+      AND s.uid IN (SELECT uid FROM (SELECT uid FROM schedules WHERE uid = ANY (\${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE) AS locked)\`,
+  );
+  const bySchedule`,
       },
     ],
     caughtBy: ['overlap'],
@@ -377,11 +360,11 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'of two last dependencies that end at the same moment, each sees the other as still open, and nobody releases',
     edits: [
       {
-        file: 'src/store/dependents.ts',
-        find: "const goesOn = sql`r.status = 'waiting' AND r.open_dependencies = l.ended\n",
-        replace: `const goesOn = sql\`r.status = 'waiting' AND NOT EXISTS (SELECT FROM run_dependencies e
-    JOIN runs d ON d.scheduled_for = e.depends_on_scheduled_for AND d.id = e.depends_on
-    WHERE e.run_id = r.id AND d.status IN ('waiting', 'pending', 'running'))\n`,
+        file: 'src/store/effects/dependents.ts',
+        find: "r.status = 'waiting' AND r.open_dependencies = l.ended\n",
+        replace: `r.status = 'waiting' AND NOT EXISTS (SELECT FROM run_dependencies e
+    JOIN runs d ON d.id = e.depends_on WHERE e.run_id = r.id) AND NOT EXISTS (SELECT FROM run_dependencies e
+    WHERE e.run_id = r.id AND e.counted_at IS NULL AND NOT EXISTS (SELECT FROM counted WHERE counted.depends_on = e.depends_on AND counted.run_id = e.run_id))\n`,
       },
     ],
     // What recovery releases after a while is noticed as well.
@@ -393,7 +376,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a run starts when the first of those that it waits for has ended',
     edits: [
       {
-        file: 'src/store/dependents.ts',
+        file: 'src/store/effects/dependents.ts',
         find: ' AND r.open_dependencies = l.ended\n',
         replace: ' AND r.open_dependencies >= l.ended\n',
       },
@@ -407,8 +390,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/core/run-actions.ts',
-        find: '|| attempt < (run.doubtedAttempt ?? run.attempts))',
-        replace: '|| attempt < Math.min(1, run.doubtedAttempt ?? run.attempts))',
+        find: '|| attempt < (run.uncertainAttempt ?? run.attempts))',
+        replace: '|| attempt < Math.min(1, run.uncertainAttempt ?? run.attempts))',
       },
     ],
     caughtBy: ['staleWord'],
@@ -419,12 +402,130 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a lease runs out although its worker is heard of, and another one gets the run',
     edits: [
       {
-        file: 'src/store/run-actions.ts',
+        file: 'src/store/runs/run-actions.ts',
         find: 'THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END',
         replace: 'THEN r.expires_at END',
       },
     ],
     caughtBy: ['twoWorkers', 'leaseBroken'],
     graph: { runs: 500, killEveryMs: Infinity, limitSeconds: 60 },
+  },
+  {
+    name: 'effect-lost',
+    why: 'an effect is deleted before it is done: who dies in between has it forgotten',
+    edits: [
+      {
+        file: 'src/flow/effects.ts',
+        find: '      return batch.length === 0 ? null : applyEffects(tx, batch);\n    });',
+        replace: `      await deleteEffects(tx, batch.map(idOf));
+      return null;
+    });
+    if (batch.length > 0) followUp(state, await state.database.transaction((tx) => applyEffects(tx, batch)));`,
+      },
+      {
+        file: 'src/flow/effects.ts',
+        find: 'import { type Effect, lockEffects,',
+        replace: 'import { type Effect, deleteEffects, lockEffects,',
+      },
+      {
+        file: 'src/flow/effects.ts',
+        find: '    const applied = await state.database.transaction(async (tx) => {\n      batch',
+        replace:
+          '    const applied = await state.database.transaction(async (tx): Promise<AppliedEffects | null> => {\n      batch',
+      },
+    ],
+    caughtBy: ['effects'],
+    campaign: through([
+      { at: 'after:applyNext', action: 'kill', count: 11 },
+      { at: 'after:applyNext', action: 'kill', count: 13 },
+      { at: 'after:applyNext', action: 'lose', count: 7 },
+    ]),
+  },
+  {
+    name: 'effect-twice',
+    why: 'an effect is deleted in a commit of its own, after what it did: who dies in between has it done again',
+    edits: [
+      {
+        file: 'src/store/effects/apply-effects.ts',
+        find: `  await deleteEffects(
+    tx,
+    done.map(({ id }) => id),
+  );
+`,
+        replace: '',
+      },
+      {
+        file: 'src/flow/effects.ts',
+        find: '    if (!applied) return false;\n    followUp(state, applied);',
+        replace: `    if (!applied) return false;
+    await state.database.run((db) => deleteEffects(db, applied.done.map(idOf)));
+    followUp(state, applied);`,
+      },
+      {
+        file: 'src/flow/effects.ts',
+        find: 'import { type Effect, lockEffects,',
+        replace: 'import { type Effect, deleteEffects, lockEffects,',
+      },
+    ],
+    caughtBy: ['effects'],
+    campaign: through([
+      { at: 'after:applyNext', action: 'kill', count: 11 },
+      { at: 'after:applyNext', action: 'kill', count: 13 },
+      { at: 'after:applyNext', action: 'lose', count: 7 },
+    ]),
+  },
+  {
+    name: 'effect-before-its-end',
+    why: 'what is to follow from an end is written before the end is, in a commit of its own',
+    edits: [
+      {
+        file: 'src/store/runs/settle-plain.ts',
+        find: '  const [row] = await frequentRowsOf<{ settled',
+        replace: `  await db.execute(sql\`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    SELECT 'followers', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, 'succeeded', clock_timestamp(), 1
+    FROM runs r WHERE r.id = ANY (\${uuids(plain.map((one) => one.runId))}) AND r.attempts = 1 AND r.trigger <> 'api'\`);
+  const [row] = await frequentRowsOf<{ settled`,
+      },
+      {
+        file: 'src/store/runs/settle-plain.ts',
+        find: "('followers', e.id IN (SELECT id FROM followed))",
+        replace: "('followers', false AND e.id IN (SELECT id FROM followed))",
+      },
+    ],
+    caughtBy: ['effects'],
+    campaign: { disturb: slowDatabase(8_000) },
+  },
+  {
+    name: 'in-both-tables',
+    why: 'an end is written to history in one commit, and deleted from the open runs in the next',
+    edits: [
+      {
+        file: 'src/store/runs/settle-plain.ts',
+        find: '      DELETE FROM runs r USING clock,',
+        replace: '      UPDATE runs r SET updated_at = clock.now FROM clock,',
+      },
+      {
+        file: 'src/store/runs/settle-plain.ts',
+        find: "  if (!row) throw new Error('the settling statement answered no row');",
+        replace: `  await db.execute(sql\`DELETE FROM runs WHERE id IN (SELECT id FROM history WHERE id = ANY (\${uuids(plain.map((one) => one.runId))}))\`);
+  if (!row) throw new Error('the settling statement answered no row');`,
+      },
+    ],
+    caughtBy: ['tables'],
+    campaign: { disturb: cutWhileSlow(12_000) },
+  },
+  {
+    name: 'in-neither-table',
+    why: 'an end is deleted from the open runs in one commit, and written to history in the next',
+    edits: [
+      {
+        file: 'src/store/runs/save-runs.ts',
+        find: '  await insertEnded(tx, ended.map(toOf));\n',
+        replace:
+          "  if (ended.length === 0 || ended[0]?.to.status !== 'failed') await insertEnded(tx, ended.map(toOf));\n",
+      },
+    ],
+    caughtBy: ['lost', 'phantom', 'conservation', 'effects'],
+    campaign: { disturb: quietFor(8_000), rates: { answers: { error: 0.2 }, lookupFails: 0 } },
   },
 ];

@@ -4,7 +4,7 @@ import type { Instance } from './instance.ts';
 
 /** How often its tick has come round; NaN where it does not answer. */
 export async function ticksOf({ url }: Instance): Promise<number> {
-  const answer = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(3_000) }).catch(() => null);
+  const answer = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(30_000) }).catch(() => null);
   const text = (await answer?.text()) ?? '';
   return Number(/^firelock_tick_duration_seconds_count\S* (\d+)/m.exec(text)?.[1] ?? NaN);
 }
@@ -13,7 +13,7 @@ export async function ticksOf({ url }: Instance): Promise<number> {
 export async function statsOf(instances: readonly Instance[]): Promise<Record<string, unknown> | null> {
   const [first] = instances;
   const answer = await fetch(`${first?.url ?? ''}/api/v1/stats`, {
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
   }).catch(() => null);
   if (answer?.status !== 200) {
     await answer?.text();

@@ -36,7 +36,7 @@ const PROFILES: Record<string, Profile> = {
       answers: { slow: 0.03, unavailable: 0.03, error: 0.02, lost: 0.04, stalled: 0.01, dripped: 0.01 },
       lookupFails: 0.1,
     },
-    drainSeconds: 40,
+    drainSeconds: 90,
   },
 };
 

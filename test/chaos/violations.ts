@@ -16,6 +16,8 @@ export const VIOLATIONS = {
   wrongEnd: 'ended in a status that nothing justifies',
   stuck: 'not finished, or held, long after everything was healed',
   conservation: 'rows that do not add up',
+  tables: 'a run that stands in both tables, twice in one, or in the wrong one',
+  effects: 'what was to follow from an end did not, or twice, or before it',
   edits: 'an acknowledged edit that is gone, or a change that nobody asked for',
   liveness: 'an instance that does not work after the last heal',
 } as const;

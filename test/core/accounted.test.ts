@@ -61,10 +61,12 @@ function simulate(seed: number) {
   const versions: { at: Instant; definition: Definition }[] = [];
   let definition = someDefinition(random);
   let cursor = cursorUnder(definition, null, identity, START);
+  let plannedThrough: Instant | null = null;
   versions.push({ at: START, definition });
 
   const record = (fires: readonly PlannedFire[]) => {
     for (const { scheduledFor, skipped, coalesced, coalescedFrom } of fires) {
+      plannedThrough = Math.max(plannedThrough ?? scheduledFor, scheduledFor);
       if (runs.has(scheduledFor)) continue;
       const base = { uid: UID, id: plannedRunId(UID, scheduledFor), version: versions.length };
       const fate = { status: skipped === null ? 'succeeded' : 'skipped', reason: skipped } as const;
@@ -73,7 +75,7 @@ function simulate(seed: number) {
   };
   const plan = (now: Instant): Cursor => {
     if (!definition.enabled || cursor.nextOccurrenceAt === null) return cursor;
-    const period = { now, horizon: horizonOf(now, RETENTION_DAYS) };
+    const period = { now, horizon: horizonOf(now, RETENTION_DAYS), plannedThrough };
     const walk = walkDue(fireTimes(definition, identity), definition, cursor.nextOccurrenceAt, period);
     for (;;) {
       const step = walk.step(() => true);

@@ -18,9 +18,16 @@ const timing = (given: Partial<Timing>): Timing => ({
 const NOW = at('2026-11-20T12:10:30Z');
 
 /** The whole plan, and how many steps it took. */
-function planned(given: Partial<Timing>, from: string, now = NOW, horizon = -Infinity): Plan {
+function planned(
+  given: Partial<Timing>,
+  from: string,
+  now = NOW,
+  horizon = -Infinity,
+  plannedThrough: number | null = null,
+): Plan {
   const whole = timing(given);
-  const plan = walkDue(fireTimes(whole, identity), whole, at(from), { now, horizon }).step(() => true);
+  const period = { now, horizon, plannedThrough };
+  const plan = walkDue(fireTimes(whole, identity), whole, at(from), period).step(() => true);
   if (!plan) throw new Error('it did not finish');
   return plan;
 }
@@ -133,6 +140,36 @@ describe('of what is due', () => {
     });
   });
 
+  it('nothing is planned again that has been planned, wherever the cursor stands', () => {
+    const fires = (from: string, plannedThrough: string, horizon?: number) =>
+      planned({ cron, catchUp: 'all' }, from, NOW, horizon, at(plannedThrough)).fires.map(told);
+    const rest = ['12:08:00 catchUp', '12:09:00 catchUp', '12:10:00 schedule'];
+    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
+    expect(fires('2026-11-20T12:07:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
+    expect(fires('2026-11-20T12:08:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
+    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:30Z')).toEqual(rest);
+    // The later of the two counts: what is too old, and what has been planned.
+    const horizon = at('2026-11-20T12:08:30Z');
+    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:00Z', horizon)).toEqual(rest.slice(1));
+    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:09:00Z', horizon)).toEqual(rest.slice(2));
+  });
+
+  it('a plan whose every occurrence has been planned says where it goes on', () => {
+    const plannedThrough = at('2026-11-20T12:10:00Z');
+    const again = planned({ cron }, '2026-11-20T12:05:00Z', NOW, undefined, plannedThrough);
+    expect(again).toEqual({
+      fires: [],
+      nextOccurrenceAt: at('2026-11-20T12:11:00Z'),
+      nextFireAt: at('2026-11-20T12:11:00Z'),
+      isPartial: false,
+    });
+    const once = at('2026-11-20T12:10:00Z');
+    expect(planned({ at: once }, '2026-11-20T12:10:00Z', NOW, undefined, once)).toMatchObject({
+      fires: [],
+      nextOccurrenceAt: null,
+    });
+  });
+
   it('each stands in one record, whatever the policy, the limit and the grace', () => {
     for (const catchUp of ['skip', 'latest', 'all'] as const) {
       for (const catchUpLimit of [0, 1, 7, 100]) {
@@ -161,6 +198,7 @@ describe('a walk', () => {
     const walk = walkDue(fireTimes(everySecond, identity), everySecond, NOW - 86_400_000, {
       now: NOW,
       horizon: -Infinity,
+      plannedThrough: null,
     });
     let done: Plan | null = null;
     let rounds = 0;
@@ -177,7 +215,8 @@ describe('a walk', () => {
   it('hands out more than a commit may write in parts, as of one moment', () => {
     const generous = timing({ cron: '* * * * * *', graceSeconds: 3 * 3600 });
     const from = NOW - 4 * 3_600_000;
-    const walk = walkDue(fireTimes(generous, identity), generous, from, { now: NOW, horizon: -Infinity });
+    const period = { now: NOW, horizon: -Infinity, plannedThrough: null };
+    const walk = walkDue(fireTimes(generous, identity), generous, from, period);
     const parts: Plan[] = [];
     do {
       const plan = walk.step(() => true);
@@ -202,7 +241,7 @@ describe('a walk', () => {
 
   it('refuses a calendar that does not go forward', () => {
     const stuck: FireTimes = { next: (after) => after, dueAt: (one) => one, noteOf: () => null };
-    const walk = walkDue(stuck, everySecond, NOW, { now: NOW, horizon: -Infinity });
+    const walk = walkDue(stuck, everySecond, NOW, { now: NOW, horizon: -Infinity, plannedThrough: null });
     expect(() => walk.step(() => true)).toThrow('not after it');
   });
 });
@@ -271,6 +310,7 @@ describe('jitter', () => {
     const plan = walkDue(times, { ...minutely, graceSeconds: 0 }, at('2026-11-20T12:09:00Z'), {
       now: now - 1,
       horizon: 0,
+      plannedThrough: null,
     }).step(() => true);
     expect(plan?.fires.map(told)).toEqual(['12:09:00 schedule']);
     expect(plan?.fires[0]?.dueAt).toBe(now - 1);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type AttemptEntry, attemptLogOf } from '../../src/core/attempt-log.ts';
+import type { AttemptEntry } from '../../src/core/attempt.ts';
+import { attemptLogOf } from '../../src/core/attempt-log.ts';
 import { type NoArrival, afterLookup } from '../../src/core/doubt.ts';
 import { type Run, plannedRunId, plannedRunName, randomRunId, scheduledForOf } from '../../src/core/run.ts';
 import { type Attempted, settlementOf } from '../../src/core/settlement.ts';
@@ -127,10 +128,10 @@ describe('the settlement of an outcome', () => {
         expect(once(answered(statusCode))).toMatchObject({ status: 'failed', statusCode });
       }
     });
-    it('asks a target that can be asked, once nothing of the attempt can still arrive', () => {
+    it('asks a target that can be asked at once, and knows when nothing of the attempt can still arrive', () => {
       expect(once(unknown, { hasLookup: true })).toMatchObject({
         status: 'pending',
-        retryAt: noon + 29_000,
+        retryAt: noon,
         doubt: { until: noon + 29_000, lookups: 0 },
       });
     });
@@ -165,8 +166,9 @@ describe('a target that was asked about an attempt in doubt', () => {
     wasHandedOff: false,
   };
   const unclear = { kind: 'unclear' as const, error: { kind: 'timeout' as const, message: 'm' } };
-  const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1) =>
-    afterLookup(answer, { ...run, failures, delivery, doubt: { until: noon, lookups } }, 3, noon, 0.5);
+  const asking = { maxLookups: 3, askedAt: noon, now: noon, random: 0.5 };
+  const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1, until = noon) =>
+    afterLookup(answer, { ...run, failures, delivery, doubt: { until, lookups } }, asking);
 
   it('and has nothing of it gets another attempt, if one is left', () => {
     for (const delivery of DELIVERIES) {
@@ -188,6 +190,44 @@ describe('a target that was asked about an attempt in doubt', () => {
     expect(ask(unclear, 'atLeastOnce', 2)).toBe('send');
     expect(ask(unclear, 'atMostOnce', 2)).toMatchObject({ status: 'unknown', doubt: null });
   });
+
+  describe('before nothing of the attempt can still arrive', () => {
+    const until = noon + 60_000;
+    const early = (answer: NoArrival, lookups = 0, failures = 1) =>
+      ask(answer, 'atMostOnce', lookups, failures, until);
+
+    it('and has nothing of it is asked again then, and that does not count as asked in vain', () => {
+      for (const failures of [1, 3]) {
+        expect(early({ kind: 'notArrived' }, 2, failures)).toMatchObject({
+          status: 'pending',
+          failures,
+          retryAt: until,
+          doubt: { until, lookups: 2 },
+        });
+      }
+    });
+    it('and does not say is asked again as usual, and the last time not before then', () => {
+      expect(early(unclear)).toMatchObject({
+        status: 'pending',
+        retryAt: noon + 10_000,
+        doubt: { until, lookups: 1 },
+      });
+      expect(early(unclear, 2)).toMatchObject({
+        status: 'pending',
+        retryAt: until,
+        doubt: { until, lookups: 2 },
+      });
+    });
+    it('is believed by when it was asked, not by when it answered', () => {
+      const late = { ...asking, now: until + 1 };
+      const inDoubt = { ...run, delivery: 'atMostOnce' as const, doubt: { until, lookups: 0 } };
+      expect(afterLookup({ kind: 'notArrived' }, inDoubt, late)).toMatchObject({
+        status: 'pending',
+        retryAt: until + 1,
+      });
+      expect(afterLookup({ kind: 'notArrived' }, inDoubt, { ...late, askedAt: until })).toBe('send');
+    });
+  });
 });
 
 describe('a target that had acknowledged an attempt, and has nothing of it when it is asked,', () => {
@@ -204,7 +244,11 @@ describe('a target that had acknowledged an attempt, and has nothing of it when 
   };
   it('gets it again at least once, and never at most once', () => {
     const ask = (delivery: Delivery) =>
-      afterLookup({ kind: 'notArrived' }, { ...run, delivery }, 3, noon, 0.5);
+      afterLookup(
+        { kind: 'notArrived' },
+        { ...run, delivery },
+        { maxLookups: 3, askedAt: noon, now: noon, random: 0.5 },
+      );
     expect(ask('atLeastOnce')).toBe('send');
     expect(ask('atMostOnce')).toMatchObject({ status: 'unknown', error: { kind: 'expired' } });
   });
@@ -226,16 +270,21 @@ describe('the attempt log', () => {
     handedOffAt: noon + 5,
     result: { statusCode: 204, body: '' },
     queue: null,
-  } as Run;
+    attemptLog: [],
+  } as unknown as Run;
+  const logOf = (changed: Partial<Run> = {}) => attemptLogOf({ ...run, ...changed });
   it('of a worker that claimed it after another one is told from its run too', () => {
     const entry = { attempt: 1, outcome: 'unknown' } as AttemptEntry;
-    const pulled = { ...run, attempts: 2, queue: 'q' };
-    expect(attemptLogOf(pulled, [entry])).toMatchObject([entry, { attempt: 2, outcome: 'accepted' }]);
+    const pulled = { attempts: 2, queue: 'q' };
+    expect(logOf({ ...pulled, attemptLog: [entry] })).toMatchObject([
+      entry,
+      { attempt: 2, outcome: 'accepted' },
+    ]);
     const again = { ...entry, attempt: 2 };
-    expect(attemptLogOf(pulled, [entry, again])).toEqual([entry, again]);
+    expect(logOf({ ...pulled, attemptLog: [entry, again] })).toEqual([entry, again]);
   });
   it('of a plain first-attempt success is told from its run', () => {
-    expect(attemptLogOf(run, [])).toEqual([
+    expect(logOf()).toEqual([
       {
         attempt: 1,
         instanceId: UID,
@@ -250,8 +299,8 @@ describe('the attempt log', () => {
     ]);
   });
   it('is what was recorded otherwise', () => {
-    expect(attemptLogOf({ ...run, handedOffAt: null }, [])).toEqual([]);
-    const entry = { ...attemptLogOf(run, [])[0], attempt: 2 } as ReturnType<typeof attemptLogOf>[number];
-    expect(attemptLogOf({ ...run, attempts: 2 }, [entry])).toEqual([entry]);
+    expect(logOf({ handedOffAt: null })).toEqual([]);
+    const entry = { ...logOf()[0], attempt: 2 } as AttemptEntry;
+    expect(logOf({ attempts: 2, attemptLog: [entry] })).toEqual([entry]);
   });
 });

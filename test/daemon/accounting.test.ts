@@ -1,11 +1,10 @@
+// @module-tag long
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 interface Occurrence {
   fireAt: string;
@@ -43,7 +42,7 @@ let database: TestDatabase;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  database = await createWithDays();
+  database = await createMigrated();
   // Some are slower than their schedule.
   receiver = await startReceiver(({ path }, response) => {
     setTimeout(() => response.end('{}'), path.startsWith('/slow') ? 1300 : 0);

@@ -1,10 +1,11 @@
+// @module-tag long
 import { globSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
 import {
   endedRuns,
@@ -15,8 +16,6 @@ import {
 } from '../support/fires.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const SCALED = {
   FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1',
@@ -37,7 +36,7 @@ let directory: string;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'firelock-clocks-'));
-  database = await createWithDays();
+  database = await createMigrated();
   receiver = await startReceiver();
   sql = postgres(database.url, { max: 1 });
 });
@@ -96,7 +95,7 @@ async function expectEachOnce(daemon: Daemon): Promise<void> {
   expectArrived(receiver, runs);
   expect(receiver.arrivals).toHaveLength(runs.length);
   for (const run of runs) expect(run).toMatchObject({ status: 'succeeded', failures: 0 });
-  const inAnotherTime = await sql`SELECT * FROM runs WHERE NOT (lateness_ms BETWEEN 0 AND 60000)
+  const inAnotherTime = await sql`SELECT * FROM all_runs WHERE NOT (lateness_ms BETWEEN 0 AND 60000)
     OR NOT (finished_at BETWEEN scheduled_for AND clock_timestamp())
     OR NOT (handoff_started_at BETWEEN scheduled_for AND finished_at)`;
   expect([...inAnotherTime]).toEqual([]);

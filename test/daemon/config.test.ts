@@ -5,12 +5,10 @@ import { type AddressInfo, type Server, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import ts from 'typescript';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createDatabase } from '../support/cluster.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createDatabase, createMigrated } from '../support/cluster.ts';
 import { type Variables, spawnDaemon, startDaemon } from '../support/daemon.ts';
 import { THROUGH_POOLER } from '../support/pooler.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -82,6 +80,15 @@ describe('with a bad configuration the process ends with code 1 before it touche
     expect(output).toMatch(/FIRELOCK_MIGRATION_DATABASE_URL is not a URL of PostgreSQL; expected: postgres:/);
   });
 
+  it('where a URL asks for servers that cannot be written', async () => {
+    const output = await refused({
+      DATABASE_URL: 'postgres://firelock:swordfish@h1:5432,h2:5433/firelock?target_session_attrs=standby',
+    });
+    expect(output).toMatch(
+      /DATABASE_URL is not .* host1:5432,host2:5432 \(target_session_attrs.*read-write or primary/,
+    );
+  });
+
   it('where it would answer anybody on an address that is not loopback', async () => {
     const output = await refused({ HOST: '0.0.0.0' });
     expect(output).toMatch(/HOST is 0\.0\.0\.0.*expected: a loopback address, or FIRELOCK_ALLOW_ANONYMOUS=1/);
@@ -119,7 +126,7 @@ it('an address that is not loopback is allowed when told so, and one that this m
 });
 
 it('a port that is taken is named, and what to do', async () => {
-  const { url, drop } = await createDatabase();
+  const { url, drop } = await createMigrated();
   const first = await startDaemon({ DATABASE_URL: url });
   const second = spawnDaemon({ DATABASE_URL: url, PORT: String(first.port) });
   expect(await second.exited).toBe(1);
@@ -150,13 +157,14 @@ it('passwords stay out of the log, also when the database refuses them', async (
 describe('a Node that is too old', () => {
   const tooOld = findOldNode();
 
-  it.skipIf(tooOld === undefined)(`is told so in one line (here: ${tooOld?.version ?? 'none'})`, async () => {
+  it(`is told so in one line (here: ${tooOld?.version ?? 'none'})`, async ({ skip }) => {
+    if (tooOld === undefined) return skip('needs an older Node beside the pinned one');
     const directory = await mkdtemp(join(tmpdir(), 'firelock-old-node-'));
     try {
       await mkdir(join(directory, 'dist'));
       await copyFile(join(root, 'package.json'), join(directory, 'package.json'));
       await writeFile(join(directory, 'dist', 'main.js'), await built('main.ts'));
-      const { status, stdout, stderr } = spawnSync(tooOld?.path ?? '', [join(directory, 'dist', 'main.js')], {
+      const { status, stdout, stderr } = spawnSync(tooOld.path, [join(directory, 'dist', 'main.js')], {
         encoding: 'utf8',
       });
       expect({ status, stdout }).toEqual({ status: 1, stdout: '' });

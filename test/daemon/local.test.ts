@@ -1,13 +1,12 @@
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { serverPid } from '../embedded/user-process.ts';
 import { type Daemon, spawnDaemon, startDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
+import { LONG } from '../support/long.ts';
 
 let directory: string;
 let dataDir: string;
@@ -47,45 +46,49 @@ async function stop(daemon: Daemon): Promise<void> {
 
 const SCHEDULE = '/api/v1/schedules/local';
 
-it('with no DATABASE_URL local daemons share a PostgreSQL, which stays with the last and keeps its data', async () => {
-  const first = await start();
-  // Without those about requests: how often it was asked whether it is ready is up to this test.
-  const told = first.log().flatMap((line) => ('reqId' in line ? [] : [line.msg]));
-  expect(told).toContainEqual(expect.stringMatching(/^PostgreSQL \d+.* in .*postgres.*, port \d+/));
-  expect(told).toContainEqual(
-    `firelock 0.1.0 listens on ${first.url} (API ${first.url}/api/v1, its documentation ${first.url}/docs)`,
-  );
-  expect(told.length).toBeLessThanOrEqual(8);
+it(
+  'with no DATABASE_URL local daemons share a PostgreSQL, which stays with the last and keeps its data',
+  { tags: [LONG] },
+  async () => {
+    const first = await start();
+    // Without those about requests: how often it was asked whether it is ready is up to this test.
+    const told = first.log().flatMap((line) => ('reqId' in line ? [] : [line.msg]));
+    expect(told).toContainEqual(expect.stringMatching(/^PostgreSQL \d+.* in .*postgres.*, port \d+/));
+    expect(told).toContainEqual(
+      `firelock 0.1.0 listens on ${first.url} (API ${first.url}/api/v1, its documentation ${first.url}/docs)`,
+    );
+    expect(told.length).toBeLessThanOrEqual(8);
 
-  const second = await start();
-  expect(second.url).not.toBe(first.url);
-  const body = { cron: '* * * * * *', target: { type: 'http', url: receiver.url } };
-  expect((await first.call('PUT', SCHEDULE, body)).status).toBe(201);
-  expect(await second.call('GET', SCHEDULE)).toMatchObject({ status: 200, body: { id: 'local' } });
-  await arrivesAgain();
+    const second = await start();
+    expect(second.url).not.toBe(first.url);
+    const body = { cron: '* * * * * *', target: { type: 'http', url: receiver.url } };
+    expect((await first.call('PUT', SCHEDULE, body)).status).toBe(201);
+    expect(await second.call('GET', SCHEDULE)).toMatchObject({ status: 200, body: { id: 'local' } });
+    await arrivesAgain();
 
-  await stop(first);
-  expect(await serverPid(dataDir)).toBeDefined();
-  await arrivesAgain();
-  await stop(second);
-  expect(await serverPid(dataDir)).toBeUndefined();
-  const sent = receiver.arrivals.length;
+    await stop(first);
+    expect(await serverPid(dataDir)).toBeDefined();
+    await arrivesAgain();
+    await stop(second);
+    expect(await serverPid(dataDir)).toBeUndefined();
+    const sent = receiver.arrivals.length;
 
-  const third = await start();
-  expect(await third.call('GET', SCHEDULE)).toMatchObject({ status: 200, body: { version: 1 } });
-  await receiver.arrived(sent + 2);
-  expect((await third.call('PATCH', SCHEDULE, { enabled: false })).status).toBe(200);
-  const runs = await until(async () => {
-    const answer = await third.call('GET', `${SCHEDULE}/runs?limit=500`);
-    const { items } = answer.body as { items: { id: string; status: string }[] };
-    return items.every(({ status }) => status === 'succeeded') ? items : null;
-  });
-  const delivered = receiver.arrivals.map(({ body: { runId } }) => runId);
-  expect(delivered.sort()).toEqual(runs.map(({ id }) => id).sort());
-  await stop(third);
-});
+    const third = await start();
+    expect(await third.call('GET', SCHEDULE)).toMatchObject({ status: 200, body: { version: 1 } });
+    await receiver.arrived(sent + 2);
+    expect((await third.call('PATCH', SCHEDULE, { enabled: false })).status).toBe(200);
+    const runs = await until(async () => {
+      const answer = await third.call('GET', `${SCHEDULE}/runs?limit=500`);
+      const { items } = answer.body as { items: { id: string; status: string }[] };
+      return items.every(({ status }) => status === 'succeeded') ? items : null;
+    });
+    const delivered = receiver.arrivals.map(({ body: { runId } }) => runId);
+    expect(delivered.sort()).toEqual(runs.map(({ id }) => id).sort());
+    await stop(third);
+  },
+);
 
-it('SIGTERM while the local PostgreSQL is made ends with a clean stop of it', async () => {
+it('SIGTERM while the local PostgreSQL is made ends with a clean stop of it', { tags: [LONG] }, async () => {
   const daemon = spawnDaemon({ FIRELOCK_DATA_DIR: dataDir, PORT: '0' });
   await until(async () => (await serverPid(dataDir)) ?? null);
   daemon.signal('SIGTERM');

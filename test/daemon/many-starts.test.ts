@@ -1,13 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { readyDaemon, startDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
+import { LONG } from '../support/long.ts';
 
 let database: TestDatabase;
 let receiver: Receiver;
@@ -25,26 +24,30 @@ afterEach(async () => {
   await database.drop();
 });
 
-it('six daemons start at once on an empty database: one migrates, all become ready', async () => {
-  const daemons = await Promise.all(Array.from({ length: 6 }, () => readyDaemon(database.url)));
-  const told = daemons.flatMap((daemon) => daemon.log().map(({ msg }) => msg));
-  expect(told.filter((msg) => msg === 'migrations applied')).toHaveLength(1);
-  expect(told.filter((msg) => msg === 'the schema is up to date')).toHaveLength(5);
+it(
+  'six daemons start at once on an empty database: one migrates, all become ready',
+  { tags: [LONG] },
+  async () => {
+    const daemons = await Promise.all(Array.from({ length: 6 }, () => readyDaemon(database.url)));
+    const told = daemons.flatMap((daemon) => daemon.log().map(({ msg }) => msg));
+    expect(told.filter((msg) => msg === 'migrations applied')).toHaveLength(1);
+    expect(told.filter((msg) => msg === 'the schema is up to date')).toHaveLength(5);
 
-  const folder = join(import.meta.dirname, '..', '..', 'drizzle');
-  const migrations = (await readdir(folder)).filter((name) => name.endsWith('.sql'));
-  expect(
-    await sql`SELECT count(*)::int, count(DISTINCT hash)::int AS distinct FROM firelock_migrations`,
-  ).toEqual([{ count: migrations.length, distinct: migrations.length }]);
-  const [first] = daemons;
-  const answer = await first?.call('GET', '/api/v1/instances');
-  const { items } = answer?.body as { items: { alive: boolean }[] };
-  expect(items.map(({ alive }) => alive)).toEqual(Array.from({ length: 6 }, () => true));
+    const folder = join(import.meta.dirname, '..', '..', 'drizzle');
+    const migrations = (await readdir(folder)).filter((name) => /^\d{4}_.*\.sql$/.test(name));
+    expect(
+      await sql`SELECT count(*)::int, count(DISTINCT hash)::int AS distinct FROM firelock_migrations`,
+    ).toEqual([{ count: migrations.length, distinct: migrations.length }]);
+    const [first] = daemons;
+    const answer = await first?.call('GET', '/api/v1/instances');
+    const { items } = answer?.body as { items: { alive: boolean }[] };
+    expect(items.map(({ alive }) => alive)).toEqual(Array.from({ length: 6 }, () => true));
 
-  for (const daemon of daemons) daemon.signal('SIGTERM');
-  expect(await Promise.all(daemons.map(({ exited }) => exited))).toEqual([0, 0, 0, 0, 0, 0]);
-  for (const daemon of daemons) expect(daemon.log().filter(({ level }) => level >= 50)).toEqual([]);
-});
+    for (const daemon of daemons) daemon.signal('SIGTERM');
+    expect(await Promise.all(daemons.map(({ exited }) => exited))).toEqual([0, 0, 0, 0, 0, 0]);
+    for (const daemon of daemons) expect(daemon.log().filter(({ level }) => level >= 50)).toEqual([]);
+  },
+);
 
 it('a daemon that waits for another one to migrate says it is not ready, and leaves when told to', async () => {
   await sql.begin(async (tx) => {
@@ -61,31 +64,37 @@ it('a daemon that waits for another one to migrate says it is not ready, and lea
   });
 });
 
-it('a daemon killed while it held fire-locks keeps the others from them for no longer than the TTL', async () => {
-  const ttl = { FIRELOCK_LOCK_TTL_SECONDS: '5' };
-  const [dead, survivor] = await Promise.all([
-    readyDaemon(database.url, ttl),
-    readyDaemon(database.url, ttl),
-  ]);
-  const [{ instanceId } = { instanceId: '' }] = dead.log().filter(({ msg }) => msg.startsWith('registered'));
-  for (const id of ['locked', 'free']) {
-    const schedule = { cron: '* * * * * *', enabled: false, target: { type: 'http', url: receiver.url } };
-    expect((await survivor.call('PUT', `/api/v1/schedules/${id}`, schedule)).status).toBe(201);
-  }
-  dead.signal('SIGKILL');
-  expect(await dead.exited).toBe('SIGKILL');
-  // As it is left by a process that ends between the lock and the plan.
-  await sql`UPDATE schedules SET enabled = true, next_occurrence_at = date_trunc('second', now()) + interval '1 s',
+it(
+  'a daemon killed while it held fire-locks keeps the others from them for no longer than the TTL',
+  { tags: [LONG] },
+  async () => {
+    const ttl = { FIRELOCK_LOCK_TTL_SECONDS: '5' };
+    const [dead, survivor] = await Promise.all([
+      readyDaemon(database.url, ttl),
+      readyDaemon(database.url, ttl),
+    ]);
+    const [{ instanceId } = { instanceId: '' }] = dead
+      .log()
+      .filter(({ msg }) => msg.startsWith('registered'));
+    for (const id of ['locked', 'free']) {
+      const schedule = { cron: '* * * * * *', enabled: false, target: { type: 'http', url: receiver.url } };
+      expect((await survivor.call('PUT', `/api/v1/schedules/${id}`, schedule)).status).toBe(201);
+    }
+    dead.signal('SIGKILL');
+    expect(await dead.exited).toBe('SIGKILL');
+    // As it is left by a process that ends between the lock and the plan.
+    await sql`UPDATE schedules SET enabled = true, next_occurrence_at = date_trunc('second', now()) + interval '1 s',
     next_fire_at = date_trunc('second', now()) + interval '1 s'`;
-  await sql`UPDATE schedules SET locked_by = ${String(instanceId)}, locked_at = now() WHERE id = 'locked'`;
+    await sql`UPDATE schedules SET locked_by = ${String(instanceId)}, locked_at = now() WHERE id = 'locked'`;
 
-  const firesOf = (id: string) => receiver.arrivals.filter(({ body }) => body.scheduleId === id);
-  await until(() => firesOf('free').length >= 2 || null);
-  expect(firesOf('locked')).toEqual([]);
-  await until(() => firesOf('locked').length >= 7 || null);
-  const times = firesOf('locked').map(({ body }) => Date.parse(body.scheduledFor));
-  const inOrder = times.sort((a, b) => a - b);
-  for (const [index, at] of inOrder.slice(1).entries()) expect(at - (inOrder[index] ?? NaN)).toBe(1000);
-  expect(await survivor.logged(/^took over fire-locks/)).toMatchObject({ level: 40, count: 1 });
-  expect(firesOf('locked').every(({ body }) => body.trigger === 'schedule')).toBe(true);
-});
+    const firesOf = (id: string) => receiver.arrivals.filter(({ body }) => body.scheduleId === id);
+    await until(() => firesOf('free').length >= 2 || null);
+    expect(firesOf('locked')).toEqual([]);
+    await until(() => firesOf('locked').length >= 7 || null);
+    const times = firesOf('locked').map(({ body }) => Date.parse(body.scheduledFor));
+    const inOrder = times.sort((a, b) => a - b);
+    for (const [index, at] of inOrder.slice(1).entries()) expect(at - (inOrder[index] ?? NaN)).toBe(1000);
+    expect(await survivor.logged(/^took over fire-locks/)).toMatchObject({ level: 40, count: 1 });
+    expect(firesOf('locked').every(({ body }) => body.trigger === 'schedule')).toBe(true);
+  },
+);

@@ -1,11 +1,10 @@
+// @module-tag long
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Those of the contract, and some that alerts and readers rely on. */
 const NAMES = [
@@ -43,7 +42,7 @@ let receiver: Receiver;
 let sql: postgres.Sql;
 
 beforeEach(async () => {
-  database = await createWithDays();
+  database = await createMigrated();
   receiver = await startReceiver(({ path, body }, response) => {
     response.statusCode = path === '/bad' ? 400 : path === '/late' && body.attempt === 1 ? 503 : 200;
     response.end('{}');
@@ -72,7 +71,7 @@ it('/metrics has what the contract names, counted as the history has it, and fir
         count(*) FILTER (WHERE status = 'failed')::int AS failed,
         count(*) FILTER (WHERE status = 'pending')::int AS open,
         count(*) FILTER (WHERE trigger = 'schedule')::int AS planned
-      FROM runs`;
+      FROM all_runs`;
     return rows[0]?.open === 0 ? rows : null;
   });
   const { succeeded, failed, planned } = row ?? { succeeded: NaN, failed: NaN, planned: NaN };

@@ -1,11 +1,10 @@
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
+import { LONG } from '../support/long.ts';
 
 interface Run {
   id: string;
@@ -21,7 +20,7 @@ let database: TestDatabase;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  database = await createWithDays();
+  database = await createMigrated();
   receiver = await startReceiver(({ path }, response) => {
     response.statusCode = path.startsWith('/refuse') ? 400 : 200;
     response.end(`{"from":"${path}"}`);
@@ -66,84 +65,92 @@ async function claimed(
   return run;
 }
 
-test('runs that depend on each other go by what became of the others, sent, called back and pulled, over two daemons', async () => {
-  const [one, two] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
-  const { items } = await post<{ items: { ref: string; id: string }[] }>(
-    one,
-    '/runs/batch',
-    {
-      items: [
-        { ref: 'tell', target: http('/tell'), dependsOn: ['review', 'extract'] },
+test(
+  'runs that depend on each other go by what became of the others, sent, called back and pulled, over two daemons',
+  { tags: [LONG] },
+  async () => {
+    const [one, two] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
+    const { items } = await post<{ items: { ref: string; id: string }[] }>(
+      one,
+      '/runs/batch',
+      {
+        items: [
+          { ref: 'tell', target: http('/tell'), dependsOn: ['review', 'extract'] },
+          {
+            ref: 'review',
+            target: { type: 'pull', queue: 'reviews' },
+            dependsOn: ['build'],
+            payload: { n: 1 },
+          },
+          { ref: 'build', target: http('/build'), completion: 'callback', dependsOn: ['extract'] },
+          { ref: 'extract', target: http('/extract'), payload: { day: 1.5 } },
+          { ref: 'refused', target: http('/refuse') },
+          { ref: 'never', target: http('/never'), dependsOn: ['extract', 'refused'] },
+          { ref: 'neither', target: http('/neither'), dependsOn: ['never'] },
+          { ref: 'tidy', target: http('/tidy'), dependsOn: ['never', 'extract'], onDependencyFailure: 'run' },
+        ],
+      },
+      201,
+    );
+    const id = Object.fromEntries(items.map((item) => [item.ref, item.id]));
+
+    await inStatus(two, id['build'], 'running');
+    expect((await runOf(two, id['review'])).status).toBe('waiting');
+    await post(two, `/runs/${id['build'] ?? ''}/complete`, { status: 'succeeded', result: { built: 2.5 } });
+
+    const review = await claimed(two, 'reviews', 'w-1');
+    expect(review).toMatchObject({ id: id['review'], payload: { n: 1 }, attempts: 1, workerId: 'w-1' });
+    expect(review.dependencies).toEqual([
+      {
+        runId: id['build'],
+        status: 'succeeded',
+        error: null,
+        // Reported with the end: it is not what the handoff was answered with.
+        result: { statusCode: null, body: '{"built":2.5}' },
+      },
+    ]);
+    const word = { attempt: review.attempts, workerId: 'w-1' };
+    const beat = await post<Run>(one, `/runs/${review.id}/heartbeat`, { ...word, progress: 0.5 });
+    expect(beat).toMatchObject({ status: 'running', progress: 0.5 });
+    await post(two, `/runs/${review.id}/complete`, { ...word, status: 'succeeded', result: 'good' });
+
+    await inStatus(one, id['tell'], 'succeeded');
+    await inStatus(one, id['tidy'], 'succeeded');
+    const dependency = { kind: 'dependency' };
+    for (const ref of ['never', 'neither'])
+      expect(await inStatus(two, id[ref], 'failed')).toMatchObject({ attempts: 0, error: dependency });
+
+    const bodyOf = (path: string) => receiver.arrivals.filter((arrival) => arrival.path === path);
+    expect(receiver.arrivals.map(({ path }) => path).sort()).toEqual(
+      ['/build', '/extract', '/refuse', '/tell', '/tidy'].sort(),
+    );
+    expect(bodyOf('/extract')[0]?.body).toMatchObject({
+      runId: id['extract'],
+      runName: null,
+      scheduleId: null,
+      trigger: 'api',
+      attempt: 1,
+      payload: { day: 1.5 },
+    });
+    expect(bodyOf('/tell')[0]?.body).toMatchObject({
+      dependencies: [
+        { runId: id['review'], status: 'succeeded', error: null, result: { statusCode: null, body: 'good' } },
         {
-          ref: 'review',
-          target: { type: 'pull', queue: 'reviews' },
-          dependsOn: ['build'],
-          payload: { n: 1 },
+          runId: id['extract'],
+          status: 'succeeded',
+          result: { statusCode: 200, body: '{"from":"/extract"}' },
         },
-        { ref: 'build', target: http('/build'), completion: 'callback', dependsOn: ['extract'] },
-        { ref: 'extract', target: http('/extract'), payload: { day: 1.5 } },
-        { ref: 'refused', target: http('/refuse') },
-        { ref: 'never', target: http('/never'), dependsOn: ['extract', 'refused'] },
-        { ref: 'neither', target: http('/neither'), dependsOn: ['never'] },
-        { ref: 'tidy', target: http('/tidy'), dependsOn: ['never', 'extract'], onDependencyFailure: 'run' },
       ],
-    },
-    201,
-  );
-  const id = Object.fromEntries(items.map((item) => [item.ref, item.id]));
-
-  await inStatus(two, id['build'], 'running');
-  expect((await runOf(two, id['review'])).status).toBe('waiting');
-  await post(two, `/runs/${id['build'] ?? ''}/complete`, { status: 'succeeded', result: { built: 2.5 } });
-
-  const review = await claimed(two, 'reviews', 'w-1');
-  expect(review).toMatchObject({ id: id['review'], payload: { n: 1 }, attempts: 1, workerId: 'w-1' });
-  expect(review.dependencies).toEqual([
-    {
-      runId: id['build'],
-      status: 'succeeded',
-      error: null,
-      // Reported with the end: it is not what the handoff was answered with.
-      result: { statusCode: null, body: '{"built":2.5}' },
-    },
-  ]);
-  const word = { attempt: review.attempts, workerId: 'w-1' };
-  const beat = await post<Run>(one, `/runs/${review.id}/heartbeat`, { ...word, progress: 0.5 });
-  expect(beat).toMatchObject({ status: 'running', progress: 0.5 });
-  await post(two, `/runs/${review.id}/complete`, { ...word, status: 'succeeded', result: 'good' });
-
-  await inStatus(one, id['tell'], 'succeeded');
-  await inStatus(one, id['tidy'], 'succeeded');
-  const dependency = { kind: 'dependency' };
-  for (const ref of ['never', 'neither'])
-    expect(await inStatus(two, id[ref], 'failed')).toMatchObject({ attempts: 0, error: dependency });
-
-  const bodyOf = (path: string) => receiver.arrivals.filter((arrival) => arrival.path === path);
-  expect(receiver.arrivals.map(({ path }) => path).sort()).toEqual(
-    ['/build', '/extract', '/refuse', '/tell', '/tidy'].sort(),
-  );
-  expect(bodyOf('/extract')[0]?.body).toMatchObject({
-    runId: id['extract'],
-    runName: null,
-    scheduleId: null,
-    trigger: 'api',
-    attempt: 1,
-    payload: { day: 1.5 },
-  });
-  expect(bodyOf('/tell')[0]?.body).toMatchObject({
-    dependencies: [
-      { runId: id['review'], status: 'succeeded', error: null, result: { statusCode: null, body: 'good' } },
-      { runId: id['extract'], status: 'succeeded', result: { statusCode: 200, body: '{"from":"/extract"}' } },
-    ],
-  });
-  expect(bodyOf('/tidy')[0]?.body).toMatchObject({
-    dependencies: [
-      { runId: id['never'], status: 'failed', error: dependency },
-      { runId: id['extract'], status: 'succeeded' },
-    ],
-  });
-  expect(bodyOf('/extract')[0]?.headers).toMatchObject({ 'ce-source': '/runs', 'ce-id': id['extract'] });
-});
+    });
+    expect(bodyOf('/tidy')[0]?.body).toMatchObject({
+      dependencies: [
+        { runId: id['never'], status: 'failed', error: dependency },
+        { runId: id['extract'], status: 'succeeded' },
+      ],
+    });
+    expect(bodyOf('/extract')[0]?.headers).toMatchObject({ 'ce-source': '/runs', 'ce-id': id['extract'] });
+  },
+);
 
 test('a run that is cancelled while its target works on it is told so to the target, fails what waited for it, and is done again by a retry', async () => {
   const daemon = await readyDaemon(database.url);

@@ -1,8 +1,9 @@
+// @module-tag long
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon, startDaemon } from '../support/daemon.ts';
 import {
   endedRuns,
@@ -14,8 +15,6 @@ import {
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 interface RunRow {
   id: string;
@@ -37,7 +36,7 @@ let owed: ServerResponse[];
 
 beforeEach(async () => {
   owed = [];
-  database = await createWithDays();
+  database = await createMigrated();
   receiver = await startReceiver(({ path }, response) => {
     if (path === '/slow') owed.push(response);
     else response.end('{}');
@@ -101,54 +100,48 @@ describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)
     expect(await daemon.exited).toBe(0);
   });
 
-  it(
-    'for a while ends nothing, loses no outcome and no fire, and repeats none',
-    { timeout: 60_000 },
-    async () => {
-      proxy = await startPostgresProxy(database.url);
-      const daemon = await readyDaemon(proxy.url);
-      await put(daemon, 'fast', '* * * * * *');
-      await put(daemon, 'slow', '0 0 1 1 *');
-      await daemon.call('POST', '/api/v1/schedules/slow/fire');
-      await receiver.arrived(3);
-      await until(() => owed.length === 1 || null);
+  it('for a while ends nothing, loses no outcome and no fire, and repeats none', async () => {
+    proxy = await startPostgresProxy(database.url);
+    const daemon = await readyDaemon(proxy.url);
+    await put(daemon, 'fast', '* * * * * *');
+    await put(daemon, 'slow', '0 0 1 1 *');
+    await daemon.call('POST', '/api/v1/schedules/slow/fire');
+    await receiver.arrived(3);
+    await until(() => owed.length === 1 || null);
 
-      await proxy.interrupt(how);
-      const interrupted = Date.now();
-      await sleep(1_000);
-      for (const response of owed) response.end('{}');
-      await expectOutOfReach(daemon);
-      await until(async () => (await daemon.call('GET', '/readyz')).status === 503 || null);
-      await sleep(Math.max(0, interrupted + 9_000 - Date.now()));
-      const seen = receiver.arrivals.length;
-      await proxy.restore();
-      const restored = Date.now();
+    await proxy.interrupt(how);
+    const interrupted = Date.now();
+    await sleep(1_000);
+    for (const response of owed) response.end('{}');
+    await expectOutOfReach(daemon);
+    await until(async () => (await daemon.call('GET', '/readyz')).status === 503 || null);
+    await sleep(Math.max(0, interrupted + 9_000 - Date.now()));
+    const seen = receiver.arrivals.length;
+    await proxy.restore();
+    const restored = Date.now();
 
-      await daemon.ready();
-      await receiver.arrived(seen + 12);
-      await daemon.call('PATCH', '/api/v1/schedules/fast', { enabled: false });
-      const runs = await until(async () => {
-        const rows = await sql<RunRow[]>`SELECT * FROM runs ORDER BY scheduled_for`;
-        return rows.every(({ status }) => status !== 'pending') ? rows : null;
-      });
-      for (const run of runs) {
-        expect(run).toMatchObject({ status: 'succeeded', attempts: 1, failures: 0, coalesced: 0 });
-      }
-      expect(await sql`SELECT * FROM attempts`).toEqual([]);
-      expect(receiver.arrivals.map(({ body }) => body.runId).sort()).toEqual(runs.map(({ id }) => id).sort());
-      const fires = runs
-        .filter((run) => run.schedule_id === 'fast')
-        .map((run) => run.scheduled_for.getTime());
-      for (const [index, at] of fires.slice(1).entries()) expect(at - (fires[index] ?? NaN)).toBe(1000);
-      expect(fires.filter((at) => at > interrupted && at < restored).length).toBeGreaterThanOrEqual(8);
+    await daemon.ready();
+    await receiver.arrived(seen + 12);
+    await daemon.call('PATCH', '/api/v1/schedules/fast', { enabled: false });
+    const runs = await until(async () => {
+      const rows = await sql<RunRow[]>`SELECT * FROM all_runs ORDER BY scheduled_for`;
+      return rows.every(({ status }) => status !== 'pending') ? rows : null;
+    });
+    for (const run of runs) {
+      expect(run).toMatchObject({ status: 'succeeded', attempts: 1, failures: 0, coalesced: 0 });
+    }
+    expect(await sql`SELECT id FROM all_runs WHERE attempt_log IS NOT NULL`).toEqual([]);
+    expect(receiver.arrivals.map(({ body }) => body.runId).sort()).toEqual(runs.map(({ id }) => id).sort());
+    const fires = runs.filter((run) => run.schedule_id === 'fast').map((run) => run.scheduled_for.getTime());
+    for (const [index, at] of fires.slice(1).entries()) expect(at - (fires[index] ?? NaN)).toBe(1000);
+    expect(fires.filter((at) => at > interrupted && at < restored).length).toBeGreaterThanOrEqual(8);
 
-      const perLoop = Map.groupBy(warnings(daemon), (line) => line['loop']);
-      expect([...perLoop.keys()]).toEqual(expect.arrayContaining(['heartbeat', 'tick', 'settle']));
-      for (const lines of perLoop.values()) expect(lines).toHaveLength(1);
-      daemon.signal('SIGTERM');
-      expect(await daemon.exited).toBe(0);
-    },
-  );
+    const perLoop = Map.groupBy(warnings(daemon), (line) => line['loop']);
+    expect([...perLoop.keys()]).toEqual(expect.arrayContaining(['heartbeat', 'tick', 'settle']));
+    for (const lines of perLoop.values()) expect(lines).toHaveLength(1);
+    daemon.signal('SIGTERM');
+    expect(await daemon.exited).toBe(0);
+  });
 
   it('keeps no daemon from leaving in the time that a container gives it', async () => {
     proxy = await startPostgresProxy(database.url);

@@ -1,12 +1,13 @@
+// @module-tag long
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 
 beforeEach(async () => {
-  database = await createWithDays();
+  database = await createMigrated();
 });
 
 afterEach(async () => {

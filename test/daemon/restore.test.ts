@@ -1,17 +1,16 @@
+// @module-tag long
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { migrate } from '../../src/store/migrate.ts';
 import { startApi } from '../api/api.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Arrival, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const EVERY_SECOND = '* * * * * *';
 const SCHEDULES = ['least', 'most'];
@@ -119,7 +118,7 @@ test('after resume --from-now nothing of it is sent again, and what was skipped 
     await stop(daemon);
     const later = receiver.arrivals.slice(since);
     const skipped = await sql<{ id: string; at: Date; coalesced: number; coalescedFrom: Date }[]>`
-      SELECT schedule_id AS id, scheduled_for AS at, coalesced, coalesced_from AS "coalescedFrom" FROM runs
+      SELECT schedule_id AS id, scheduled_for AS at, coalesced, coalesced_from AS "coalescedFrom" FROM all_runs
       WHERE status = 'skipped' AND reason = 'missed' ORDER BY schedule_id`;
     expect(skipped.map(({ id }) => id)).toEqual(SCHEDULES);
     for (const [index, { id, at, coalesced, coalescedFrom }] of skipped.entries()) {

@@ -5,26 +5,27 @@ import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import { plannedRunId } from '../../src/core/run.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { listDueSchedules, skipDueIfUnmoved } from '../../src/store/resume.ts';
 import { type Api, startApi } from '../api/api.ts';
 import { serverPid } from '../embedded/user-process.ts';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { notThroughPooler } from '../support/pooler.ts';
+import { QUICK_START } from '../support/quick-start.ts';
+import { insertRuns } from '../support/run-rows.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
+import { LONG } from '../support/long.ts';
 
 let database: TestDatabase;
 let sql: postgres.Sql;
 let api: Api;
 
 beforeEach(async () => {
-  database = await createWithDays();
+  database = await createMigrated();
   sql = postgres(database.url, { max: 1, onnotice: () => undefined });
   api = await startApi(database.url);
 });
@@ -41,7 +42,7 @@ function spawnMain(variables: Record<string, string>, args: readonly string[]): 
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [join(root, 'src', 'main.ts'), ...args], {
     cwd: root,
-    env: { PATH, HOME, ...variables },
+    env: { PATH, HOME, ...QUICK_START, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -94,10 +95,10 @@ async function schedule(id: string): Promise<ScheduleRow> {
 const rewind = (id: string, to: Date) => sql`
   UPDATE schedules SET next_occurrence_at = ${to}, next_fire_at = ${to} WHERE id = ${id}`;
 const runsOf = (id: string) =>
-  sql<Record<string, unknown>[]>`SELECT * FROM runs WHERE schedule_id = ${id} ORDER BY scheduled_for`;
+  sql<Record<string, unknown>[]>`SELECT * FROM all_runs WHERE schedule_id = ${id} ORDER BY scheduled_for`;
 const everything = async () => ({
   schedules: await sql`SELECT * FROM schedules ORDER BY uid`,
-  runs: await sql`SELECT * FROM runs ORDER BY id`,
+  runs: await sql`SELECT * FROM all_runs ORDER BY id`,
 });
 
 /** New Year, since it does not become due while a test looks at it (but once a year). */
@@ -211,7 +212,7 @@ describe('resume --from-now', () => {
     expect(told(answer, 'schedules moved on')).toBe(1);
     expect((await schedule('sound')).next).toEqual(newYear(thisYear + 1));
     expect(await sql`SELECT * FROM schedules WHERE id <> 'sound' ORDER BY id`).toEqual(before);
-    expect(await sql`SELECT DISTINCT schedule_id FROM runs`).toEqual([{ schedule_id: 'sound' }]);
+    expect(await sql`SELECT DISTINCT schedule_id FROM all_runs`).toEqual([{ schedule_id: 'sound' }]);
   });
 
   test('takes more schedules than fit one batch', async () => {
@@ -223,7 +224,7 @@ describe('resume --from-now', () => {
     expect((await api.call('POST', '/api/v1/schedules/batch', { items })).status).toBe(200);
     await sql`UPDATE schedules SET next_occurrence_at = ${newYear(thisYear)}, next_fire_at = ${newYear(thisYear)}`;
     expect(told(await resume(), 'schedules moved on')).toBe(600);
-    expect(await sql`SELECT count(*)::int FROM runs WHERE status = 'skipped'`).toEqual([{ count: 600 }]);
+    expect(await sql`SELECT count(*)::int FROM all_runs WHERE status = 'skipped'`).toEqual([{ count: 600 }]);
     expect(await sql`SELECT DISTINCT next_fire_at FROM schedules`).toEqual([
       { next_fire_at: newYear(thisYear + 1) },
     ]);
@@ -263,9 +264,9 @@ describe('resume --from-now', () => {
         nextOccurrenceAt: null,
         nextFireAt: null,
       }));
-      const moved = await store.run((db) => skipDueIfUnmoved(db, skips));
+      const moved = await store.transaction((tx) => skipDueIfUnmoved(tx, skips));
       expect([...moved]).toEqual([(await schedule('untouched')).uid]);
-      expect(await sql`SELECT schedule_id FROM runs`).toEqual([{ schedule_id: 'untouched' }]);
+      expect(await sql`SELECT schedule_id FROM all_runs`).toEqual([{ schedule_id: 'untouched' }]);
     } finally {
       await store.close();
     }
@@ -280,7 +281,7 @@ describe('resume --from-now', () => {
     await until(async () => {
       const counting = await sql`SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'firelock' AND state = 'idle'
-          AND query LIKE 'SELECT uid, id, version, CASE%'`;
+          AND query LIKE 'SELECT uid, id, version, timing%'`;
       return counting.length > 0 || null;
     });
     child.kill('SIGINT');
@@ -366,7 +367,7 @@ describe('pending runs of what the database was', () => {
           updated_at: isoInstant(base),
           ...more,
         };
-        await sql`INSERT INTO runs ${sql(row)}`;
+        await insertRuns(sql, [row]);
       }
     }
   });
@@ -377,7 +378,7 @@ describe('pending runs of what the database was', () => {
     status: string;
     error: { kind: string; message: string } | null;
     finished_at: Date | null;
-    in_doubt_until: Date | null;
+    lookup_after: Date | null;
     due_at: Date;
     claimed_by: string | null;
     [column: string]: unknown;
@@ -422,13 +423,14 @@ describe('pending runs of what the database was', () => {
     expect(await unclaimed('most')).toMatchObject({ status: 'unknown' });
     const asked = await unclaimed('most-asked');
     expect(asked).toMatchObject({ status: 'waiting' });
-    expect(asked?.in_doubt_until).not.toBeNull();
-    expect(await unclaimed('least')).toMatchObject({ status: 'waiting', in_doubt_until: null });
+    expect(asked?.lookup_after).not.toBeNull();
+    expect(await unclaimed('least')).toMatchObject({ status: 'waiting', lookup_after: null });
   });
 
   test('what ends with that is followed', async () => {
     await sql`UPDATE schedules SET after_uid = ${(await schedule('most')).uid}, after_on = '{unknown}' WHERE id = 'least'`;
     await resume();
+    await api.followUp();
     const ended = (await rows('most')).filter(({ status }) => status === 'unknown').map(({ id }) => id);
     const parents = (await rows('least')).flatMap((run) => run['parent_run_id'] ?? []);
     expect(parents.sort()).toEqual(ended.sort());
@@ -439,7 +441,7 @@ describe('pending runs of what the database was', () => {
     const answer = await resume();
     expect(told(answer, 'pending runs whose target is asked')).toBe(6);
     for (const id of ['least-asked', 'most-asked']) {
-      const inDoubt = (run: RunRow) => run.in_doubt_until !== null;
+      const inDoubt = (run: RunRow) => run.lookup_after !== null;
       expect(await named(id, inDoubt)).toEqual(['unclaimed', 'claimed', 'started']);
       expect(await named(id, ({ status }) => status === 'pending')).toEqual([
         'unclaimed',
@@ -447,13 +449,13 @@ describe('pending runs of what the database was', () => {
         'started',
         'later',
       ]);
-      for (const { claimed_by, due_at, in_doubt_until } of (await rows(id)).filter(inDoubt)) {
-        expect([claimed_by, due_at]).toEqual([null, in_doubt_until]);
+      for (const { claimed_by, due_at, lookup_after } of (await rows(id)).filter(inDoubt)) {
+        expect([claimed_by, due_at]).toEqual([null, lookup_after]);
       }
     }
     // At most once a "no" counts only when nothing that was sent can arrive any more: time limit and lock's TTL.
     const [most] = await sql<{ wait: number }[]>`
-      SELECT extract(epoch FROM in_doubt_until - updated_at)::float8 AS wait FROM runs
+      SELECT extract(epoch FROM lookup_after - updated_at)::float8 AS wait FROM all_runs
       WHERE schedule_id = 'most-asked' AND key = 'claimed'`;
     expect(most?.wait).toBe(30 + 120);
   });
@@ -467,7 +469,7 @@ describe('pending runs of what the database was', () => {
   });
 });
 
-test('works on the embedded PostgreSQL, and leaves it stopped', async () => {
+test('works on the embedded PostgreSQL, and leaves it stopped', { tags: [LONG] }, async () => {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-resume-')));
   // As root the server runs as someone else, who has to get in.
   await chmod(directory, 0o755);

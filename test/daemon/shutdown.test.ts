@@ -1,13 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon, spawnDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
+import { LONG } from '../support/long.ts';
 
 interface RunRow {
   id: string;
@@ -29,7 +28,7 @@ let reset: number;
 
 beforeEach(async () => {
   [owed, holding, reset] = [[], true, 0];
-  database = await createWithDays();
+  database = await createMigrated();
   receiver = await startReceiver((_, response) => {
     response.on('close', () => {
       if (!response.writableFinished) reset += 1;
@@ -47,7 +46,7 @@ afterEach(async () => {
 });
 
 const start = (variables = {}): Promise<Daemon> => readyDaemon(database.url, variables);
-const runs = () => sql<RunRow[]>`SELECT * FROM runs ORDER BY attempts, scheduled_for`;
+const runs = () => sql<RunRow[]>`SELECT * FROM all_runs ORDER BY attempts, scheduled_for`;
 
 /** A schedule that fires when told, and so many manual fires. */
 async function fire(daemon: Daemon, times: number): Promise<void> {
@@ -83,66 +82,104 @@ async function succeeded(count: number): Promise<RunRow[]> {
 }
 
 describe('SIGTERM', () => {
-  it('lets a slow handoff end, hands back what was claimed ahead for another daemon to send once, and exits 0', async () => {
-    const first = await start({ FIRELOCK_DISPATCH_CONCURRENCY: '1' });
-    await fire(first, 4);
+  it(
+    'lets a slow handoff end, hands back what was claimed ahead for another daemon to send once, and exits 0',
+    { tags: [LONG] },
+    async () => {
+      const first = await start({ FIRELOCK_DISPATCH_CONCURRENCY: '1' });
+      await fire(first, 4);
+      await until(async () => (await runs()).every(({ claimed_by }) => claimed_by !== null) || null);
+      await receiver.arrived(1);
+
+      expect(await draining(first)).toMatchObject({
+        status: 'unavailable',
+        checks: { shutdown: 'stopping' },
+      });
+      await first.logged(/^unsent runs handed back/);
+      const [sent] = receiver.arrivals;
+      for (const { id, status, claimed_by } of await runs()) {
+        expect(status).toBe('pending');
+        if (id === sent?.body.runId) expect(claimed_by).not.toBeNull();
+        else expect(claimed_by).toBeNull();
+      }
+      setTimeout(answerAll, 2_000);
+      expect(await first.exited).toBe(0);
+      const [finished] = await sql<RunRow[]>`SELECT * FROM all_runs WHERE id = ${sent?.body.runId ?? ''}`;
+      expect(finished).toMatchObject({ status: 'succeeded', attempts: 1, failures: 0 });
+      expect(receiver.arrivals).toHaveLength(1);
+
+      const second = await start();
+      const settled = await succeeded(4);
+      expect(receiver.arrivals.map(({ body }) => body.runId).sort()).toEqual(
+        settled.map(({ id }) => id).sort(),
+      );
+      for (const { failures, lateness_ms } of settled) {
+        expect(failures).toBe(0);
+        expect(Number(lateness_ms ?? NaN)).toBeGreaterThanOrEqual(0);
+      }
+      const { body } = await second.call('GET', '/api/v1/instances');
+      expect(body).toMatchObject({ items: [{ alive: true }, { alive: false, inFlight: 0 }] });
+      expect(metric(await second.call('GET', '/metrics'), 'firelock_fire_lateness_seconds_count')).toBe(3);
+    },
+  );
+
+  it(
+    'resets a handoff that outlasts the shutdown time, and another daemon sends it again, with no failure counted',
+    { tags: [LONG] },
+    async () => {
+      const first = await start({ FIRELOCK_SHUTDOWN_SECONDS: '1' });
+      await fire(first, 1);
+      await receiver.arrived(1);
+      first.signal('SIGTERM');
+      expect(await first.exited).toBe(0);
+      await until(() => reset === 1 || null);
+      const [pending] = await runs();
+      expect(pending).toMatchObject({ status: 'pending', claimed_by: null, attempts: 1, failures: 0 });
+
+      answerAll();
+      const second = await start();
+      const [settled] = await succeeded(1);
+      expect(settled).toMatchObject({ attempts: 2, failures: 0 });
+      expect(receiver.arrivals.map(({ body }) => [body.runId, body.attempt])).toEqual([
+        [settled?.id, 1],
+        [settled?.id, 2],
+      ]);
+      const { body } = await second.call('GET', `/api/v1/runs/${settled?.id ?? ''}`);
+      expect(body).toMatchObject({
+        error: null,
+        attemptLog: [
+          { attempt: 1, outcome: 'unknown', error: { message: 'stopped before the answer came' } },
+          { attempt: 2, outcome: 'accepted', statusCode: 200 },
+        ],
+      });
+    },
+  );
+
+  it('stops claiming first: a pass of its backstop that hangs keeps it neither from that, nor from handing back, nor from leaving', async () => {
+    const daemon = await start({
+      FIRELOCK_DISPATCH_CONCURRENCY: '1',
+      FIRELOCK_RECOVERY_INTERVAL_SECONDS: '1',
+    });
+    await fire(daemon, 2);
     await until(async () => (await runs()).every(({ claimed_by }) => claimed_by !== null) || null);
     await receiver.arrived(1);
-
-    expect(await draining(first)).toMatchObject({ status: 'unavailable', checks: { shutdown: 'stopping' } });
-    await first.logged(/^unsent runs handed back/);
-    const [sent] = receiver.arrivals;
-    for (const { id, status, claimed_by } of await runs()) {
-      expect(status).toBe('pending');
-      if (id === sent?.body.runId) expect(claimed_by).not.toBeNull();
-      else expect(claimed_by).toBeNull();
-    }
-    setTimeout(answerAll, 2_000);
-    expect(await first.exited).toBe(0);
-    const [finished] = await sql<RunRow[]>`SELECT * FROM runs WHERE id = ${sent?.body.runId ?? ''}`;
-    expect(finished).toMatchObject({ status: 'succeeded', attempts: 1, failures: 0 });
-    expect(receiver.arrivals).toHaveLength(1);
-
-    const second = await start();
-    const settled = await succeeded(4);
-    expect(receiver.arrivals.map(({ body }) => body.runId).sort()).toEqual(
-      settled.map(({ id }) => id).sort(),
-    );
-    for (const { failures, lateness_ms } of settled) {
-      expect(failures).toBe(0);
-      expect(Number(lateness_ms ?? NaN)).toBeGreaterThanOrEqual(0);
-    }
-    const { body } = await second.call('GET', '/api/v1/instances');
-    expect(body).toMatchObject({ items: [{ alive: true }, { alive: false, inFlight: 0 }] });
-    expect(metric(await second.call('GET', '/metrics'), 'firelock_fire_lateness_seconds_count')).toBe(3);
-  });
-
-  it('resets a handoff that outlasts the shutdown time, and another daemon sends it again, with no failure counted', async () => {
-    const first = await start({ FIRELOCK_SHUTDOWN_SECONDS: '1' });
-    await fire(first, 1);
-    await receiver.arrived(1);
-    first.signal('SIGTERM');
-    expect(await first.exited).toBe(0);
-    await until(() => reset === 1 || null);
-    const [pending] = await runs();
-    expect(pending).toMatchObject({ status: 'pending', claimed_by: null, attempts: 1, failures: 0 });
-
-    answerAll();
-    const second = await start();
-    const [settled] = await succeeded(1);
-    expect(settled).toMatchObject({ attempts: 2, failures: 0 });
-    expect(receiver.arrivals.map(({ body }) => [body.runId, body.attempt])).toEqual([
-      [settled?.id, 1],
-      [settled?.id, 2],
-    ]);
-    const { body } = await second.call('GET', `/api/v1/runs/${settled?.id ?? ''}`);
-    expect(body).toMatchObject({
-      error: null,
-      attemptLog: [
-        { attempt: 1, outcome: 'unknown', error: { message: 'stopped before the answer came' } },
-        { attempt: 2, outcome: 'accepted', statusCode: 200 },
-      ],
+    const somebody = postgres(database.url, { max: 1 });
+    onTestFinished(() => somebody.end({ timeout: 0 }));
+    await somebody.unsafe('BEGIN; LOCK TABLE run_dependencies');
+    await until(async () => {
+      const waiting =
+        await sql`SELECT FROM pg_locks WHERE NOT granted AND relation = 'run_dependencies'::regclass`;
+      return waiting.length > 0 || null;
     });
+
+    await draining(daemon);
+    expect((await daemon.call('POST', '/api/v1/schedules/slow/fire')).status).toBe(202);
+    answerAll();
+    expect(await daemon.exited).toBe(0);
+    expect(receiver.arrivals).toHaveLength(1);
+    const unclaimed = { status: 'pending', claimed_by: null };
+    expect((await runs()).sort(byStatus)).toMatchObject([unclaimed, unclaimed, { status: 'succeeded' }]);
+    expect(daemon.log().map(({ msg }) => msg)).toContain('the backstop service has not stopped in time');
   });
 
   it('a second time ends the process at once', async () => {
@@ -194,6 +231,10 @@ describe('SIGTERM', () => {
     expect(await daemon.exited).toBe(0);
   });
 });
+
+function byStatus({ status: a }: RunRow, { status: b }: RunRow): number {
+  return a.localeCompare(b);
+}
 
 function metric({ body }: { body: unknown }, name: string): number {
   return Number(new RegExp(`^${name} (.*)$`, 'm').exec(String(body))?.[1] ?? NaN);

@@ -1,6 +1,7 @@
+// @module-tag long
 import postgres from 'postgres';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import { createWithDays } from '../support/cluster.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import {
   EVERY_SECOND,
@@ -10,8 +11,6 @@ import {
   expectEverySecondPlanned,
 } from '../support/fires.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
-
-vi.setConfig({ testTimeout: 90_000 });
 
 /** Few slots: what hangs wants more of them than there are. */
 const FEW_SLOTS = { FIRELOCK_DISPATCH_CONCURRENCY: '12', FIRELOCK_DISPATCH_PER_HOST: '4' };
@@ -73,7 +72,7 @@ const TOLD: Record<string, object> = {
 };
 
 it('targets that are down, hang, drip or lose their answers delay only themselves, and history says what each did', async () => {
-  const database = await createWithDays();
+  const database = await createMigrated();
   onTestFinished(() => database.drop());
   const sql = postgres(database.url, { max: 1 });
   onTestFinished(() => sql.end());
@@ -87,7 +86,7 @@ it('targets that are down, hang, drip or lose their answers delay only themselve
     for (const index of [0, 1, 2]) await put(daemon, `${kind}-${index}`, url);
   }
   await receivers['good']?.arrived(18);
-  const behind = await sql`SELECT FROM runs WHERE status = 'pending' AND schedule_id LIKE 'hanging-%'`;
+  const behind = await sql`SELECT FROM all_runs WHERE status = 'pending' AND schedule_id LIKE 'hanging-%'`;
   expect(behind.length).toBeGreaterThan(0);
   for (const kind of Object.keys(TOLD)) {
     for (const index of [0, 1, 2])

@@ -1,12 +1,11 @@
+// @module-tag long
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 interface Fire {
   scheduleId: string;
@@ -43,7 +42,7 @@ let receiver: Receiver;
 let sql: postgres.Sql;
 
 beforeEach(async () => {
-  database = await createWithDays();
+  database = await createMigrated();
   receiver = await startReceiver();
   sql = postgres(database.url, { max: 1 });
 });
@@ -80,7 +79,7 @@ test('three daemons fire every due moment exactly once while one leaves for anot
 
   const recorded = await sql<Run[]>`
       SELECT id, schedule_id AS "scheduleId", scheduled_for AS "scheduledFor", status, trigger, coalesced, failures
-      FROM runs`;
+      FROM all_runs`;
   const rows = recorded.map((row) => ({ ...row, scheduledFor: new Date(row.scheduledFor).toISOString() }));
   const runs = await pages<Run>(fourth, '/api/v1/runs');
   const arrivals = receiver.arrivals.map(({ body }) => body);
@@ -135,7 +134,7 @@ function nameOf({ scheduleId, scheduledFor }: Fire): string {
 }
 
 async function open(): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`SELECT count(*)::int FROM runs WHERE status = 'pending'`;
+  const [row] = await sql<{ count: number }[]>`SELECT count(*)::int FROM all_runs WHERE status = 'pending'`;
   return row?.count ?? NaN;
 }
 

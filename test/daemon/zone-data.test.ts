@@ -1,14 +1,13 @@
+// @module-tag long
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { type TestDatabase, createWithDays } from '../support/cluster.ts';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 
-vi.setConfig({ testTimeout: 90_000 });
-
 let database: TestDatabase;
 beforeEach(async () => {
-  database = await createWithDays();
+  database = await createMigrated();
 });
 afterEach(() => database.drop());
 

@@ -210,8 +210,11 @@ test('a port taken since the last start is replaced by another', async () => {
   }
 });
 
-describe.runIf(isRoot)('as root, with the data where only root can enter', () => {
-  beforeEach(() => chmod(parent, 0o700));
+describe('as root, with the data where only root can enter', () => {
+  beforeEach(async ({ skip }) => {
+    if (!isRoot) skip('only as root');
+    await chmod(parent, 0o700);
+  });
 
   test('the server lives elsewhere, says so, and is found again', async () => {
     const first = await ready();

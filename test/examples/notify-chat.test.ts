@@ -75,7 +75,8 @@ it('a message that the chat refuses for good has failed, and no message tells of
   const [failed, { id }] = await failure();
   const refused = await runOnce(daemon, id, ({ status }) => status === 'failed');
   expect(refused).toMatchObject({ attempts: 1, result: { statusCode: 404, body: 'no_such_hook' } });
-  // What follows an end is recorded with it.
+  // What follows ends is done in their order: were there something of this one, it would be there before that of a later one.
+  await failure();
   const followers = (await listRuns(daemon)).filter((run) => run.parentRunId !== null);
   expect(followers.filter((run) => run.parentRunId === failed.id)).toHaveLength(1);
   expect(followers.filter((run) => run.parentRunId === refused.id)).toEqual([]);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { createWithDays } from '../support/cluster.ts';
+import { createMigrated } from '../support/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
 import { QUICK_START } from '../support/quick-start.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
@@ -52,7 +52,7 @@ export function sharedDaemon(): Api {
   const ends: (() => Promise<void>)[] = [];
   let url = '';
   beforeAll(async () => {
-    const database = await createWithDays();
+    const database = await createMigrated();
     ends.push(() => database.drop());
     const main = join(examples, '..', 'src', 'main.ts');
     const variables = { ...QUICK_START, DATABASE_URL: database.url, PORT: '0' };
@@ -78,7 +78,7 @@ export function sharedDaemon(): Api {
 
 /** For a test that has its daemon die; with its database gone at the end of the test. */
 export async function mortalDaemon(): Promise<{ daemon: Daemon; databaseUrl: string }> {
-  const database = await createWithDays();
+  const database = await createMigrated();
   onTestFinished(() => database.drop());
   return { daemon: await readyDaemon(database.url), databaseUrl: database.url };
 }

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { type Variables, readyDaemon } from '../support/daemon.ts';
 import { type Api, enqueue, mortalDaemon, runById, runExample, runOnce, sharedDaemon } from './program.ts';
+import { LONG } from '../support/long.ts';
 
 const daemon = sharedDaemon();
 
@@ -44,20 +45,24 @@ it('exit code 75 means later, any other but 0 means failed', async () => {
   });
 });
 
-it('the lease of what takes long is kept; what is cancelled is stopped, and the next one is done', async () => {
-  const worker = work(daemon, 'grep -q endless && exec sleep 1000; sleep 3.5', { LEASE_SECONDS: '3' });
-  const endless = await enqueue(daemon, 'texts', 'endless');
-  await runOnce(daemon, endless, ({ status }) => status === 'running');
-  expect((await daemon.call('POST', `/api/v1/runs/${endless}/cancel`)).status).toBe(200);
-  await worker.said(new RegExp(`${endless}: stopped: .*cancelled`));
+it(
+  'the lease of what takes long is kept; what is cancelled is stopped, and the next one is done',
+  { tags: [LONG] },
+  async () => {
+    const worker = work(daemon, 'grep -q endless && exec sleep 1000; sleep 3.5', { LEASE_SECONDS: '3' });
+    const endless = await enqueue(daemon, 'texts', 'endless');
+    await runOnce(daemon, endless, ({ status }) => status === 'running');
+    expect((await daemon.call('POST', `/api/v1/runs/${endless}/cancel`)).status).toBe(200);
+    await worker.said(new RegExp(`${endless}: stopped: .*cancelled`));
 
-  const long = await enqueue(daemon, 'texts', null);
-  const done = await runOnce(daemon, long, ({ status }) => status === 'succeeded');
-  expect(done).toMatchObject({ attempts: 1, failures: 0 });
-  expect(await runById(daemon, endless)).toMatchObject({ status: 'cancelled', attempts: 1 });
-});
+    const long = await enqueue(daemon, 'texts', null);
+    const done = await runOnce(daemon, long, ({ status }) => status === 'succeeded');
+    expect(done).toMatchObject({ attempts: 1, failures: 0 });
+    expect(await runById(daemon, endless)).toMatchObject({ status: 'cancelled', attempts: 1 });
+  },
+);
 
-it('it outlives the daemon, and finishes the run in hand when it is to stop', async () => {
+it('it outlives the daemon, and finishes the run in hand when it is to stop', { tags: [LONG] }, async () => {
   const { daemon, databaseUrl } = await mortalDaemon();
   const worker = work(daemon, 'sleep 1; echo done');
   const id = await enqueue(daemon, 'texts', null);

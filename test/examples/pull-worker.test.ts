@@ -2,25 +2,30 @@ import { expect, it } from 'vitest';
 import type { Variables } from '../support/daemon.ts';
 import { readyDaemon } from '../support/daemon.ts';
 import { enqueue, mortalDaemon, runById, runExample, runOnce, sharedDaemon } from './program.ts';
+import { LONG } from '../support/long.ts';
 
 const daemon = sharedDaemon();
 
 const work = (daemon: { url: string }, variables: Variables = {}) =>
   runExample('pull-worker.js', ['texts'], { FIRELOCK_URL: daemon.url, WORKER_ID: 'one', ...variables });
 
-it('a worker keeps the lease of what takes long, and finishes the run in hand when it is to stop', async () => {
-  const worker = work(daemon, { LEASE_SECONDS: '2' });
-  const long = await enqueue(daemon, 'texts', { text: 'é', seconds: 2.5 });
-  const done = await runOnce(daemon, long, ({ status }) => status === 'succeeded');
-  expect(done).toMatchObject({ attempts: 1, failures: 0, workerId: 'one', error: null });
-  expect(JSON.parse(done.result?.body ?? '')).toEqual({ did: 'é' });
+it(
+  'a worker keeps the lease of what takes long, and finishes the run in hand when it is to stop',
+  { tags: [LONG] },
+  async () => {
+    const worker = work(daemon, { LEASE_SECONDS: '2' });
+    const long = await enqueue(daemon, 'texts', { text: 'é', seconds: 2.5 });
+    const done = await runOnce(daemon, long, ({ status }) => status === 'succeeded');
+    expect(done).toMatchObject({ attempts: 1, failures: 0, workerId: 'one', error: null });
+    expect(JSON.parse(done.result?.body ?? '')).toEqual({ did: 'é' });
 
-  const last = await enqueue(daemon, 'texts', { seconds: 1 });
-  await runOnce(daemon, last, ({ status }) => status === 'running');
-  worker.signal('SIGTERM');
-  expect(await worker.exited).toBe(0);
-  expect(await runById(daemon, last)).toMatchObject({ status: 'succeeded', attempts: 1 });
-});
+    const last = await enqueue(daemon, 'texts', { seconds: 1 });
+    await runOnce(daemon, last, ({ status }) => status === 'running');
+    worker.signal('SIGTERM');
+    expect(await worker.exited).toBe(0);
+    expect(await runById(daemon, last)).toMatchObject({ status: 'succeeded', attempts: 1 });
+  },
+);
 
 it('a worker that waits stops at once and takes nothing any more; one of no queue says so', async () => {
   const worker = work(daemon);
@@ -52,16 +57,20 @@ it('a worker gives up a run that is not its own any more, and goes on with the n
   expect(await runById(daemon, endless)).toMatchObject({ status: 'cancelled', attempts: 1 });
 });
 
-it('a worker outlives the daemon: what it did meanwhile is told to the next one', async () => {
-  const { daemon, databaseUrl } = await mortalDaemon();
-  const worker = work(daemon);
-  const run = await enqueue(daemon, 'texts', { text: 'kept', seconds: 1 });
-  await runOnce(daemon, run, ({ status }) => status === 'running');
-  daemon.signal('SIGKILL');
-  await worker.said(new RegExp(`^${run}: ECONNREFUSED; again in`));
-  const next = await readyDaemon(databaseUrl, { PORT: String(daemon.port) });
-  const done = await runOnce(next, run, ({ status }) => status === 'succeeded');
-  expect(done).toMatchObject({ attempts: 1, result: { body: '{"did":"kept"}' } });
-  const later = await enqueue(next, 'texts', { seconds: 0 });
-  await worker.said(new RegExp(`^${later}: succeeded`));
-});
+it(
+  'a worker outlives the daemon: what it did meanwhile is told to the next one',
+  { tags: [LONG] },
+  async () => {
+    const { daemon, databaseUrl } = await mortalDaemon();
+    const worker = work(daemon);
+    const run = await enqueue(daemon, 'texts', { text: 'kept', seconds: 1 });
+    await runOnce(daemon, run, ({ status }) => status === 'running');
+    daemon.signal('SIGKILL');
+    await worker.said(new RegExp(`^${run}: ECONNREFUSED; again in`));
+    const next = await readyDaemon(databaseUrl, { PORT: String(daemon.port) });
+    const done = await runOnce(next, run, ({ status }) => status === 'succeeded');
+    expect(done).toMatchObject({ attempts: 1, result: { body: '{"did":"kept"}' } });
+    const later = await enqueue(next, 'texts', { seconds: 0 });
+    await worker.said(new RegExp(`^${later}: succeeded`));
+  },
+);

@@ -7,7 +7,7 @@ import { createHandoffDefinitions } from '../../src/flow/handoff-definitions.ts'
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import type { StoppedRun } from '../../src/store/followers.ts';
+import type { Effect } from '../../src/store/effects/effects.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -52,14 +52,21 @@ const targetWith = (cancel: HttpTarget['cancel']): HttpTarget => ({
 const cancelBy = (url: string, headers = {}) => targetWith({ url, method: 'POST', headers });
 const put = (id: string, target: Definition['target'], more: Partial<Definition> = {}) =>
   instance.put(id, { url: '', ...more, target });
-const runOf = ({ uid, id, version }: Schedule, n = 1): StoppedRun => ({
-  id: `0192f0c4-1c00-7abc-8def-${String(n).padStart(12, '0')}`,
-  scheduledFor: NOON,
+/** What is to follow from the cancellation of a run for noon. */
+const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
+  id: n,
+  kind: 'cancel',
+  runId: `${NOON.toString(16)
+    .padStart(12, '0')
+    .replace(/(.{8})/, '$1-')}-7abc-8def-${String(n).padStart(12, '0')}`,
   scheduleUid: uid,
   scheduleVersion: version,
   scheduleId: id,
   trigger: 'schedule',
+  status: 'cancelled',
+  finishedAt: NOON + 1_000,
   attempt: 3,
+  failures: 0,
 });
 const toldOf = (count: number) => until(() => (told.length >= count ? told : null));
 
@@ -85,13 +92,13 @@ it('a target is told once that its run is off, by the definition that the run wa
   await put('job', cancelBy(`${receiver.url}/newer`));
   canceller().add([runOf(schedule)]);
   expect(await toldOf(1)).toEqual([
-    { type: 'targetCancelled', runId: runOf(schedule).id, scheduleId: 'job', told: true, error: null },
+    { type: 'targetCancelled', runId: runOf(schedule).runId, scheduleId: 'job', told: true, error: null },
   ]);
   expect(receiver.arrivals).toHaveLength(1);
   expect(receiver.arrivals[0]).toMatchObject({
     path: '/off/job%402026-11-20T12%3A00%3A00.000Z?n=3',
     text: '',
-    headers: { 'webhook-id': runOf(schedule).id, 'x-of': 'job' },
+    headers: { 'webhook-id': runOf(schedule).runId, 'x-of': 'job' },
   });
 });
 
@@ -105,18 +112,19 @@ it('the target of a run that is replaced while it is running is told', async () 
   await receiver.arrived(3);
   expect(receiver.arrivals.map(({ path }) => path).sort()).toEqual(['/job', '/job', `/off/${first.id}`]);
   const runs = await store.rows<{ id: string; status: string }>(
-    sql`SELECT id, status FROM runs ORDER BY created_at`,
+    sql`SELECT id, status FROM all_runs ORDER BY created_at`,
   );
   expect(runs[0]).toEqual({ id: first.id, status: 'cancelled' });
   expect(runs[1]?.id).toBe(second.id);
+  expect(await store.rows(sql`SELECT FROM effects WHERE kind = 'cancel'`)).toEqual([]);
 });
 
 it('a one-off run goes by its id', async () => {
   const schedule = await put('job', cancelBy(`${receiver.url}/{{runName}}/{{scheduleId}}`));
-  const run: StoppedRun = { ...runOf(schedule), scheduleId: null, trigger: 'api' };
+  const run: Effect = { ...runOf(schedule), scheduleId: null, trigger: 'api' };
   canceller().add([run]);
   expect(await toldOf(1)).toMatchObject([{ scheduleId: null, told: true }]);
-  expect(receiver.arrivals[0]).toMatchObject({ path: `/${run.id}/`, headers: { 'ce-source': '/runs' } });
+  expect(receiver.arrivals[0]).toMatchObject({ path: `/${run.runId}/`, headers: { 'ce-source': '/runs' } });
 });
 
 it('whoever has no cancel call is not told, nor a worker, nor one whose definition is gone', async () => {

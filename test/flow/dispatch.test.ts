@@ -2,13 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { claimPendingRuns } from '../../src/store/claims.ts';
-import {
-  type AttemptSettlement,
-  settleIfClaimedAndWithoutDependents,
-  settleInTransactionIfClaimed,
-} from '../../src/store/settlements.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
+import type { AttemptSettlement } from '../../src/core/runs/settle-attempt.ts';
+import { claimReadyRuns } from '../../src/store/runs/claims.ts';
+import { settleLockedRuns } from '../../src/store/runs/settle-locked.ts';
+import { isPlainSuccess, settlePlainIfClaimed } from '../../src/store/runs/settle-plain.ts';
+import { leaveRuns } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -36,12 +34,7 @@ afterEach(async () => {
 
 /** Runs of a schedule that nobody has claimed, one per name, as another instance without room leaves them. */
 async function unclaimedRuns(scheduleId: string, count: number, lateBySeconds = 1): Promise<void> {
-  await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
-      priority, due_at, attempts, created_at, updated_at)
-    SELECT gen_random_uuid(), due, uid, version, id, 'schedule', 'pending', lane, priority, due, 0, due, due
-    FROM schedules, LATERAL (SELECT date_trunc('milliseconds', clock_timestamp())
-      - make_interval(secs => ${lateBySeconds} + n) AS due FROM generate_series(1, ${count}) n) d
-    WHERE schedules.id = ${scheduleId}`);
+  await leaveRuns(store, scheduleId, { count, lateBySeconds });
 }
 
 interface RunRow {
@@ -58,7 +51,7 @@ interface RunRow {
   finished_at: string | null;
 }
 
-const runs = () => store.rows<RunRow>(sql`SELECT * FROM runs ORDER BY scheduled_for DESC`);
+const runs = () => store.rows<RunRow>(sql`SELECT * FROM all_runs ORDER BY scheduled_for DESC`);
 const ended = (count: number) =>
   until(async () => {
     const all = (await runs()).filter((run) => run.status !== 'pending');
@@ -73,19 +66,21 @@ describe('dispatch', () => {
     await instance.put('normal', { url: receiver.url });
     for (const id of ['low', 'normal', 'high']) await unclaimedRuns(id, 3, id === 'low' ? 100 : 1);
     const claimed = await store.database.run((db) =>
-      claimPendingRuns(db, {
+      claimReadyRuns(db, {
         instanceId: instance.id,
         limit: 5,
         freeByLane: new Map(),
         freePerLane: 100,
         targetTypes: ['http'],
-        openSince: EARLIEST,
       }),
     );
     expect(claimed.map((run) => run.scheduleId).sort()).toEqual(['high', 'high', 'high', 'normal', 'normal']);
     const [oldest] = (await runs()).filter((run) => run.schedule_id === 'normal').slice(-1);
     expect(claimed.map((run) => run.id)).toContain(oldest?.id);
     expect(claimed.every((run) => run.attempt === 1)).toBe(true);
+    expect(new Set(claimed.map((run) => `${run.scheduleId ?? ''} ${run.priority}`))).toEqual(
+      new Set(['high 0', 'normal 1']),
+    );
   });
 
   it('does not claim what this version cannot send', async () => {
@@ -114,12 +109,15 @@ describe('dispatch', () => {
 
   it('sends runs with more payload than is kept at hand', async () => {
     const receiver = await receiverThat();
-    const wide = await createInstance(store, { concurrency: 600, concurrencyPerLane: 600 });
-    const ids = Array.from({ length: 700 }, (_, index) => `large-${index}`);
-    await wide.putMany(ids, { url: receiver.url, payload: JSON.stringify('x'.repeat(60_000)) });
+    const wide = await createInstance(store, { concurrency: 100, concurrencyPerLane: 100 });
+    const ids = Array.from({ length: 60 }, (_, index) => `large-${index}`);
+    const payload = JSON.stringify('x'.repeat(600_000));
+    for (let from = 0; from < ids.length; from += 10) {
+      await wide.putMany(ids.slice(from, from + 10), { url: receiver.url, payload });
+    }
     for (const id of ids) await unclaimedRuns(id, 1);
     await wide.start();
-    const all = await ended(700);
+    const all = await ended(60);
     await wide.stop();
     expect(all.every((run) => run.status === 'succeeded' && run.failures === 0)).toBe(true);
   });
@@ -133,6 +131,11 @@ describe('dispatch', () => {
     await unclaimedRuns('quick', 60);
     await instance.start();
     await quick.arrived(60);
+    // Until it is known to hang it has fewer.
+    await hanging.arrived(4);
+    await unclaimedRuns('quick', 60, 100);
+    instance.pipeline.dispatcher.wake();
+    await quick.arrived(120);
     expect(hanging.arrivals).toHaveLength(4);
     expect(instance.pipeline.dispatcher.inFlight()).toBeGreaterThanOrEqual(4);
   });
@@ -155,7 +158,9 @@ describe('dispatch', () => {
     }
     await instance.start();
     await ended(160);
-    expect(most).toBe(8);
+    expect(most).toBeLessThanOrEqual(8);
+    // More than one lane may have: it is the whole that is full.
+    expect(most).toBeGreaterThan(4);
     for (const target of targets) {
       expect(new Set(target.arrivals.map((arrival) => arrival.body.runId)).size).toBe(40);
       expect(target.arrivals).toHaveLength(40);
@@ -182,7 +187,7 @@ describe('dispatch', () => {
     await Promise.all([instance.start(), second.start()]);
     await ended(32);
     const [shares] = await store.rows<{ least: number }>(
-      sql`SELECT min(n)::int AS least FROM (SELECT count(*) AS n FROM runs GROUP BY claimed_by) s`,
+      sql`SELECT min(n)::int AS least FROM (SELECT count(*) AS n FROM all_runs GROUP BY claimed_by) s`,
     );
     await second.stop();
     expect(shares?.least).toBeGreaterThanOrEqual(8);
@@ -202,6 +207,58 @@ describe('dispatch', () => {
     ).toBe(true);
     expect(hanging.arrivals).toHaveLength(4);
   });
+
+  it('hands back at once when it stops, whatever its pass under way waits for', async () => {
+    const hanging = await receiverThat(() => undefined);
+    await instance.put('hanging', { url: hanging.url, timeoutSeconds: 30 });
+    await instance.put('unread', { url: hanging.url.replace('127.0.0.1', 'localhost') });
+    await unclaimedRuns('hanging', 30);
+    await instance.start();
+    await hanging.arrived(4);
+    let release: () => void = () => undefined;
+    const locked = store.database.transaction(async (tx) => {
+      await tx.execute(sql`LOCK TABLE schedule_versions`);
+      await new Promise<void>((resolve) => (release = resolve));
+    });
+    const waiting = () =>
+      store.rows(sql`SELECT FROM pg_locks WHERE NOT granted AND relation = 'schedule_versions'::regclass`);
+    await unclaimedRuns('unread', 1);
+    instance.pipeline.dispatcher.wake();
+    await until(async () => (await waiting()).length > 0 || null);
+
+    const stopped = instance.stop();
+    await until(
+      async () => (await runs()).filter(({ claimed_by }) => claimed_by !== null).length <= 5 || null,
+    );
+    expect(await waiting()).toHaveLength(1);
+    release();
+    await Promise.all([locked, stopped]);
+    expect((await runs()).map(({ claimed_by }) => claimed_by)).toEqual(Array(31).fill(null));
+    expect(hanging.arrivals).toHaveLength(4);
+  });
+
+  it('hands back what it is given after it has stopped', async () => {
+    const receiver = await receiverThat();
+    const { dispatcher } = instance.pipeline;
+    await instance.put('late', { url: receiver.url });
+    await unclaimedRuns('late', 1);
+    const claimed = await store.database.run((db) =>
+      claimReadyRuns(db, {
+        instanceId: instance.id,
+        limit: 1,
+        freeByLane: new Map(),
+        freePerLane: 1,
+        targetTypes: ['http'],
+      }),
+    );
+    expect(claimed.map(({ lane }) => dispatcher.reserve(lane))).toEqual([true]);
+    await dispatcher.stop();
+    expect(dispatcher.claimed()).toBe(1);
+    dispatcher.accept(claimed);
+    await dispatcher.drained();
+    expect(await runs()).toMatchObject([{ status: 'pending', claimed_by: null }]);
+    expect(receiver.arrivals).toEqual([]);
+  });
 });
 
 describe('an attempt', () => {
@@ -213,10 +270,10 @@ describe('an attempt', () => {
     await instance.start();
     return receiver;
   }
-  const log = () =>
-    store.rows<{ attempt: number; outcome: string; status_code: number | null; error: unknown }>(
-      sql`SELECT * FROM attempts ORDER BY attempt`,
-    );
+  const log = async () => {
+    const [row] = await store.rows<{ log: unknown[] }>(sql`SELECT attempt_log AS log FROM history`);
+    return row?.log;
+  };
 
   it('that is answered 503 is made again under the same id until it succeeds, and each is in the log', async () => {
     let answers = 0;
@@ -236,9 +293,9 @@ describe('an attempt', () => {
     expect(receiver.arrivals.map((arrival) => arrival.body.attempt)).toEqual([1, 2, 3]);
     expect(new Set(receiver.arrivals.map((arrival) => arrival.body.runId))).toEqual(new Set([run?.id]));
     expect(await log()).toMatchObject([
-      { attempt: 1, outcome: 'transient', status_code: 503 },
-      { attempt: 2, outcome: 'transient', status_code: 503 },
-      { attempt: 3, outcome: 'accepted', status_code: 200 },
+      { attempt: 1, outcome: 'transient', statusCode: 503 },
+      { attempt: 2, outcome: 'transient', statusCode: 503 },
+      { attempt: 3, outcome: 'accepted', statusCode: 200 },
     ]);
   });
 
@@ -327,13 +384,12 @@ describe('settling', () => {
     await instance.put('guarded', { url: receiver.url });
     await unclaimedRuns('guarded', 1);
     const [run] = await store.database.run((db) =>
-      claimPendingRuns(db, {
+      claimReadyRuns(db, {
         instanceId: instance.id,
         limit: 1,
         freeByLane: new Map(),
         freePerLane: 1,
         targetTypes: ['http'],
-        openSince: EARLIEST,
       }),
     );
     if (!run) throw new Error('nothing was claimed');
@@ -353,16 +409,16 @@ describe('settling', () => {
       ...times,
     };
   }
-  const settleAlone = async (outcome: AttemptSettlement) => {
-    const settled = await store.database.run((db) => settleIfClaimedAndWithoutDependents(db, [outcome]));
-    return [...settled.runs.keys()];
-  };
   /** As the settler does: what its first statement leaves takes a transaction. */
   const settle = async (outcome: AttemptSettlement, repeated = false) => {
-    const alone = repeated ? [] : await settleAlone(outcome);
-    if (alone.length > 0) return alone;
-    const settled = await store.database.transaction((tx) => settleInTransactionIfClaimed(tx, [outcome]));
-    return [...settled.runs.keys()];
+    if (isPlainSuccess(outcome) && !repeated) {
+      const plain = await store.database.run((db) => settlePlainIfClaimed(db, [outcome]));
+      if (plain.settled(outcome.runId)) return [outcome.runId];
+    }
+    const { settled } = await store.database.transaction((tx) =>
+      settleLockedRuns(tx, [outcome], 'skipLocked'),
+    );
+    return [...settled.keys()];
   };
 
   it('is refused once somebody else holds the claim, or this attempt is not the last', async () => {
@@ -394,8 +450,10 @@ describe('settling', () => {
     const accepted = { ...settlement, status: 'succeeded' as const, statusCode: 200 };
     await settle({ ...claim, attempt: 2, settlement: accepted, outcome: 'accepted' });
     expect(await runs()).toMatchObject([{ status: 'failed' }]);
-    const log = await store.rows<{ outcome: string }>(sql`SELECT outcome FROM attempts ORDER BY attempt`);
-    expect(log.map((row) => row.outcome)).toEqual(['rejected', 'acceptedLate']);
+    const [row] = await store.rows<{ log: { outcome: string }[] }>(
+      sql`SELECT attempt_log AS log FROM history`,
+    );
+    expect(row?.log.map(({ outcome }) => outcome)).toEqual(['rejected', 'acceptedLate']);
   });
 
   it('that is sent again, since nobody knows whether it was committed, counts as settled once', async () => {
@@ -404,6 +462,6 @@ describe('settling', () => {
     const outcome = { ...claim, settlement: accepted, outcome: 'accepted' as const };
     expect(await settle(outcome)).toEqual([claim.runId]);
     expect(await settle(outcome, true)).toEqual([claim.runId]);
-    expect(await store.rows(sql`SELECT * FROM attempts`)).toEqual([]);
+    expect(await store.rows(sql`SELECT attempt_log FROM history`)).toEqual([{ attempt_log: null }]);
   });
 });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { plannedRunId } from '../../src/core/run.ts';
 import { lockDueSchedules } from '../../src/store/fire-locks.ts';
-import { type Intent, recordIntentsIfLocked } from '../../src/store/intents.ts';
+import { type Intent, recordIntentsIfLocked } from '../../src/store/runs/record-intents.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
@@ -98,6 +98,7 @@ describe('recording an intent', () => {
         lockedAt,
         nextOccurrenceAt: nextOccurrenceAt + 3_600_000,
         nextFireAt: nextOccurrenceAt + 3_600_000,
+        plannedThrough: nextOccurrenceAt,
         lastFireAt: nextOccurrenceAt,
       };
       return { advance, intent };
@@ -117,13 +118,31 @@ describe('recording an intent', () => {
       return { advanced: recorded.advanced, inserted: recorded.inserted(intent.id) };
     };
   }
-  const runs = () => store.rows(sql`SELECT * FROM runs`);
+  const runs = () => store.rows(sql`SELECT * FROM all_runs`);
+  const ms = async (statement: SQL) => (await store.rows<{ ms: number }>(statement))[0]?.ms;
+  const plannedThrough = () =>
+    ms(sql`SELECT (extract(epoch FROM planned_through) * 1000)::float8 AS ms FROM schedules`);
+  const dueMs = () => ms(sql`SELECT (extract(epoch FROM scheduled_for) * 1000)::float8 AS ms FROM all_runs`);
 
   it('writes the run and moves the cursor on, together', async () => {
     const record = await plan();
     expect(await record()).toMatchObject({ advanced: 1, inserted: true });
     expect(await runs()).toHaveLength(1);
     expect((await lock(instance.id)).locked).toEqual([]);
+    expect(await plannedThrough()).toBe(await dueMs());
+  });
+
+  it('never says again that less has been planned, wherever the cursor is set', async () => {
+    const first = await plan();
+    await first();
+    const before = await plannedThrough();
+    await store.rows(sql`UPDATE schedules SET next_occurrence_at = planned_through - interval '1 hour',
+      next_fire_at = planned_through - interval '1 hour'`);
+    const earlier = await plan();
+    expect(await earlier()).toMatchObject({ advanced: 1, inserted: true });
+    expect(await plannedThrough()).toBe(before);
+    await instance.put('due', { url: receiver.url, description: 'edited' });
+    expect(await plannedThrough()).toBe(before);
   });
 
   it('writes nothing once the lock is somebody else’s', async () => {
@@ -152,7 +171,7 @@ describe('recording an intent', () => {
     const record = await plan();
     await record();
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = s.scheduled_for, next_fire_at = s.scheduled_for
-      FROM (SELECT scheduled_for FROM runs) s`);
+      FROM (SELECT scheduled_for FROM all_runs) s`);
     const again = await plan();
     expect(await again()).toMatchObject({ advanced: 1, inserted: false });
     expect(await runs()).toHaveLength(1);
@@ -175,7 +194,7 @@ describe('recording an intent', () => {
       );
     await record(both.slice(0, 1));
     await store.rows(sql`UPDATE schedules s SET next_occurrence_at = r.scheduled_for, next_fire_at = r.scheduled_for
-      FROM runs r WHERE r.schedule_uid = s.uid`);
+      FROM all_runs r WHERE r.schedule_uid = s.uid`);
     const recorded = await record(await allPlanned());
     expect(recorded.advanced).toBe(2);
     expect(both.map(({ intent }) => recorded.inserted(intent.id))).toEqual([false, true]);
@@ -207,7 +226,7 @@ describe('recording an intent', () => {
     expect([2, 1, 0].map((minutes) => recorded.inserted(at(minutes).id))).toEqual([true, false, true]);
     const stored =
       await store.rows(sql`SELECT trigger, (extract(epoch FROM scheduled_for) * 1000)::float8 AS at,
-      (extract(epoch FROM due_at - scheduled_for) * 1000)::float8 AS delay FROM runs ORDER BY scheduled_for`);
+      (extract(epoch FROM due_at - scheduled_for) * 1000)::float8 AS delay FROM all_runs ORDER BY scheduled_for`);
     expect(stored).toEqual(
       [2, 1, 0].map((minutes) => ({ trigger: 'catchUp', at: at(minutes).scheduledFor, delay: 1 })),
     );

@@ -3,7 +3,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { plannedRunId } from '../../src/core/run.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { refuseRunsOf } from '../support/refused.ts';
 import { until } from '../support/until.ts';
+
+/** More than a batch. */
+const HERD = 600;
 
 let store: Store;
 let receiver: Receiver;
@@ -29,6 +33,7 @@ async function rewind(id: string, seconds: number): Promise<void> {
 
 interface RunRow {
   id: string;
+  schedule_id: string;
   schedule_uid: string;
   scheduled_for: string;
   trigger: string;
@@ -39,9 +44,10 @@ interface RunRow {
   failures: number;
   lateness_ms: number | null;
   handed_off_at: string | null;
+  attempt_log: unknown;
 }
 
-const runs = () => store.rows<RunRow>(sql`SELECT * FROM runs ORDER BY scheduled_for`);
+const runs = () => store.rows<RunRow>(sql`SELECT * FROM all_runs ORDER BY scheduled_for`);
 
 async function settledRuns(count: number): Promise<RunRow[]> {
   return until(async () => {
@@ -71,28 +77,35 @@ describe('a schedule that is due', () => {
     expect(row?.locked_by).toBeNull();
   });
 
-  it('records nothing of a day that was dropped, and goes on after it', async () => {
+  it('plans nothing again up to what it has planned, wherever its cursor stands', async () => {
     await instance.put('old', { cron: '* * * * *', catchUp: 'all', graceSeconds: 0, url: receiver.url });
     await rewind('old', 300);
+    // What it has planned may be gone from history: no run of that time says so any more.
     await store.rows(
-      sql`INSERT INTO history (dropped_before) VALUES (date_trunc('minute', clock_timestamp()) - interval '150 seconds')`,
+      sql`UPDATE schedules SET planned_through = date_trunc('minute', clock_timestamp()) - interval '150 seconds'`,
     );
+    const planned = () =>
+      store.rows<{ at: string; next: string }>(
+        sql`SELECT planned_through AS at, next_fire_at AS next FROM schedules`,
+      );
+    const [before] = await planned();
     await instance.start();
     await receiver.arrived(3);
-    const [first] = await settledRuns(3);
-    const [history] = await store.rows<{ at: string }>(sql`SELECT dropped_before AS at FROM history`);
-    expect(Date.parse(first?.scheduled_for ?? '')).toBe(Date.parse(history?.at ?? '') + 30_000);
-    const [row] = await store.rows<{ next: string }>(sql`SELECT next_fire_at AS next FROM schedules`);
-    expect(Date.parse(row?.next ?? '')).toBeGreaterThan(Date.now() - 60_000);
+    const settled = await settledRuns(3);
+    expect(Date.parse(settled[0]?.scheduled_for ?? '')).toBe(Date.parse(before?.at ?? '') + 30_000);
+    await instance.pipeline.tick.stop();
+    const [row] = await planned();
+    expect(row?.at).toBe((await runs()).at(-1)?.scheduled_for);
+    expect(Date.parse(row?.next ?? '')).toBe(Date.parse(row?.at ?? '') + 60_000);
   });
 
-  it('leaves no row in the attempt log for a plain first-attempt success', async () => {
+  it('leaves no entry in the attempt log for a plain first-attempt success', async () => {
     await instance.put('a', { cron: '* * * * * *', url: receiver.url });
     await instance.start();
     await receiver.arrived(1);
     await instance.pipeline.tick.stop();
-    await settledRuns(1);
-    expect(await store.rows(sql`SELECT * FROM attempts`)).toEqual([]);
+    const settled = await settledRuns(1);
+    expect(settled.map((run) => run.attempt_log)).toEqual(settled.map(() => null));
   });
 
   it('fires what was missed within the grace, each, and folds what is older into the oldest of these', async () => {
@@ -135,12 +148,12 @@ describe('a schedule that is due', () => {
     );
     const [first] = await until(async () => {
       const found = await store.rows<RunRow>(
-        sql`SELECT * FROM runs WHERE schedule_id = 'day' ORDER BY scheduled_for`,
+        sql`SELECT * FROM all_runs WHERE schedule_id = 'day' ORDER BY scheduled_for`,
       );
       return found.length > 0 ? found : null;
     });
     const [span] = await store.rows<{ first: string; planned: number }>(
-      sql`SELECT min(coalesce(coalesced_from, scheduled_for)) AS first, sum(1 + coalesced)::int AS planned FROM runs WHERE schedule_id = 'day'
+      sql`SELECT min(coalesce(coalesced_from, scheduled_for)) AS first, sum(1 + coalesced)::int AS planned FROM all_runs WHERE schedule_id = 'day'
         AND scheduled_for <= ${new Date(Date.parse(first?.scheduled_for ?? '')).toISOString()}`,
     );
     const from = Date.parse(span?.first ?? '');
@@ -149,7 +162,7 @@ describe('a schedule that is due', () => {
   });
 
   it('wakes the tick by itself, however long the tick would sleep', async () => {
-    const sleepy = await createInstance(store, { tickIntervalMs: 60_000 });
+    const sleepy = await createInstance(store, { tickIntervalMs: 3_600_000 });
     await instance.put('lone', { cron: '* * * * * *', url: receiver.url });
     await sleepy.start();
     await receiver.arrived(4);
@@ -158,20 +171,20 @@ describe('a schedule that is due', () => {
     expect(times).toEqual(times.map((_, index) => (times[0] ?? 0) + index));
   });
 
-  it('with two thousand others is planned in batches, and each is sent once at the first attempt', async () => {
-    const ids = Array.from({ length: 2000 }, (_, index) => `herd-${index}`);
+  it('with hundreds of others is planned in batches, and each is sent once at the first attempt', async () => {
+    const ids = Array.from({ length: HERD }, (_, index) => `herd-${index}`);
     await instance.putMany(ids, { url: receiver.url });
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('second', clock_timestamp()),
       next_fire_at = date_trunc('second', clock_timestamp())`);
-    const herding = await createInstance(store, { concurrency: 400, concurrencyPerLane: 400 });
+    const herding = await createInstance(store, { concurrency: 100, concurrencyPerLane: 100 });
     await herding.start();
-    const settled = await settledRuns(2000);
+    const settled = await settledRuns(HERD);
     await herding.stop();
     expect(
       settled.every((run) => run.status === 'succeeded' && run.attempts === 1 && run.failures === 0),
     ).toBe(true);
-    expect(new Set(receiver.arrivals.map((arrival) => arrival.body.scheduleId)).size).toBe(2000);
-    expect(receiver.arrivals).toHaveLength(2000);
+    expect(new Set(receiver.arrivals.map((arrival) => arrival.body.scheduleId)).size).toBe(HERD);
+    expect(receiver.arrivals).toHaveLength(HERD);
   });
 
   it('is not fired while paused, and does not replay the pause', async () => {
@@ -184,7 +197,7 @@ describe('a schedule that is due', () => {
     await instance.put('paused', { cron: '* * * * * *', url: receiver.url });
     const [first] = await until(async () => {
       const found = await store.rows<RunRow>(
-        sql`SELECT * FROM runs WHERE schedule_id = 'paused' ORDER BY scheduled_for`,
+        sql`SELECT * FROM all_runs WHERE schedule_id = 'paused' ORDER BY scheduled_for`,
       );
       return found.length > 0 ? found : null;
     });
@@ -253,6 +266,81 @@ describe('a schedule that cannot be planned', () => {
     await instance.put('mended', { cron: '* * * * * *', url: receiver.url, description: 'mended' });
     await receiver.arrived(2);
     const times = (await runs()).map((run) => Date.parse(run.scheduled_for));
+    for (const [index, time] of times.slice(1).entries()) expect(time - (times[index] ?? 0)).toBe(1000);
+  });
+});
+
+describe('a schedule whose run the database refuses', () => {
+  const EVERY_SECOND = { cron: '* * * * * *', catchUp: 'all' as const };
+
+  async function setAsideOf(id: string): Promise<Record<string, unknown>> {
+    return until(async () => {
+      const [row] = await store.rows<Record<string, unknown>>(sql`SELECT * FROM schedules WHERE id = ${id}`);
+      return row?.['error'] === null ? null : (row ?? null);
+    });
+  }
+  /** Of each schedule there are three more runs, and they have succeeded. */
+  async function allFireOn(ids: readonly string[]): Promise<void> {
+    const count = async (id: string) =>
+      (await runs()).filter((run) => run.schedule_id === id && run.status === 'succeeded').length;
+    await Promise.all(
+      ids.map(async (id) => {
+        const before = await count(id);
+        await until(async () => ((await count(id)) >= before + 3 ? true : null));
+      }),
+    );
+  }
+
+  it.each(['allow', 'skip', 'queue', 'replace'] as const)(
+    'is set aside with its reason and its cursor, and delays no other of its batch (overlap: %s)',
+    async (overlap) => {
+      const others = Array.from({ length: 20 }, (_, n) => `good-${n}`);
+      await instance.putMany(others, { ...EVERY_SECOND, overlap, url: receiver.url });
+      await instance.put('refused', { ...EVERY_SECOND, overlap, url: receiver.url });
+      await refuseRunsOf(store, 'refused');
+      const [before] = await store.rows<{ at: string }>(
+        sql`SELECT next_occurrence_at AS at FROM schedules WHERE id = 'refused'`,
+      );
+      await instance.start();
+      const row = await setAsideOf('refused');
+      expect(row).toMatchObject({ plan_failures: 1, locked_by: null, planned_through: null });
+      expect(row['error']).toContain('index row');
+      expect(row['next_occurrence_at']).toBe(before?.at);
+      expect(Date.parse(String(row['next_fire_at']))).toBeGreaterThan(Date.parse(before?.at ?? ''));
+      await allFireOn(others);
+      expect(await runs()).not.toContainEqual(expect.objectContaining({ schedule_id: 'refused' }));
+      const setAside = instance.events.filter((event) => event.type === 'scheduleSetAside');
+      expect(setAside[0]).toMatchObject({ scheduleId: 'refused', failures: 1 });
+      expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
+    },
+  );
+
+  it('delays no other either while one cannot be planned, and each is set aside with its own reason', async () => {
+    const others = ['good', 'good-too'];
+    await instance.putMany([...others, 'refused', 'bad'], { ...EVERY_SECOND, url: receiver.url });
+    await instance.put('refused-alone', { ...EVERY_SECOND, overlap: 'skip', url: receiver.url });
+    for (const id of ['refused', 'refused-alone']) await refuseRunsOf(store, id);
+    await store.rows(sql`UPDATE schedules SET timing = '{"cron":"every full moon"}' WHERE id = 'bad'`);
+    await instance.start();
+    expect((await setAsideOf('bad'))['error']).toContain('5 fields');
+    for (const id of ['refused', 'refused-alone'])
+      expect((await setAsideOf(id))['error']).toContain('index row');
+    await allFireOn(others);
+    expect(new Set((await runs()).map((run) => run.schedule_id))).toEqual(new Set(others));
+    expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
+  });
+
+  it('fires again, what it missed included, once it is mended', async () => {
+    await instance.put('refused', { ...EVERY_SECOND, url: receiver.url });
+    await refuseRunsOf(store, 'refused');
+    await instance.start();
+    const { next_occurrence_at: first } = await setAsideOf('refused');
+    await instance.put('refused', { ...EVERY_SECOND, url: receiver.url, description: 'mended' });
+    await allFireOn(['refused']);
+    const [row] = await store.rows(sql`SELECT error, plan_failures FROM schedules`);
+    expect(row).toEqual({ error: null, plan_failures: 0 });
+    const times = (await runs()).map((run) => Date.parse(run.scheduled_for));
+    expect(times[0]).toBe(Date.parse(String(first)));
     for (const [index, time] of times.slice(1).entries()) expect(time - (times[index] ?? 0)).toBe(1000);
   });
 });

@@ -2,13 +2,9 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedule.ts';
-import {
-  abandonWaitingOfDeleted,
-  judgeOverlapsUnderLock,
-  lockFreeForOverlap,
-} from '../../src/store/overlaps.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
 import type { Database } from '../../src/store/database.ts';
+import { abandonWaitingOfDeleted } from '../../src/store/runs/abandon-runs.ts';
+import { judgeOverlapsUnderLock, lockFreeSchedules } from '../../src/store/runs/overlaps.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -35,12 +31,12 @@ afterEach(async () => {
 });
 
 const EVERY_SECOND = { cron: '* * * * * *' };
-const put = (id: string, definition: Partial<Definition>) =>
-  instance.put(id, { url: `${receiver.url}/${id}`, ...definition });
+const put = (id: string, definition: Partial<Definition>, path = `/${id}`) =>
+  instance.put(id, { url: `${receiver.url}${path}`, ...definition });
 const statuses = async (id: string) =>
   (
     await store.rows<{ status: string }>(
-      sql`SELECT status FROM runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
+      sql`SELECT status FROM all_runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
     )
   ).map(({ status }) => status);
 /** Somebody's forgotten session holds these rows while the work goes on. */
@@ -65,17 +61,38 @@ describe('a row that somebody has locked holds up nobody else:', () => {
     await put('other', EVERY_SECOND);
     await put('skips', { ...EVERY_SECOND, catchUp: 'skip' });
     await put('parent', {});
+    await put('free', { cron: null, after: { scheduleId: 'skips', on: ['succeeded'] } });
     await put('all', { cron: null, after: { scheduleId: '*', on: ['succeeded', 'skipped'] } });
     await put('one', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] } });
+    await put('dear', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] }, overlap: 'queue' });
     await instance.start();
-    await held(`SELECT FROM schedules WHERE id IN ('all', 'one') FOR UPDATE`, async () => {
+    await held(`SELECT FROM schedules WHERE id IN ('all', 'one', 'dear') FOR UPDATE`, async () => {
       await instance.fire('parent');
       await store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at - interval '5 minutes',
-        next_fire_at = next_fire_at - interval '5 minutes' WHERE id = 'skips'`);
+        next_fire_at = next_fire_at - interval '5 minutes', planned_through = NULL WHERE id = 'skips'`);
       await firesOn('other');
-      await until(async () => ((await statuses('one')).length === 1 ? true : null));
+      await until(async () => ((await statuses('parent'))[0] === 'succeeded' ? true : null));
+      await until(async () => ((await statuses('skips')).includes('skipped') ? true : null));
+      expect(await store.rows(sql`SELECT FROM all_runs WHERE trigger = 'after'`)).toEqual([]);
     });
-    await until(async () => ((await statuses('skips')).includes('skipped') ? true : null));
+    // Once it is let go of, each end that came meanwhile has its one run.
+    await instance.pipeline.tick.stop();
+    const ends = () =>
+      store.rows<{ id: string }>(
+        sql`SELECT id FROM history WHERE schedule_id IN ('other', 'skips', 'parent') ORDER BY id`,
+      );
+    const followed = (id: string) =>
+      store.rows<{ id: string }>(
+        sql`SELECT parent_run_id AS id FROM history WHERE schedule_id = ${id} ORDER BY parent_run_id`,
+      );
+    await until(async () => {
+      const open = await store.rows(sql`SELECT FROM runs UNION ALL SELECT FROM effects`);
+      return open.length === 0 ? true : null;
+    });
+    expect(await followed('all')).toEqual(await ends());
+    expect([await statuses('one'), await statuses('dear')]).toEqual([['succeeded'], ['succeeded']]);
+    expect((await statuses('free')).length).toBeGreaterThan(0);
+    expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
   it('that of an active run of a schedule whose runs must not overlap', async () => {
@@ -137,7 +154,8 @@ describe('a row that somebody has locked holds up nobody else:', () => {
       { ref: 'dependent', url, dependsOn: ['first', 'second'] },
     );
     const statusOf = async (id = '') =>
-      (await store.rows<{ status: string }>(sql`SELECT status FROM runs WHERE id = ${id}::uuid`))[0]?.status;
+      (await store.rows<{ status: string }>(sql`SELECT status FROM all_runs WHERE id = ${id}::uuid`))[0]
+        ?.status;
     await until(async () => ((await statusOf(second?.id)) === 'succeeded' ? true : null));
     await held(`SELECT FROM runs WHERE id = '${dependent?.id}' FOR UPDATE`, async () => {
       await until(async () => ((await statusOf(first?.id)) === 'succeeded' ? true : null));
@@ -167,6 +185,7 @@ describe('a timing that nobody can plan by is set aside, and holds up nobody:', 
     '{"cron":"* * * * *","jitterSeconds":"abc"}',
     '{"cron":"* * * * *","catchUp":"sometimes"}',
     '{"cron":"* * * * *","everySeconds":5}',
+    '{"cron":"\\u0000 * * * *"}',
     '{"rrule":"FREQ=DAILY"}',
     '{}',
     '[]',
@@ -186,7 +205,7 @@ describe('a timing that nobody can plan by is set aside, and holds up nobody:', 
       return inError.length === TIMINGS.length ? true : null;
     });
     await firesOn('plain');
-    expect(await store.rows(sql`SELECT FROM runs WHERE schedule_id <> 'plain'`)).toEqual([]);
+    expect(await store.rows(sql`SELECT FROM all_runs WHERE schedule_id <> 'plain'`)).toEqual([]);
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
@@ -219,62 +238,56 @@ describe('a timing that nobody can plan by is set aside, and holds up nobody:', 
   });
 });
 
-describe('what the version before this one writes', () => {
-  it('by an edit, which says nothing of overlap and followers, is not taken for what stood there', async () => {
-    await put('parent', {});
-    await put('edited', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] }, overlap: 'skip' });
-    await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
-      SELECT schedule_uid, 2, schedule_id, 'updated', clock_timestamp(), (definition - 'after' - 'overlap') || '{"cron":"* * * * * *"}'
-      FROM schedule_versions WHERE schedule_id = 'edited'`);
-    await store.rows(sql`UPDATE schedules SET version = 2, cron = '* * * * * *', next_occurrence_at = clock_timestamp(),
-      next_fire_at = clock_timestamp() WHERE id = 'edited'`);
-    await instance.start();
-    await instance.fire('parent');
-    await firesOn('edited');
-    const triggers = await store.rows<{ trigger: string; guarded: boolean }>(
-      sql`SELECT DISTINCT trigger, overlap_guarded AS guarded FROM runs WHERE schedule_id = 'edited'`,
-    );
-    expect(triggers).toEqual([{ trigger: 'schedule', guarded: false }]);
-  });
-});
-
 describe('ends that come together', () => {
   it('a run that follows an end of its own batch is judged as well', async () => {
     await put('a', { overlap: 'queue' });
     await put('b', { cron: null, after: { scheduleId: 'a', on: ['skipped'] }, overlap: 'queue' });
     for (let fires = 0; fires < 2; fires += 1) await instance.fire('a');
     await store.rows(sql`UPDATE schedules SET overlap = 'skip' WHERE id = 'a'`);
-    const uids = (await store.rows<{ uid: string }>(sql`SELECT uid FROM schedules ORDER BY id`)).map(
-      ({ uid }) => uid,
-    );
-    const { aftermath } = await store.database.transaction(async (tx) => {
-      await lockFreeForOverlap(tx, uids);
+    const [a] = await store.rows<{ uid: string }>(sql`SELECT uid FROM schedules WHERE id = 'a'`);
+    const uids = [a?.uid ?? ''];
+    const judged = await store.database.transaction(async (tx) => {
+      await lockFreeSchedules(tx, uids);
       return judgeOverlapsUnderLock(tx, uids);
     });
-    expect(await statuses('b')).toEqual(['waiting']);
-    expect(aftermath.toJudge).toEqual([uids[1]]);
+    expect(judged).toMatchObject({ skipped: 1, effects: 2 });
+    expect(await statuses('b')).toEqual([]);
+    await instance.pipeline.effects.start();
+    await until(async () => ((await statuses('b')).length === 1 ? true : null));
+    expect(await statuses('b')).toEqual(['pending']);
   });
 
-  it('a run that follows counts as active, whatever the schedule was when its end was written', async () => {
-    await put('parent', {});
-    await put('child', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] } });
-    await instance.start();
-    await instance.fire('parent');
-    await until(async () => ((await statuses('child')).length === 1 ? true : null));
-    const [run] = await store.rows<{ guarded: boolean }>(
-      sql`SELECT overlap_guarded AS guarded FROM runs WHERE schedule_id = 'child'`,
-    );
-    expect(run?.guarded).toBe(true);
-  });
+  it.each(['before', 'after'])(
+    'a run that follows counts as active, also where its schedule is edited %s it is recorded',
+    async (when) => {
+      await put('parent', {});
+      const follows = { cron: null, after: { scheduleId: 'parent', on: ['succeeded' as const] } };
+      await put('child', follows, '/never');
+      const { settler, effects, dispatcher } = instance.pipeline;
+      for (const service of [settler, dispatcher]) await service.start();
+      await instance.fire('parent');
+      await until(async () => ((await statuses('parent'))[0] === 'succeeded' ? true : null));
+      expect(await statuses('child')).toEqual([]);
+      if (when === 'before') await put('child', { ...follows, overlap: 'skip' }, '/never');
+      await effects.start();
+      await until(async () => ((await statuses('child')).length === 1 ? true : null));
+      if (when === 'after') await put('child', { ...follows, overlap: 'skip' }, '/never');
+      const [run] = await store.rows<{ guarded: boolean }>(
+        sql`SELECT overlap_guarded AS guarded FROM all_runs WHERE schedule_id = 'child'`,
+      );
+      expect(run?.guarded).toBe(true);
+      expect((await instance.fire('child')).status).toBe('skipped');
+    },
+  );
 
   it('what waits for a schedule that is gone is abandoned', async () => {
     await put('gone', { overlap: 'queue' });
     for (let fires = 0; fires < 2; fires += 1) await instance.fire('gone');
-    // As a version does that knows of no waiting runs.
-    await store.rows(sql`UPDATE runs SET status = 'abandoned', reason = 'deleted' WHERE status = 'pending'`);
+    // As another program does that knows of no waiting runs.
+    await store.rows(sql`DELETE FROM runs WHERE status = 'pending'`);
     await store.rows(sql`DELETE FROM schedules`);
-    const abandoned = await store.database.transaction((tx) => abandonWaitingOfDeleted(tx, EARLIEST, 10));
+    const abandoned = await store.database.transaction((tx) => abandonWaitingOfDeleted(tx, 10));
     expect(abandoned).toMatchObject({ abandoned: 1 });
-    expect(await statuses('gone')).toEqual(['abandoned', 'abandoned']);
+    expect(await statuses('gone')).toEqual(['abandoned']);
   });
 });

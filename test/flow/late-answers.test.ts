@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { AttemptSettlement } from '../../src/core/runs/settle-attempt.ts';
 import { completeRun, retryRun } from '../../src/flow/run-actions.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { findRun } from '../../src/store/runs.ts';
-import { type AttemptSettlement, settleInTransactionIfClaimed } from '../../src/store/settlements.ts';
+import { findRun } from '../../src/store/runs/find-runs.ts';
+import { settleLockedRuns } from '../../src/store/runs/settle-locked.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 
 /** What becomes of a callback run when a target's 202 comes after something else has happened to it. */
@@ -30,17 +31,15 @@ const run = async () => {
 };
 const claim = () =>
   store.rows(sql`UPDATE runs SET claimed_by = ${instance.id}, claimed_at = now(), attempts = attempts + 1`);
-const deps = () => ({ database: store.database, events: createEventBus(), followUp: () => undefined });
+const deps = () => ({ database: store.database, events: createEventBus(), wake: instance.pipeline.wake });
 const complete = (attempt: number, status: 'succeeded' | 'failed') =>
   completeRun(deps(), id, { attempt, status, workerId: null, error: null, result: null });
 
 /** The 202 of an attempt, as its sender writes it down. */
 async function accepted(attempt: number): Promise<boolean> {
-  const { scheduledFor } = await run();
   const at = Date.now();
   const outcome: AttemptSettlement = {
     runId: id,
-    scheduledFor,
     instanceId: instance.id,
     attempt,
     outcome: 'accepted',
@@ -62,8 +61,8 @@ async function accepted(attempt: number): Promise<boolean> {
       doubt: null,
     },
   };
-  const settled = await store.database.transaction((tx) => settleInTransactionIfClaimed(tx, [outcome]));
-  return settled.runs.has(id);
+  const { settled } = await store.database.transaction((tx) => settleLockedRuns(tx, [outcome], 'wait'));
+  return settled.has(id);
 }
 
 it('another attempt was claimed meanwhile: it runs, and the attempt that was accepted has the say', async () => {

@@ -1,12 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Overlap } from '../../src/core/schedule.ts';
-import { recordManualFireUnlessKeyTaken } from '../../src/store/manual-fires.ts';
-import { NO_AFTERMATH } from '../../src/store/followers.ts';
-import { findWaitingInVain, judgeOverlapsUnderLock, lockFreeForOverlap } from '../../src/store/overlaps.ts';
-import { databaseNow } from '../../src/store/database-now.ts';
-import { findSchedule } from '../../src/store/schedules.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
+import { fireManually } from '../../src/flow/manual-fire.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
+import { findWaitingInVain } from '../../src/store/runs/overlaps.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -41,7 +39,7 @@ interface RunRow {
 
 const runs = (id = 'one') =>
   store.rows<RunRow>(
-    sql`SELECT id, status, reason, trigger, scheduled_for FROM runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
+    sql`SELECT id, status, reason, trigger, scheduled_for FROM all_runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
   );
 const told = async (id = 'one') =>
   (await runs(id)).map(({ status, reason }) => (reason === null ? status : `${status} ${reason}`));
@@ -110,12 +108,12 @@ describe('a fire while an earlier run of its schedule is active', () => {
     expect(await told()).toEqual(['cancelled replaced', 'succeeded']);
     // Written by a later pass than the one that settled the other.
     const log = await until(async () => {
-      const rows = await store.rows<{ outcome: string }>(
-        sql`SELECT outcome FROM attempts WHERE run_id = ${first.id}`,
+      const [row] = await store.rows<{ log: unknown }>(
+        sql`SELECT attempt_log AS log FROM all_runs WHERE id = ${first.id}`,
       );
-      return rows.length > 0 ? rows : null;
+      return row?.log ?? null;
     });
-    expect(log).toEqual([{ outcome: 'acceptedLate' }]);
+    expect(log).toMatchObject([{ outcome: 'acceptedLate' }]);
   });
 
   it('counts a run between two attempts as active', async () => {
@@ -158,41 +156,38 @@ describe('fires that come together, after an outage,', () => {
 });
 
 describe('two that decide at the same moment', () => {
-  /** A transaction of a second session, up to its commit, which the caller makes. */
-  async function inAnotherSession(work: Parameters<Store['database']['transaction']>[0]) {
-    let commit: () => void = () => undefined;
-    const mayCommit = new Promise<void>((resolve) => (commit = resolve));
-    let reached: () => void = () => undefined;
-    const hasReached = new Promise<void>((resolve) => (reached = resolve));
-    const done = store.database.transaction(async (tx) => {
-      await work(tx);
-      reached();
-      await mayCommit;
-    });
-    await hasReached;
+  /** A fire in a second session, up to its commit, which the caller makes. */
+  async function fireUncommitted() {
+    const [mayCommit, hasDecided] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const { database } = store;
+    const fired = fireManually(
+      {
+        database: {
+          ...database,
+          transaction: (work, limitMs) =>
+            database.transaction(async (tx) => {
+              const result = await work(tx);
+              hasDecided.resolve(undefined);
+              await mayCommit.promise;
+              return result;
+            }, limitMs),
+        },
+        events: createEventBus(),
+        targets: instance.targets,
+        wake: instance.pipeline.wake,
+      },
+      { scheduleId: 'one', payload: null, key: null },
+    );
+    await hasDecided.promise;
     return async () => {
-      commit();
-      await done;
+      mayCommit.resolve(undefined);
+      await fired;
     };
-  }
-
-  async function fireIn(tx: Parameters<Parameters<Store['database']['transaction']>[0]>[0]) {
-    const schedule = await findSchedule(tx, 'one');
-    if (!schedule) throw new Error('there is no schedule');
-    await lockFreeForOverlap(tx, [schedule.uid]);
-    await recordManualFireUnlessKeyTaken(tx, {
-      schedule,
-      lane: 'http http://127.0.0.1:9',
-      at: await databaseNow(tx),
-      payload: null,
-      key: null,
-    });
-    await judgeOverlapsUnderLock(tx, [schedule.uid]);
   }
 
   it.each(['skip', 'queue'] as const)('under %s start one run between them', async (overlap) => {
     await put(overlap);
-    const commitFirst = await inAnotherSession(fireIn);
+    const commitFirst = await fireUncommitted();
     // It waits for the row lock with the first one's run not committed yet, and must see it all the same.
     const second = instance.fire('one');
     await until(async () => {
@@ -208,7 +203,7 @@ describe('two that decide at the same moment', () => {
   it('a fire, and the end of the run it would wait for: it starts, whichever comes first', async () => {
     await withActive('queue');
     // The fire has found the run active and is not committed; the run ends meanwhile, and finds nobody waiting.
-    const commit = await inAnotherSession(fireIn);
+    const commit = await fireUncommitted();
     owed.shift()?.();
     await until(async () => ((await told())[0] === 'succeeded' ? true : null));
     await commit();
@@ -298,15 +293,15 @@ it('a schedule that is deleted abandons what waits as well', async () => {
 it('what waits for nothing, since whoever ended the active run died, is found', async () => {
   await withActive('queue');
   await instance.fire('one');
-  await store.rows(
-    sql`UPDATE runs SET status = 'succeeded', finished_at = clock_timestamp() WHERE status = 'pending'`,
-  );
-  const inVain = () => store.database.run((db) => findWaitingInVain(db, EARLIEST, 10));
+  await store.rows(sql`DELETE FROM runs WHERE status = 'pending'`);
+  const inVain = () => store.database.run((db) => findWaitingInVain(db, 10));
   expect(await inVain()).toEqual([]);
   await store.rows(sql`UPDATE runs SET updated_at = updated_at - interval '3 seconds'`);
   const toJudge = await inVain();
   expect(toJudge).toHaveLength(1);
-  instance.pipeline.followUps.add({ ...NO_AFTERMATH, toJudge });
+  await store.database.transaction((tx) => writeOverlapEffects(tx, toJudge));
+  expect(await inVain()).toEqual([]);
+  instance.pipeline.wake.effects();
   await receiver.arrived(2);
   expect(await inVain()).toEqual([]);
 });

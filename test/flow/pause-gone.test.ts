@@ -3,10 +3,11 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition, Schedule } from '../../src/core/schedule.ts';
 import { createHandoffDefinitions } from '../../src/flow/handoff-definitions.ts';
-import { type GonePauser, type GoneTarget, createGonePauser } from '../../src/flow/pause-gone.ts';
+import { type GonePauser, createGonePauser } from '../../src/flow/pause-gone.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type Effect, lockEffectsAgain } from '../../src/store/effects/effects.ts';
 import { findSchedule } from '../../src/store/schedules.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
@@ -40,12 +41,20 @@ const RUN = '0192f0c4-1c00-7abc-8def-0123456789ab';
 const put = (id: string, more: Partial<Definition> = {}, path = id) =>
   instance.put(id, { url: `${receiver.url}/${path}`, ...more });
 const find = (id: string) => store.database.run((db) => findSchedule(db, id));
-const goneOf = ({ id, uid, version }: Schedule, runId = RUN): GoneTarget => ({
-  runId,
-  scheduleId: id,
-  scheduleUid: uid,
-  scheduleVersion: version,
-});
+/** The effect of a run that its target answered 410, written as the end of that run writes it. */
+async function goneOf({ id, uid, version }: Schedule, runId = RUN): Promise<Effect> {
+  const [row] = await store.rows<{ id: number }>(sql`INSERT INTO effects
+    (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    VALUES ('gone', ${runId}, ${uid}, ${version}, ${id}, 'schedule', 'failed', clock_timestamp(), 1)
+    RETURNING id::int`);
+  const [effect] = await store.database.transaction((tx) => lockEffectsAgain(tx, [row?.id ?? 0]));
+  if (!effect) throw new Error('it was not written');
+  return effect;
+}
+const effects = () =>
+  store.rows<{ schedule_id: string; failures: number; error: string | null }>(
+    sql`SELECT schedule_id, failures, error FROM effects`,
+  );
 const told = (type: FirelockEvent['type']) => events.filter((event) => event.type === type);
 const seenTo = (count: number) => until(() => (told('goneSeenTo').length >= count ? true : null));
 
@@ -62,7 +71,7 @@ function startPauser(database: Database = store.database): GonePauser {
     events: bus,
     targets,
     definitions: createHandoffDefinitions(database),
-    followUp: (aftermath) => instance.pipeline.followUps.add(aftermath),
+    wake: instance.pipeline.wake,
     retentionDays: 30,
   });
   void pauser.start();
@@ -92,9 +101,10 @@ describe('a schedule whose target answered 410 Gone', () => {
       { version: 1, change: 'created', by: null },
       { version: 2, change: 'updated', by: 'firelock' },
     ]);
-    const runs = await store.rows(sql`SELECT id, status FROM runs`);
+    const runs = await store.rows(sql`SELECT id, status FROM all_runs`);
     expect(runs).toEqual([{ id: runId, status: 'failed' }]);
     expect(receiver.arrivals).toHaveLength(1);
+    await until(async () => ((await effects()).length === 0 ? true : null));
   });
 
   it('which a one-off run was sent to, pauses nothing', async () => {
@@ -114,19 +124,21 @@ describe('a schedule whose target answered 410 Gone', () => {
     const schedule = await put('gone');
     const pauser = startPauser();
     const others = ['0192f0c4-1c00-7abc-8def-0123456789ac', '0192f0c4-1c00-7abc-8def-0123456789ad'];
-    for (const runId of [RUN, ...others]) pauser.add(goneOf(schedule, runId));
+    const gone = await Promise.all([RUN, ...others].map((runId) => goneOf(schedule, runId)));
+    pauser.add(gone);
     await seenTo(1);
-    pauser.add(goneOf(schedule, others[0]));
+    pauser.add([await goneOf(schedule, others[0])]);
     await seenTo(2);
     const reason = `the target answered 410 Gone to run ${RUN}`;
     expect(await find('gone')).toMatchObject({ version: 2, definition: { pauseReason: reason } });
     expect(told('schedulePaused')).toEqual([{ type: 'schedulePaused', scheduleId: 'gone', reason }]);
+    expect(await effects()).toEqual([]);
   });
 
   it('is paused by a run of an older version too, as long as the target is the same', async () => {
     const older = await put('gone');
     await put('gone', { description: 'edited since', payload: '1' });
-    startPauser().add(goneOf(older));
+    startPauser().add([await goneOf(older)]);
     await seenTo(1);
     expect(await find('gone')).toMatchObject({
       version: 3,
@@ -139,59 +151,60 @@ describe('a schedule whose target answered 410 Gone', () => {
     const schedule = await put('gone', { everySeconds: 3600, cron: null });
     await store.rows(sql`UPDATE schedules SET next_fire_at = next_fire_at - interval '1 hour',
       next_occurrence_at = next_occurrence_at - interval '1 hour', created_at = created_at - interval '1 hour'`);
-    startPauser().add(goneOf(schedule));
+    startPauser().add([await goneOf(schedule)]);
     await seenTo(1);
-    const runs = await store.rows(sql`SELECT schedule_version, status FROM runs`);
+    const runs = await store.rows(sql`SELECT schedule_version, status FROM all_runs`);
     expect(runs).toEqual([{ schedule_version: 1, status: 'pending' }]);
   });
 });
 
 describe('a schedule is left alone that by then', () => {
-  async function leftAlone(gone: GoneTarget): Promise<void> {
+  async function leftAlone(schedule: Schedule): Promise<void> {
     const before = await find('gone');
-    startPauser().add(gone);
+    startPauser().add([await goneOf(schedule)]);
     await seenTo(1);
     expect(await find('gone')).toEqual(before);
     expect(told('schedulePaused')).toEqual([]);
     expect(told('loopFailed')).toEqual([]);
+    expect(await effects()).toEqual([]);
   }
 
   it('has another target', async () => {
     const schedule = await put('gone');
     await put('gone', {}, 'moved');
-    await leftAlone(goneOf(schedule));
+    await leftAlone(schedule);
   });
 
   it('is pulled from', async () => {
     const schedule = await put('gone');
     await put('gone', { target: { type: 'pull', queue: 'q' } });
-    await leftAlone(goneOf(schedule));
+    await leftAlone(schedule);
   });
 
   it('is paused, for a reason of its own', async () => {
     const schedule = await put('gone');
     await put('gone', { enabled: false, pauseReason: 'holidays' });
-    await leftAlone(goneOf(schedule));
+    await leftAlone(schedule);
   });
 
   it('is another one under the same id', async () => {
     const schedule = await put('gone');
     await instance.remove('gone');
     await put('gone');
-    await leftAlone(goneOf(schedule));
+    await leftAlone(schedule);
   });
 
   it('is deleted', async () => {
     const schedule = await put('gone');
     await instance.remove('gone');
-    await leftAlone(goneOf(schedule));
+    await leftAlone(schedule);
   });
 
   it('has lost the version that its run was of', async () => {
     const schedule = await put('gone');
     await put('gone', { description: 'newer' });
     await store.rows(sql`DELETE FROM schedule_versions WHERE version = 1`);
-    await leftAlone(goneOf(schedule));
+    await leftAlone(schedule);
   });
 });
 
@@ -206,7 +219,7 @@ describe('what stands in the way', () => {
     });
     await database.run((db) => db.execute(sql`SELECT 1`));
     await proxy.interrupt('refuse');
-    startPauser(database).add(goneOf(schedule));
+    startPauser(database).add([await goneOf(schedule)]);
     await until(() => (told('loopFailed').length > 1 ? true : null));
     expect(await find('gone')).toMatchObject({ status: 'active' });
     await proxy.restore();
@@ -221,10 +234,34 @@ describe('what stands in the way', () => {
     await store.rows(sql`INSERT INTO schedule_versions SELECT (jsonb_populate_record(v, '{"version": 2}')).*
       FROM schedule_versions v WHERE schedule_id = 'broken'`);
     const pauser = startPauser();
-    pauser.add(goneOf(broken));
-    pauser.add(goneOf(fine));
+    pauser.add([await goneOf(broken), await goneOf(fine)]);
     await seenTo(1);
     expect(told('loopFailed')).toHaveLength(1);
     expect(await find('gone')).toMatchObject({ status: 'paused' });
+    const [left, ...others] = await effects();
+    expect(others).toEqual([]);
+    expect(left).toMatchObject({
+      schedule_id: 'broken',
+      failures: 1,
+      error: expect.stringContaining('23505') as string,
+    });
+  });
+
+  it('of the process itself, which dies first, is seen to by another', async () => {
+    const schedule = await put('gone');
+    const { settler, effects: loop, pauser } = instance.pipeline;
+    // Its pauser has not begun when it dies.
+    await settler.start();
+    await loop.start();
+    await goneOf(schedule);
+    await until(() => loop.passes() > 2 || null);
+    await loop.stop();
+    expect(await effects()).toHaveLength(1);
+    const other = await createInstance(store);
+    onTestFinished(() => other.stop());
+    await other.start();
+    await until(async () => ((await effects()).length === 0 ? true : null));
+    expect(await find('gone')).toMatchObject({ status: 'paused', version: 2 });
+    await pauser.stop();
   });
 });

@@ -34,7 +34,7 @@ it('what workers pull is recorded and neither claimed nor sent by an instance, h
       schedule_id: string;
       status: string;
     }>(sql`SELECT schedule_id, trigger, status, lane,
-      claimed_by, attempts FROM runs ORDER BY trigger`);
+      claimed_by, attempts FROM all_runs ORDER BY trigger`);
     const sent = runs.filter((run) => run.schedule_id === 'sent');
     if (runs.length < 4 || sent.some(({ status }) => status === 'pending')) return null;
     return runs.filter((run) => run.schedule_id === 'pulled');

@@ -5,10 +5,11 @@ import { NotNow } from '../../src/store/errors.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { listen } from '../../src/store/connection.ts';
 import type { Database } from '../../src/store/database.ts';
-import type { PulledRun } from '../../src/store/pull-claims.ts';
+import type { PulledRun } from '../../src/store/queues/pull-claims.ts';
 import { isUnavailable } from '../../src/store/errors.ts';
 import { WORK_FOR_PULL, forgetOldWorkers, listQueues } from '../../src/store/queues.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { applyAll } from '../support/effects.ts';
 import { type Store, createStore } from '../support/pipeline.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
 import { notThroughPooler } from '../support/pooler.ts';
@@ -41,7 +42,7 @@ async function another(around?: (database: Database) => Database): Promise<PullI
 const idsOf = (pulled: readonly PulledRun[]) => pulled.map(({ run }) => run.id);
 const rowOf = async (id: string) => {
   const [row] = await store.rows<Record<string, unknown>>(
-    sql`SELECT *, extract(epoch FROM expires_at - claimed_at)::float8 AS leased FROM runs WHERE id = ${id}`,
+    sql`SELECT *, extract(epoch FROM expires_at - claimed_at)::float8 AS leased FROM all_runs WHERE id = ${id}`,
   );
   return row ?? {};
 };
@@ -89,7 +90,7 @@ describe('a claim', () => {
       leased: 90,
       lease_seconds: 90,
       lookups: 0,
-      in_doubt_until: null,
+      lookup_after: null,
     });
   });
 
@@ -130,12 +131,14 @@ describe('a claim', () => {
       database: store.database,
       events: createEventBus(),
       targets: createTargetRegistry([]),
-      followUp: () => undefined,
+      wake: { effects: () => undefined, dispatch: () => undefined, workers: () => undefined },
     };
     const word = { error: null, attempt: 1, workerId: null, status: 'succeeded' } as const;
     await completeRun(deps, first, { ...word, result: 'twelve' });
+    await applyAll(store);
     expect(await instance.claim()).toEqual([]);
     await completeRun(deps, second, { ...word, result: null });
+    await applyAll(store);
     const [pulled] = await instance.claim();
     expect(pulled?.run.id).toBe(last);
     expect(pulled?.dependencies).toEqual([
@@ -146,22 +149,24 @@ describe('a claim', () => {
 
   it('takes no more than can be told in one answer, and leaves the rest as it was', async () => {
     const first = await instance.accept(...Array.from({ length: 900 }, () => ({ queue: 'first' })));
-    await store.rows(sql`UPDATE runs SET status = 'succeeded', finished_at = created_at`);
+    await store.rows(sql`WITH ended AS (DELETE FROM runs RETURNING *)
+      INSERT INTO history SELECT row.* FROM ended, jsonb_populate_record(NULL::history, to_jsonb(ended)
+        || jsonb_build_object('status', 'succeeded', 'finished_at', created_at, 'ended_at', created_at)) AS row`);
     const all = await instance.accept(...Array.from({ length: 5 }, () => ({ dependsOn: first })));
     const claimed = await instance.claim({ max: 5 });
     expect(claimed.map(({ dependencies }) => dependencies.length)).toEqual([900, 900]);
     const left = await store.rows(
-      sql`SELECT 1 FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND expires_at IS NULL AND lateness_ms IS NULL`,
+      sql`SELECT 1 FROM all_runs WHERE status = 'pending' AND claimed_by IS NULL AND expires_at IS NULL AND lateness_ms IS NULL`,
     );
     expect(left).toHaveLength(3);
     const others = [...(await instance.claim({ max: 5 })), ...(await instance.claim({ max: 5 }))];
     expect(idsOf([...claimed, ...others]).sort()).toEqual([...all].sort());
   });
 
-  it('is not held up by a row that cannot be read, since its id is of another time', async () => {
+  it('is not held up by a row that cannot be read, since its id is of a time that no run has', async () => {
     const past = { runAt: Date.now() - MINUTE };
     const [bad = '', worse = '', good] = await instance.accept(past, past, {});
-    await store.rows(sql`UPDATE runs SET id = '0199ffff-ffff-4fff-8fff-ffffffffffff' WHERE id = ${bad}`);
+    await store.rows(sql`UPDATE runs SET id = '0000ffff-ffff-4fff-8fff-ffffffffffff' WHERE id = ${bad}`);
     await store.rows(sql`UPDATE runs SET id = 'ffffffff-ffff-4fff-8fff-ffffffffffff' WHERE id = ${worse}`);
     expect(idsOf(await instance.claim({ max: 3 }))).toEqual([good]);
   });
@@ -178,7 +183,7 @@ describe('a claim', () => {
         expect(pulled.every(({ run }) => run.workerId === workerId && run.attempts === 1)).toBe(true);
         mine.push(...idsOf(pulled));
         [{ left } = { left: 0 }] = await store.rows<{ left: number }>(
-          sql`SELECT count(*)::int AS left FROM runs WHERE status = 'pending'`,
+          sql`SELECT count(*)::int AS left FROM all_runs WHERE status = 'pending'`,
         );
       }
       return mine;

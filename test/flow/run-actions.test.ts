@@ -16,11 +16,11 @@ import {
   retryRun,
 } from '../../src/flow/run-actions.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import type { Aftermath, StoppedRun } from '../../src/store/followers.ts';
-import { claimPullRuns } from '../../src/store/pull-claims.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
+import type { Wake } from '../../src/runtime/wake.ts';
+import { claimPullRuns } from '../../src/store/queues/pull-claims.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
+import { changeRun, changeRunIn } from '../support/run-rows.ts';
 import { until } from '../support/until.ts';
 
 const NOTHING_SAID = { attempt: null, workerId: null };
@@ -31,8 +31,9 @@ let receiver: Receiver;
 let answer: Answer;
 let deps: RunActionDeps;
 let events: FirelockEvent[];
-let told: StoppedRun[];
-let aftermaths: Aftermath[];
+/** Which loops the actions have woken. */
+let woken: (keyof Wake)[];
+let psql: postgres.Sql;
 
 beforeEach(async () => {
   store = await createStore();
@@ -41,25 +42,31 @@ beforeEach(async () => {
   instance = await createInstance(store);
   const bus = createEventBus();
   events = [];
-  told = [];
-  aftermaths = [];
+  woken = [];
   bus.subscribe((event) => void events.push(event));
   deps = {
     database: store.database,
     events: bus,
-    followUp: (aftermath) => {
-      aftermaths.push(aftermath);
-      told.push(...aftermath.stopped);
-      instance.pipeline.followUps.add(aftermath);
+    wake: {
+      effects: () => wakes('effects'),
+      dispatch: () => wakes('dispatch'),
+      workers: () => wakes('workers'),
     },
   };
+  psql = postgres(store.url, { max: 1, onnotice: () => undefined });
 });
 
 afterEach(async () => {
+  await psql.end();
   await instance.stop();
   await receiver.close();
   await store.drop();
 });
+
+function wakes(loop: keyof Wake): void {
+  woken.push(loop);
+  instance.pipeline.wake[loop]();
+}
 
 const cancel = (id: string) => cancelRun(deps, id);
 const retry = (id: string) => retryRun(deps, id);
@@ -97,7 +104,7 @@ interface Row {
   open_dependencies: number | null;
 }
 const row = async (id: string) => {
-  const [found] = await store.rows<Row>(sql`SELECT * FROM runs WHERE id = ${id}`);
+  const [found] = await store.rows<Row>(sql`SELECT * FROM all_runs WHERE id = ${id}`);
   if (!found) throw new Error(`there is no run ${id}`);
   return found;
 };
@@ -123,16 +130,23 @@ const claim = (workerId: string, leaseSeconds = 60) =>
       queue: 'q',
       instanceId: instance.id,
       asks: [{ workerId, max: 1, leaseSeconds }],
-      openSince: EARLIEST,
     }),
   );
 const put = (id: string, definition: Partial<Parameters<TestInstance['put']>[1]> = {}) =>
   instance.put(id, { url: receiver.url, ...definition });
 /** Ends a run as if it had gone that way. */
-const endAs = (id: string, status: string, rest = sql``) =>
-  store.rows(
-    sql`UPDATE runs SET status = ${status}, finished_at = clock_timestamp() ${rest} WHERE id = ${id}`,
+const endAs = (id: string, status: string, more: object = {}) =>
+  changeRun(psql, id, { status, finished_at: new Date(), ...more });
+const attemptLog = async (id: string) =>
+  (await store.rows<{ log: unknown }>(sql`SELECT attempt_log AS log FROM all_runs WHERE id = ${id}`))[0]
+    ?.log ?? null;
+/** The runs that follow others, and whose ends they follow. */
+const followers = () =>
+  store.rows<{ parent_run_id: string; status: string }>(
+    sql`SELECT parent_run_id, status FROM all_runs WHERE trigger = 'after'`,
   );
+const noneLeft = () =>
+  until(async () => ((await store.rows(sql`SELECT FROM effects`)).length === 0 ? true : null));
 
 describe('a run that is not there', () => {
   it('is said not to be, by whatever is asked of it', async () => {
@@ -156,7 +170,10 @@ describe('cancelling', () => {
       const again = runOf(await cancel(id));
       expect(again).toEqual(cancelled);
     }
-    expect(told).toMatchObject([{ id: running, scheduleId: null, trigger: 'api', attempt: 1 }]);
+    const told = await store.rows(
+      sql`SELECT run_id, schedule_id, trigger, attempt FROM effects WHERE kind = 'cancel'`,
+    );
+    expect(told).toEqual([{ run_id: running, schedule_id: '', trigger: 'api', attempt: 1 }]);
     const cancellations = events.filter(({ type }) => type === 'runsCancelled');
     expect(cancellations).toHaveLength(3);
     expect(cancellations[0]).toMatchObject({ reason: 'request', count: 1 });
@@ -186,10 +203,8 @@ describe('cancelling', () => {
     release.resolve(undefined);
     await reaches(second, 'succeeded');
     expect(await statusOf(first)).toBe('cancelled');
-    const log = () =>
-      store.rows<{ outcome: string }>(sql`SELECT outcome FROM attempts WHERE run_id = ${first}`);
-    await until(async () => ((await log()).length > 0 ? true : null));
-    expect(await log()).toEqual([{ outcome: 'acceptedLate' }]);
+    const log = await until(() => attemptLog(first));
+    expect(log).toMatchObject([{ outcome: 'acceptedLate' }]);
   });
 
   it('fails those that depend on it', async () => {
@@ -207,9 +222,10 @@ describe('cancelling', () => {
     await put('after', { cron: null, after: { scheduleId: 'one', on: ['cancelled'] } });
     const id = await fire('one');
     await cancel(id);
-    const followed = await store.rows(sql`SELECT parent_run_id FROM runs WHERE schedule_id = 'after'`);
-    expect(followed).toEqual([{ parent_run_id: id }]);
-    expect(aftermaths).toMatchObject([{ toClaim: 1 }]);
+    expect(woken).toEqual(['effects']);
+    await instance.pipeline.effects.start();
+    await noneLeft();
+    expect(await followers()).toEqual([{ parent_run_id: id, status: 'pending' }]);
   });
 });
 
@@ -219,14 +235,28 @@ describe('retrying', () => {
     async (status) => {
       await put('one');
       const id = await fire('one');
-      await endAs(
-        id,
-        status,
-        sql`, reason = 'any', attempts = 7, failures = 5, recoveries = 2, lost_at = clock_timestamp(),
-        recovered_at = clock_timestamp(), lookups = 1, claimed_by = ${randomUUID()}, claimed_at = clock_timestamp(),
-        handoff_started_at = clock_timestamp(), handed_off_at = clock_timestamp(), lateness_ms = 12, execution_id = 'x',
-        result_status_code = 500, result_body = 'no', error = '{"kind":"http","message":"no"}', progress = 0.5`,
-      );
+      const now = new Date();
+      await endAs(id, status, {
+        reason: 'any',
+        attempts: 7,
+        failures: 5,
+        recoveries: 2,
+        lost_at: now,
+        recovered_at: now,
+        lookups: 1,
+        lookup_after: now,
+        uncertain_attempt: 7,
+        claimed_by: randomUUID(),
+        claimed_at: now,
+        handoff_started_at: now,
+        handed_off_at: now,
+        lateness_ms: 12,
+        execution_id: 'x',
+        result_status_code: 500,
+        result_body: 'no',
+        error: { kind: 'http', message: 'no' },
+        progress: 0.5,
+      });
       const before = await row(id);
       const run = runOf(await retry(id));
       expect(run).toMatchObject({
@@ -247,7 +277,7 @@ describe('retrying', () => {
         error: null,
         progress: null,
       });
-      expect(aftermaths).toMatchObject([{ toJudge: [], toClaim: 1, toPull: false, toFail: false }]);
+      expect(woken).toEqual(['dispatch']);
       expect(events).toMatchObject([{ type: 'runRetried', runId: id, scheduleId: 'one', was: status }]);
       await instance.start();
       await reaches(id, 'succeeded');
@@ -274,9 +304,9 @@ describe('retrying', () => {
     const id = await fire('one');
     await cancel(id);
     await put('one', { target: { type: 'pull', queue: 'q' } });
-    aftermaths.length = 0;
+    woken.length = 0;
     expect(runOf(await retry(id))).toMatchObject({ status: 'pending', queue: 'q' });
-    expect(aftermaths).toMatchObject([{ toClaim: 1, toPull: true }]);
+    expect(woken).toEqual(['dispatch', 'workers']);
   });
 
   it('is refused once the schedule is deleted, and also where its id was used again', async () => {
@@ -438,10 +468,7 @@ describe('completing', () => {
     expect(run.latenessMs).not.toBeNull();
     await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
     expect(await row(id)).toMatchObject({ status: 'succeeded', attempts: 1, expires_at: null });
-    const log = await store.rows(
-      sql`SELECT attempt, outcome, status_code FROM attempts WHERE run_id = ${id}`,
-    );
-    expect(log).toEqual([{ attempt: 1, outcome: 'acceptedLate', status_code: 202 }]);
+    expect(await attemptLog(id)).toMatchObject([{ attempt: 1, outcome: 'acceptedLate', statusCode: 202 }]);
     expect(instance.events.filter(({ type }) => type === 'runSettled')).toEqual([]);
   });
 
@@ -466,11 +493,11 @@ describe('completing', () => {
     await put('one');
     await put('after', { cron: null, after: { scheduleId: 'one', on: ['succeeded'] } });
     const id = await fire('one');
-    await endAs(id, 'unknown', sql`, attempts = 1, error = '{"kind":"network","message":"cut"}'`);
+    await endAs(id, 'unknown', { attempts: 1, error: { kind: 'network', message: 'cut' } });
     expect(runOf(await complete(id))).toMatchObject({ status: 'succeeded', error: null });
-    expect(await store.rows(sql`SELECT parent_run_id FROM runs WHERE schedule_id = 'after'`)).toEqual([
-      { parent_run_id: id },
-    ]);
+    await instance.pipeline.effects.start();
+    await noneLeft();
+    expect(await followers()).toEqual([{ parent_run_id: id, status: 'pending' }]);
   });
 
   it('releases dependants once, however often the run ends', async () => {
@@ -479,12 +506,15 @@ describe('completing', () => {
       { ref: 'b', queue: 'other' },
       { dependsOn: ['a', 'b'], onDependencyFailure: 'run', queue: 'q' },
     );
+    await instance.pipeline.effects.start();
     await claim('w1');
     await complete(parent, { status: 'failed' });
+    await noneLeft();
     expect(await row(child)).toMatchObject({ status: 'waiting', open_dependencies: 1 });
     await retry(parent);
     await claim('w1');
     await complete(parent);
+    await noneLeft();
     expect(await row(child)).toMatchObject({ status: 'waiting', open_dependencies: 1 });
   });
 
@@ -500,7 +530,7 @@ describe('completing', () => {
   it('waits for whoever has the row, and is decided by what they left', async () => {
     const id = await pulled('w1');
     const result = await whileHeld(
-      (tx) => tx`UPDATE runs SET status = 'cancelled', reason = 'replaced' WHERE id = ${id}`,
+      (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'replaced' }),
       () => complete(id),
     );
     expect(result).toEqual(told409('the run has ended as cancelled (replaced)'));
@@ -547,7 +577,7 @@ describe('a heartbeat', () => {
   it('waits for whoever has the row, and is decided by what they left', async () => {
     const id = await pulled('w1');
     const result = await whileHeld(
-      (tx) => tx`UPDATE runs SET status = 'cancelled', reason = 'request' WHERE id = ${id}`,
+      (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'request' }),
       () => heartbeat(id, { progress: 0.5 }),
     );
     expect(result).toEqual(told409('the run has ended as cancelled (request)'));

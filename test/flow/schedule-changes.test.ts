@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 const runs = () =>
-  store.rows<{ status: string; reason: string | null }>(sql`SELECT * FROM runs ORDER BY scheduled_for`);
+  store.rows<{ status: string; reason: string | null }>(sql`SELECT * FROM all_runs ORDER BY scheduled_for`);
 const rewind = (seconds: number) =>
   store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('second', clock_timestamp()) - make_interval(secs => ${seconds}),
     next_fire_at = date_trunc('second', clock_timestamp()) - make_interval(secs => ${seconds})`);
@@ -32,7 +32,7 @@ describe('an edit', () => {
     await rewind(40);
     await instance.putMany(ids, { url, cron: '0 0 1 1 *' });
     const [count] = await store.rows<{ schedules: number; fires: number }>(
-      sql`SELECT count(DISTINCT schedule_uid)::int AS schedules, count(*)::int AS fires FROM runs`,
+      sql`SELECT count(DISTINCT schedule_uid)::int AS schedules, count(*)::int AS fires FROM all_runs`,
     );
     expect(count?.schedules).toBe(200);
     expect(count?.fires).toBeGreaterThanOrEqual(200 * 41);
@@ -88,7 +88,7 @@ describe('a delete', () => {
     await rewind(1);
     await instance.put('a', { url, cron: '0 0 1 1 *' });
     await store.rows(sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = clock_timestamp(), attempts = 1
-      WHERE scheduled_for = (SELECT max(scheduled_for) FROM runs)`);
+      WHERE scheduled_for = (SELECT max(scheduled_for) FROM all_runs)`);
     const other = postgres(store.url, { max: 1 });
     const deleting = await other.begin(async (tx) => {
       await tx`UPDATE runs SET claimed_by = NULL, claimed_at = NULL WHERE claimed_by IS NOT NULL`;
@@ -148,7 +148,7 @@ describe('where fires are delayed, an edit', () => {
   }
   const due = () =>
     store.rows<{ status: string; due: number }>(
-      sql`SELECT status, (extract(epoch FROM due_at) * 1000)::float8 AS due FROM runs`,
+      sql`SELECT status, (extract(epoch FROM due_at) * 1000)::float8 AS due FROM all_runs`,
     );
 
   it('records the one whose moment has come, with its delay, where the new definition moves it', async () => {

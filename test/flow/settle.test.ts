@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AttemptOutcome } from '../../src/core/attempt-log.ts';
-import { DELIVERIES } from '../../src/core/schedule.ts';
+import type { AttemptOutcome } from '../../src/core/attempt.ts';
+import type { AttemptSettlement } from '../../src/core/runs/settle-attempt.ts';
+import { DELIVERIES, type Definition } from '../../src/core/schedule.ts';
 import { type Settler, createSettler } from '../../src/flow/settle.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { claimOf, claimPendingRuns } from '../../src/store/claims.ts';
 import type { Database } from '../../src/store/database.ts';
-import type { AttemptSettlement } from '../../src/store/settlements.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
+import { claimOf, claimReadyRuns } from '../../src/store/runs/claims.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
 import { type InstanceOptions, type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, startReceiver } from '../support/receiver.ts';
+import { refuseRunsOf, refuseToStart } from '../support/refused.ts';
 import { startRecovery } from '../support/recovering.ts';
 import { until } from '../support/until.ts';
 
@@ -69,7 +69,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
 
   it('does not make its process forget the next attempt, nor make two at once', async () => {
     const { receiver, answerAll, most } = await once();
-    const lossy = loseAnswerOf(store.database, 'settleIfClaimedAndWithoutDependents');
+    const lossy = loseAnswerOf(store.database, 'settleLockedRuns');
     const instance = await instanceOn(lossy.database);
     cleanUp.push(() => {
       lossy.lose();
@@ -99,8 +99,8 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
     expect(most()).toBe(1);
     expect(recovery.told('runsTakenOver')).toEqual([]);
     await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
-    const log = await store.rows(sql`SELECT attempt, outcome FROM attempts ORDER BY attempt`);
-    expect(log).toEqual([
+    const [run] = await store.rows<{ log: unknown }>(sql`SELECT attempt_log AS log FROM all_runs`);
+    expect(run?.log).toMatchObject([
       { attempt: 1, outcome: 'transient' },
       { attempt: 2, outcome: 'accepted' },
     ]);
@@ -108,8 +108,8 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
 
   it('and again when it is repeated, settles its run once', async () => {
     const receiver = await receiverThat();
-    const first = loseAnswerOf(store.database, 'settleIfClaimedAndWithoutDependents');
-    const second = loseAnswerOf(first.database, 'settleInTransactionIfClaimed');
+    const first = loseAnswerOf(store.database, 'settlePlainIfClaimed');
+    const second = loseAnswerOf(first.database, 'settleLockedRuns');
     first.lose();
     second.lose();
     const instance = await instanceOn(second.database);
@@ -154,6 +154,66 @@ describe('a run that somebody else keeps locked', () => {
   });
 });
 
+describe('what follows from an end, and the database refuses,', () => {
+  it('keeps no run from being settled, and is done once it is mended', async () => {
+    const owed: (() => void)[] = [];
+    const receiver = await receiverThat(({ path }, response) => {
+      if (path === '/held') owed.push(() => response.end('{}'));
+      else response.end('{}');
+    });
+    const instance = await instanceOn(store.database);
+    const put = (id: string, more: Partial<Definition> = {}, path = id) =>
+      instance.put(id, { url: `${receiver.url}/${path}`, ...more });
+    // One of each: a run that follows, a run that waits for its turn, and one that waits for another.
+    await put('plain');
+    await put('notify', { cron: null, after: { scheduleId: '*', on: ['succeeded'] } });
+    await put('serial', { overlap: 'queue' }, 'held');
+    await instance.fire('serial');
+    const turn = await instance.fire('serial');
+    const [one, then] = await instance.accept(
+      { ref: 'one', url: `${receiver.url}/one` },
+      { dependsOn: ['one'], url: `${receiver.url}/then` },
+    );
+    const mendings = [
+      await refuseRunsOf(store, 'notify'),
+      await refuseToStart(store, turn.id),
+      await refuseToStart(store, then?.id ?? ''),
+    ];
+    await store.rows(sql`UPDATE schedules SET overlap = 'skip' WHERE id = 'serial'`);
+    await leaveRuns(store, 'plain', { count: 30 });
+    await instance.start();
+    await until(() => owed.shift() ?? null).then((answer) => answer());
+
+    const putOff = () => instance.events.filter((event) => event.type === 'effectPutOff');
+    await until(() => new Set(putOff().map(({ kind }) => kind)).size === 3 || null);
+    await leaveRuns(store, 'plain', { count: 30, lateBySeconds: 100 });
+    await until(
+      async () => (await runsOf(store, 'plain')).every(({ status }) => status === 'succeeded') || null,
+    );
+    const settled = (await runsOf(store)).filter(({ status }) => status !== 'waiting');
+    expect(settled).toHaveLength(62);
+    for (const run of settled) expect(run).toMatchObject({ status: 'succeeded', attempts: 1, recoveries: 0 });
+    const delivered = () => receiver.arrivals.map(({ body }) => body.runId).sort();
+    expect(delivered()).toEqual(settled.map(({ id }) => id).sort());
+    const waiting = (await runsOf(store)).filter(({ status }) => status === 'waiting');
+    expect(waiting.map(({ id }) => id).sort()).toEqual([turn.id, then?.id].sort());
+    expect(settled.map(({ id }) => id)).toContain(one?.id);
+
+    for (const mend of mendings) await mend();
+    await until(() => owed.shift() ?? null).then((answer) => answer());
+    // One that follows each end of the two schedules.
+    const all = await until(async () => {
+      const runs = await runsOf(store);
+      return runs.length === 126 && runs.every(({ status }) => status === 'succeeded') ? runs : null;
+    });
+    expect(all.filter((run) => run.schedule_id === 'notify')).toHaveLength(62);
+    expect(delivered()).toEqual(all.map(({ id }) => id).sort());
+    await until(async () => (await store.rows(sql`SELECT FROM effects`)).length === 0 || null);
+    const amiss = instance.events.filter(({ type }) => type === 'loopFailed' || type === 'settlementFenced');
+    expect(amiss).toEqual([]);
+  });
+});
+
 describe('a settler', () => {
   const ACCEPTED = {
     status: 'succeeded' as const,
@@ -173,8 +233,7 @@ describe('a settler', () => {
       database,
       clock: systemClock,
       events: createEventBus(),
-      followUp: () => undefined,
-      onGone: () => undefined,
+      wake: { effects: () => undefined, dispatch: () => undefined, workers: () => undefined },
     });
     cleanUp.push(() => Promise.resolve(settler.stop()));
     return settler;
@@ -183,14 +242,7 @@ describe('a settler', () => {
   function add(settler: Settler, outcome: AttemptSettlement): void {
     settler.add({
       outcome,
-      run: {
-        id: outcome.runId,
-        scheduleId: 's',
-        scheduleUid: randomUUID(),
-        scheduleVersion: 1,
-        hasDependents: false,
-        firstClaimedAt: 0,
-      },
+      run: { id: outcome.runId, scheduleId: 's', firstClaimedAt: 0 },
       onSettled: () => told.push(`${outcome.runId} ${outcome.outcome}`),
     });
   }
@@ -204,7 +256,6 @@ describe('a settler', () => {
     settlement: { ...ACCEPTED, status: 'failed' },
   });
   const made = (at: number, outcome: AttemptOutcome) => ({
-    scheduledFor: at,
     startedAt: at,
     finishedAt: at,
     latenessMs: 0,
@@ -222,8 +273,8 @@ describe('a settler', () => {
     let streams = true;
     const settler = settlerOn({
       ...store.database,
-      run: async (work, limitMs) => {
-        const result = await store.database.run(work, limitMs);
+      transaction: async (work, limitMs) => {
+        const result = await store.database.transaction(work, limitMs);
         // At the end of no pass there is nothing left to write.
         if (streams) add(settler, ofNoRun());
         return result;
@@ -258,13 +309,12 @@ describe('a settler', () => {
     await instance.put('some', { url: 'http://127.0.0.1:1/' });
     await leaveRuns(store, 'some', { count: 3 });
     const claimed = await store.database.run((db) =>
-      claimPendingRuns(db, {
+      claimReadyRuns(db, {
         instanceId: instance.id,
         limit: 3,
         freeByLane: new Map(),
         freePerLane: 3,
         targetTypes: ['http'],
-        openSince: EARLIEST,
       }),
     );
     const settler = settlerOn(store.database);

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import postgres from 'postgres';
 import { createGaugeSampler } from '../../src/observability/gauge-sampler.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { type Clock, systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { until } from '../support/until.ts';
 
@@ -23,11 +22,10 @@ afterAll(async () => {
   await own.drop();
 });
 
-test('a sample that fails keeps no other from its turn, and is taken again when it can be', async () => {
-  await sql`ALTER TABLE schedules RENAME TO gone`;
+function sampling(on: Database, clock: Clock = systemClock) {
   const events = createEventBus();
   const metrics = createMetrics({
-    clock: systemClock,
+    clock,
     events,
     version: '0',
     zoneData: 'a',
@@ -35,13 +33,18 @@ test('a sample that fails keeps no other from its turn, and is taken again when 
     leaseValid: () => true,
   });
   const sampler = createGaugeSampler({
-    database,
-    clock: systemClock,
+    database: on,
+    clock,
     events,
-    openSpan: createOpenSpan(database),
     metrics,
     tickIntervalMs: 1_000,
   });
+  return { sampler, events, metrics };
+}
+
+test('a sample that fails keeps no other from its turn, and is taken again when it can be', async () => {
+  await sql`ALTER TABLE schedules RENAME TO gone`;
+  const { sampler, events, metrics } = sampling(database);
   const sampled = async (kind: string) =>
     (await metrics.text()).includes(`firelock_sampled_timestamp_seconds{gauges="${kind}"}`) || null;
   let failed = 0;
@@ -56,4 +59,24 @@ test('a sample that fails keeps no other from its turn, and is taken again when 
   } finally {
     await sampler.stop();
   }
+});
+
+test('samples that take as long as they may do not add up in one pass: the watchdog would take it for one that hangs', async () => {
+  let ahead = 0;
+  const clock = { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead };
+  const inPasses: number[] = [];
+  const slow: Database = {
+    ...database,
+    run: () => {
+      inPasses.push(sampler.passes());
+      // For a connection, and for the answer.
+      ahead += 60_000;
+      return Promise.reject(new Error('too slow'));
+    },
+  };
+  const { sampler } = sampling(slow, clock);
+  await sampler.start();
+  await until(() => inPasses.length >= 3 || null);
+  await sampler.stop();
+  expect(new Set(inPasses.slice(0, 3)).size).toBe(3);
 });

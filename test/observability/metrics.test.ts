@@ -44,6 +44,8 @@ test('gauges say what the last sample of their kind said, and when that was', as
     oldestPendingSeconds: 1.5,
     strandedRuns: 0,
     schedulesOverdue: 0,
+    effectsPending: 7,
+    effectsFailing: 1,
     instancesAlive: 2,
     oldestSnapshotSeconds: 0,
     zoneData: ['2025c', '2026c'],
@@ -53,6 +55,8 @@ test('gauges say what the last sample of their kind said, and when that was', as
   metrics.schedulesCounted({ active: 3, paused: 0, ended: 1, error: 0 });
   expect(await value('firelock_runs_open{status="waiting"}')).toBe(2);
   expect(await value('firelock_schedules{status="ended"}')).toBe(1);
+  expect(await value('firelock_effects_pending')).toBe(7);
+  expect(await value('firelock_effects_failing')).toBe(1);
   expect(await value('firelock_zone_data_versions')).toBe(2);
   metrics.workSampled({ ...work, zoneData: ['2026c'] });
   expect(await value('firelock_zone_data_versions')).toBe(1);
@@ -63,7 +67,7 @@ test('gauges say what the last sample of their kind said, and when that was', as
 test('differing zone data is told when it changes, and what no instance says changes nothing', () => {
   const { events, lines } = observed();
   for (const zoneData of [['a'], ['a', 'b'], ['a', 'b'], [], ['a', 'b'], ['a', 'b', 'c'], ['c'], ['c']]) {
-    events.emit({ type: 'gaugesSampled', strandedRuns: 0, zoneData });
+    events.emit({ type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, zoneData });
   }
   expect(lines().map(({ level, zoneData }) => [level, zoneData])).toEqual([
     [40, ['a', 'b']],
@@ -75,13 +79,34 @@ test('differing zone data is told when it changes, and what no instance says cha
 test('a loop that failed is told to work again by its own sign of life, and by no other', () => {
   const { events, lines } = observed();
   const fail = () =>
-    events.emit({ type: 'loopFailed', loop: 'overlap', error: new Error('x'), retryInMs: 1 });
+    events.emit({ type: 'loopFailed', loop: 'effects', error: new Error('x'), retryInMs: 1 });
   fail();
   events.emit({ type: 'heartbeat', roundTripMs: 1 });
   fail();
-  events.emit({ type: 'overlapsJudged', count: 1 });
+  events.emit({ type: 'effectsApplied' });
   fail();
   expect(lines().map(({ level }) => level)).toEqual([40, 30, 40]);
+});
+
+test('what cannot follow from the end of a run is counted and told each time', async () => {
+  const { events, value, lines } = observed();
+  const put = { type: 'effectPutOff', kind: 'followers', runId: 'r', scheduleId: 's', error: 'no' } as const;
+  expect(await value('firelock_effects_failed_total')).toBe(0);
+  events.emit({ ...put, failures: 1, seconds: 5 });
+  events.emit({ ...put, failures: 2, seconds: 10 });
+  expect(await value('firelock_effects_failed_total')).toBe(2);
+  expect(lines()).toMatchObject([
+    {
+      level: 50,
+      kind: 'followers',
+      runId: 'r',
+      scheduleId: 's',
+      error: 'no',
+      failures: 1,
+      retryInSeconds: 5,
+    },
+    { level: 50, failures: 2, retryInSeconds: 10 },
+  ]);
 });
 
 test('runs that nobody was heard of in time are counted, as ended where they are, and told in one warning', async () => {
@@ -97,7 +122,7 @@ test('runs that nobody was heard of in time are counted, as ended where they are
       durationMs: status === 'pending' ? null : 5,
       retryAt: status === 'pending' ? Date.UTC(2026, 10, 20) : null,
       recovered: false,
-      inDoubt: false,
+      uncertain: false,
     },
   }));
   events.emit({ type: 'runsExpired', runs });
@@ -121,7 +146,7 @@ test('what somebody asked of a run is told and counted, and no sign of life of a
   const run = { runId: 'one', scheduleId: 's' };
   events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: 'one' });
   events.emit({ type: 'runRetried', ...run, was: 'cancelled' });
-  const settlement = { error: null, durationMs: 5, retryAt: null, recovered: true, inDoubt: false };
+  const settlement = { error: null, durationMs: 5, retryAt: null, recovered: true, uncertain: false };
   events.emit({
     type: 'runCompleted',
     ...run,

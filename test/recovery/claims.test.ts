@@ -4,9 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedule.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
-import { claimPendingRuns } from '../../src/store/claims.ts';
-import { findOrphans, takeOverIfStillClaimed } from '../../src/store/recoveries.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
+import { claimReadyRuns } from '../../src/store/runs/claims.ts';
+import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/lost-claims.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
 import {
   type InstanceOptions,
@@ -156,15 +155,14 @@ describe('at most once', () => {
     const instance = await instanceOf();
     await instance.put('some', { url: receiver.url, delivery: 'atMostOnce' });
     await leaveRuns(store, 'some', { count: 3 });
-    const lane = (await store.rows<{ lane: string }>(sql`SELECT DISTINCT lane FROM runs`))[0]?.lane ?? '';
+    const lane = (await store.rows<{ lane: string }>(sql`SELECT DISTINCT lane FROM all_runs`))[0]?.lane ?? '';
     const claimed = await store.database.run((db) =>
-      claimPendingRuns(db, {
+      claimReadyRuns(db, {
         instanceId: instance.id,
         limit: 3,
         freeByLane: new Map(),
         freePerLane: 3,
         targetTypes: ['http'],
-        openSince: EARLIEST,
       }),
     );
     expect(claimed.map(() => instance.pipeline.dispatcher.reserve(lane))).toEqual([true, true, true]);
@@ -227,7 +225,7 @@ describe('a run whose first try ended unsent', () => {
     await instance.put('late', withLookup(receiver, book));
     await leaveRuns(store, 'late');
     const before = await dueAt();
-    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at`);
+    await store.rows(sql`UPDATE runs SET lookup_after = due_at`);
     await instance.start();
     await until(async () => (await runsOf(store))[0]?.attempts === 1 || null);
     await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
@@ -259,7 +257,7 @@ describe('a question about an attempt in doubt', () => {
     await instance.put('other', withLookup(other, book, 'atMostOnce'));
     await leaveRuns(store, 'one');
     await leaveRuns(store, 'other');
-    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at`);
+    await store.rows(sql`UPDATE runs SET lookup_after = due_at`);
     await instance.start();
     for (let asked = 1; asked <= 5; asked += 1) {
       await book.arrived(asked);
@@ -282,9 +280,9 @@ describe('a question about an attempt in doubt', () => {
     const book = await receiverThat((_, response) => void response.writeHead(500).end());
     await instance.put('one', withLookup(receiver, book, 'atMostOnce'));
     await leaveRuns(store, 'one', { claimedBy: await deadInstance(store) });
-    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at, lookups = 2`);
-    const orphans = await store.database.run((db) => findOrphans(db, EARLIEST, 10));
-    await store.database.transaction((tx) => takeOverIfStillClaimed(tx, orphans, POLICY));
+    await store.rows(sql`UPDATE runs SET lookup_after = due_at, lookups = 2`);
+    const orphans = await store.database.run((db) => findOrphans(db, 10));
+    await store.database.transaction((tx) => takeOverIfStillClaimed(tx, orphans, POLICY, 'skipLocked'));
     expect(await runsOf(store)).toMatchObject([{ status: 'pending', recoveries: 1, lookups: 2 }]);
     await instance.start();
     expect(await endedRunsOf(store)).toMatchObject([{ status: 'unknown' }]);

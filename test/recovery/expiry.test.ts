@@ -8,17 +8,17 @@ import { type ExpiryDeps, createExpiry } from '../../src/recovery/expiry.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Loop } from '../../src/runtime/loop.ts';
+import type { Wake } from '../../src/runtime/wake.ts';
 import type { Database } from '../../src/store/database.ts';
 import { QueryTimeout } from '../../src/store/errors.ts';
-import type { Aftermath } from '../../src/store/followers.ts';
-import { claimPullRuns } from '../../src/store/pull-claims.ts';
+import { claimPullRuns } from '../../src/store/queues/pull-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
-import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
+import { changeRun, changeRunIn } from '../support/run-rows.ts';
 import { until } from '../support/until.ts';
+import { LONG } from '../support/long.ts';
 
 const AT_ONCE = { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0 };
 const NOBODY = '00000000-0000-0000-0000-000000000000';
@@ -48,14 +48,15 @@ afterEach(async () => {
 interface Expiring {
   loop: Loop;
   events: FirelockEvent[];
-  aftermaths: Aftermath[];
+  /** Which loops it woke, in order. */
+  woken: string[];
   /** Until it has looked twice from now on, so that one look began after this call. */
   looked: () => Promise<void>;
 }
 
 function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
   const events: FirelockEvent[] = [];
-  const aftermaths: Aftermath[] = [];
+  const woken: string[] = [];
   const bus = createEventBus();
   bus.subscribe((event) => void events.push(event));
   const targets = createTargetRegistry([
@@ -66,12 +67,8 @@ function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
     clock: systemClock,
     events: bus,
     targets,
-    openSpan: createOpenSpan(store.database),
     graceSeconds: 0,
-    followUp: (aftermath) => {
-      aftermaths.push(aftermath);
-      instance.pipeline.followUps.add(aftermath);
-    },
+    wake: recordingWake(woken),
     ...overrides,
   });
   void loop.start();
@@ -82,7 +79,7 @@ function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
   return {
     loop,
     events,
-    aftermaths,
+    woken,
     looked: async () => {
       const wanted = loop.passes() + 2;
       await until(() => {
@@ -93,12 +90,21 @@ function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
   };
 }
 
+/** The instance's own, and what was woken. */
+function recordingWake(woken: string[]): Wake {
+  const { wake } = instance.pipeline;
+  const recorded = (name: keyof Wake) => () => {
+    woken.push(name);
+    wake[name]();
+  };
+  return { effects: recorded('effects'), dispatch: recorded('dispatch'), workers: recorded('workers') };
+}
+
 const OF_W1 = { attempt: 1, workerId: 'w1' };
 const actionDeps = () => ({
   database: store.database,
   events: createEventBus(),
-  followUp: () => undefined,
-  cancelTargets: () => undefined,
+  wake: instance.pipeline.wake,
 });
 
 interface Row {
@@ -113,13 +119,13 @@ interface Row {
   handed_off_at: string | null;
   finished_at: string | null;
   due_at: string;
-  in_doubt_until: string | null;
+  lookup_after: string | null;
   expires_at: string | null;
   worker_id: string | null;
   error: { kind: string; message: string } | null;
 }
 const row = async (id: string) => {
-  const [found] = await store.rows<Row>(sql`SELECT * FROM runs WHERE id = ${id}`);
+  const [found] = await store.rows<Row>(sql`SELECT * FROM all_runs WHERE id = ${id}`);
   if (!found) throw new Error(`there is no run ${id}`);
   return found;
 };
@@ -130,8 +136,9 @@ const reaches = (id: string, status: string) =>
   });
 const log = (id: string) =>
   store.rows<{ attempt: number; outcome: string; instance_id: string; status_code: number | null }>(
-    sql`SELECT attempt, outcome, instance_id, status_code, error->>'kind' AS error FROM attempts WHERE run_id = ${id}
-    ORDER BY attempt`,
+    sql`SELECT (entry->>'attempt')::int AS attempt, entry->>'outcome' AS outcome, entry->>'instanceId' AS instance_id,
+      (entry->>'statusCode')::int AS status_code, entry->'error'->>'kind' AS error
+    FROM all_runs, jsonb_array_elements(attempt_log) AS entry WHERE id = ${id} ORDER BY 1`,
   );
 const told = (events: readonly FirelockEvent[]) =>
   events.flatMap((event) => (event.type === 'runsExpired' ? event.runs : []));
@@ -164,7 +171,6 @@ const claim = (leaseSeconds: number, max: number) =>
       queue: 'q',
       instanceId: instance.id,
       asks: [{ workerId: 'w1', max, leaseSeconds }],
-      openSince: EARLIEST,
     }),
   );
 const only = ([id]: string[]) => {
@@ -176,7 +182,7 @@ describe('a lease that has run out', () => {
   it('is a failure, and the run waits for the next claim after its backoff', async () => {
     const id = only(await leased(1));
     await rewind(id);
-    const { events, aftermaths } = expiring();
+    const { events, woken } = expiring();
     const found = await reaches(id, 'pending');
     expect(found).toMatchObject({
       attempts: 1,
@@ -203,10 +209,10 @@ describe('a lease that has run out', () => {
         scheduleId: null,
         attempt: 1,
         workerId: 'w1',
-        settlement: { status: 'pending', durationMs: null, inDoubt: false },
+        settlement: { status: 'pending', durationMs: null, uncertain: false },
       },
     ]);
-    expect(aftermaths.at(-1)).toMatchObject({ toClaim: 1, toPull: true });
+    expect(woken).toEqual(['dispatch', 'workers']);
     await claim(60, 1);
     expect(await row(id)).toMatchObject({ status: 'running', attempts: 2 });
   });
@@ -267,7 +273,7 @@ describe('a lease that has run out', () => {
     const { events } = expiring();
     await until(() => told(events).length === 600 || null);
     const [left] = await store.rows<{ count: number }>(
-      sql`SELECT count(*)::int FROM runs WHERE status <> 'pending' OR failures <> 1`,
+      sql`SELECT count(*)::int FROM all_runs WHERE status <> 'pending' OR failures <> 1`,
     );
     expect(left?.count).toBe(0);
   });
@@ -363,18 +369,30 @@ describe('a completion that does not come', () => {
       const found = await reaches(id, 'succeeded');
       expect(found).toMatchObject({ attempts: 2 });
       expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/lookup']);
-      expect(told(events)).toMatchObject([{ settlement: { status: 'pending', inDoubt: true } }]);
+      expect(told(events)).toMatchObject([{ settlement: { status: 'pending', uncertain: true } }]);
     },
   );
 });
 
 describe('whoever is heard of at that moment', () => {
+  async function endAbandoned(id: string): Promise<void> {
+    const client = postgres(store.url, { max: 1, onnotice: () => undefined });
+    try {
+      await changeRun(client, id, { status: 'abandoned' });
+    } finally {
+      await client.end();
+    }
+  }
+
   /** Somebody else's transaction that has the run's row, and ends after the loop has looked. */
-  async function whileHeld(statement: string, meanwhile: () => Promise<unknown>): Promise<void> {
+  async function whileHeld(
+    write: (tx: postgres.TransactionSql) => Promise<unknown>,
+    meanwhile: () => Promise<unknown>,
+  ): Promise<void> {
     const client = postgres(store.url, { max: 1, onnotice: () => undefined });
     try {
       await client.begin(async (tx) => {
-        await tx.unsafe(statement);
+        await write(tx);
         await meanwhile();
       });
     } finally {
@@ -382,28 +400,32 @@ describe('whoever is heard of at that moment', () => {
     }
   }
 
-  it('goes on after a heartbeat that was being written, and nobody waits for that', async () => {
-    const [id = '', other = ''] = await leased(2);
-    await rewind(id, other);
-    await whileHeld(
-      `UPDATE runs SET expires_at = clock_timestamp() + interval '1 hour' WHERE id = '${id}'`,
-      async () => {
-        const { looked } = expiring();
-        await reaches(other, 'pending');
-        await looked();
-      },
-    );
-    const { looked } = expiring();
-    await looked();
-    expect(await row(id)).toMatchObject({ status: 'running', failures: 0, attempts: 1 });
-    expect(await log(id)).toEqual([]);
-  });
+  it(
+    'goes on after a heartbeat that was being written, and nobody waits for that',
+    { tags: [LONG] },
+    async () => {
+      const [id = '', other = ''] = await leased(2);
+      await rewind(id, other);
+      await whileHeld(
+        (tx) => tx`UPDATE runs SET expires_at = clock_timestamp() + interval '1 hour' WHERE id = ${id}`,
+        async () => {
+          const { looked } = expiring();
+          await reaches(other, 'pending');
+          await looked();
+        },
+      );
+      const { looked } = expiring();
+      await looked();
+      expect(await row(id)).toMatchObject({ status: 'running', failures: 0, attempts: 1 });
+      expect(await log(id)).toEqual([]);
+    },
+  );
 
-  it('has ended the run where that was being written', async () => {
+  it('has ended the run where that was being written', { tags: [LONG] }, async () => {
     const id = only(await leased(1));
     await rewind(id);
     await whileHeld(
-      `UPDATE runs SET status = 'succeeded', finished_at = clock_timestamp(), expires_at = NULL WHERE id = '${id}'`,
+      (tx) => changeRunIn(tx, id, { status: 'succeeded', expires_at: null }),
       async () => {
         const { looked } = expiring();
         await looked();
@@ -423,11 +445,7 @@ describe('whoever is heard of at that moment', () => {
       (id: string) =>
         completeRun(actionDeps(), id, { ...OF_W1, status: 'succeeded', result: null, error: null }),
     ],
-    [
-      'finds it ended, whatever that has left in the row',
-      'abandoned',
-      (id: string) => store.rows(sql`UPDATE runs SET status = 'abandoned' WHERE id = ${id}`),
-    ],
+    ['finds it ended', 'abandoned', (id: string) => endAbandoned(id)],
   ])('between the look and the write %s', async (_, status, meanwhile) => {
     const id = only(await leased(1));
     await rewind(id);
@@ -455,7 +473,9 @@ describe('whoever is heard of at that moment', () => {
     await until(() => both.flatMap(({ events }) => told(events)).length >= 50 || null);
     for (const { looked } of both) await looked();
     expect(both.flatMap(({ events }) => told(events))).toHaveLength(50);
-    const [worst] = await store.rows<{ failures: number }>(sql`SELECT max(failures) AS failures FROM runs`);
+    const [worst] = await store.rows<{ failures: number }>(
+      sql`SELECT max(failures) AS failures FROM all_runs`,
+    );
     expect(worst?.failures).toBe(1);
   });
 });

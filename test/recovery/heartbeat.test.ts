@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { createSettler } from '../../src/flow/settle.ts';
 import { createHeartbeat } from '../../src/recovery/heartbeat.ts';
@@ -14,8 +14,7 @@ import { type Store, createInstance, createStore } from '../support/pipeline.ts'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
+import { LONG } from '../support/long.ts';
 
 /** As short as the lease's margin allows. */
 const TTL_SECONDS = 3;
@@ -192,7 +191,7 @@ describe('a silent peer', () => {
     expect(row?.seconds).toBeGreaterThanOrEqual(TTL_SECONDS);
   });
 
-  it('is not declared dead for an outage that silenced everybody', async () => {
+  it('is not declared dead for an outage that silenced everybody', { tags: [LONG] }, async () => {
     const [one, other] = [await startHeartbeat(), await startHeartbeat()];
     const before = await silentPeer();
     await until(async () => (await instanceRow(before))?.dead === true || null);
@@ -309,7 +308,7 @@ it('without an answered beat the lease runs out, and what was claimed and what i
     - interval '1 second', next_fire_at = clock_timestamp(), timing = '{"cron":"* * * * * *"}' WHERE id = 'early'`);
   const statuses = () =>
     store.rows<{ status: string; claimed: boolean }>(
-      sql`SELECT status, claimed_by IS NOT NULL AS claimed FROM runs ORDER BY created_at, scheduled_for`,
+      sql`SELECT status, claimed_by IS NOT NULL AS claimed FROM all_runs ORDER BY created_at, scheduled_for`,
     );
   await instance.putMany(['early', 'late'], { url: receiver.url });
   await due();
@@ -353,8 +352,7 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
     database: silent,
     clock: systemClock,
     events: createEventBus(),
-    followUp: () => undefined,
-    onGone: () => undefined,
+    wake: { effects: () => undefined, dispatch: () => undefined, workers: () => undefined },
   });
   cleanUp.push(async () => {
     await way.restore();
@@ -365,19 +363,11 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
   await way.interrupt('hang');
   const at = Date.now();
   settler.add({
-    run: {
-      id: 'r',
-      scheduleId: 's',
-      scheduleUid: 'u',
-      scheduleVersion: 1,
-      hasDependents: false,
-      firstClaimedAt: 0,
-    },
+    run: { id: 'r', scheduleId: 's', firstClaimedAt: 0 },
     onSettled: () => undefined,
     outcome: {
       runId: randomUUID(),
       instanceId: randomUUID(),
-      scheduledFor: at,
       attempt: 1,
       outcome: 'rejected',
       startedAt: at,

@@ -7,16 +7,16 @@ import { deleteSchedule } from '../../src/flow/schedule-changes.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { claimPendingRuns } from '../../src/store/claims.ts';
 import { declareDeadIfSilent, registerInstance } from '../../src/store/instances.ts';
-import { findOrphans, takeOverIfStillClaimed } from '../../src/store/recoveries.ts';
+import { claimReadyRuns } from '../../src/store/runs/claims.ts';
+import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/lost-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
-import { createOpenSpan } from '../../src/store/open-runs.ts';
+import { runIdAt } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
+import { LONG } from '../support/long.ts';
 
 const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
 
@@ -58,11 +58,11 @@ interface RunRow {
   lost_at: string | null;
   handed_off_at: string | null;
   handoff_started_at: string | null;
-  in_doubt_until: string | null;
+  lookup_after: string | null;
   error: { kind: string; message: string } | null;
 }
 
-const runs = () => store.rows<RunRow>(sql`SELECT * FROM runs ORDER BY scheduled_for DESC, id`);
+const runs = () => store.rows<RunRow>(sql`SELECT * FROM all_runs ORDER BY scheduled_for DESC, id`);
 const run = async () => {
   const [first] = await runs();
   if (!first) throw new Error('there is no run');
@@ -82,8 +82,8 @@ async function lostRuns(
   const { by = dead, count = 1, started = false, trigger = 'schedule' } = claim;
   await instance.put('lost', { url: receiver.url, ...definition });
   await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status,
-      lane, priority, due_at, attempts, claimed_by, claimed_at, handoff_started_at, created_at, updated_at)
-    SELECT gen_random_uuid(), due, uid, version, id, ${trigger}, 'pending', lane, priority, due, 1, ${by}, due,
+      lane, priority, due_at, ready, attempts, claimed_by, claimed_at, handoff_started_at, created_at, updated_at)
+    SELECT ${runIdAt(sql`due`)}, due, uid, version, id, ${trigger}, 'pending', lane, priority, due, true, 1, ${by}, due,
       CASE WHEN ${started} THEN due END, due, due
     FROM schedules, LATERAL (SELECT date_trunc('milliseconds', clock_timestamp()) - make_interval(secs => 1 + n) AS due
       FROM generate_series(1, ${count}) n) d
@@ -101,12 +101,10 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
     clock: systemClock,
     events: bus,
     lease: instance.lease,
-    openSpan: createOpenSpan(store.database),
     intervalSeconds: 0.05,
     lostAfterSeconds: 300,
     holds: (runId, attempt) => instance.pipeline.dispatcher.holds(runId, attempt),
-    wakeDispatch: () => instance.pipeline.dispatcher.wake(),
-    followUp: (aftermath) => instance.pipeline.followUps.add(aftermath),
+    wake: instance.pipeline.wake,
     ...overrides,
   });
   void loop.start();
@@ -115,21 +113,24 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
 
 /** One pass over what instances that are gone have left. */
 async function recoverOrphans(policy: Partial<typeof POLICY> = {}) {
-  const claims = await store.database.run((db) => findOrphans(db, EARLIEST, 500));
+  const claims = await store.database.run((db) => findOrphans(db, 500));
   const taken = await store.database.transaction((tx) =>
-    takeOverIfStillClaimed(tx, claims, { ...POLICY, ...policy }),
+    takeOverIfStillClaimed(tx, claims, { ...POLICY, ...policy }, 'skipLocked'),
   );
   return taken.runs;
 }
 
 const lookups = async () =>
-  (await store.rows<{ lookup: string | null }>(sql`SELECT lookup FROM attempts ORDER BY attempt`)).map(
-    (row) => row.lookup,
-  );
+  (
+    await store.rows<{ lookup: string | null }>(sql`SELECT entry->>'lookup' AS lookup
+      FROM all_runs, jsonb_array_elements(attempt_log) AS entry ORDER BY (entry->>'attempt')::int`)
+  ).map((row) => row.lookup);
 
 const log = () =>
   store.rows<{ attempt: number; outcome: string; instance_id: string; recovery: boolean }>(
-    sql`SELECT attempt, outcome, instance_id, recovery FROM attempts ORDER BY attempt`,
+    sql`SELECT (entry->>'attempt')::int AS attempt, entry->>'outcome' AS outcome, entry->>'instanceId' AS instance_id,
+      (entry->>'recovery')::boolean AS recovery
+    FROM all_runs, jsonb_array_elements(attempt_log) AS entry ORDER BY 1`,
   );
 
 describe('a run whose instance is gone', () => {
@@ -181,7 +182,7 @@ describe('a run whose instance is gone', () => {
 
   it('is abandoned with the reason, where it is not to be driven on any more', async () => {
     await lostRuns({}, { count: 4 });
-    await store.rows(sql`WITH numbered AS (SELECT id, row_number() OVER (ORDER BY scheduled_for DESC) AS n FROM runs)
+    await store.rows(sql`WITH numbered AS (SELECT id, row_number() OVER (ORDER BY scheduled_for DESC) AS n FROM all_runs)
       UPDATE runs SET recoveries = CASE n WHEN 2 THEN 3 ELSE 0 END,
         due_at = CASE n WHEN 3 THEN due_at - interval '2 days' ELSE due_at END,
         created_at = CASE n WHEN 3 THEN created_at - interval '2 days' ELSE created_at END,
@@ -202,11 +203,11 @@ describe('a run whose instance is gone', () => {
   it('of a paused schedule is abandoned if it was planned, and goes on if somebody asked for it', async () => {
     await lostRuns({ enabled: false }, { count: 2 });
     await store.rows(
-      sql`UPDATE runs SET trigger = 'manual' WHERE id = (SELECT min(id::text)::uuid FROM runs)`,
+      sql`UPDATE runs SET trigger = 'manual' WHERE id = (SELECT min(id::text)::uuid FROM all_runs)`,
     );
     await recoverOrphans();
     const rows = await store.rows<{ trigger: string; status: string; reason: string | null }>(
-      sql`SELECT trigger, status, reason FROM runs ORDER BY trigger`,
+      sql`SELECT trigger, status, reason FROM all_runs ORDER BY trigger`,
     );
     expect(rows).toEqual([
       { trigger: 'manual', status: 'pending', reason: null },
@@ -217,7 +218,8 @@ describe('a run whose instance is gone', () => {
   it('that goes on after its catch-up is not too old because what it stands for is', async () => {
     await lostRuns({}, { trigger: 'catchUp' });
     await store.rows(
-      sql`UPDATE runs SET scheduled_for = scheduled_for - interval '9 days', due_at = due_at - interval '9 days'`,
+      sql`UPDATE runs SET id = ${runIdAt(sql`scheduled_for - interval '9 days'`)},
+        scheduled_for = scheduled_for - interval '9 days', due_at = due_at - interval '9 days'`,
     );
     expect(await recoverOrphans()).toMatchObject([{ verdict: 'again' }]);
   });
@@ -230,7 +232,7 @@ describe('a run whose instance is gone', () => {
     await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
       SELECT schedule_uid, 99, schedule_id, 'updated', at, '{"timeoutSeconds": 1e300}'::jsonb
       FROM schedule_versions WHERE version = 1`);
-    await store.rows(sql`WITH numbered AS (SELECT id, row_number() OVER (ORDER BY id) AS n FROM runs)
+    await store.rows(sql`WITH numbered AS (SELECT id, row_number() OVER (ORDER BY id) AS n FROM all_runs)
       UPDATE runs SET schedule_version = CASE n WHEN 1 THEN 98 WHEN 2 THEN 99 ELSE schedule_version END,
         claimed_at = claimed_at - interval '1 day'
       FROM numbered WHERE runs.id = numbered.id`);
@@ -305,7 +307,7 @@ describe('a run whose instance is gone', () => {
 });
 
 describe('a claim that its instance does not know of', () => {
-  it('is lost as well, after a statement’s time limit, and driven on', async () => {
+  it('is lost as well, after a statement’s time limit, and driven on', { tags: [LONG] }, async () => {
     await instance.start();
     await lostRuns({}, { by: instance.id });
     const recovery = startRecovery();
@@ -317,7 +319,7 @@ describe('a claim that its instance does not know of', () => {
     );
   });
 
-  it('is not confused with one that is held for long', async () => {
+  it('is not confused with one that is held for long', { tags: [LONG] }, async () => {
     let answer: (() => void) | undefined;
     const slow = await startReceiver((_arrival, response) => {
       answer = () => response.end('{}');
@@ -345,7 +347,7 @@ describe('a claim that is too old', () => {
     const living = randomUUID();
     await register(living, 3600);
     await lostRuns({ timeoutSeconds: 60 }, { by: living, count: 2 });
-    await store.rows(sql`UPDATE runs SET claimed_at = clock_timestamp() - CASE WHEN id = (SELECT min(id::text)::uuid FROM runs)
+    await store.rows(sql`UPDATE runs SET claimed_at = clock_timestamp() - CASE WHEN id = (SELECT min(id::text)::uuid FROM all_runs)
       THEN interval '350 seconds' ELSE interval '361 seconds' END`);
     await instance.start();
     let ahead = 0;
@@ -466,7 +468,7 @@ describe('a run in doubt', () => {
     says = 200;
     await lostRuns(withLookup());
     expect(await recoverAndEnd()).toMatchObject([
-      { status: 'succeeded', execution_id: 'known', in_doubt_until: null },
+      { status: 'succeeded', execution_id: 'known', lookup_after: null },
     ]);
     expect(asked).toBe(1);
     expect(receiver.arrivals).toHaveLength(0);
@@ -493,23 +495,38 @@ describe('a run in doubt', () => {
     says = 500;
     await lostRuns(withLookup({ delivery: 'atMostOnce' }), { started: true });
     await recoverOrphans();
-    await store.rows(sql`UPDATE runs SET due_at = clock_timestamp(), in_doubt_until = clock_timestamp()`);
+    await store.rows(sql`UPDATE runs SET due_at = clock_timestamp(), lookup_after = clock_timestamp()`);
     await instance.start();
     expect(await ended()).toMatchObject([{ status: 'unknown' }]);
     expect([asked, receiver.arrivals.length]).toEqual([3, 0]);
   });
 
-  it('is not asked about, at most once, before nothing of the lost attempt can still arrive', async () => {
+  it('at most once is asked about at once, and has ended where the target has it', async () => {
+    says = 200;
+    await lostRuns(withLookup({ delivery: 'atMostOnce', timeoutSeconds: 30 }), { started: true });
+    expect(await recoverAndEnd()).toMatchObject([
+      { status: 'succeeded', execution_id: 'known', lookup_after: null },
+    ]);
+    expect([asked, receiver.arrivals.length]).toEqual([1, 0]);
+  });
+
+  it('at most once is not sent before nothing of the lost attempt can still arrive, whatever the target says', async () => {
     await lostRuns(withLookup({ delivery: 'atMostOnce', timeoutSeconds: 30 }), { started: true });
     await recoverOrphans();
-    const [row] = await store.rows<{ waits: number }>(
-      sql`SELECT extract(epoch FROM due_at - scheduled_for)::float8 AS waits FROM runs WHERE due_at = in_doubt_until`,
-    );
-    expect(row?.waits).toBe(30 + POLICY.lockTtlSeconds);
-    await store.rows(sql`UPDATE runs SET due_at = clock_timestamp(), in_doubt_until = clock_timestamp()`);
     await instance.start();
+    const waits = () =>
+      store.rows<{ seconds: number; lookups: number; failures: number }>(
+        sql`SELECT extract(epoch FROM due_at - scheduled_for)::float8 AS seconds, lookups, failures FROM runs
+        WHERE claimed_by IS NULL AND due_at = lookup_after`,
+      );
+    const [row] = await until(async () => ((await waits()).length > 0 ? waits() : null));
+    expect(row).toEqual({ seconds: 30 + POLICY.lockTtlSeconds, lookups: 0, failures: 0 });
+    expect([asked, receiver.arrivals.length]).toEqual([1, 0]);
+    expect(await lookups()).toEqual([null, 'notArrived']);
+    await store.rows(sql`UPDATE runs SET due_at = clock_timestamp(), lookup_after = clock_timestamp()`);
+    instance.pipeline.dispatcher.wake();
     expect(await ended()).toMatchObject([{ status: 'succeeded' }]);
-    expect([asked, receiver.arrivals.length]).toEqual([1, 1]);
+    expect([asked, receiver.arrivals.length]).toEqual([2, 1]);
   });
 
   it('at most once is not sent again because its asker died', async () => {
@@ -518,7 +535,7 @@ describe('a run in doubt', () => {
     await store.rows(sql`UPDATE runs SET claimed_by = ${dead}, claimed_at = clock_timestamp(), attempts = 2`);
     expect(await recoverOrphans()).toMatchObject([{ verdict: 'again' }]);
     const row = await run();
-    expect(row.in_doubt_until).not.toBeNull();
+    expect(row.lookup_after).not.toBeNull();
     await store.rows(
       sql`UPDATE runs SET claimed_by = ${dead}, claimed_at = clock_timestamp(), recoveries = 3`,
     );
@@ -552,7 +569,7 @@ describe('a claim that has waited', () => {
       targets,
       events: createEventBus(),
       retentionDays: 30,
-      followUp: () => undefined,
+      wake: instance.pipeline.wake,
     };
     await deleteSchedule(deps, { id: 'lost', by: null }, () => undefined);
     await store.rows(sql`SELECT pg_sleep(1.1)`);
@@ -576,13 +593,12 @@ describe('an instance whose lease does not hold', () => {
     instance.lease.renew({ monotonic: now.monotonic - 7_200_000, wall: now.wall - 7_200_000 });
     await instance.start();
     const claimed = await store.database.run((db) =>
-      claimPendingRuns(db, {
+      claimReadyRuns(db, {
         instanceId: instance.id,
         limit: 2,
         freeByLane: new Map(),
         freePerLane: 2,
         targetTypes: ['http'],
-        openSince: EARLIEST,
       }),
     );
     dispatcher.accept(claimed);

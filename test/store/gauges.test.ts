@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { EARLIEST } from '../../src/core/instant.ts';
 import { countOpenRuns, countSchedules, sampleWork } from '../../src/store/gauges.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../api/api.ts';
 import { type TestDatabase, createMigrated } from '../support/cluster.ts';
@@ -19,10 +18,9 @@ afterAll(async () => {
   await own.drop();
 });
 
-const openRuns = async () => (await database.run((db) => countOpenRuns(db, EARLIEST))).values;
+const openRuns = async () => (await database.run(countOpenRuns)).values;
 const counted = async () => (await database.run(countSchedules)).values;
-const work = async () =>
-  (await database.run((db) => sampleWork(db, { overdueSeconds: 3, openSince: EARLIEST }))).values;
+const work = async () => (await database.run((db) => sampleWork(db, { overdueSeconds: 3 }))).values;
 
 test('schedules are counted by the status that the API answers', async () => {
   const follower = { target: TARGET, after: { scheduleId: '*' } };
@@ -61,7 +59,7 @@ test('what waits behind an active run is open, and told apart from what is pendi
 
 test('a transaction that keeps its snapshot is seen, and gone when it has ended', async () => {
   await api.sql.begin('ISOLATION LEVEL REPEATABLE READ', async (tx) => {
-    await tx`SELECT pg_sleep(0.01) FROM runs`;
+    await tx`SELECT pg_sleep(0.01) FROM all_runs`;
     await tx`SELECT 1`;
     expect((await work()).oldestSnapshotSeconds).toBeGreaterThan(0);
   });
@@ -105,8 +103,22 @@ test('the oldest pending run is found in whichever lane it is, claimed or not, a
   await sql`UPDATE runs SET due_at = ${due(1000)} WHERE id = ${old}`;
   await sql`UPDATE runs SET due_at = ${due(900)} WHERE id = ${older}`;
   expect(Math.floor((await work()).oldestPendingSeconds / 100)).toBe(10);
+  // Due, and not seen to be: nobody can claim it as it is.
+  await sql`UPDATE runs SET due_at = ${due(2000)}, ready = false WHERE id = ${older}`;
+  expect(Math.floor((await work()).oldestPendingSeconds / 100)).toBe(20);
   const before = (await work()).strandedRuns;
   await sql`UPDATE runs SET due_at = ${due(5000)}, claimed_by = gen_random_uuid(), claimed_at = clock_timestamp() WHERE id = ${young}`;
   const { oldestPendingSeconds, strandedRuns } = await work();
   expect([Math.floor(oldestPendingSeconds / 1000), strandedRuns]).toEqual([5, before + 1]);
+});
+
+test('what is to follow from ends is counted until it is done, and what of it has failed', async () => {
+  const before = await work();
+  await api.sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at,
+      attempt, failures, retry_at)
+    SELECT 'cancel', gen_random_uuid(), gen_random_uuid(), 1, 'gone', 'schedule', 'cancelled', clock_timestamp(), 1, n,
+      clock_timestamp() + make_interval(hours => n)
+    FROM generate_series(0, 2) AS n`;
+  const { effectsPending, effectsFailing } = await work();
+  expect([effectsPending - before.effectsPending, effectsFailing - before.effectsFailing]).toEqual([3, 2]);
 });

@@ -1,37 +1,32 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { inject } from 'vitest';
-import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { chooseAccount, spawnAs } from '../../src/store/embedded/account.ts';
+import { chooseAccount, giveTo, spawnAs } from '../../src/store/embedded/account.ts';
 import { provideBinaries } from '../../src/store/embedded/binaries.ts';
 import { SUPERUSER, ensureCluster, serverEnvironment } from '../../src/store/embedded/cluster.ts';
 import { homeLink, openHome } from '../../src/store/embedded/home.ts';
 import { choosePort } from '../../src/store/embedded/port.ts';
-import { makeDays } from '../../src/store/history-days.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { type ServerDeps, startServer, stopServer } from '../../src/store/embedded/server.ts';
+import { type ServerDeps, findServer, startServer, stopServer } from '../../src/store/embedded/server.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A superuser's URL on the server that global-setup.ts started for this run. */
+    /** A superuser's URL on the server of this run. */
     postgresUrl: string;
-    /** Databases of that server to be copied; null: there are none. */
+    /** Databases of that server to be copied; null: it is reached through a pooler. */
     templates: Templates | null;
   }
 }
 
 export interface Templates {
-  /** It has the schema. */
+  /** It has the schema, and partitions for the coming days. */
   migrated: string;
-  /** It has tables for the coming days as well. */
-  withDays: string;
 }
 
 export interface TestDatabase {
@@ -50,6 +45,11 @@ export interface Cluster {
   readonly crash: () => Promise<void>;
   /** On the same port, after a crash. */
   readonly restart: () => Promise<void>;
+  /** All its processes stand still: it takes connections, or does not, and never answers. */
+  readonly freeze: () => Promise<void>;
+  readonly thaw: () => Promise<void>;
+  /** Restarts it as a standby that waits for ever, and can be read. */
+  readonly becomeStandby: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -69,29 +69,15 @@ export async function createMigrated(): Promise<TestDatabase> {
   return database;
 }
 
-/** One as a daemon has left it, so that the next one that starts on it changes nothing of its schema. */
-export async function createWithDays(): Promise<TestDatabase> {
-  const template = inject('templates')?.withDays;
-  if (template !== undefined) return createDatabaseOn(inject('postgresUrl'), template);
-  const database = await createMigrated();
-  await makeComingDays(database.url);
-  return database;
-}
-
-/** Of a server that nobody else uses: while a session has it open, it cannot be copied. */
+/** While a session has it open, it cannot be copied: nothing else may use it. */
 export async function makeTemplates(adminUrl: string): Promise<Templates> {
   const migrated = await createDatabaseOn(adminUrl);
   await migrate(migrated.url);
-  const withDays = await createDatabaseOn(adminUrl, nameOf(migrated.url));
-  await makeComingDays(withDays.url);
-  return { migrated: nameOf(migrated.url), withDays: nameOf(withDays.url) };
+  return { migrated: nameOf(migrated.url) };
 }
 
-async function makeComingDays(url: string): Promise<void> {
-  const database = openDatabase(url, 1);
-  const today = dayOf(Date.now());
-  await database.run((db) => makeDays(db, today, today + 4 * DAY_MS));
-  await database.close();
+export async function dropTemplates(adminUrl: string, { migrated }: Templates): Promise<void> {
+  await execute(adminUrl, `drop database if exists ${migrated} with (force)`);
 }
 
 function nameOf(url: string): string {
@@ -126,6 +112,9 @@ export async function startCluster({ survivesCrashes = false } = {}): Promise<Cl
       createDatabase: async () => (await createDatabaseOn(url)).url,
       crash: () => crashServer(deps),
       restart: start,
+      freeze: () => signalServer(deps, 'SIGSTOP'),
+      thaw: () => signalServer(deps, 'SIGCONT'),
+      becomeStandby: () => restartAsStandby(deps, port),
       stop: () => stopServer(deps).then(remove),
     };
   } catch (error) {
@@ -134,27 +123,63 @@ export async function startCluster({ survivesCrashes = false } = {}): Promise<Cl
   }
 }
 
-async function crashServer({ home, binaries, account }: ServerDeps): Promise<void> {
-  const options = ['stop', '--mode=immediate', '--wait', `--pgdata=${home.data}`];
+function crashServer(deps: ServerDeps): Promise<void> {
+  return pgCtl(deps, ['stop', '--mode=immediate', '--wait']);
+}
+
+async function restartAsStandby(deps: ServerDeps, port: number): Promise<void> {
+  const { home, account } = deps;
+  await stopServer(deps);
+  const file = join(home.data, 'standby.signal');
+  await writeFile(file, '');
+  await giveTo(account, file);
+  const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200`;
+  await pgCtl(deps, [
+    'start',
+    '--wait',
+    `--log=${join(home.cluster, 'standby.log')}`,
+    `--options=${options}`,
+  ]);
+}
+
+async function pgCtl({ home, binaries, account }: ServerDeps, options: readonly string[]): Promise<void> {
   const context = { cwd: home.cluster, env: serverEnvironment(), ...spawnAs(account) };
-  await promisify(execFile)(binaries.pgCtl, options, context);
+  await promisify(execFile)(binaries.pgCtl, [...options, `--pgdata=${home.data}`], context);
+}
+
+async function signalServer(deps: ServerDeps, signal: NodeJS.Signals): Promise<void> {
+  const pid = (await findServer(deps))?.identity.pid ?? 0;
+  // The first one first, so that it starts no others meanwhile.
+  process.kill(pid, signal);
+  const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid)]);
+  for (const child of stdout.trim().split('\n')) process.kill(Number(child), signal);
 }
 
 async function createDatabaseOn(adminUrl: string, template?: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  // By files a copy of one with a schema takes a sixth of what it takes by way of the log. PostgreSQL 14 does not know the word, but
-  // templates are on the embedded server only.
-  const from = template === undefined ? 'template0' : `${template} strategy file_copy`;
-  await execute(adminUrl, `create database ${name} template ${from}`);
+  await withSession(adminUrl, async (sql) => {
+    const [row] = await sql`select current_setting('server_version_num')::int as version`;
+    // By files a copy of one with a schema takes a sixth of what it takes by way of the log; PostgreSQL 14 knows no other way.
+    const byFiles = template !== undefined && Number(row?.['version']) >= 150_000;
+    await sql.unsafe(
+      `create database ${name} template ${template ?? 'template0'} ${byFiles ? 'strategy file_copy' : ''}`,
+    );
+  });
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => execute(adminUrl, `drop database if exists ${name} with (force)`) };
 }
 
 async function execute(url: string, statement: string): Promise<void> {
+  await withSession(url, async (sql) => {
+    await sql.unsafe(statement);
+  });
+}
+
+async function withSession(url: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   try {
-    await sql.unsafe(statement);
+    await work(sql);
   } finally {
     await sql.end({ timeout: 5 });
   }

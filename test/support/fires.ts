@@ -25,7 +25,7 @@ export const EVERY_SECOND = '* * * * * *';
 /** All runs, once none of them is pending. */
 export function endedRuns(sql: postgres.Sql): Promise<RunRow[]> {
   return until(async () => {
-    const runs = await sql<RunRow[]>`SELECT * FROM runs ORDER BY scheduled_for, id`;
+    const runs = await sql<RunRow[]>`SELECT * FROM all_runs ORDER BY scheduled_for, id`;
     return runs.every(({ status }) => status !== 'pending') ? runs : null;
   });
 }
@@ -36,9 +36,9 @@ export function endedRuns(sql: postgres.Sql): Promise<RunRow[]> {
  */
 export async function expectEverySecondPlanned(sql: postgres.Sql): Promise<number> {
   const schedules = await sql<{ id: string; created_at: Date; updated_at: Date; seconds: Date[] }[]>`
-    SELECT s.id, s.created_at, s.updated_at, array(SELECT scheduled_for FROM runs r
+    SELECT s.id, s.created_at, s.updated_at, array(SELECT scheduled_for FROM all_runs r
       WHERE r.schedule_uid = s.uid AND trigger <> 'manual' ORDER BY scheduled_for) AS seconds
-    FROM schedules s WHERE cron = ${EVERY_SECOND}`;
+    FROM schedules s WHERE timing::jsonb->>'cron' = ${EVERY_SECOND}`;
   let count = 0;
   for (const { id, created_at, updated_at, seconds } of schedules) {
     const due: number[] = [];
@@ -48,7 +48,7 @@ export async function expectEverySecondPlanned(sql: postgres.Sql): Promise<numbe
   }
   const [folded] = await sql<
     { count: number }[]
-  >`SELECT count(*)::int FROM runs WHERE coalesced > 0 OR reason IS NOT NULL`;
+  >`SELECT count(*)::int FROM all_runs WHERE coalesced > 0 OR reason IS NOT NULL`;
   expect(folded?.count).toBe(0);
   return count;
 }

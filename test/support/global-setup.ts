@@ -1,16 +1,21 @@
 import type { TestProject } from 'vitest/node';
-import { makeTemplates, startCluster } from './cluster.ts';
+import { dropTemplates, makeTemplates, startCluster } from './cluster.ts';
+import { THROUGH_POOLER } from './pooler.ts';
 
-/** One server for the whole run, thrown away in the end. FIRELOCK_TEST_DATABASE_URL names another to use instead. */
+/**
+ * One server for the whole run, thrown away in the end. FIRELOCK_TEST_DATABASE_URL names another to use instead; it gets
+ * its databases back.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env['FIRELOCK_TEST_DATABASE_URL'];
-  if (given !== undefined && given !== '') {
-    project.provide('postgresUrl', given);
-    project.provide('templates', null);
-    return () => Promise.resolve();
-  }
-  const cluster = await startCluster();
-  project.provide('postgresUrl', cluster.url);
-  project.provide('templates', await makeTemplates(cluster.url));
-  return () => cluster.stop();
+  const cluster = given === undefined || given === '' ? await startCluster() : null;
+  const url = cluster?.url ?? given ?? '';
+  project.provide('postgresUrl', url);
+  // A pooler keeps sessions open, and what a session has open cannot be copied.
+  const templates = THROUGH_POOLER ? null : await makeTemplates(url);
+  project.provide('templates', templates);
+  return async () => {
+    if (cluster !== null) await cluster.stop();
+    else if (templates !== null) await dropTemplates(url, templates);
+  };
 }

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { type Database, STATEMENT_LIMIT_MS } from '../../src/store/database.ts';
 import { QueryTimeout } from '../../src/store/errors.ts';
@@ -17,12 +17,18 @@ export async function leaveRuns(store: Store, scheduleId: string, given: Pending
   const { count = 1, lateBySeconds = 1, claimedBy = null } = given;
   const attempts = claimedBy === null ? 0 : 1;
   await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status,
-      lane, priority, due_at, attempts, claimed_by, claimed_at, created_at, updated_at)
-    SELECT gen_random_uuid(), due, uid, version, id, 'schedule', 'pending', lane, priority, due, ${attempts},
+      lane, priority, due_at, ready, attempts, claimed_by, claimed_at, created_at, updated_at)
+    SELECT ${runIdAt(sql`due`)}, due, uid, version, id, 'schedule', 'pending', lane, priority, due, true, ${attempts},
       ${claimedBy}::uuid, CASE WHEN ${claimedBy}::uuid IS NOT NULL THEN due END, due, due
     FROM schedules, LATERAL (SELECT date_trunc('milliseconds', clock_timestamp())
       - make_interval(secs => ${lateBySeconds} + n) AS due FROM generate_series(1, ${count}) n) d
     WHERE schedules.id = ${scheduleId}`);
+}
+
+/** A random id of that instant, as all ids begin with their scheduledFor. */
+export function runIdAt(at: SQL): SQL {
+  return sql`(lpad(to_hex((extract(epoch FROM ${at}) * 1000)::bigint), 12, '0') || '7'
+    || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`;
 }
 
 export interface PendingRunRow {
@@ -38,7 +44,7 @@ export interface PendingRunRow {
   lookups: number;
   claimed_by: string | null;
   lost_at: string | null;
-  in_doubt_until: string | null;
+  lookup_after: string | null;
   /** bigint: a string on the wire. */
   lateness_ms: string | null;
 }
@@ -46,7 +52,7 @@ export interface PendingRunRow {
 /** The runs of a schedule, or all; the latest first. */
 export function runsOf(store: Store, scheduleId?: string): Promise<PendingRunRow[]> {
   const all = scheduleId === undefined;
-  return store.rows<PendingRunRow>(sql`SELECT * FROM runs WHERE ${all} OR schedule_id = ${scheduleId ?? ''}
+  return store.rows<PendingRunRow>(sql`SELECT * FROM all_runs WHERE ${all} OR schedule_id = ${scheduleId ?? ''}
     ORDER BY scheduled_for DESC, id`);
 }
 

@@ -20,12 +20,10 @@ import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/datab
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Lease, createLease } from '../../src/runtime/lease.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import type { Aftermath } from '../../src/store/followers.ts';
 import { registerInstance } from '../../src/store/instances.ts';
 import { rowsOf } from '../../src/store/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
-import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { createMigratedDatabase } from './emptied.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
@@ -50,7 +48,7 @@ export async function createStore(): Promise<Store> {
   };
 }
 
-/** One instance's stages 1 to 7 on a store, with its events; without heartbeat and API. */
+/** One instance's stages 1 to 8 on a store, with its events; without heartbeat and API. */
 export interface TestInstance {
   id: string;
   lease: Lease;
@@ -96,7 +94,6 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   lease.renew(lease.moment());
   const pipeline = createPipeline({
     database,
-    openSpan: createOpenSpan(database),
     lease,
     maxRecoveries: 3,
     retentionDays: 30,
@@ -115,7 +112,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events: bus,
     retentionDays: 30,
-    followUp: (aftermath: Aftermath) => pipeline.followUps.add(aftermath),
+    wake: pipeline.wake,
   };
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
     const decide = () => definitionOf(given);
@@ -134,8 +131,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, followUps, dependents, pauser, dispatcher, tick } = pipeline;
-      for (const service of [settler, followUps, dependents, pauser, dispatcher, tick]) await service.start();
+      const { settler, effects, pauser, dispatcher, tick } = pipeline;
+      for (const service of [settler, effects, pauser, dispatcher, tick]) await service.start();
     },
     stop: async () => {
       await pipeline.tick.stop();
@@ -143,8 +140,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       pipeline.dispatcher.abort();
       await pipeline.dispatcher.drained();
       await pipeline.settler.stop();
-      await pipeline.followUps.stop();
-      await pipeline.dependents.stop();
+      await pipeline.effects.stop();
       await pipeline.pauser.stop();
       await pipeline.canceller.stop();
       await targets.close();

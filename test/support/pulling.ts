@@ -7,10 +7,9 @@ import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createLease } from '../../src/runtime/lease.ts';
 import { listen } from '../../src/store/connection.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import type { PulledRun } from '../../src/store/pull-claims.ts';
+import type { PulledRun } from '../../src/store/queues/pull-claims.ts';
 import { WORK_FOR_PULL } from '../../src/store/queues.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
-import { createOpenSpan } from '../../src/store/open-runs.ts';
 import { type AskedRun, oneOffOf } from './pipeline.ts';
 
 /** What of an instance serves pull workers, on a database; with its events. */
@@ -51,7 +50,6 @@ export async function createPullInstance(
     clock: systemClock,
     events: bus,
     lease,
-    openSpan: createOpenSpan(database),
   });
   const hints = listen(url, { [WORK_FOR_PULL]: () => queues.wake() });
   await queues.start();
@@ -62,15 +60,12 @@ export async function createPullInstance(
     claims: () => claims,
     claim: (request = {}) => queues.claim({ ...REQUEST, signal: new AbortController().signal, ...request }),
     accept: async (...asked) => {
-      const followUp = ({ toPull }: { toPull: boolean }) => {
-        if (toPull) queues.announce();
-      };
+      const wake = { effects: () => undefined, dispatch: () => undefined, workers: () => queues.announce() };
       const deps = {
         database: opened,
         events: bus,
         targets: createTargetRegistry([]),
-        followUp,
-        retentionDays: 30,
+        wake,
       };
       const accepted = await acceptRuns(
         deps,

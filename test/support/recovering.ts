@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import type { FirelockEvent } from '../../src/core/events.ts';
+import { createBackstop } from '../../src/recovery/backstop.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { registerInstance } from '../../src/store/instances.ts';
-import { createOpenSpan } from '../../src/store/open-runs.ts';
 import type { Store, TestInstance } from './pipeline.ts';
 import { until } from './until.ts';
 
-/** A recovery loop beside an instance's pipeline. */
+/** The loops of recovery beside an instance's pipeline. */
 export interface Recovering {
   told<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
   /** Lets that much time pass between two of its looks, in its own eyes. */
@@ -26,31 +26,31 @@ export function startRecovery(
   const bus = createEventBus();
   bus.subscribe((event) => void events.push(event));
   let ahead = 0;
-  const loop = createRecovery({
-    maxRecoveries: 3,
-    maxRecoveryAgeSeconds: 86_400,
-    lockTtlSeconds: 120,
+  const common = {
     database: store.database,
     clock: { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead },
     events: bus,
-    lease: instance.lease,
-    openSpan: createOpenSpan(store.database),
     intervalSeconds: 0.05,
+    wake: instance.pipeline.wake,
+  };
+  const recovery = createRecovery({
+    ...common,
+    maxRecoveries: 3,
+    maxRecoveryAgeSeconds: 86_400,
+    lockTtlSeconds: 120,
+    lease: instance.lease,
     lostAfterSeconds: 300,
     holds: (runId, attempt) => instance.pipeline.dispatcher.holds(runId, attempt),
-    wakeDispatch: () => {
-      instance.pipeline.dispatcher.wake();
-    },
-    followUp: (aftermath) => instance.pipeline.followUps.add(aftermath),
     ...overrides,
   });
-  void loop.start();
+  const loops = [recovery, createBackstop({ ...common, ...overrides })];
+  for (const loop of loops) void loop.start();
   const told: Recovering['told'] = (type) =>
     events.filter((event): event is Extract<FirelockEvent, { type: typeof type }> => event.type === type);
   // The look under way may have begun before.
   const looks = async () => {
-    const wanted = loop.passes() + 2;
-    await until(() => loop.passes() >= wanted || null);
+    const wanted = loops.map((loop) => loop.passes() + 2);
+    await until(() => loops.every((loop, index) => loop.passes() >= (wanted[index] ?? 0)) || null);
   };
   return {
     told,
@@ -60,7 +60,7 @@ export function startRecovery(
       await looks();
     },
     stop: async () => {
-      await loop.stop();
+      for (const loop of loops) await loop.stop();
     },
   };
 }

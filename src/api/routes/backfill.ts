@@ -43,10 +43,6 @@ function answerBackfilled(id: string, done: Backfilled) {
       throw noSuchSchedule(id);
     case 'follows':
       throw hasNoTimesOfItsOwn(id);
-    case 'tooEarly': {
-      const message = `is before ${isoInstant(done.horizon)}: nothing older is kept (FIRELOCK_RETENTION_DAYS)`;
-      throw invalid([{ path: '/from', message }], 422);
-    }
     case 'tooLate': {
       const message = `is later than now (${isoInstant(done.now)}): only what is past can be backfilled`;
       throw invalid([{ path: '/to', message }], 422);

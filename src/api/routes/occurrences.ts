@@ -3,7 +3,6 @@ import { DAY_MS } from '../../core/history-day.ts';
 import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
 import { horizonOf } from '../../core/time/catch-up.ts';
 import type { Occurrence } from '../../core/time/occurrences.ts';
-import { droppedBefore } from '../../store/history-days.ts';
 import { isFollower, livesOf, lookAt } from '../../store/occurrences.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { hasNoTimesOfItsOwn } from '../fire-time-problems.ts';
@@ -42,18 +41,18 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
     },
     async ({ params: { id }, query: { limit, cursor, ...period } }) => {
       const after = cursorIn(cursor, id);
-      const { seen, lives, dropped } = await database.run(async (db) => {
+      const { seen, lives } = await database.run(async (db) => {
         const seen = await lookAt(db, id);
         const lives = await livesOf(db, id);
         const last = lives.at(-1);
         if (last === undefined) throw noSuchSchedule(id);
         if (await isFollower(db, last.uid)) throw hasNoTimesOfItsOwn(id);
-        return { seen, lives, dropped: await droppedBefore(db) };
+        return { seen, lives };
       });
       const { from, to } = periodOf(period, seen.now);
       const { items, end, unplannable } = await occurrencePage(database, {
         lives,
-        sight: { ...seen, horizon: Math.max(horizonOf(seen.now, retentionDays), dropped ?? -Infinity) },
+        sight: { ...seen, horizon: horizonOf(seen.now, retentionDays) },
         after: after ?? { fireAt: from, uid: BEFORE_ALL },
         to,
         limit,

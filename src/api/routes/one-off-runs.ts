@@ -1,5 +1,5 @@
-import { MOST_DEPENDENCIES } from '../../flow/one-off-runs.ts';
-import { findRun } from '../../store/runs.ts';
+import { MAX_DEPENDENCIES } from '../../flow/one-off-runs.ts';
+import { findRun } from '../../store/runs/find-runs.ts';
 import { batchFaults, dependencyFaults } from '../dependency-faults.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { accept, oneOffRun } from '../one-off-input.ts';
@@ -70,7 +70,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
         operationId: 'createRuns',
         summary: 'Have up to 1000 things done once, which may depend on each other; all or none',
         description:
-          `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MOST_DEPENDENCIES} dependencies in all. ` +
+          `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES} dependencies in all. ` +
           'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 2000 members: more than it can have.',
         tags,
         body: oneOffBatchInput,

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { listQueues } from '../../store/queues.ts';
-import type { PulledRun } from '../../store/pull-claims.ts';
+import type { PulledRun } from '../../store/queues/pull-claims.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../plugins/openapi.ts';
 import { answerRun } from '../run-answer.ts';

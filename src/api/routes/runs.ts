@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/run.ts';
-import { findRun, findTarget, listRuns, recordedAttempts, runIdsOfKey } from '../../store/runs.ts';
+import { findRun, findTarget, listRuns } from '../../store/runs/find-runs.ts';
+import { runIdsOfKey } from '../../store/runs/keys.ts';
 import { uidsOf } from '../../store/schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../pages.ts';
@@ -102,7 +103,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
       const found = await database.run(async (db) => {
         const stored = mayBeRunId(id) ? await findRun(db, id) : null;
         if (!stored) return null;
-        return { stored, recorded: await recordedAttempts(db, stored), target: await findTarget(db, stored) };
+        return { stored, target: await findTarget(db, stored) };
       });
       if (!found) throw noSuchRun(id);
       return answerWholeRun(found.stored, found);

@@ -7,6 +7,8 @@ import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core
 export const MASK = '***';
 
 const LONGEST_URL = 2048;
+const LONGEST_HOSTNAME = 253;
+const LONGEST_LABEL = 63;
 const LONGEST_HEADER_VALUE = 8192;
 const MOST_HEADERS = 64;
 
@@ -22,7 +24,9 @@ export const url = z
   .meta({
     format: 'uri-template',
     maxLength: LONGEST_URL,
-    description: `http or https, without credentials. Templates in path and query: ${templates}`,
+    description:
+      `http or https, without credentials; its hostname, in ASCII, at most ${LONGEST_HOSTNAME} characters, ` +
+      `${LONGEST_LABEL} between dots. Templates in path and query: ${templates}`,
     example: 'https://example.com/jobs/nightly?run={{runId}}',
   });
 
@@ -62,7 +66,19 @@ function urlFault(value: string): string | null {
   if (authority.includes('@')) return 'must not have credentials; send them in a header';
   const unknown = unknownTemplates(value);
   if (unknown !== null) return unknown;
-  return URL.canParse(renderTemplate(value, SAMPLE)) ? null : 'must be a URL';
+  const url = URL.parse(renderTemplate(value, SAMPLE));
+  return url === null ? 'must be a URL' : hostnameFault(url.hostname);
+}
+
+/** What no name server can be asked for (RFC 1035, 2.3.4), by the name in ASCII. The dot of the root does not count. */
+function hostnameFault(hostname: string): string | null {
+  const name = hostname.replace(/\.$/, '');
+  const inAscii = 'as it is sent, in ASCII';
+  if (name.length > LONGEST_HOSTNAME)
+    return `must have a hostname of at most ${LONGEST_HOSTNAME} characters ${inAscii}; it has ${name.length}`;
+  const label = Math.max(...name.split('.').map(({ length }) => length));
+  if (label <= LONGEST_LABEL) return null;
+  return `must have at most ${LONGEST_LABEL} characters between the dots of its hostname ${inAscii}; it has ${label}`;
 }
 
 function headerFaults(given: Record<string, string>): [name: string, fault: string][] {

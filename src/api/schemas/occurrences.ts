@@ -18,7 +18,7 @@ export const occurrence = z
       .meta({
         description:
           'Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), ' +
-          'or `retention`: older than records are kept, so it was not planned and has none. `unknown`: no record explains it; ' +
+          'or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; ' +
           'that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. ' +
           'Of `skipped`: `overlap`. Of `upcoming`: `error`, the schedule cannot be planned at present.',
       }),
@@ -72,8 +72,8 @@ export const scheduleVersion = z
   .meta({ id: 'ScheduleVersion' });
 
 export const backfillInput = z.strictObject({
-  from: instant,
-  to: instant,
+  from: instant.meta({ description: 'Inclusive; however long ago, from 2000 on.' }),
+  to: instant.meta({ description: 'Exclusive; not later than now.' }),
   limit: whole(1, 10_000).default(1000),
 });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LOOKUP_ANSWERS } from '../../core/attempt-log.ts';
+import { LOOKUP_ANSWERS } from '../../core/attempt.ts';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/run.ts';
 import { answeredInstant } from './common.ts';
 import { answeredTarget } from './target.ts';
@@ -37,9 +37,10 @@ export const runFields = {
   lostAt: answeredInstant
     .nullable()
     .meta({ description: 'First found with a claim that nobody acted on; null: never.' }),
-  inDoubtUntil: answeredInstant
-    .nullable()
-    .meta({ description: 'An attempt may have arrived: the target is asked from then on. Null: no doubt.' }),
+  inDoubtUntil: answeredInstant.nullable().meta({
+    description:
+      'An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt.',
+  }),
   nextAttemptAt: answeredInstant.nullable(),
   coalesced: z.int().meta({ description: 'How many other fire times this record stands for.' }),
   coalescedFrom: answeredInstant.nullable(),

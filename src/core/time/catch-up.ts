@@ -36,8 +36,10 @@ export type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeco
 /** As of when is planned, and for how old. */
 export interface PlanningPeriod {
   now: Instant;
-  /** What is older leaves no run: it would be in a day that retention has dropped. */
+  /** What is older leaves no run: history of then is not kept any more. */
   horizon: Instant;
+  /** Nothing up to this occurrence is planned again, wherever the cursor stands; null: nothing has been planned. */
+  plannedThrough: Instant | null;
 }
 
 export function horizonOf(now: Instant, retentionDays: number): Instant {
@@ -79,10 +81,11 @@ export function walkDue(
   times: FireTimes,
   policy: CatchUpPolicy,
   firstOccurrence: Instant,
-  { now, horizon }: PlanningPeriod,
+  { now, horizon, plannedThrough }: PlanningPeriod,
 ): Walk {
   const graceMs = policy.graceSeconds < 0 ? -1 : graceMsOf(policy);
-  let next: Instant | null = firstOccurrence < horizon ? times.next(horizon - 1) : firstOccurrence;
+  const before = Math.max(horizon - 1, plannedThrough ?? -Infinity);
+  let next: Instant | null = firstOccurrence <= before ? times.next(before) : firstOccurrence;
   let missed = missedOf(policy);
   let onTime: Due[] = [];
 

@@ -27,7 +27,11 @@ export interface Binaries {
  * Fails with one line that says what to do when the package is not installed or its programs do not run here.
  */
 export async function provideBinaries(account: Account | undefined): Promise<Binaries> {
-  const original = await locateInstallation();
+  return provideBinariesOf(await locateInstallation(), account);
+}
+
+/** Likewise, of an installation that stands somewhere by itself. */
+export async function provideBinariesOf(original: string, account: Account | undefined): Promise<Binaries> {
   const reachable = account === undefined || (await isReachable(account, original));
   const directory = join(reachable ? original : await copyToPublicRoot(original, account), 'bin');
   const postgres = join(directory, `postgres${suffix}`);

@@ -54,8 +54,11 @@ function timesOf({ seconds, minutes, hours, times }: Omit<Told, 'onDay'>): strin
 
 const byValue = (one: number, other: number): number => one - other;
 
+/** Where every day is meant, no more of them are needed to see it. */
+const FEW_DAYS = DAYS.filter((_, index) => index % 30 === 0);
+
 /** Null: what is told is what fires. */
-function lieOf(expression: string): string | null {
+function lieOf(expression: string, among: readonly number[]): string | null {
   const parsed = parseCron(expression, ID);
   const words = describeCron(expression, ID);
   const told = readWords(words);
@@ -67,7 +70,11 @@ function lieOf(expression: string): string | null {
   };
   if (timesOf(told) !== timesOf(truth)) return `${expression}: “${words}”`;
   const { days } = wallTimes(parsed);
-  const wrong = DAYS.find((day) => (nextDay(days, day) === day) !== told.onDay(new Date(day * DAY_MS)));
+  let next = nextDay(days, among[0] ?? NaN);
+  const wrong = among.find((day) => {
+    if (next !== null && next < day) next = nextDay(days, day);
+    return (next === day) !== told.onDay(new Date(day * DAY_MS));
+  });
   if (wrong === undefined) return null;
   return `${expression}: “${words}” on ${new Date(wrong * DAY_MS).toISOString().slice(0, 10)}`;
 }
@@ -78,7 +85,8 @@ describe('a description, read back by one who sees nothing but the words, says w
       SIXTIETHS.flatMap((minute) => HOURS.map((hour) => `${second} ${minute} ${hour} * * *`.trim())),
     );
     expect(expressions).toHaveLength(22 * 21 * 20);
-    expect(expressions.map(lieOf).filter((lie) => lie !== null)).toEqual([]);
+    const lies = expressions.map((expression) => lieOf(expression, FEW_DAYS));
+    expect(lies.filter((lie) => lie !== null)).toEqual([]);
   });
 
   it('on all kinds of days, with one day field and with both, either and both of which must match', () => {
@@ -89,6 +97,7 @@ describe('a description, read back by one who sees nothing but the words, says w
       `0 9 ${date} * ${weekday}`,
     ]);
     expect(expressions).toHaveLength(19 * 20 * 3);
-    expect(expressions.map(lieOf).filter((lie) => lie !== null)).toEqual([]);
+    const lies = expressions.map((expression) => lieOf(expression, DAYS));
+    expect(lies.filter((lie) => lie !== null)).toEqual([]);
   });
 });

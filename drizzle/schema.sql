@@ -1,0 +1,336 @@
+-- The schema as the migrations in this folder make it. `npm run schema` writes this file: read it, and change src/store/schema.ts.
+-- history has a partition for each UTC day of ended_at beside its default one, history_other.
+
+CREATE TABLE effects (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text NOT NULL,
+  run_id uuid NOT NULL,
+  schedule_uid uuid NOT NULL,
+  schedule_version integer NOT NULL,
+  schedule_id text COLLATE "C" NOT NULL,
+  trigger text NOT NULL,
+  status text NOT NULL,
+  finished_at timestamp(3) with time zone NOT NULL,
+  attempt integer NOT NULL,
+  failures smallint NOT NULL DEFAULT 0,
+  retry_at timestamp(3) with time zone,
+  error text,
+  CONSTRAINT effects_pkey PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX effects_of_run ON public.effects USING btree (run_id);
+
+CREATE TABLE firelock_migrations (
+  hash text NOT NULL,
+  applied_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT firelock_migrations_pkey PRIMARY KEY (hash)
+);
+
+CREATE TABLE history (
+  id uuid NOT NULL,
+  scheduled_for timestamp(3) with time zone NOT NULL,
+  schedule_uid uuid NOT NULL,
+  schedule_version integer NOT NULL,
+  schedule_id text COLLATE "C" NOT NULL,
+  trigger text NOT NULL,
+  status text NOT NULL,
+  lane text NOT NULL,
+  priority smallint NOT NULL,
+  due_at timestamp(3) with time zone NOT NULL,
+  attempts integer NOT NULL,
+  failures integer NOT NULL DEFAULT 0,
+  recoveries integer NOT NULL DEFAULT 0,
+  coalesced integer NOT NULL DEFAULT 0,
+  coalesced_from timestamp(3) with time zone,
+  claimed_by uuid,
+  claimed_at timestamp(3) with time zone,
+  first_claimed_at timestamp(3) with time zone,
+  lost_at timestamp(3) with time zone,
+  recovered_at timestamp(3) with time zone,
+  lookup_after timestamp(3) with time zone,
+  uncertain_attempt integer,
+  retried_after integer,
+  lookups smallint NOT NULL DEFAULT 0,
+  handoff_started_at timestamp(3) with time zone,
+  handed_off_at timestamp(3) with time zone,
+  lateness_ms bigint,
+  execution_id text,
+  result_status_code smallint,
+  result_body text,
+  error jsonb,
+  own_payload text,
+  key text,
+  overlap_guarded boolean NOT NULL DEFAULT false,
+  parent_run_id uuid,
+  open_dependencies integer,
+  on_dependency_failure text,
+  has_dependents boolean NOT NULL DEFAULT false,
+  expires_at timestamp(3) with time zone,
+  lease_seconds double precision,
+  worker_id text,
+  progress double precision,
+  attempt_log jsonb,
+  created_at timestamp(3) with time zone NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  reason text,
+  finished_at timestamp(3) with time zone NOT NULL,
+  ended_at timestamp(3) with time zone NOT NULL
+) PARTITION BY RANGE (ended_at);
+CREATE INDEX history_coalesced ON ONLY public.history USING btree (schedule_uid, id) WHERE (coalesced > 0);
+CREATE INDEX history_ends ON ONLY public.history USING btree (status, id) WHERE (status <> 'succeeded'::text);
+CREATE INDEX history_ends_of_schedule ON ONLY public.history USING btree (schedule_uid, status, id) WHERE (status <> 'succeeded'::text);
+CREATE INDEX history_id ON ONLY public.history USING btree (id);
+CREATE INDEX history_of_schedule ON ONLY public.history USING btree (schedule_uid, id);
+CREATE INDEX history_seldom ON ONLY public.history USING btree (trigger, id) WHERE (trigger <> 'schedule'::text);
+
+CREATE TABLE instances (
+  id uuid NOT NULL,
+  host text NOT NULL,
+  version text NOT NULL,
+  zone_data text NOT NULL,
+  started_at timestamp(3) with time zone NOT NULL,
+  heartbeat_at timestamp(3) with time zone NOT NULL,
+  ttl_seconds integer NOT NULL DEFAULT 10,
+  died_at timestamp(3) with time zone,
+  CONSTRAINT instances_pkey PRIMARY KEY (id)
+) WITH (fillfactor=50);
+
+CREATE TABLE queue_workers (
+  queue text COLLATE "C" NOT NULL,
+  worker_id text COLLATE "C" NOT NULL,
+  seen_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT queue_workers_queue_worker_id_pk PRIMARY KEY (queue, worker_id)
+);
+
+CREATE TABLE run_dependencies (
+  run_id uuid NOT NULL,
+  depends_on uuid NOT NULL,
+  position smallint NOT NULL,
+  counted_at timestamp(3) with time zone,
+  CONSTRAINT run_dependencies_depends_on_run_id_pk PRIMARY KEY (depends_on, run_id)
+);
+CREATE INDEX run_dependencies_of ON public.run_dependencies USING btree (run_id, "position");
+CREATE INDEX run_dependencies_open ON public.run_dependencies USING btree (depends_on, run_id) WHERE (counted_at IS NULL);
+
+CREATE TABLE run_keys (
+  scope uuid NOT NULL,
+  key text NOT NULL,
+  body_hash bytea NOT NULL,
+  run_id uuid NOT NULL,
+  CONSTRAINT run_keys_key_scope_pk PRIMARY KEY (key, scope)
+);
+CREATE INDEX run_keys_of_run ON public.run_keys USING btree (run_id);
+
+CREATE TABLE runs (
+  id uuid NOT NULL,
+  scheduled_for timestamp(3) with time zone NOT NULL,
+  schedule_uid uuid NOT NULL,
+  schedule_version integer NOT NULL,
+  schedule_id text COLLATE "C" NOT NULL,
+  trigger text NOT NULL,
+  status text NOT NULL,
+  lane text NOT NULL,
+  priority smallint NOT NULL,
+  due_at timestamp(3) with time zone NOT NULL,
+  attempts integer NOT NULL,
+  failures integer NOT NULL DEFAULT 0,
+  recoveries integer NOT NULL DEFAULT 0,
+  coalesced integer NOT NULL DEFAULT 0,
+  coalesced_from timestamp(3) with time zone,
+  claimed_by uuid,
+  claimed_at timestamp(3) with time zone,
+  first_claimed_at timestamp(3) with time zone,
+  lost_at timestamp(3) with time zone,
+  recovered_at timestamp(3) with time zone,
+  lookup_after timestamp(3) with time zone,
+  uncertain_attempt integer,
+  retried_after integer,
+  lookups smallint NOT NULL DEFAULT 0,
+  handoff_started_at timestamp(3) with time zone,
+  handed_off_at timestamp(3) with time zone,
+  lateness_ms bigint,
+  execution_id text,
+  result_status_code smallint,
+  result_body text,
+  error jsonb,
+  own_payload text,
+  key text,
+  overlap_guarded boolean NOT NULL DEFAULT false,
+  parent_run_id uuid,
+  open_dependencies integer,
+  on_dependency_failure text,
+  has_dependents boolean NOT NULL DEFAULT false,
+  expires_at timestamp(3) with time zone,
+  lease_seconds double precision,
+  worker_id text,
+  progress double precision,
+  attempt_log jsonb,
+  created_at timestamp(3) with time zone NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  ready boolean NOT NULL,
+  CONSTRAINT runs_id_pk PRIMARY KEY (id),
+  CONSTRAINT runs_finite CHECK ((isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at))),
+  CONSTRAINT runs_finite_claim CHECK ((isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after))),
+  CONSTRAINT runs_lane CHECK ((octet_length(lane) <= 1000)),
+  CONSTRAINT runs_open CHECK ((status = ANY (ARRAY['waiting'::text, 'pending'::text, 'running'::text])))
+) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX runs_claimed ON public.runs USING btree (claimed_by) WHERE ((status = 'pending'::text) AND (claimed_by IS NOT NULL));
+CREATE INDEX runs_guarded ON public.runs USING btree (schedule_uid) WHERE overlap_guarded;
+CREATE UNIQUE INDEX runs_one_per_fire ON public.runs USING btree (schedule_uid, scheduled_for) WHERE (trigger = ANY (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
+CREATE INDEX runs_running ON public.runs USING btree (expires_at) WHERE (status = 'running'::text);
+CREATE INDEX runs_to_come ON public.runs USING btree (due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND (NOT ready));
+CREATE INDEX runs_unclaimed ON public.runs USING btree (lane, priority, due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND ready);
+CREATE INDEX runs_unplanned ON public.runs USING btree (schedule_uid) WHERE (trigger <> ALL (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
+CREATE INDEX runs_waiting ON public.runs USING btree (schedule_uid) WHERE (status = 'waiting'::text);
+
+CREATE TABLE schedule_versions (
+  schedule_uid uuid NOT NULL,
+  version integer NOT NULL,
+  schedule_id text COLLATE "C" NOT NULL,
+  change text NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  by text,
+  definition jsonb NOT NULL,
+  payload text,
+  CONSTRAINT schedule_versions_schedule_uid_version_pk PRIMARY KEY (schedule_uid, version)
+);
+CREATE INDEX schedule_versions_by_id ON public.schedule_versions USING btree (schedule_id, schedule_uid);
+
+CREATE TABLE schedules (
+  uid uuid NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  version integer NOT NULL,
+  enabled boolean NOT NULL,
+  timing text NOT NULL,
+  zoned boolean NOT NULL,
+  overlap text NOT NULL,
+  after_uid uuid,
+  after_on text[],
+  after_start_at timestamp(3) with time zone,
+  after_end_at timestamp(3) with time zone,
+  after_jitter_seconds integer,
+  lane text NOT NULL,
+  priority smallint NOT NULL,
+  planned_through timestamp(3) with time zone,
+  next_occurrence_at timestamp(3) with time zone,
+  next_fire_at timestamp(3) with time zone,
+  last_fire_at timestamp(3) with time zone,
+  locked_by uuid,
+  locked_at timestamp(3) with time zone,
+  error text,
+  plan_failures integer NOT NULL DEFAULT 0,
+  created_at timestamp(3) with time zone NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT schedules_pkey PRIMARY KEY (uid),
+  CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
+) WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX schedules_apart ON public.schedules USING btree (id) WHERE ((NOT enabled) OR (error IS NOT NULL) OR (next_fire_at IS NULL));
+CREATE INDEX schedules_due ON public.schedules USING btree (next_fire_at) WHERE (enabled AND (next_fire_at IS NOT NULL));
+CREATE INDEX schedules_followers ON public.schedules USING btree (after_uid) WHERE (after_uid IS NOT NULL);
+CREATE UNIQUE INDEX schedules_id ON public.schedules USING btree (id);
+
+CREATE TABLE zone_data (
+  one boolean NOT NULL DEFAULT true,
+  version text NOT NULL,
+  looked_through_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT zone_data_pkey PRIMARY KEY (one),
+  CONSTRAINT zone_data_one_row CHECK (one)
+);
+
+CREATE VIEW all_runs AS
+SELECT runs.id,
+    runs.scheduled_for,
+    runs.schedule_uid,
+    runs.schedule_version,
+    runs.schedule_id,
+    runs.trigger,
+    runs.status,
+    runs.lane,
+    runs.priority,
+    runs.due_at,
+    runs.attempts,
+    runs.failures,
+    runs.recoveries,
+    runs.coalesced,
+    runs.coalesced_from,
+    runs.claimed_by,
+    runs.claimed_at,
+    runs.first_claimed_at,
+    runs.lost_at,
+    runs.recovered_at,
+    runs.lookup_after,
+    runs.uncertain_attempt,
+    runs.retried_after,
+    runs.lookups,
+    runs.handoff_started_at,
+    runs.handed_off_at,
+    runs.lateness_ms,
+    runs.execution_id,
+    runs.result_status_code,
+    runs.result_body,
+    runs.error,
+    runs.own_payload,
+    runs.key,
+    runs.overlap_guarded,
+    runs.parent_run_id,
+    runs.open_dependencies,
+    runs.on_dependency_failure,
+    runs.has_dependents,
+    runs.expires_at,
+    runs.lease_seconds,
+    runs.worker_id,
+    runs.progress,
+    runs.attempt_log,
+    runs.created_at,
+    runs.updated_at,
+    NULL::text AS reason,
+    NULL::timestamp(3) with time zone AS finished_at
+   FROM runs
+UNION ALL
+ SELECT history.id,
+    history.scheduled_for,
+    history.schedule_uid,
+    history.schedule_version,
+    history.schedule_id,
+    history.trigger,
+    history.status,
+    history.lane,
+    history.priority,
+    history.due_at,
+    history.attempts,
+    history.failures,
+    history.recoveries,
+    history.coalesced,
+    history.coalesced_from,
+    history.claimed_by,
+    history.claimed_at,
+    history.first_claimed_at,
+    history.lost_at,
+    history.recovered_at,
+    history.lookup_after,
+    history.uncertain_attempt,
+    history.retried_after,
+    history.lookups,
+    history.handoff_started_at,
+    history.handed_off_at,
+    history.lateness_ms,
+    history.execution_id,
+    history.result_status_code,
+    history.result_body,
+    history.error,
+    history.own_payload,
+    history.key,
+    history.overlap_guarded,
+    history.parent_run_id,
+    history.open_dependencies,
+    history.on_dependency_failure,
+    history.has_dependents,
+    history.expires_at,
+    history.lease_seconds,
+    history.worker_id,
+    history.progress,
+    history.attempt_log,
+    history.created_at,
+    history.updated_at,
+    history.reason,
+    history.finished_at
+   FROM history;

@@ -1,0 +1,8 @@
+/**
+ * What may follow from the end of a run. Each is a row of its own, written in the commit of the end:
+ * `followers`: schedules that fire after this one get a run · `dependents`: runs that depend on it are counted down ·
+ * `overlap`: another run of its schedule may start · `cancel`: its target is told that it was cancelled ·
+ * `gone`: its target answered 410, so its schedule is paused.
+ */
+export const EFFECT_KINDS = ['followers', 'dependents', 'overlap', 'cancel', 'gone'] as const;
+export type EffectKind = (typeof EFFECT_KINDS)[number];

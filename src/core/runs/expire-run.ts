@@ -1,0 +1,52 @@
+import type { Instant } from '../instant.ts';
+import { isEnd } from '../run.ts';
+import type { Settlement } from '../settlement.ts';
+import { NO_INSTANCE } from './lost-claim.ts';
+import type { RunRecord } from './record.ts';
+import { withAttempt } from './transitions.ts';
+
+/** A running run that is still silent, in the same attempt: what was heard of meanwhile goes on. */
+export function isStillSilent(run: RunRecord, attempt: number, now: Instant): boolean {
+  return (
+    run.status === 'running' && run.attempts === attempt && run.expiresAt !== null && run.expiresAt <= now
+  );
+}
+
+/** Settles silence as an unknown outcome. The attempt's entry says that it expired, whatever the log said of it before. */
+export function expireRun(run: RunRecord, settlement: Settlement, now: Instant): RunRecord {
+  const { status, doubt, error } = settlement;
+  const goesOn = status === 'pending';
+  return {
+    ...run,
+    status,
+    failures: settlement.failures,
+    dueAt: settlement.retryAt ?? run.dueAt,
+    lookupAfter: doubt?.until ?? null,
+    lookups: doubt?.lookups ?? 0,
+    uncertainAttempt: doubt ? (run.uncertainAttempt ?? run.attempts) : null,
+    error,
+    expiresAt: null,
+    claimedBy: goesOn ? null : run.claimedBy,
+    claimedAt: goesOn ? null : run.claimedAt,
+    handoffStartedAt: goesOn ? null : run.handoffStartedAt,
+    handedOffAt: goesOn && doubt === null ? null : run.handedOffAt,
+    finishedAt: isEnd(status) ? now : null,
+    attemptLog: withAttempt(run.attemptLog, expiredEntry(run, settlement, now), () => true),
+    updatedAt: now,
+  };
+}
+
+function expiredEntry(run: RunRecord, { error }: Settlement, now: Instant) {
+  const logged = run.attemptLog?.find(({ attempt }) => attempt === run.attempts);
+  return {
+    attempt: run.attempts,
+    instanceId: run.claimedBy ?? NO_INSTANCE,
+    startedAt: run.handoffStartedAt ?? run.claimedAt ?? now,
+    finishedAt: now,
+    outcome: 'unknown' as const,
+    statusCode: logged ? logged.statusCode : run.resultStatusCode,
+    error,
+    recovery: run.recoveries > 0,
+    lookup: null,
+  };
+}

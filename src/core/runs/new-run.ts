@@ -1,0 +1,61 @@
+import type { Instant } from '../instant.ts';
+import type { RunRecord } from './record.ts';
+
+/** What is said of a run when it is recorded; all else begins empty. */
+export type NewRun = Pick<
+  RunRecord,
+  | 'id'
+  | 'scheduledFor'
+  | 'scheduleUid'
+  | 'scheduleVersion'
+  | 'scheduleId'
+  | 'trigger'
+  | 'status'
+  | 'lane'
+  | 'priority'
+  | 'dueAt'
+> &
+  Partial<RunRecord>;
+
+/** A run as it is first recorded, at this moment by the database's clock. */
+export function newRun(given: NewRun, now: Instant): RunRecord {
+  return { ...EMPTY, createdAt: now, updatedAt: now, ...given };
+}
+
+const EMPTY = {
+  attempts: 0,
+  failures: 0,
+  recoveries: 0,
+  coalesced: 0,
+  coalescedFrom: null,
+  claimedBy: null,
+  claimedAt: null,
+  firstClaimedAt: null,
+  lostAt: null,
+  recoveredAt: null,
+  lookupAfter: null,
+  uncertainAttempt: null,
+  retriedAfter: null,
+  lookups: 0,
+  handoffStartedAt: null,
+  handedOffAt: null,
+  latenessMs: null,
+  executionId: null,
+  resultStatusCode: null,
+  resultBody: null,
+  error: null,
+  ownPayload: null,
+  key: null,
+  overlapGuarded: false,
+  parentRunId: null,
+  openDependencies: null,
+  onDependencyFailure: null,
+  hasDependents: false,
+  expiresAt: null,
+  leaseSeconds: null,
+  workerId: null,
+  progress: null,
+  attemptLog: null,
+  reason: null,
+  finishedAt: null,
+} satisfies Partial<RunRecord>;

@@ -1,0 +1,129 @@
+import type { AttemptEntry } from '../attempt.ts';
+import type { Instant } from '../instant.ts';
+import type { AttemptError } from '../outcome.ts';
+import type { RunEnd } from '../run-end.ts';
+import type { RunStatus } from '../run.ts';
+import type { RunRecord } from './record.ts';
+
+/**
+ * Where a run goes from where it is: pure functions from one record to the next. Each takes a record whose row is locked; the caller
+ * has checked that the transition is legal, and writes what it gets in the same transaction.
+ */
+
+/** The run ends without a further attempt: skipped, cancelled, abandoned, or failed before it began. */
+export function endRun(
+  run: RunRecord,
+  end: { status: RunEnd; reason?: string | null; error?: AttemptError | null },
+  now: Instant,
+): RunRecord {
+  const { status, reason = null, error = run.error } = end;
+  return { ...run, status, reason, error, finishedAt: now, expiresAt: null, updatedAt: now };
+}
+
+/** A waiting run waits no longer: it is to be handed off. */
+export function releaseRun(run: RunRecord, now: Instant): RunRecord {
+  return { ...run, status: 'pending', updatedAt: now };
+}
+
+/** The definition that a run goes by once it is opened again; null: it keeps its own (a one-off run). */
+export interface CurrentDefinition {
+  version: number;
+  lane: string;
+  priority: number;
+  overlapGuarded: boolean;
+}
+
+/**
+ * Opens an ended run again under its schedule's present definition. What it has been through stays (attempts, found lost, the
+ * attempt log); words about the attempts it has had come too late from now on.
+ */
+export function reopenRun(
+  run: RunRecord,
+  definition: CurrentDefinition | null,
+  { status, now }: { status: Extract<RunStatus, 'pending' | 'waiting'>; now: Instant },
+): RunRecord {
+  return {
+    ...run,
+    status,
+    dueAt: now,
+    updatedAt: now,
+    scheduleVersion: definition?.version ?? run.scheduleVersion,
+    lane: definition?.lane ?? run.lane,
+    priority: definition?.priority ?? run.priority,
+    overlapGuarded: definition?.overlapGuarded ?? false,
+    retriedAfter: run.attempts,
+    ...NOTHING_SENT,
+    ...NO_RESULT,
+    failures: 0,
+    recoveries: 0,
+    recoveredAt: null,
+    firstClaimedAt: null,
+    leaseSeconds: null,
+    workerId: null,
+    progress: null,
+    reason: null,
+    finishedAt: null,
+  };
+}
+
+/** No attempt is under way, and none is uncertain. */
+const NOTHING_SENT = {
+  claimedBy: null,
+  claimedAt: null,
+  handoffStartedAt: null,
+  handedOffAt: null,
+  lookupAfter: null,
+  uncertainAttempt: null,
+  lookups: 0,
+  expiresAt: null,
+} as const;
+
+const NO_RESULT = { error: null, resultStatusCode: null, resultBody: null, executionId: null } as const;
+
+/** The end that a worker or a target reports with /complete. */
+export interface ReportedEnd {
+  status: 'succeeded' | 'failed';
+  error: AttemptError | null;
+  /** Null: the target's answer stays. */
+  result: string | null;
+}
+
+/**
+ * Who reports the end of a run has it: it was handed off, at the latest now. The outcome of the attempt itself may still be on its
+ * way, so its start is taken from the claim where nothing better is known.
+ */
+export function completeRun(run: RunRecord, { status, error, result }: ReportedEnd, now: Instant): RunRecord {
+  const wasRunning = run.status === 'running';
+  const startedAt = run.handoffStartedAt ?? run.claimedAt;
+  return {
+    ...run,
+    status,
+    reason: null,
+    error,
+    resultStatusCode: wasRunning && result === null ? run.resultStatusCode : null,
+    resultBody: result ?? (wasRunning ? run.resultBody : null),
+    progress: status === 'succeeded' && run.progress !== null ? 1 : run.progress,
+    // An instance's idea of the database's time may be a little ahead of it.
+    finishedAt: Math.max(now, run.handedOffAt ?? now),
+    handoffStartedAt: startedAt,
+    handedOffAt: run.handedOffAt ?? now,
+    expiresAt: null,
+    lookupAfter: null,
+    latenessMs: run.latenessMs ?? (startedAt === null ? null : startedAt - run.dueAt),
+    updatedAt: now,
+  };
+}
+
+/** The log with one more entry; one of the same attempt takes over the new outcome where `replaces` says so, and stays otherwise. */
+export function withAttempt(
+  log: readonly AttemptEntry[] | null,
+  entry: AttemptEntry,
+  replaces: (logged: AttemptEntry) => boolean = () => false,
+): AttemptEntry[] {
+  const before = log ?? [];
+  const logged = before.find(({ attempt }) => attempt === entry.attempt);
+  if (!logged) return [...before, entry].sort((a, b) => a.attempt - b.attempt);
+  if (!replaces(logged)) return [...before];
+  const { finishedAt, outcome, statusCode, error } = entry;
+  return before.map((one) => (one === logged ? { ...one, finishedAt, outcome, statusCode, error } : one));
+}

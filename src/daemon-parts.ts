@@ -1,0 +1,119 @@
+import { hostname } from 'node:os';
+import type { Config } from './config/config.ts';
+import { createPipeline } from './flow/pipeline.ts';
+import { createPullQueues } from './flow/pull-queues.ts';
+import { createPartitionMaker } from './history/create-partitions.ts';
+import { createPartitionDropper } from './history/drop-partitions.ts';
+import { createGaugeSampler } from './observability/gauge-sampler.ts';
+import { logEvents } from './observability/log-lines.ts';
+import type { Logger } from './observability/logger.ts';
+import { createMetrics } from './observability/metrics.ts';
+import { createBackstop } from './recovery/backstop.ts';
+import { createExpiry } from './recovery/expiry.ts';
+import { createHeartbeat } from './recovery/heartbeat.ts';
+import { createRecovery } from './recovery/recovery.ts';
+import { createZoneWatch } from './recovery/zone-watch.ts';
+import type { Clock } from './runtime/clock.ts';
+import { createDatabaseClock } from './runtime/database-clock.ts';
+import type { EventBus } from './runtime/event-bus.ts';
+import { createLease } from './runtime/lease.ts';
+import { createInstanceState } from './runtime/readiness.ts';
+import { openPools } from './store/database-pools.ts';
+import type { Database } from './store/database.ts';
+import type { createHttpTarget } from './targets/http.ts';
+import { createTargetRegistry } from './targets/registry.ts';
+import type { TargetKind } from './targets/target.ts';
+
+export interface DaemonOptions {
+  config: Config;
+  databaseUrl: string;
+  version: string;
+  logger: Logger;
+  /** It can do no more for itself: the process is to end, and to be started again. */
+  onStuck: (reason: string) => void;
+}
+
+/** What the daemon is built of; a test build puts its own between. */
+export interface Parts {
+  clock: Clock;
+  events: EventBus;
+  openDatabase: (url: string, size: number) => Database;
+  httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind;
+}
+
+/** What several services stand on. */
+export type Common = ReturnType<typeof createCommon>;
+
+export function createCommon(options: DaemonOptions, parts: Parts) {
+  const { config, databaseUrl, version, logger } = options;
+  const { clock, events, openDatabase } = parts;
+  logEvents(events, logger);
+  const { migrationDatabaseUrl, databasePool: connections } = config;
+  const pools = openPools({ databaseUrl, migrationDatabaseUrl, connections, openDatabase });
+  const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost });
+  return {
+    ...options,
+    clock,
+    events,
+    databaseClock: createDatabaseClock(clock),
+    lease: createLease(clock, config.instanceTtlSeconds),
+    pools,
+    database: pools.main,
+    targets: createTargetRegistry([httpTarget]),
+    state: createInstanceState(events, clock),
+    zoneData: process.versions['tz'] ?? 'unknown',
+  };
+}
+
+/** All that claims, works and settles. */
+export type Workers = ReturnType<typeof createWorkers>;
+
+export function createWorkers(common: Common) {
+  const { config, pools } = common;
+  const pullQueues = createPullQueues({ ...common, database: pools.api });
+  const pipeline = createPipeline({
+    ...common,
+    ...config,
+    concurrency: config.dispatchConcurrency,
+    concurrencyPerLane: config.dispatchPerHost,
+    wakeWorkers: () => pullQueues.announce(),
+  });
+  const { dispatcher, settler, wake } = pipeline;
+  const intervalSeconds = config.recoveryIntervalSeconds;
+  const background = { ...common, database: pools.background, schemaDatabase: pools.schema };
+  const recovery = createRecovery({
+    ...common,
+    ...config,
+    wake,
+    intervalSeconds,
+    holds: (runId, attempt) => dispatcher.holds(runId, attempt),
+  });
+  const backstop = createBackstop({ ...background, wake, intervalSeconds });
+  const { version, zoneData, lease } = common;
+  const heartbeat = createHeartbeat({
+    ...common,
+    database: pools.heartbeat,
+    instance: { host: hostname(), version, zoneData, ttlSeconds: config.instanceTtlSeconds },
+    intervalSeconds: config.heartbeatIntervalSeconds,
+    flush: () => settler.flush(),
+    wakeRecovery: () => [recovery, backstop].forEach((loop) => loop.wake()),
+  });
+  const metrics = createMetrics({
+    ...common,
+    inFlight: () => dispatcher.inFlight(),
+    leaseValid: () => lease.holds(),
+  });
+  return {
+    pullQueues,
+    ...pipeline,
+    recovery,
+    heartbeat,
+    metrics,
+    backstop,
+    expiry: createExpiry({ ...common, wake }),
+    partitionMaker: createPartitionMaker(background),
+    partitionDropper: createPartitionDropper({ ...background, ...config }),
+    zoneWatch: createZoneWatch(background),
+    gauges: createGaugeSampler({ ...background, ...config, metrics }),
+  };
+}

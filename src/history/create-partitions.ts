@@ -1,0 +1,83 @@
+/**
+ * Guarantees: the coming days have a partition of history before they begin. Where one cannot be made, what ends on that day stands in
+ *   the default partition, and all works on; that one holds up no other.
+ * Transaction: one for each day, sent as one message.
+ * If the process dies here: the day has its partition or it has not; the next pass, on any instance, makes what is missing.
+ */
+import type { Instant } from '../core/instant.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../runtime/loop.ts';
+import { databaseNow } from '../store/database-now.ts';
+import type { Database } from '../store/database.ts';
+import { isNotNow } from '../store/errors.ts';
+import { DAYS_AHEAD, createPartition, missingDays } from '../store/history/partitions.ts';
+
+export interface CreatePartitionsDeps {
+  database: Database;
+  /** May change the schema. */
+  schemaDatabase: Database;
+  clock: Clock;
+  events: EventBus;
+}
+
+const INTERVAL_MS = 600_000;
+
+interface State extends CreatePartitionsDeps {
+  /** Monotonic: since when a partition could not be made; null: it could. */
+  failingSince: number | null;
+  warnedAt: number | null;
+}
+
+export function createPartitionMaker(deps: CreatePartitionsDeps): Loop {
+  const { clock, events } = deps;
+  const state: State = { ...deps, failingSince: null, warnedAt: null };
+  return createLoop({ name: 'partitions', clock, body: () => pass(state), events });
+}
+
+async function pass(state: State): Promise<number> {
+  const { database, schemaDatabase, events } = state;
+  const now = await database.run(databaseNow);
+  const missing = await database.run((db) => missingDays(db, now));
+  const made: Instant[] = [];
+  const failed: { day: Instant; error: unknown }[] = [];
+  // Each by itself: so much may have ended on one day that moving it takes too long, and the next day must not come to that.
+  for (const day of missing) {
+    try {
+      await schemaDatabase.run((db) => createPartition(db, day));
+      made.push(day);
+    } catch (error) {
+      failed.push({ day, error });
+      if (!isNotNow(error)) break;
+    }
+  }
+  // Looked up: a day that this instance could not create may have been created by another one.
+  const stillMissing = missing.length > 0 ? await database.run((db) => missingDays(db, now)) : [];
+  events.emit({
+    type: 'partitionsCounted',
+    ahead: DAYS_AHEAD - stillMissing.filter((day) => day > now).length,
+  });
+  const broken = failed.find(({ error }) => !isNotNow(error));
+  if (broken) throw broken.error;
+  events.emit({ type: 'partitionsCreated', days: made });
+  const [first] = failed;
+  if (first) return delayed(state, first.day, first.error);
+  state.failingSince = null;
+  state.warnedAt = null;
+  return INTERVAL_MS;
+}
+
+const HOUR_MS = 3_600_000;
+const SOON_MS = 5_000;
+const LATER_MS = 30_000;
+
+/** A lock could not be had. Answers how long to wait until it is tried again. */
+function delayed(state: State, day: Instant, error: unknown): number {
+  const now = state.clock.monotonic();
+  const isFirst = state.failingSince === null;
+  const since = (state.failingSince ??= now);
+  const lasts = now - (state.warnedAt ?? since) >= HOUR_MS;
+  if (lasts) state.warnedAt = now;
+  state.events.emit({ type: 'historyDelayed', work: 'create', day, error, forMs: now - since, lasts });
+  return isFirst ? SOON_MS : now - since < HOUR_MS ? LATER_MS : INTERVAL_MS;
+}

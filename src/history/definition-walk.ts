@@ -1,0 +1,68 @@
+/**
+ * Guarantees: definitions that no schedule has and no run uses go, once they are older than history is kept.
+ * Transaction: one statement for each page.
+ * If the process dies here: the page is deleted or it is not; the next walk finds what is left.
+ */
+import type { Instant } from '../core/instant.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Database } from '../store/database.ts';
+import {
+  type DefinitionPosition,
+  dropUnusedDefinitionsBefore,
+  listDefinitions,
+} from '../store/history/unused-definitions.ts';
+
+/** Goes through them page by page, and on from there when there are more; from the beginning once a round. */
+export interface DefinitionWalk {
+  /** One page; answers whether there may be another one now. */
+  step(before: Instant): Promise<boolean>;
+  /** How many went since this was asked last. */
+  dropped(): number;
+}
+
+/** How often those in use are looked at again. */
+const ROUND_MS = 6 * 3_600_000;
+
+export function createDefinitionWalk(database: Database, clock: Clock, batch: number): DefinitionWalk {
+  let after: DefinitionPosition | null = null;
+  let limit = batch;
+  let dropped = 0;
+  let beganAt = clock.monotonic();
+  let isAtEnd = false;
+
+  async function drop(before: Instant, page: readonly DefinitionPosition[]): Promise<void> {
+    const uids = page.filter(({ isOrphan }) => isOrphan).map(({ uid }) => uid);
+    try {
+      if (uids.length > 0)
+        dropped += await database.run((db) => dropUnusedDefinitionsBefore(db, before, uids));
+      limit = Math.min(batch, limit * 2);
+    } catch (error) {
+      // It may have been too much at once. What is too much by itself is passed over until the next round.
+      if (page.length === 1) after = page[0] ?? null;
+      limit = Math.ceil(page.length / 4);
+      throw error;
+    }
+  }
+
+  return {
+    step: async (before) => {
+      if (isAtEnd && clock.monotonic() - beganAt >= ROUND_MS) {
+        after = null;
+        beganAt = clock.monotonic();
+      }
+      const asked = limit;
+      const page = await database.run((db) => listDefinitions(db, { after, limit: asked }));
+      isAtEnd = page.length < asked;
+      if (page.length > 0) {
+        await drop(before, page);
+        after = page.at(-1) ?? null;
+      }
+      return !isAtEnd;
+    },
+    dropped: () => {
+      const since = dropped;
+      dropped = 0;
+      return since;
+    },
+  };
+}

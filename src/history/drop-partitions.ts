@@ -1,0 +1,139 @@
+/**
+ * Guarantees: days of history older than the retention are dropped whole and unread, one after the other; then the keys, dependencies and
+ *   definitions that nothing uses any more.
+ * Transaction: one for each day, sent as one message; one for each page of the rest.
+ * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
+ */
+import type { Instant } from '../core/instant.ts';
+import { horizonOf } from '../core/time/catch-up.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../runtime/loop.ts';
+import { databaseNow } from '../store/database-now.ts';
+import type { Database } from '../store/database.ts';
+import { isNotNow, isTableGone } from '../store/errors.ts';
+import type { Executor } from '../store/executor.ts';
+import { type Sweep, sweepDependencies, sweepKeys } from '../store/history/leftovers.ts';
+import {
+  type Partition,
+  deleteOtherBefore,
+  dropPartition,
+  listPartitions,
+} from '../store/history/partitions.ts';
+import { DAY_MS } from '../core/history-day.ts';
+import { type DefinitionWalk, createDefinitionWalk } from './definition-walk.ts';
+
+export interface DropPartitionsDeps {
+  database: Database;
+  /** May change the schema. */
+  schemaDatabase: Database;
+  clock: Clock;
+  events: EventBus;
+  retentionDays: number;
+  /** Between two looks at what has become old meanwhile; the usual unless a test says otherwise. */
+  intervalMs?: number;
+  /** Rows that are deleted at once. */
+  batch?: number;
+}
+
+const INTERVAL_MS = 600_000;
+const BATCH = 1_000;
+/** A run that ended just inside the retention is kept, however the clocks differ. */
+const MARGIN_DAYS = 1;
+/** For each ms of work so many of rest: history may go slowly. */
+const REST = 4;
+const MIN_REST_MS = 20;
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+interface State extends DropPartitionsDeps {
+  definitions: DefinitionWalk;
+  /** The round under way; each of its steps yields. */
+  steps: AsyncGenerator<void, void, void> | null;
+  batch: number;
+}
+
+export function createPartitionDropper(deps: DropPartitionsDeps): Loop {
+  const { database, clock, events, batch = BATCH } = deps;
+  const state: State = {
+    ...deps,
+    batch,
+    definitions: createDefinitionWalk(database, clock, batch),
+    steps: null,
+  };
+  return createLoop({ name: 'retention', clock, body: () => pass(state), events });
+}
+
+/** One step of a round. */
+async function pass(state: State): Promise<number> {
+  const { clock, intervalMs = INTERVAL_MS } = state;
+  const began = clock.monotonic();
+  state.steps ??= round(state);
+  const step = await state.steps.next().catch((error: unknown) => {
+    state.steps = null;
+    throw error;
+  });
+  if (!step.done) return Math.max(MIN_REST_MS, REST * (clock.monotonic() - began));
+  state.steps = null;
+  return intervalMs;
+}
+
+async function* round(state: State): AsyncGenerator<void, void, void> {
+  const { database, events, definitions, batch } = state;
+  const before = await keptSince(state);
+  const partitions = await database.run(listPartitions);
+  const dropped: Instant[] = [];
+  const failures: unknown[] = [];
+  for (const partition of partitions.filter(({ day }) => day + DAY_MS <= before)) {
+    // One that fails, as where a view of the user's hangs on it, holds up no other.
+    if (await drop(state, partition).catch((error: unknown) => void failures.push(error)))
+      dropped.push(partition.day);
+    yield;
+  }
+  while ((await database.run((db) => deleteOtherBefore(db, before, batch))) === batch) yield;
+  yield* sweep(state, before, sweepKeys);
+  yield* sweep(state, before, sweepDependencies);
+  while (await definitions.step(before)) yield;
+  events.emit({ type: 'historyDropped', days: dropped, definitions: definitions.dropped() });
+  const kept = partitions.filter(({ day }) => !dropped.includes(day));
+  const late = kept.filter(({ day }) => day + DAY_MS <= before).length;
+  events.emit({ type: 'historySeen', days: kept.length, oldest: kept[0]?.day ?? null, late });
+  if (failures.length > 0) throw failures[0];
+}
+
+/** False: another transaction uses it, or another instance has dropped it; then the next round tries again. */
+async function drop({ schemaDatabase, events }: State, partition: Partition): Promise<boolean> {
+  try {
+    await schemaDatabase.run((db) => dropPartition(db, partition));
+    return true;
+  } catch (error) {
+    if (!isNotNow(error) && !isTableGone(error)) throw error;
+    if (isNotNow(error))
+      events.emit({
+        type: 'historyDelayed',
+        work: 'drop',
+        day: partition.day,
+        error,
+        forMs: 0,
+        lasts: false,
+      });
+    return false;
+  }
+}
+
+async function* sweep(
+  { database, batch }: State,
+  before: Instant,
+  page: (db: Executor, given: { before: Instant; after: string; limit: number }) => Promise<Sweep>,
+): AsyncGenerator<void, void, void> {
+  for (let after: string | null = FIRST_ID; after !== null;) {
+    const from: string = after;
+    after = (await database.run((db) => page(db, { before, after: from, limit: batch }))).next;
+    yield;
+  }
+}
+
+/** By both clocks: one that is far ahead must not make all of history look old. */
+async function keptSince({ database, clock, retentionDays }: State): Promise<Instant> {
+  const now = Math.min(await database.run(databaseNow), clock.now());
+  return horizonOf(now, retentionDays + MARGIN_DAYS);
+}

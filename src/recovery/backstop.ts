@@ -1,0 +1,79 @@
+/**
+ * Guarantees: a run that waits for nothing goes on or ends, also where what was to follow from an end was deleted by another program;
+ * instances that are long dead are forgotten.
+ * Transaction: one for each kind of work.
+ * If the process dies here: the next pass, on any instance, finds the same rows.
+ */
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../runtime/loop.ts';
+import { type Wake, wakeFor } from '../runtime/wake.ts';
+import type { Database } from '../store/database.ts';
+import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
+import { type EdgeCursor, FIRST_EDGE, effectsForOverlooked } from '../store/effects/overlooked.ts';
+import { forgetLongDead } from '../store/instances.ts';
+import { abandonWaitingOfDeleted } from '../store/runs/abandon-runs.ts';
+import { findWaitingInVain } from '../store/runs/overlaps.ts';
+
+export interface BackstopDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  intervalSeconds: number;
+  wake: Wake;
+}
+
+const BATCH = 2_000;
+const NEXT_BATCH_MS = 1_000;
+/** Open dependencies that one pass looks at. */
+const EDGES = 2_000;
+
+interface State extends BackstopDeps {
+  lookedThrough: EdgeCursor;
+}
+
+/** Finds by rows what should have been done at once. Apart from recovery, whose take-overs wait for none of it. */
+export function createBackstop(deps: BackstopDeps): Loop {
+  const { clock, events } = deps;
+  const state: State = { ...deps, lookedThrough: FIRST_EDGE };
+  return createLoop({ name: 'backstop', clock, body: () => pass(state), events });
+}
+
+async function pass(state: State): Promise<number> {
+  const { database, events, intervalSeconds } = state;
+  // Each by itself: what stops one must not stop the others.
+  const [waiting, ...others] = await Promise.allSettled([
+    releaseWaiting(state),
+    releaseDependents(state),
+    database.run(forgetLongDead),
+  ]);
+  const failed = [waiting, ...others].find((one) => one.status === 'rejected');
+  if (failed) throw failed.reason;
+  events.emit({ type: 'backstopPassed' });
+  const isMore = waiting.status === 'fulfilled' && waiting.value;
+  return isMore ? NEXT_BATCH_MS : intervalSeconds * 1000;
+}
+
+/** Runs that wait for an active run that there is not, or for a schedule that is gone. Answers whether there may be more of them. */
+async function releaseWaiting({ database, events, wake }: State): Promise<boolean> {
+  const { abandoned, effects } = await database.transaction((tx) => abandonWaitingOfDeleted(tx, BATCH));
+  if (abandoned > 0)
+    events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count: abandoned });
+  const toJudge = await database.run((db) => findWaitingInVain(db, BATCH));
+  if (toJudge.length > 0) events.emit({ type: 'waitingReleased', count: toJudge.length });
+  const written =
+    toJudge.length > 0 ? await database.transaction((tx) => writeOverlapEffects(tx, toJudge)) : 0;
+  wakeFor(wake, { effects: effects + written });
+  return toJudge.length === BATCH;
+}
+
+/** Runs that wait for a dependency whose end was never counted. */
+async function releaseDependents(state: State): Promise<void> {
+  const { database, events, wake } = state;
+  const { found, next } = await database.transaction((tx) =>
+    effectsForOverlooked(tx, state.lookedThrough, EDGES),
+  );
+  state.lookedThrough = next ?? FIRST_EDGE;
+  if (found > 0) events.emit({ type: 'waitingReleased', count: found });
+  wakeFor(wake, { effects: found });
+}

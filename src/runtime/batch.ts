@@ -1,0 +1,35 @@
+export interface HalvingWork<T> {
+  /** Does all of them, or throws having done none. */
+  work: (items: readonly T[]) => Promise<void>;
+  /** Whether the error is about one of the items, so that the others can be done without it. */
+  isRefused: (error: unknown) => boolean;
+  /** Called for the one item that was refused by itself. */
+  setAside: (item: T, error: unknown) => Promise<void> | void;
+}
+
+/**
+ * Does a batch; where it is refused, halves it down to the one item at fault, which is set aside, so that it holds up no other. Any other
+ * error is thrown, once both halves have had their turn.
+ */
+export async function inHalves<T>(items: readonly T[], halving: HalvingWork<T>): Promise<void> {
+  const [only, ...others] = items;
+  if (only === undefined) return;
+  try {
+    await halving.work(items);
+  } catch (error) {
+    if (!halving.isRefused(error)) throw error;
+    if (others.length === 0) {
+      await halving.setAside(only, error);
+      return;
+    }
+    const half = Math.ceil(items.length / 2);
+    await eachInTurn([items.slice(0, half), items.slice(half)], (part) => inHalves(part, halving));
+  }
+}
+
+/** Does each part, whatever becomes of the ones before it; then throws the first error there was. */
+export async function eachInTurn<T>(parts: Iterable<T>, work: (part: T) => Promise<void>): Promise<void> {
+  const failures: unknown[] = [];
+  for (const part of parts) await work(part).catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}

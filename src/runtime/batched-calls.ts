@@ -1,0 +1,59 @@
+export interface BatchOptions<Asked, Answer> {
+  /** Answers in the order of what was asked. Where it rejects, so does every call of the batch. */
+  work: (asked: readonly Asked[]) => Promise<readonly Answer[]>;
+  /** What a batch may weigh; a call that weighs more goes alone. */
+  most?: number;
+  weightOf?: (asked: Asked) => number;
+}
+
+interface Call<Asked, Answer> {
+  asked: Asked;
+  resolve: (answer: Answer) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Makes many calls one: those of the same moment go together, and those made while a batch is under way are the next
+ * one.
+ */
+export function batchCalls<Asked, Answer>({
+  work,
+  most = Infinity,
+  weightOf = () => 1,
+}: BatchOptions<Asked, Answer>): (asked: Asked) => Promise<Answer> {
+  let waiting: Call<Asked, Answer>[] = [];
+  let busy = false;
+
+  async function workAll(): Promise<void> {
+    busy = true;
+    // Who asks in the same breath comes along.
+    await Promise.resolve();
+    while (waiting.length > 0) await workOn(nextBatch());
+    busy = false;
+  }
+
+  function nextBatch(): Call<Asked, Answer>[] {
+    let weight = 0;
+    const tooMuch = waiting.findIndex(({ asked }, index) => (weight += weightOf(asked)) > most && index > 0);
+    const size = tooMuch === -1 ? waiting.length : tooMuch;
+    const batch = waiting.slice(0, size);
+    waiting = waiting.slice(size);
+    return batch;
+  }
+
+  async function workOn(batch: readonly Call<Asked, Answer>[]): Promise<void> {
+    try {
+      const answers = await work(batch.map(({ asked }) => asked));
+      if (answers.length !== batch.length) throw new Error('a batch was not answered call by call');
+      for (const [index, answer] of answers.entries()) batch[index]?.resolve(answer);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  return (asked) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ asked, resolve, reject });
+      if (!busy) void workAll();
+    });
+}

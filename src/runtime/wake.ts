@@ -1,0 +1,22 @@
+/** Ends the sleep of loops of this process that have work: hints, each of which would find its work by itself a little later. */
+export interface Wake {
+  /** Effects were written. */
+  effects(): void;
+  /** Runs may be claimed. */
+  dispatch(): void;
+  /** Workers may pull runs. */
+  workers(): void;
+}
+
+/** What a commit has left to be done. */
+export interface Work {
+  effects?: number;
+  toClaim?: number;
+  toPull?: boolean;
+}
+
+export function wakeFor(wake: Wake, { effects = 0, toClaim = 0, toPull = false }: Work): void {
+  if (effects > 0) wake.effects();
+  if (toClaim > 0) wake.dispatch();
+  if (toPull) wake.workers();
+}

@@ -1,0 +1,66 @@
+import type { EffectKind } from '../../core/runs/effect.ts';
+import type { Transaction } from '../executor.ts';
+import { type JudgedOverlaps, judgeOverlapsUnderLock, lockFreeSchedules } from '../runs/overlaps.ts';
+import { recordAfterRuns } from './after-runs.ts';
+import { countDependencies } from './dependents.ts';
+import { type Effect, deleteEffects } from './effects.ts';
+
+export interface AppliedEffects {
+  /** Done, and deleted. */
+  done: readonly Effect[];
+  /** A row that one of these needs is locked by another transaction, or there is more of it to do: to be tried again. */
+  unfinished: readonly Effect[];
+  /** There is more to do of what was begun. */
+  isMore: boolean;
+  /** For callers to see to outside of this transaction. A `cancel` is deleted: its target is told at most once. */
+  cancels: readonly Effect[];
+  gone: readonly Effect[];
+  judged: JudgedOverlaps;
+  /** Schedules that were looked at for overlap. */
+  schedules: number;
+  /** Runs that failed, since one they depend on did not succeed. */
+  failed: readonly string[];
+  toClaim: number;
+  toPull: boolean;
+  /** Effects that these in turn have brought about. */
+  effects: number;
+}
+
+/** Does what is to follow from ends of runs, and deletes the effects that are done: all in this transaction. */
+export async function applyEffects(tx: Transaction, effects: readonly Effect[]): Promise<AppliedEffects> {
+  const of = (kind: EffectKind) => effects.filter((effect) => effect.kind === kind);
+  const counted = await countDependencies(tx, of('dependents'));
+  const followed = await recordAfterRuns(tx, of('followers'));
+  const toJudge = of('overlap');
+  const { free, held } = await lockFreeSchedules(tx, [
+    ...new Set(toJudge.map(({ scheduleUid }) => scheduleUid)),
+  ]);
+  const uids = [...new Set([...free, ...followed.toJudge])];
+  const judged = await judgeOverlapsUnderLock(tx, uids);
+  const heldSchedules = new Set([...held, ...judged.passedOver]);
+  const unfinished = [
+    ...of('dependents').filter(({ runId }) => counted.unfinished.has(runId)),
+    ...of('followers').filter(({ runId }) => followed.passedOver.has(runId)),
+    ...toJudge.filter(({ scheduleUid }) => heldSchedules.has(scheduleUid)),
+  ];
+  const gone = of('gone');
+  const staying = new Set([...unfinished, ...gone]);
+  const done = effects.filter((effect) => !staying.has(effect));
+  await deleteEffects(
+    tx,
+    done.map(({ id }) => id),
+  );
+  return {
+    done,
+    unfinished,
+    isMore: counted.isMore,
+    cancels: of('cancel'),
+    gone,
+    judged,
+    schedules: uids.length,
+    failed: counted.failed,
+    toClaim: counted.toClaim + followed.toClaim + judged.started,
+    toPull: counted.toPull || followed.toPull || judged.toPull,
+    effects: counted.effects + judged.effects,
+  };
+}

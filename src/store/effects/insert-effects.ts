@@ -1,0 +1,72 @@
+import { sql } from 'drizzle-orm';
+import type { EffectKind } from '../../core/runs/effect.ts';
+import type { RunRecord } from '../../core/runs/record.ts';
+import { booleans, instants, ints, texts, uuids } from '../arrays.ts';
+import type { Transaction } from '../executor.ts';
+import { rowsOf } from '../rows.ts';
+import { ALL_SCHEDULES } from './followers.ts';
+
+interface End {
+  to: RunRecord;
+  also?: readonly Extract<EffectKind, 'cancel' | 'gone'>[];
+}
+
+/** Writes what is to follow from these ends, in their transaction. Answers how many effects it wrote. */
+export async function insertEffects(tx: Transaction, ends: readonly End[]): Promise<number> {
+  return writeEffects(
+    tx,
+    ends.flatMap(({ to, also = [] }) => [...kindsOf(to), ...also].map((kind) => ({ kind, run: to }))),
+  );
+}
+
+/**
+ * `followers` is written only where some schedule follows at this moment; which do, and whether they fire, is decided when the effect
+ * is done.
+ */
+export async function writeEffects(
+  tx: Transaction,
+  wanted: readonly { kind: EffectKind; run: RunRecord }[],
+): Promise<number> {
+  if (wanted.length === 0) return 0;
+  const runs = wanted.map(({ run }) => run);
+  const rows = await rowsOf(
+    tx,
+    sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    SELECT e.kind, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt
+    FROM unnest(${texts(wanted.map(({ kind }) => kind))}, ${uuids(runs.map(({ id }) => id))},
+      ${uuids(runs.map(({ scheduleUid }) => scheduleUid))}, ${ints(runs.map(({ scheduleVersion }) => scheduleVersion))},
+      ${texts(runs.map(({ scheduleId }) => scheduleId))}, ${texts(runs.map(({ trigger }) => trigger))},
+      ${texts(runs.map(({ status }) => status))}, ${instants(runs.map(({ finishedAt }) => finishedAt))},
+      ${ints(runs.map(({ attempts }) => attempts))}, ${booleans(wanted.map(({ kind }) => kind === 'followers'))})
+      AS e(kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, if_followed)
+    WHERE NOT e.if_followed
+      OR EXISTS (SELECT FROM schedules f WHERE f.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid]))
+    RETURNING id`,
+  );
+  return rows.length;
+}
+
+function kindsOf(run: RunRecord): EffectKind[] {
+  const kinds: EffectKind[] = [];
+  if (run.trigger !== 'api') kinds.push('followers');
+  if (run.hasDependents) kinds.push('dependents');
+  if (run.overlapGuarded) kinds.push('overlap');
+  return kinds;
+}
+
+/**
+ * Has these schedules judged for overlap soon: another transaction has a run of theirs locked, so that the caller could not judge them.
+ * Answers how many effects it wrote.
+ */
+export async function writeOverlapEffects(tx: Transaction, scheduleUids: readonly string[]): Promise<number> {
+  if (scheduleUids.length === 0) return 0;
+  const rows = await rowsOf(
+    tx,
+    sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    SELECT DISTINCT ON (r.schedule_uid) 'overlap', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.status,
+      r.updated_at, r.attempts
+    FROM runs r WHERE r.schedule_uid = ANY (${uuids(scheduleUids)}) AND r.overlap_guarded ORDER BY r.schedule_uid, r.id
+    RETURNING id`,
+  );
+  return rows.length;
+}

@@ -1,0 +1,58 @@
+import { sql } from 'drizzle-orm';
+import { type Instant } from '../../core/instant.ts';
+import { firstRunIdAt } from '../../core/run.ts';
+import { uuids } from '../arrays.ts';
+import type { Executor } from '../executor.ts';
+import { rowsOf } from '../rows.ts';
+
+/** What stays behind when a day of history is dropped unread: keys and dependencies of its runs. */
+
+export interface Sweep {
+  /** Where the next page begins; null: this was the last one. */
+  next: string | null;
+  deleted: number;
+}
+
+/**
+ * Deletes keys whose run history has dropped: a page of those whose run was due before a moment, in the order of run ids. Nothing rests
+ * on it: a key without a run is free, whether its row is there or not.
+ */
+export async function sweepKeys(
+  db: Executor,
+  { before, after, limit }: { before: Instant; after: string; limit: number },
+): Promise<Sweep> {
+  const page = await rowsOf<{ run_id: string; is_gone: boolean }>(
+    db,
+    sql`SELECT k.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id) AS is_gone FROM (
+      SELECT run_id FROM run_keys WHERE run_id > ${after}::uuid AND run_id < ${firstRunIdAt(before)}::uuid
+      ORDER BY run_id LIMIT ${limit}) AS k`,
+  );
+  const gone = page.filter(({ is_gone }) => is_gone).map(({ run_id }) => run_id);
+  if (gone.length > 0) {
+    await db.execute(
+      sql`DELETE FROM run_keys k WHERE k.run_id = ANY (${uuids(gone)})
+      AND NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id)`,
+    );
+  }
+  return { next: page.length === limit ? (page.at(-1)?.run_id ?? null) : null, deleted: gone.length };
+}
+
+/** Deletes the dependencies of runs that history has dropped, in the same way. */
+export async function sweepDependencies(
+  db: Executor,
+  { before, after, limit }: { before: Instant; after: string; limit: number },
+): Promise<Sweep> {
+  const page = await rowsOf<{ run_id: string; is_gone: boolean }>(
+    db,
+    sql`SELECT d.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = d.run_id) AS is_gone FROM (
+      SELECT DISTINCT run_id FROM run_dependencies
+      WHERE run_id > ${after}::uuid AND run_id < ${firstRunIdAt(before)}::uuid
+      ORDER BY run_id LIMIT ${limit}) AS d`,
+  );
+  const gone = page.filter(({ is_gone }) => is_gone).map(({ run_id }) => run_id);
+  if (gone.length > 0) {
+    await db.execute(sql`DELETE FROM run_dependencies d WHERE d.run_id = ANY (${uuids(gone)})
+      AND NOT EXISTS (SELECT FROM all_runs r WHERE r.id = d.run_id)`);
+  }
+  return { next: page.length === limit ? (page.at(-1)?.run_id ?? null) : null, deleted: gone.length };
+}

@@ -1,0 +1,187 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type Dependency, type Run, mayBeRunId } from '../../core/run.ts';
+import { PRIORITY_RANK } from '../../core/schedule.ts';
+import { booleans, doubles, ints, texts, uuids } from '../arrays.ts';
+import type { Executor, Transaction } from '../executor.ts';
+import { laneOfQueue, queueOfLane } from '../lanes.ts';
+import { anyUid } from '../by-key.ts';
+import { rowsOf } from '../rows.ts';
+import { MAX_ATTEMPTS } from '../runs/claims.ts';
+import { findOutcomes, listRuns } from '../runs/find-runs.ts';
+
+/** What one worker asks for. */
+export interface PullAsk {
+  workerId: string;
+  max: number;
+  /** Until when it must be heard of again. */
+  leaseSeconds: number;
+}
+
+/** A run as it is handed to a worker. */
+export interface PulledRun {
+  run: Run;
+  /** How those ended that it depended on, and the run that it follows; of those that are still kept. */
+  dependencies: Dependency[];
+  /** Nobody had started it before. */
+  isFirst: boolean;
+}
+
+export interface Pulled {
+  /** What each of the asks got, in their order. */
+  given: PulledRun[][];
+  /** There is more that is due, and that one answer could not tell. */
+  isCut: boolean;
+}
+
+export interface PullClaim {
+  queue: string;
+  /** Which instance serves it; its death means nothing to the runs. */
+  instanceId: string;
+  /** In the order in which they are served. */
+  asks: readonly PullAsk[];
+}
+
+/**
+ * Leases due, unclaimed runs of a queue to workers, by priority and due time: each worker gets up to its `max`, the first asked
+ * for first. The answer is the handoff, so all that is told is read in the
+ * transaction of the claim: where the database fails in between, nothing is leased.
+ */
+export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullClaim): Promise<Pulled> {
+  const slots = claim.asks.flatMap((ask, index) =>
+    Array.from({ length: ask.max }, () => ({ ...ask, index })),
+  );
+  const rows = await rowsOf<ClaimedRow>(
+    tx,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${dueByPriority(queue, slots.length)},
+    due AS MATERIALIZED (
+      SELECT *, row_number() OVER next AS place, sum(dependencies) OVER next AS told FROM (
+        SELECT *, CASE WHEN open_dependencies IS NULL THEN 0
+          ELSE (SELECT count(*) FROM run_dependencies d WHERE d.run_id = every.id) END AS dependencies
+        FROM (${allDue}) AS every) AS counted
+      WINDOW next AS (ORDER BY priority, due_at, id)
+    ), chosen AS (
+      SELECT * FROM due WHERE place = 1 OR told <= ${MAX_DEPENDENCIES_TOLD}
+    )
+    UPDATE runs r SET status = 'running', attempts = r.attempts + 1, claimed_by = ${claim.instanceId},
+      worker_id = slot.worker_id, lease_seconds = slot.lease_seconds,
+      expires_at = clock.now + make_interval(secs => slot.lease_seconds),
+      claimed_at = clock.now, first_claimed_at = coalesce(r.first_claimed_at, clock.now), handoff_started_at = clock.now, handed_off_at = clock.now,
+      lateness_ms = coalesce(r.lateness_ms, round(extract(epoch FROM clock.now - r.due_at) * 1000)::bigint),
+      lookup_after = NULL, uncertain_attempt = NULL, lookups = 0, progress = NULL, error = NULL, result_status_code = NULL, result_body = NULL,
+      updated_at = clock.now
+    FROM clock, chosen JOIN unnest(${texts(slots.map((slot) => slot.workerId))}, ${doubles(slots.map((slot) => slot.leaseSeconds))})
+      WITH ORDINALITY AS slot(worker_id, lease_seconds, place) ON slot.place = chosen.place
+    WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
+    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due`,
+  );
+  const runs = await read(tx, rows);
+  const given: PulledRun[][] = claim.asks.map(() => []);
+  for (const row of rows.sort((a, b) => a.place - b.place)) {
+    const pulled = runs.get(row.id);
+    const slot = slots[row.place - 1];
+    // One whose id does not lead to its row, by a foreign hand, must not keep back the others: its lease runs out.
+    if (pulled && slot) given[slot.index]?.push(pulled);
+  }
+  return { given, isCut: (rows[0]?.due ?? 0) > rows.length };
+}
+
+/** Each outcome with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. At least one run is told of. */
+const MAX_DEPENDENCIES_TOLD = 2_000;
+
+/** A claim whose worker went away before it was told. */
+export interface UntoldClaim extends Pick<PulledRun, 'isFirst'> {
+  run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
+}
+
+/** Takes back what no worker was told of, as if nobody had claimed it; but an attempt's number is used up. */
+export async function takeBackIfStillLeased(db: Executor, claims: readonly UntoldClaim[]): Promise<number> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`WITH untold AS MATERIALIZED (
+      SELECT r.id, c.is_first
+      FROM unnest(${uuids(claims.map(({ run }) => run.id))},
+        ${ints(claims.map(({ run }) => run.attempts))}, ${uuids(claims.map(({ run }) => run.claimedBy))},
+        ${booleans(claims.map(({ isFirst }) => isFirst))}) AS c(id, attempt, claimed_by, is_first)
+      JOIN runs r ON r.id = c.id AND ${anyUid(sql`c.id`)}
+      WHERE r.status = 'running' AND r.attempts = c.attempt AND r.claimed_by = c.claimed_by
+      ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
+    )
+    UPDATE runs r SET status = 'pending', claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL,
+      handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
+      first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
+      lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
+    FROM untold WHERE r.id = untold.id
+    RETURNING r.id`,
+  );
+  return rows.length;
+}
+
+/** Which of these queues have a run that may be claimed. */
+export async function queuesWithWork(db: Executor, queues: readonly string[]): Promise<string[]> {
+  const rows = await rowsOf<{ lane: string }>(
+    db,
+    sql`SELECT l.lane FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane)
+    WHERE EXISTS (SELECT FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = l.lane)`,
+  );
+  return rows.flatMap(({ lane }) => queueOfLane(lane) ?? []);
+}
+
+const RANKS = Object.values(PRIORITY_RANK).sort((a, b) => a - b);
+
+interface ClaimedRow {
+  id: string;
+  place: number;
+  is_first: boolean;
+  /** Of the whole claim. */
+  due: number;
+}
+
+/**
+ * Due runs up to `most`, in one part per priority, so that runs of tomorrow are not read; each part takes what the ones before it
+ * left, and locks no more: what is locked and not taken would be kept from another worker. The inner limit says nothing new, but
+ * the planner can count on it: of the outer one it assumes a tenth of the backlog, and sorts all of it.
+ */
+function dueByPriority(queue: string, most: number): SQL {
+  const parts = RANKS.map((rank, index) => {
+    const before = RANKS.slice(0, index).map((one) => sql` - (SELECT count(*) FROM ${part(one)})`);
+    return sql`${part(rank)} AS MATERIALIZED (
+      SELECT * FROM (
+        SELECT id, priority, due_at, lateness_ms, open_dependencies FROM runs
+        WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
+          AND attempts < ${MAX_ATTEMPTS}
+        ORDER BY due_at LIMIT ${most} FOR UPDATE SKIP LOCKED) AS due
+      LIMIT ${most}${sql.join(before)})`;
+  });
+  return sql.join(parts, sql`, `);
+}
+
+function part(rank: number): SQL {
+  return sql.raw(`due_${rank}`);
+}
+
+const allDue = sql.join(
+  RANKS.map((rank) => sql`SELECT * FROM ${part(rank)}`),
+  sql` UNION ALL `,
+);
+
+async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
+  const ids = claimed.map(({ id }) => id).filter(mayBeRunId);
+  if (ids.length === 0) return new Map();
+  const runs = await listRuns(tx, { ids, limit: ids.length }, MAX_DEPENDENCIES_TOLD);
+  const found = await findOutcomes(tx, [...new Set(runs.flatMap(dependencyIds))]);
+  const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
+  return new Map(
+    runs.map((run) => [
+      run.id,
+      {
+        run,
+        dependencies: dependencyIds(run).flatMap((id) => found.get(id) ?? []),
+        isFirst: !started.has(run.id),
+      },
+    ]),
+  );
+}
+
+function dependencyIds({ parentRunId, dependsOn }: Run): string[] {
+  return parentRunId === null ? [...dependsOn] : [parentRunId, ...dependsOn];
+}

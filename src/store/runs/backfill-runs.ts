@@ -1,0 +1,81 @@
+import type { Instant } from '../../core/instant.ts';
+import { plannedRunId } from '../../core/run.ts';
+import { newRun } from '../../core/runs/new-run.ts';
+import { reopenRun } from '../../core/runs/transitions.ts';
+import { PRIORITY_RANK, type Schedule } from '../../core/schedule.ts';
+import type { Transaction } from '../executor.ts';
+import { lockEndedRuns, presentAmong } from './lock-runs.ts';
+import { recordRuns, saveLockedRuns } from './save-runs.ts';
+
+/** An occurrence that is to have a run, and when that is due. */
+export interface BackfillFire {
+  scheduledFor: Instant;
+  dueAt: Instant;
+}
+
+export interface Backfilling {
+  schedule: Schedule;
+  lane: string;
+  now: Instant;
+}
+
+/** Occurrences in one round of statements. */
+const MAX_AT_ONCE = 500;
+
+/**
+ * Records runs of a schedule that have none, and opens those again that were skipped or abandoned, under its present version; all
+ * others stay as they are. The caller holds the schedule's row lock, from an earlier statement, under which no other transaction
+ * records or opens runs of its occurrences. Answers how many are to be handed off now.
+ */
+export async function recordBackfillUnderLock(
+  tx: Transaction,
+  backfilling: Backfilling,
+  fires: readonly BackfillFire[],
+): Promise<number> {
+  let created = 0;
+  for (let first = 0; first < fires.length; first += MAX_AT_ONCE)
+    created += await recordSome(tx, backfilling, fires.slice(first, first + MAX_AT_ONCE));
+  return created;
+}
+
+async function recordSome(
+  tx: Transaction,
+  { schedule, lane, now }: Backfilling,
+  fires: readonly BackfillFire[],
+): Promise<number> {
+  const { uid, id: scheduleId, version, definition } = schedule;
+  const overlapGuarded = definition.overlap !== 'allow';
+  const current = { version, lane, priority: PRIORITY_RANK[definition.priority], overlapGuarded };
+  const ids = fires.map(({ scheduledFor }) => plannedRunId(uid, scheduledFor));
+  const ended = await lockEndedRuns(tx, ids, 'wait');
+  const givenUp = ended.filter(({ status }) => status === 'skipped' || status === 'abandoned');
+  await saveLockedRuns(
+    tx,
+    givenUp.map((from) => ({
+      from,
+      to: { ...reopenRun(from, current, { status: 'pending', now }), trigger: 'backfill' },
+    })),
+  );
+  const there = await presentAmong(tx, ids);
+  const missing = fires.filter((_, index) => !there.has(ids[index] ?? ''));
+  const recorded = await recordRuns(
+    tx,
+    missing.map(({ scheduledFor, dueAt }) =>
+      newRun(
+        {
+          id: plannedRunId(uid, scheduledFor),
+          scheduledFor,
+          dueAt,
+          trigger: 'backfill',
+          status: 'pending',
+          scheduleUid: uid,
+          scheduleVersion: version,
+          scheduleId,
+          ...current,
+        },
+        now,
+      ),
+    ),
+  );
+  return givenUp.length + recorded.ids.size;
+}

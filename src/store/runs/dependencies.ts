@@ -1,0 +1,65 @@
+import { sql } from 'drizzle-orm';
+import { isEnd } from '../../core/run.ts';
+import type { RunRecord } from '../../core/runs/record.ts';
+import { ints, uuids } from '../arrays.ts';
+import { TryAgain } from '../errors.ts';
+import type { Transaction } from '../executor.ts';
+import { lockEndedRuns, lockOpenRuns, presentAmong } from './lock-runs.ts';
+
+/**
+ * Locks runs that others are made to depend on, marks them so, and answers where they stand; what is not there is left out. No
+ * transaction ends or opens one until this one does; and the transaction that ends one afterwards sees by its row that it has dependents.
+ *
+ * In one order, and not shared: transactions that share a lock overtake one that waits to have it alone, for ever where there are many.
+ * @throws TryAgain where one moves from one table to the other between the questions
+ */
+export async function lockDependencies(
+  tx: Transaction,
+  ids: readonly string[],
+): Promise<Map<string, RunRecord>> {
+  if (ids.length === 0) return new Map();
+  const open = await lockOpenRuns(tx, ids, 'wait');
+  const isOpen = new Set(open.map(({ id }) => id));
+  const ended = await lockEndedRuns(
+    tx,
+    ids.filter((id) => !isOpen.has(id)),
+    'wait',
+  );
+  const found = new Map([...open, ...ended].map((run) => [run.id, run]));
+  const missing = ids.filter((id) => !found.has(id));
+  if ((await presentAmong(tx, missing)).size > 0) throw new TryAgain('a run ended while it was looked at');
+  await markAsDependedOn(
+    tx,
+    [...found.values()].filter(({ hasDependents }) => !hasDependents),
+  );
+  return found;
+}
+
+async function markAsDependedOn(tx: Transaction, runs: readonly RunRecord[]): Promise<void> {
+  const idsOf = (ended: boolean) => runs.filter(({ status }) => isEnd(status) === ended).map(({ id }) => id);
+  const [open, ended] = [idsOf(false), idsOf(true)];
+  if (open.length > 0)
+    await tx.execute(sql`UPDATE runs SET has_dependents = true WHERE id = ANY (${uuids(open)})`);
+  if (ended.length > 0)
+    await tx.execute(sql`UPDATE history SET has_dependents = true WHERE id = ANY (${uuids(ended)})`);
+}
+
+/** That one run waits for another. */
+export interface Edge {
+  runId: string;
+  dependsOn: string;
+  /** In the list of the one that waits. */
+  position: number;
+}
+
+/** In one statement. */
+export const MAX_EDGES_AT_ONCE = 5_000;
+
+/** At most MAX_EDGES_AT_ONCE of them. */
+export async function recordDependencies(tx: Transaction, edges: readonly Edge[]): Promise<void> {
+  await tx.execute(
+    sql`INSERT INTO run_dependencies (run_id, depends_on, position)
+    SELECT * FROM unnest(${uuids(edges.map((edge) => edge.runId))}, ${uuids(edges.map((edge) => edge.dependsOn))},
+      ${ints(edges.map(({ position }) => position))})`,
+  );
+}

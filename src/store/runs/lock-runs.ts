@@ -1,0 +1,62 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { RunRecord } from '../../core/runs/record.ts';
+import { uuids } from '../arrays.ts';
+import type { Transaction } from '../executor.ts';
+import { rowsOf } from '../rows.ts';
+import { RECORD_COLUMNS, type RecordRow, toRecord } from './records.ts';
+
+/** How to meet rows that other transactions have locked: pass over them, or wait in line. */
+export type MeetingLocks = 'skipLocked' | 'wait';
+
+/** Open runs of these ids, their rows locked until the transaction ends, in the order of ids: the order of all multi-row locks. */
+export async function lockOpenRuns(
+  tx: Transaction,
+  ids: readonly string[],
+  meeting: MeetingLocks,
+): Promise<RunRecord[]> {
+  if (ids.length === 0) return [];
+  const rows = await rowsOf<RecordRow>(
+    tx,
+    sql`SELECT ${RECORD_COLUMNS.runs} FROM runs r WHERE r.id = ANY (${uuids(ids)})
+    ORDER BY r.id FOR UPDATE ${skip(meeting)}`,
+  );
+  return rows.map(toRecord);
+}
+
+/** The same of runs that have ended. */
+export async function lockEndedRuns(
+  tx: Transaction,
+  ids: readonly string[],
+  meeting: MeetingLocks,
+): Promise<RunRecord[]> {
+  if (ids.length === 0) return [];
+  const rows = await rowsOf<RecordRow>(
+    tx,
+    sql`SELECT ${RECORD_COLUMNS.history} FROM history r WHERE r.id = ANY (${uuids(ids)})
+    ORDER BY r.id FOR UPDATE ${skip(meeting)}`,
+  );
+  return rows.map(toRecord);
+}
+
+/**
+ * One run, open or ended, its row locked; null: there is none. Asked once more where it may have moved from one table to the other
+ * between the two questions: each sees the commits before it.
+ */
+export async function lockRun(tx: Transaction, id: string): Promise<RunRecord | null> {
+  for (const lock of [lockOpenRuns, lockEndedRuns, lockOpenRuns, lockEndedRuns]) {
+    const [run] = await lock(tx, [id], 'wait');
+    if (run) return run;
+  }
+  return null;
+}
+
+/** Which of these runs there are, open or ended, whatever transaction has them locked. */
+export async function presentAmong(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await rowsOf<{ id: string }>(tx, sql`SELECT id FROM all_runs WHERE id = ANY (${uuids(ids)})`);
+  return new Set(rows.map(({ id }) => id));
+}
+
+function skip(meeting: MeetingLocks): SQL {
+  return meeting === 'skipLocked' ? sql`SKIP LOCKED` : sql``;
+}

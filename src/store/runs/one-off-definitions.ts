@@ -1,0 +1,38 @@
+import { sql } from 'drizzle-orm';
+import type { OneOffHandoff } from '../../core/one-off.ts';
+import { texts, uuids } from '../arrays.ts';
+import type { Transaction } from '../executor.ts';
+import { NO_SCHEDULE, rowsOf } from '../rows.ts';
+
+/** A definition of one-off runs never changes: what would change makes another one. */
+export const ONE_OFF_VERSION = 1;
+
+/**
+ * Keeps definitions of one-off runs, by their uid. One that has been there for a while is marked as in use again, so that it is not
+ * dropped with the history of those before.
+ */
+export async function keepDefinitions(
+  tx: Transaction,
+  definitions: ReadonlyMap<string, OneOffHandoff>,
+): Promise<void> {
+  const sorted = [...definitions].sort(([a], [b]) => (a < b ? -1 : 1));
+  const uids = uuids(sorted.map(([uid]) => uid));
+  const kept = await rowsOf<{ uid: string }>(
+    tx,
+    sql`SELECT schedule_uid AS uid FROM schedule_versions WHERE schedule_uid = ANY (${uids})
+      AND at > (SELECT clock_timestamp() - make_interval(secs => ${FRESH_SECONDS}))`,
+  );
+  const fresh = new Set(kept.map(({ uid }) => uid));
+  const toKeep = sorted.filter(([uid]) => !fresh.has(uid));
+  if (toKeep.length === 0) return;
+  await tx.execute(
+    sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+    SELECT d.uid, ${ONE_OFF_VERSION}, ${NO_SCHEDULE}, 'created', clock_timestamp(), d.definition::jsonb
+    FROM unnest(${uuids(toKeep.map(([uid]) => uid))}, ${texts(toKeep.map(([, handoff]) => JSON.stringify(handoff)))})
+      WITH ORDINALITY AS d(uid, definition, place)
+    ORDER BY place ON CONFLICT (schedule_uid, version) DO UPDATE SET at = excluded.at`,
+  );
+}
+
+/** Far less than history is kept, at least; otherwise every call would write, and wait for, the row of its kind. */
+const FRESH_SECONDS = 3600;

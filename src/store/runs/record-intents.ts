@@ -1,0 +1,188 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import { type RunTrigger, plannedRunId } from '../../core/run.ts';
+import type { PlannedFire, SkipReason } from '../../core/time/catch-up.ts';
+import { booleans, fromMs, ints, milliseconds, texts, uuids } from '../arrays.ts';
+import { anyUid } from '../by-key.ts';
+import { ALL_SCHEDULES } from '../effects/followers.ts';
+import { isUniqueViolation } from '../errors.ts';
+import type { Executor } from '../executor.ts';
+import { LOCK_LIMIT } from '../lock-limit.ts';
+import { type InstantText, frequentRowsOf, idsUnlessAll, isAmong, toInstant } from '../rows.ts';
+
+/** One fire to be recorded. */
+export interface Intent {
+  id: string;
+  scheduleUid: string;
+  scheduledFor: Instant;
+  trigger: RunTrigger;
+  dueAt: Instant;
+  skipped: SkipReason | null;
+  coalesced: number;
+  coalescedFrom: Instant | null;
+  /** The recording instance has a free slot for it and sends it itself: no second round trip. */
+  claimed: boolean;
+}
+
+/** The record of a planned fire, but for which instance claims it. */
+export function intentOf(scheduleUid: string, fire: PlannedFire): Omit<Intent, 'claimed'> {
+  return { ...fire, scheduleUid, id: plannedRunId(scheduleUid, fire.scheduledFor) };
+}
+
+/** Where a schedule stands after its plan; the guard is what the fire-lock statement answered. */
+export interface Advance {
+  uid: string;
+  version: number;
+  lockedAt: Instant;
+  /** Null with the next fire, and only then. */
+  nextOccurrenceAt: Instant | null;
+  nextFireAt: Instant | null;
+  /** The newest occurrence that this plan records, and the newest that it fires. */
+  plannedThrough: Instant | null;
+  lastFireAt: Instant | null;
+}
+
+export interface Recorded {
+  /** Schedules whose guard held; the others' locks were lost and nothing of them was written. */
+  advanced: number;
+  /** Whether this very statement inserted the run of that id; one asked for as claimed is then. */
+  inserted(id: string): boolean;
+  /** When they were claimed. */
+  claimedAt: Instant;
+  /** Of runs that ended at once, as missed: how many effects there are to see to. */
+  effects: number;
+}
+
+/**
+ * Records fires and moves their schedules on, in one statement: all of a schedule or nothing of it. A lock that was lost meanwhile (a
+ * pause longer than its TTL, an edit) writes nothing. A fire that is skipped is recorded as ended, in history. Where runs of a schedule
+ * must not overlap, they are recorded as waiting, for judgeOverlapsUnderLock in the same transaction. Callers sort by uid: rows are
+ * locked in one order everywhere.
+ *
+ * `alone`: outside of a transaction. The cursor moves on with the fires, so that a run is there already only where another program
+ * has set a cursor back. So the first try asks for none to be there, which saves a sixth of the statement; the unique index refuses all of
+ * it otherwise, and the second try leaves out what is there. Where a schedule's row stays locked for long it fails (isLockedByOthers).
+ */
+export async function recordIntentsIfLocked(
+  db: Executor,
+  instanceId: string,
+  advances: readonly Advance[],
+  intents: readonly Intent[],
+  { alone }: { alone: boolean },
+): Promise<Recorded> {
+  const write = (onConflict: SQL) => record(db, instanceId, advances, intents, { alone, onConflict });
+  if (!alone || intents.length > advances.length) return write(LEAVING_OUT);
+  try {
+    return await write(sql``);
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    return write(LEAVING_OUT);
+  }
+}
+
+/** Those that are there. */
+const LEAVING_OUT = sql`ON CONFLICT DO NOTHING`;
+
+interface RecordedRow {
+  now: InstantText;
+  advanced: number;
+  inserted: string | null;
+  effects: number;
+}
+
+/**
+ * The guard is a CASE so that the planner cannot take it for a filter: statistics call locked schedules rare, and it would compare
+ * each with each. What is usual is left out of the batch: a fire is due when it is scheduled, stands for itself alone, and is on time.
+ */
+async function record(
+  db: Executor,
+  instanceId: string,
+  advances: readonly Advance[],
+  intents: readonly Intent[],
+  { alone, onConflict }: { alone: boolean; onConflict: SQL },
+): Promise<Recorded> {
+  const places = new Map(advances.map(({ uid }, index) => [uid, index + 1]));
+  const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
+  const [row] = await frequentRowsOf<RecordedRow>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
+    advanced AS (
+      UPDATE schedules s SET next_occurrence_at = ${fromMs(sql`coalesce(a.next_occurrence_ms, a.next_fire_ms)`)},
+        next_fire_at = ${fromMs(sql`a.next_fire_ms`)},
+        planned_through = greatest(s.planned_through, ${fromMs(sql`coalesce(a.planned_ms, a.last_fire_ms)`)}),
+        last_fire_at = coalesce(${fromMs(sql`a.last_fire_ms`)}, s.last_fire_at),
+        error = NULL, plan_failures = 0, locked_by = NULL, locked_at = NULL
+      FROM clock, unnest(${uuids(advances.map((advance) => advance.uid))}, ${ints(advances.map((advance) => advance.version))},
+        ${milliseconds(advances.map((advance) => advance.lockedAt))}, ${milliseconds(advances.map(occurrenceApart))},
+        ${milliseconds(advances.map((advance) => advance.nextFireAt))}, ${milliseconds(advances.map(plannedApart))},
+        ${milliseconds(advances.map((advance) => advance.lastFireAt))})
+        WITH ORDINALITY AS a(uid, version, locked_ms, next_occurrence_ms, next_fire_ms, planned_ms, last_fire_ms, place)
+      WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
+        AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
+      RETURNING a.place, s.uid, s.id, s.version, s.lane, s.priority, s.overlap
+    ), fires AS ${isAnySkipped ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
+      SELECT i.id, ${fromMs(sql`i.scheduled_ms`)} AS scheduled_for, s.uid, s.version, s.id AS schedule_id,
+        coalesce(i.trigger, ${USUAL_TRIGGER}) AS trigger, s.overlap, s.lane, s.priority,
+        ${fromMs(sql`coalesce(i.due_ms, i.scheduled_ms)`)} AS due_at, i.skipped, coalesce(i.coalesced, 0) AS coalesced,
+        ${fromMs(sql`i.coalesced_from_ms`)} AS coalesced_from, i.claimed
+      FROM unnest(${uuids(intents.map((intent) => intent.id))}, ${ints(intents.map(({ scheduleUid }) => places.get(scheduleUid) ?? null))},
+        ${milliseconds(intents.map((intent) => intent.scheduledFor))},
+        ${texts(intents.map(({ trigger }) => (trigger === USUAL_TRIGGER ? null : trigger)))},
+        ${milliseconds(intents.map((intent) => (intent.dueAt === intent.scheduledFor ? null : intent.dueAt)))},
+        ${texts(intents.map((intent) => intent.skipped))}, ${ints(intents.map((intent) => intent.coalesced || null))},
+        ${milliseconds(intents.map((intent) => intent.coalescedFrom))}, ${booleans(intents.map((intent) => intent.claimed))})
+        AS i(id, place, scheduled_ms, trigger, due_ms, skipped, coalesced, coalesced_from_ms, claimed)
+      JOIN advanced s ON s.place = i.place
+    ), recorded AS (
+      INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
+        ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded, created_at, updated_at)
+      SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
+        CASE WHEN f.overlap = 'allow' THEN 'pending' ELSE 'waiting' END, f.lane, f.priority, f.due_at,
+        f.due_at <= clock.now, f.claimed::int, f.coalesced, f.coalesced_from,
+        CASE WHEN f.claimed THEN ${instanceId}::uuid END, CASE WHEN f.claimed THEN clock.now END, CASE WHEN f.claimed THEN clock.now END,
+        f.overlap <> 'allow', clock.now, clock.now
+      FROM fires f CROSS JOIN clock WHERE f.skipped IS NULL ${onConflict}
+      RETURNING id
+    )${isAnySkipped ? MISSED : sql``}
+    SELECT clock.now::timestamptz(3) AS now, (SELECT count(*) FROM advanced)::int AS advanced,
+      ${idsUnlessAll(isAnySkipped ? sql`(TABLE recorded UNION ALL TABLE missed) AS written` : sql`recorded`, intents.length)} AS inserted,
+      ${isAnySkipped ? sql`(SELECT count(*) FROM caused)::int` : sql`0`} AS effects
+    FROM clock`,
+  );
+  if (!row) throw new Error('the intent statement answered no row');
+  return {
+    advanced: row.advanced,
+    claimedAt: toInstant(row.now),
+    inserted: isAmong(row.inserted),
+    effects: row.effects,
+  };
+}
+
+/** Fires that were missed and are not caught up with: they end as they are recorded. */
+const MISSED = sql`, missed AS (
+      INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane, priority,
+        due_at, attempts, coalesced, coalesced_from, created_at, updated_at, finished_at, ended_at)
+      SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', f.skipped, f.lane, f.priority,
+        f.due_at, 0, f.coalesced, f.coalesced_from, clock.now, clock.now, clock.now, clock.now
+      FROM fires f CROSS JOIN clock WHERE f.skipped IS NOT NULL
+      RETURNING id
+    ), caused AS (
+      INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+      SELECT 'followers', f.id, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', clock.now, 0
+      FROM fires f CROSS JOIN clock
+      WHERE f.skipped IS NOT NULL
+        AND EXISTS (SELECT FROM schedules s WHERE s.after_uid = ANY (ARRAY[f.uid, ${ALL_SCHEDULES}::uuid]))
+      RETURNING 1
+    )`;
+
+/** Null where it is the next fire, as it mostly is. */
+function occurrenceApart({ nextOccurrenceAt, nextFireAt }: Advance): Instant | null {
+  return nextOccurrenceAt === nextFireAt ? null : nextOccurrenceAt;
+}
+
+/** Null where it is the last fire, as it mostly is. */
+function plannedApart({ plannedThrough, lastFireAt }: Advance): Instant | null {
+  return plannedThrough === lastFireAt ? null : plannedThrough;
+}
+
+const USUAL_TRIGGER = 'schedule' satisfies RunTrigger;

@@ -1,0 +1,105 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import { RUN_ENDS } from '../../core/run-end.ts';
+import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../core/run.ts';
+import { texts, uuids } from '../arrays.ts';
+import type { Executor } from '../executor.ts';
+import { rowsOf } from '../rows.ts';
+
+export interface RunFilter {
+  /** Only runs of these schedules, by uid; none named: of all. */
+  scheduleUids?: readonly string[] | undefined;
+  statuses?: readonly RunStatus[] | undefined;
+  triggers?: readonly RunTrigger[] | undefined;
+  /** Only these. */
+  ids?: readonly string[] | undefined;
+  /** Inclusive, of scheduledFor. */
+  from?: Instant | undefined;
+  /** Exclusive. */
+  to?: Instant | undefined;
+  /** Only runs older than this one, in the order of the list. */
+  before?: { scheduledFor: Instant; id: string } | undefined;
+  limit: number;
+}
+
+/**
+ * Ids of runs, newest first: (scheduledFor, id) descending, which is the order of ids. Each part of the answer is read from an index in
+ * that order, of `runs` and of each day of history, and merged: so a page costs the same however long the history is.
+ */
+export async function pageOfRuns(db: Executor, filter: RunFilter): Promise<string[]> {
+  if (filter.ids?.length === 0) return [];
+  const parts = partsOf(filter).map((part) => pageOf(filter, part));
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`SELECT r.id FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Runs that one index has in the order of the list: for each value of `each` by itself. */
+interface Part {
+  each: SQL[];
+  conditions: SQL[];
+  tables: readonly SQL[];
+}
+
+const BOTH = [sql`runs`, sql`history`];
+
+/**
+ * Nearly all runs were fired by their schedule and succeeded, and are read by time. All other ends, and triggers, have indexes of their
+ * own, so that those that are rare, or not there at all, are not looked for among the others.
+ */
+function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
+  const ofSchedules = scheduleUids ? [sql`unnest(${uuids(scheduleUids)}) AS s(uid)`] : [];
+  // Not as `=`, after which the order of ids alone would do: of one schedule among large ones, all would be read in that order.
+  const ofSchedule = scheduleUids ? [sql`r.schedule_uid >= s.uid AND r.schedule_uid <= s.uid`] : [];
+  const rest = triggers ? [oneOf(sql`r.trigger`, triggers)] : [];
+  if (statuses && !statuses.includes('succeeded')) {
+    return statuses.map((status) => ({
+      each: ofSchedules,
+      conditions: [...ofSchedule, statusIs(status), ...rest],
+      tables: [isEnd(status) ? sql`history` : sql`runs`],
+    }));
+  }
+  const some = statuses && statuses.length < ALL_STATUSES ? [oneOf(sql`r.status`, statuses)] : [];
+  const isSeldom = triggers && !triggers.includes('schedule') && !scheduleUids;
+  if (!isSeldom) return [{ each: ofSchedules, conditions: [...ofSchedule, ...some, ...rest], tables: BOTH }];
+  return triggers.map((trigger) => ({
+    each: [],
+    conditions: [sql`r.trigger <> 'schedule'`, sql`r.trigger = ${trigger}`, ...some],
+    tables: BOTH,
+  }));
+}
+
+const ALL_STATUSES = RUN_ENDS.length + 3;
+
+/** In the words of the index of ends, which has no successes. */
+function statusIs(status: RunStatus): SQL {
+  return sql`r.status = ${status} AND r.status <> 'succeeded'`;
+}
+
+function pageOf(filter: RunFilter, { each, conditions, tables }: Part): SQL {
+  const { ids, limit } = filter;
+  const all = [...conditions, ...(ids ? [sql`r.id = ANY (${uuids(ids)})`] : []), ...within(filter)];
+  const where = all.length > 0 ? sql`WHERE ${sql.join(all, sql` AND `)}` : sql``;
+  const order = each.length > 0 ? sql`r.schedule_uid DESC, r.id DESC` : sql`r.id DESC`;
+  const pages = tables.map(
+    (table) => sql`(SELECT r.id FROM ${table} r ${where} ORDER BY ${order} LIMIT ${limit})`,
+  );
+  const page = sql.join(pages, sql` UNION ALL `);
+  if (each.length === 0) return page;
+  return sql`SELECT p.id FROM ${sql.join(each, sql`, `)}, LATERAL (${page}) AS p`;
+}
+
+/** Ids begin with scheduledFor. */
+function within({ from, to, before }: RunFilter): SQL[] {
+  return [
+    ...(from === undefined ? [] : [sql`r.id >= ${firstRunIdAt(from)}::uuid`]),
+    ...(to === undefined ? [] : [sql`r.id < ${firstRunIdAt(to)}::uuid`]),
+    ...(before ? [sql`r.id < ${before.id}::uuid`] : []),
+  ];
+}
+
+function oneOf(column: SQL, words: readonly string[]): SQL {
+  return sql`${column} = ANY (${texts(words)})`;
+}

@@ -1,0 +1,110 @@
+import { sql } from 'drizzle-orm';
+import { isEnd } from '../../core/run.ts';
+import type { EffectKind } from '../../core/runs/effect.ts';
+import type { RunRecord } from '../../core/runs/record.ts';
+import { uuids } from '../arrays.ts';
+import { insertEffects } from '../effects/insert-effects.ts';
+import type { Transaction } from '../executor.ts';
+import { rowsOf } from '../rows.ts';
+import { WRITTEN_COLUMNS, recordset } from './records.ts';
+
+/** A run as it was when its row was locked, and as it is to be. */
+export interface RunChange {
+  from: RunRecord;
+  to: RunRecord;
+  /** What else is to follow from its end: see EffectKind. */
+  also?: readonly Extract<EffectKind, 'cancel' | 'gone'>[];
+}
+
+/**
+ * Writes runs whose rows this transaction has locked, each once. An end moves the row to history and writes its effects; an opening
+ * moves it back. Answers how many effects there are to see to.
+ */
+export async function saveLockedRuns(tx: Transaction, changes: readonly RunChange[]): Promise<number> {
+  const moved = (from: boolean, to: boolean) =>
+    changes.filter((change) => isEnd(change.from.status) === from && isEnd(change.to.status) === to);
+  await updateOpen(tx, moved(false, false).map(toOf));
+  await updateEnded(tx, moved(true, true).map(toOf));
+  const ended = moved(false, true);
+  await deleteOpen(tx, ended.map(toOf));
+  await insertEnded(tx, ended.map(toOf));
+  const reopened = moved(true, false).map(toOf);
+  await deleteEnded(tx, reopened);
+  await insertOpen(tx, reopened);
+  // A late word about an ended run may end it otherwise: that is an end as well.
+  const endedAnew = moved(true, true).filter(({ from, to }) => from.status !== to.status);
+  return insertEffects(tx, [...ended, ...endedAnew]);
+}
+
+/**
+ * Records new runs, open or ended (a missed fire ends as it is recorded), where no open run of the same fire is there. Answers the ids
+ * of those it recorded, and how many effects there are to see to.
+ */
+export async function recordRuns(
+  tx: Transaction,
+  records: readonly RunRecord[],
+): Promise<{ ids: ReadonlySet<string>; effects: number }> {
+  const ended = records.filter(({ status }) => isEnd(status));
+  const open = records.filter(({ status }) => !isEnd(status));
+  const inserted = await insertOpen(tx, open);
+  await insertEnded(tx, ended);
+  const effects = await insertEffects(
+    tx,
+    ended.map((to) => ({ to })),
+  );
+  return { ids: new Set([...inserted, ...ended.map(({ id }) => id)]), effects };
+}
+
+function toOf({ to }: RunChange): RunRecord {
+  return to;
+}
+
+async function updateOpen(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
+  if (records.length === 0) return;
+  await tx.execute(
+    sql`UPDATE runs r SET (${WRITTEN_COLUMNS.runs}, ready) = (
+      SELECT ${WRITTEN_COLUMNS.runs}, due_at <= clock.now FROM (SELECT s.*) AS saved)
+    FROM jsonb_populate_recordset(NULL::runs, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock
+    WHERE r.id = s.id`,
+  );
+}
+
+async function insertOpen(tx: Transaction, records: readonly RunRecord[]): Promise<string[]> {
+  if (records.length === 0) return [];
+  const rows = await rowsOf<{ id: string }>(
+    tx,
+    sql`INSERT INTO runs (${WRITTEN_COLUMNS.runs}, ready)
+    SELECT ${WRITTEN_COLUMNS.runs}, due_at <= clock.now
+    FROM jsonb_populate_recordset(NULL::runs, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock
+    ON CONFLICT DO NOTHING RETURNING id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+async function insertEnded(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
+  if (records.length === 0) return;
+  await tx.execute(
+    sql`INSERT INTO history (${WRITTEN_COLUMNS.history}, ended_at)
+    SELECT ${WRITTEN_COLUMNS.history}, clock.now
+    FROM jsonb_populate_recordset(NULL::history, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock`,
+  );
+}
+
+/** Stays in the partition of the day of its first end. */
+async function updateEnded(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
+  if (records.length === 0) return;
+  await tx.execute(
+    sql`UPDATE history r SET (${WRITTEN_COLUMNS.history}) = (SELECT ${WRITTEN_COLUMNS.history} FROM (SELECT s.*) AS saved)
+    FROM jsonb_populate_recordset(NULL::history, ${recordset(records)}) AS s WHERE r.id = s.id`,
+  );
+}
+
+async function deleteOpen(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
+  if (records.length === 0) return;
+  await tx.execute(sql`DELETE FROM runs WHERE id = ANY (${uuids(records.map(({ id }) => id))})`);
+}
+
+async function deleteEnded(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
+  if (records.length === 0) return;
+  await tx.execute(sql`DELETE FROM history WHERE id = ANY (${uuids(records.map(({ id }) => id))})`);
+}

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import type { AttemptEntry } from '../../../src/core/attempt.ts';
+import { RUN_STATUSES } from '../../../src/core/run.ts';
+import { expireRun, isStillSilent } from '../../../src/core/runs/expire-run.ts';
+import type { RunRecord } from '../../../src/core/runs/record.ts';
+import type { Settlement } from '../../../src/core/settlement.ts';
+import { ME, NOW, changesOf, runRecord } from '../../support/run-record.ts';
+
+const ERROR = { kind: 'expired', message: 'no word came' } as const;
+const running = (given: Partial<RunRecord> = {}) =>
+  runRecord({
+    status: 'running',
+    expiresAt: NOW - 1,
+    leaseSeconds: 60,
+    handoffStartedAt: NOW - 70_000,
+    handedOffAt: NOW - 69_000,
+    resultStatusCode: 202,
+    resultBody: 'taken',
+    executionId: 'x',
+    workerId: 'w',
+    ...given,
+  });
+const settlement = (status: Settlement['status'], given: Partial<Settlement> = {}): Settlement => ({
+  status,
+  failures: 2,
+  leaseSeconds: null,
+  retryAt: null,
+  executionId: null,
+  statusCode: null,
+  body: null,
+  error: ERROR,
+  doubt: null,
+  ...given,
+});
+
+describe('a running run', () => {
+  it('is silent from when its lease has run out, in the attempt that was seen', () => {
+    const silent = (given: Partial<RunRecord>, attempt = 2) => isStillSilent(running(given), attempt, NOW);
+    expect(silent({ expiresAt: NOW - 1 })).toBe(true);
+    expect(silent({ expiresAt: NOW })).toBe(true);
+    expect(silent({ expiresAt: NOW + 1 })).toBe(false);
+    expect(silent({ expiresAt: null })).toBe(false);
+    expect(silent({}, 1)).toBe(false);
+    expect(silent({}, 3)).toBe(false);
+    expect(RUN_STATUSES.filter((status) => silent({ status }))).toEqual(['running']);
+  });
+});
+
+describe('a silent run', () => {
+  const changed = (expired: Settlement, given: Partial<RunRecord> = {}) => {
+    const before = running(given);
+    const changes = changesOf(before, expireRun(before, expired, NOW));
+    delete changes.attemptLog;
+    return changes;
+  };
+
+  it('that is tried again is due then, claimed by none, and not handed off', () => {
+    expect(changed(settlement('pending', { retryAt: NOW + 9_000 }))).toEqual({
+      status: 'pending',
+      failures: 2,
+      dueAt: NOW + 9_000,
+      error: ERROR,
+      expiresAt: null,
+      claimedBy: null,
+      claimedAt: null,
+      handoffStartedAt: null,
+      handedOffAt: null,
+      updatedAt: NOW,
+    });
+  });
+
+  it('whose target can be asked stays handed off, and is uncertain', () => {
+    const doubt = { until: NOW, lookups: 0 };
+    const uncertain = {
+      status: 'pending',
+      failures: 2,
+      error: ERROR,
+      expiresAt: null,
+      claimedBy: null,
+      claimedAt: null,
+      handoffStartedAt: null,
+      lookupAfter: NOW,
+      updatedAt: NOW,
+    };
+    expect(changed(settlement('pending', { doubt }))).toEqual({ ...uncertain, uncertainAttempt: 2 });
+    // It already spoke of an older one.
+    expect(changed(settlement('pending', { doubt }), { uncertainAttempt: 1 })).toEqual(uncertain);
+  });
+
+  it('that has ended keeps whose it was, and what it answered', () => {
+    const ended = { failures: 2, error: ERROR, expiresAt: null, finishedAt: NOW, updatedAt: NOW };
+    for (const status of ['failed', 'unknown'] as const) {
+      expect(changed(settlement(status))).toEqual({ status, ...ended });
+      const uncertain = { lookupAfter: NOW - 1, uncertainAttempt: 1, lookups: 2 };
+      const certain = { lookupAfter: null, uncertainAttempt: null, lookups: 0 };
+      expect(changed(settlement(status), uncertain)).toEqual({ status, ...ended, ...certain });
+    }
+  });
+
+  it('has as many failures as the settlement says', () => {
+    expect(changed(settlement('failed', { failures: 0 }), { failures: 4 })).toMatchObject({ failures: 0 });
+  });
+});
+
+describe('the log of an attempt that expired', () => {
+  const logOf = (given: Partial<RunRecord>) =>
+    expireRun(running(given), settlement('unknown'), NOW).attemptLog;
+  const expired: AttemptEntry = {
+    attempt: 2,
+    instanceId: ME,
+    startedAt: NOW - 70_000,
+    finishedAt: NOW,
+    outcome: 'unknown',
+    statusCode: 202,
+    error: ERROR,
+    recovery: false,
+    lookup: null,
+  };
+
+  it('says what the run tells of it', () => {
+    expect(logOf({})).toEqual([expired]);
+    expect(logOf({ recoveries: 1 })).toEqual([{ ...expired, recovery: true }]);
+    const claimedAt = NOW - 80_000;
+    expect(logOf({ handoffStartedAt: null, claimedAt })).toEqual([{ ...expired, startedAt: claimedAt }]);
+    expect(logOf({ handoffStartedAt: null, claimedAt: null, claimedBy: null })).toEqual([
+      { ...expired, startedAt: NOW, instanceId: '00000000-0000-0000-0000-000000000000' },
+    ]);
+  });
+
+  it('says that it expired, whatever it said of it before, and all else as before', () => {
+    const first = { ...expired, attempt: 1, outcome: 'transient' as const };
+    const accepted: AttemptEntry = {
+      ...expired,
+      startedAt: NOW - 99_000,
+      finishedAt: NOW - 98_000,
+      outcome: 'accepted',
+      statusCode: 200,
+      error: null,
+      recovery: true,
+      lookup: 'arrived',
+    };
+    expect(logOf({ attemptLog: [first, accepted] })).toEqual([
+      first,
+      { ...accepted, finishedAt: NOW, outcome: 'unknown', error: ERROR },
+    ]);
+  });
+});

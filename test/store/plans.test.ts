@@ -1,0 +1,96 @@
+import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Executor } from '../../src/store/executor.ts';
+import { claimReadyRuns, promoteDueRuns } from '../../src/store/runs/claims.ts';
+import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type PlanNode, rowsIn } from '../support/plans.ts';
+
+let store: Store;
+let instance: TestInstance;
+let client: postgres.Sql;
+beforeAll(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+  client = postgres(store.url, { max: 1, onnotice: () => undefined });
+});
+afterAll(async () => {
+  await client.end();
+  await instance.stop();
+  await store.drop();
+});
+
+/** One-off runs due next week, each of a lane of its own: to that many targets. */
+async function runsToCome(count: number): Promise<void> {
+  await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
+      priority, due_at, ready, attempts, created_at, updated_at)
+    SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, '', 'api', 'pending', 'http https://host-' || i || '.' || at, 1, at,
+      false, 0, now(), now()
+    FROM generate_series(1, ${count}::int) AS i,
+      LATERAL (SELECT date_trunc('second', clock_timestamp()) + interval '7 days' + make_interval(secs => i) AS at) AS t`);
+  await store.rows(sql`VACUUM ANALYZE runs`);
+}
+
+interface Statement {
+  sql: string;
+  params: (string | number | null)[];
+}
+
+/** The statement that the work would run. */
+async function statementOf(work: (db: Executor) => Promise<unknown>): Promise<Statement> {
+  let found: Statement | undefined;
+  const session = {
+    prepareQuery: (query: Statement) => {
+      found = query;
+      return { execute: () => Promise.resolve([]) };
+    },
+  };
+  await work({ _: { session } } as unknown as Executor);
+  if (!found) throw new Error('no statement was prepared');
+  return found;
+}
+
+/** Rows that it comes by, planned for its parameters and for any; nothing of what it writes stays. */
+async function rowsReadBy({ sql: text, params }: Statement): Promise<number[]> {
+  const values = params.map((value) =>
+    value === null ? 'NULL' : `'${String(value).replaceAll("'", "''")}'`,
+  );
+  const read: number[] = [];
+  for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+    await client.unsafe(`BEGIN; SET LOCAL plan_cache_mode = ${mode}; PREPARE measured AS ${text}`);
+    const [row] = await client.unsafe<{ 'QUERY PLAN': { Plan: PlanNode }[] }[]>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE measured (${values.join(', ')})`,
+    );
+    await client.unsafe('ROLLBACK; DEALLOCATE measured');
+    read.push(rowsIn(row?.['QUERY PLAN'][0]?.Plan));
+  }
+  return read;
+}
+
+test('a claim reads the same few rows, however much is recorded for next week, to however many targets', async () => {
+  await instance.put('now', { url: 'http://127.0.0.1:1' });
+  await leaveRuns(store, 'now', { count: 20 });
+  await store.rows(sql`UPDATE runs SET ready = false WHERE id IN (SELECT id FROM runs ORDER BY id LIMIT 5)`);
+  const claim = await statementOf((db) =>
+    claimReadyRuns(db, {
+      instanceId: instance.id,
+      limit: 10,
+      freeByLane: new Map([['http http://127.0.0.1:2', 3]]),
+      freePerLane: 16,
+      targetTypes: ['http'],
+    }),
+  );
+  const promote = await statementOf((db) => promoteDueRuns(db, 100));
+  const read: Record<string, number[]> = {};
+  let recorded = 0;
+  for (const count of [1_000, 10_000, 50_000]) {
+    await runsToCome(count - recorded);
+    recorded = count;
+    read[`claim, ${count}`] = await rowsReadBy(claim);
+    read[`promotion, ${count}`] = await rowsReadBy(promote);
+  }
+  // Ten of fifteen are claimed, and five promoted: each is come by a few times on its way through the plan.
+  const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 300, 'reads few rows') as number;
+  expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));
+});

@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto';
+import type { ClaimedRun } from '../../src/store/runs/claims.ts';
+
+/** A claim as the store answers it, of a first attempt. */
+export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {
+  return {
+    id: randomUUID(),
+    instanceId: 'a',
+    scheduledFor: 0,
+    scheduleUid: randomUUID(),
+    scheduleVersion: 1,
+    scheduleId: 's',
+    trigger: 'schedule',
+    lane: 'http http://127.0.0.1',
+    priority: 1,
+    dueAt: 0,
+    attempt: 1,
+    failures: 0,
+    recoveries: 0,
+    ownPayload: null,
+    parentRunId: null,
+    hasDependencies: false,
+    firstClaimedAt: 0,
+    wasHandedOff: false,
+    claimedAt: 0,
+    latenessMs: null,
+    recoveredAt: null,
+    lookupAfter: null,
+    lookups: 0,
+    confirm: false,
+    ...given,
+  };
+}

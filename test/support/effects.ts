@@ -1,0 +1,17 @@
+import { applyEffects } from '../../src/store/effects/apply-effects.ts';
+import { lockEffects } from '../../src/store/effects/effects.ts';
+import type { Transaction } from '../../src/store/executor.ts';
+import type { Store } from './pipeline.ts';
+
+/** Does what is to follow from so many ends, in a transaction. */
+export async function applyNext(tx: Transaction, limit = 100) {
+  return applyEffects(tx, await lockEffects(tx, { limit, besides: [] }));
+}
+
+/** Does what is to follow from ends until nothing is left that can be done, as the loop of an instance would. */
+export async function applyAll({ database }: Pick<Store, 'database'>): Promise<void> {
+  for (;;) {
+    const { done } = await database.transaction((tx) => applyNext(tx));
+    if (done.length === 0) return;
+  }
+}

@@ -1,0 +1,36 @@
+import { sql } from 'drizzle-orm';
+import type { Store } from './pipeline.ts';
+
+/** From now on no run of this schedule can be made ready to be claimed. Answers how to mend that. */
+export async function refuseRunsOf(store: Store, scheduleId: string): Promise<() => Promise<void>> {
+  await letLanesBeLong(store);
+  const [before] = await store.rows<{ lane: string }>(
+    sql`SELECT lane FROM schedules WHERE id = ${scheduleId}`,
+  );
+  await store.rows(sql`UPDATE schedules SET lane = ${REFUSED_LANE} WHERE id = ${scheduleId}`);
+  return async () => {
+    await store.rows(sql`UPDATE schedules SET lane = ${before?.lane ?? ''} WHERE id = ${scheduleId}`);
+  };
+}
+
+/** From now on this run, which waits, cannot be made ready to be claimed. Answers how to mend that. */
+export async function refuseToStart(store: Store, runId: string): Promise<() => Promise<void>> {
+  await letLanesBeLong(store);
+  const [before] = await store.rows<{ lane: string }>(sql`SELECT lane FROM runs WHERE id = ${runId}`);
+  await store.rows(sql`UPDATE runs SET lane = ${REFUSED_LANE} WHERE id = ${runId}`);
+  return async () => {
+    await store.rows(sql`UPDATE runs SET lane = ${before?.lane ?? ''} WHERE id = ${runId}`);
+  };
+}
+
+/** It is one of many reasons why a row may be refused; the others cannot be told beforehand. */
+async function letLanesBeLong(store: Store): Promise<void> {
+  await store.rows(sql`ALTER TABLE schedules DROP CONSTRAINT IF EXISTS schedules_lane`);
+  await store.rows(sql`ALTER TABLE runs DROP CONSTRAINT IF EXISTS runs_lane`);
+}
+
+/**
+ * A lane that is too long for a row of an index, and does not compress: the database refuses each run of it that is to be claimed
+ * (SQLSTATE 54000). It is a queue's, so that no instance claims the run as it records it.
+ */
+const REFUSED_LANE = sql`(SELECT 'pull ' || string_agg(md5(n::text || random()), '') FROM generate_series(1, 400) n)`;

@@ -1,0 +1,65 @@
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
+import { LONG } from './long.ts';
+
+/** What became of the tests of a run that were not run. */
+export interface LeftOut {
+  /** Those that wait for `npm run test:long`. */
+  long: number;
+  /** Those that cannot run here: why not, in each one's own words. */
+  skipped: { name: string; reason: string }[];
+}
+
+/** Says at the end of a run how long it took, and what was left out and why. */
+export class Summary implements Reporter {
+  private vitest: Vitest | undefined;
+
+  onInit(vitest: Vitest): void {
+    this.vitest = vitest;
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const { testNamePattern, tagsFilter } = this.vitest?.config ?? {};
+    const isAsked = (test: TestCase) => testNamePattern === undefined && passes(test, tagsFilter);
+    const tests = modules.flatMap((module) => [...module.children.allTests('skipped')]);
+    const leftOut: LeftOut = { long: 0, skipped: [] };
+    for (const test of tests) {
+      const result = test.result();
+      const note = result.state === 'skipped' ? result.note : undefined;
+      if (note !== undefined || isAsked(test)) {
+        const name = `${test.module.relativeModuleId} > ${test.fullName}`;
+        leftOut.skipped.push({ name, reason: note ?? 'it gives no reason' });
+      } else if (test.tags.includes(LONG) && tagsFilter?.includes(`!${LONG}`) === true) leftOut.long += 1;
+    }
+    // By the process's own clock: what came before the first test is part of it.
+    console.log(`\n${summaryOf(performance.now() / 1000, leftOut)}\n`);
+  }
+}
+
+// Named in the configuration or on the command line, a reporter is its file's default export.
+export default Summary;
+
+/** In plain words. */
+export function summaryOf(seconds: number, { long, skipped }: LeftOut): string {
+  return [
+    `Took ${durationOf(seconds)}.`,
+    ...(long > 0 ? [`Left to \`npm run test:long\`: ${testsOf(long)}.`] : []),
+    skipped.length > 0 ? `Skipped ${testsOf(skipped.length)}:` : `Skipped nothing${long > 0 ? ' else' : ''}.`,
+    ...skipped.map(({ name, reason }) => `- ${name}: ${reason}`),
+  ].join('\n');
+}
+
+/** Of the two filters that scripts name: only the long ones, or all others. */
+function passes({ tags }: TestCase, tagsFilter: string[] | undefined): boolean {
+  if (tagsFilter?.includes(LONG) === true) return tags.includes(LONG);
+  if (tagsFilter?.includes(`!${LONG}`) === true) return !tags.includes(LONG);
+  return true;
+}
+
+function durationOf(seconds: number): string {
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
+function testsOf(count: number): string {
+  return count === 1 ? '1 test' : `${count} tests`;
+}
