@@ -37,7 +37,7 @@ function checkFollowers({ runs, followers }: History['dump'], report: Report): v
     if (following.length !== expected)
       report.add('effects', `${nameOf(run)} is ${run.status}, and ${following.length} runs follow it`);
     for (const { createdAt } of following) {
-      if (run.endedAt != null && createdAt < run.endedAt - CLOCKS_MS)
+      if (run.endedAt !== null && run.endedAt !== undefined && createdAt < run.endedAt - CLOCKS_MS)
         report.add(
           'effects',
           `${nameOf(run)} ended at ${isoText(run.endedAt)}, followed at ${isoText(createdAt)}`,

@@ -23,9 +23,9 @@ beforeAll(async () => {
     SELECT s.uid, v.definition FROM schedules s JOIN schedule_versions v ON v.schedule_uid = s.uid`;
   await api.sql`CREATE TABLE many AS SELECT gen_random_uuid() AS uid, 'job-' || lpad(n::text, 6, '0') AS id, n
     FROM generate_series(1, ${MANY}::int) AS n`;
-  await api.sql`INSERT INTO schedules (uid, id, version, enabled, cron, timing_version, lane, priority, next_occurrence_at, next_fire_at,
+  await api.sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, next_occurrence_at, next_fire_at,
       error, created_at, updated_at)
-    SELECT m.uid, m.id, 1, n % 200 <> 0, s.cron, 1, s.lane, s.priority, s.next_occurrence_at,
+    SELECT m.uid, m.id, 1, n % 200 <> 0, s.timing, s.zoned, s.overlap, s.lane, s.priority, s.next_occurrence_at,
       CASE WHEN n % 200 <> 0 AND n <> ${MANY - 1}::int THEN s.next_fire_at END, CASE WHEN n = ${MANY - 2}::int THEN 'broken' END,
       s.created_at, s.updated_at
     FROM many m, schedules s WHERE s.uid = ${one?.uid ?? ''}`;
