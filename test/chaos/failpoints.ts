@@ -26,7 +26,7 @@ export const GAPS = [
   'after:takeFireLocks', // locked, not planned
   'before:recordPlanned', // planned, not recorded
   'after:recordPlanned', // recorded and claimed, not sent
-  'after:dispatch', // claimed by the claiming statement, not sent
+  'after:claimMore', // claimed by the claiming statement, not sent
   'before:startBatch', // about to write that an attempt begins
   'after:startBatch', // that is written, nothing is sent
   'after:mayStart', // looked at the lease, nothing is sent

@@ -17,6 +17,7 @@ export interface RunRow {
   claimed_by: string | null;
   lost_at: Date | null;
   lateness_ms: string | null;
+  attempt_log: unknown[];
 }
 
 /** What has to be told of a schedule that fires every second, in UTC as everywhere here. */
