@@ -123,13 +123,9 @@ function expectTakenOver({ runs, underWay }: Victim, ended: readonly RunRow[]): 
   return { lost: lost.length, recovered: lost.length - unknown, unknown };
 }
 
-const endOf = ({ attempt_log: _, ...end }: RunRow) => end;
+const endOf = (run: RunRow) => ({ ...run, attempt_log: null });
 
-interface Counted {
-  lost: number;
-  recovered: number;
-  unknown: number;
-}
+type Counted = Record<'lost' | 'recovered' | 'unknown', number>;
 
 /** What the daemons counted since they started is what stands in the rows. */
 async function expectCountedAs(daemons: [Daemon, ...Daemon[]], expected: Counted): Promise<void> {
