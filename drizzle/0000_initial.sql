@@ -9,6 +9,7 @@ CREATE TABLE "effects" (
 	"status" text NOT NULL,
 	"finished_at" timestamp (3) with time zone NOT NULL,
 	"attempt" integer NOT NULL,
+	"follower_uid" uuid,
 	"failures" smallint DEFAULT 0 NOT NULL,
 	"retry_at" timestamp (3) with time zone,
 	"error" text

@@ -12,6 +12,7 @@ CREATE TABLE effects (
   status text NOT NULL,
   finished_at timestamp(3) with time zone NOT NULL,
   attempt integer NOT NULL,
+  follower_uid uuid,
   failures smallint NOT NULL DEFAULT 0,
   retry_at timestamp(3) with time zone,
   error text,

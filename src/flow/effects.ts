@@ -12,6 +12,7 @@ import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/wake.ts';
 import type { Database } from '../store/database.ts';
 import { type AppliedEffects, applyEffects } from '../store/effects/apply-effects.ts';
+import { splitByFollower } from '../store/effects/after-runs.ts';
 import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../store/effects/effects.ts';
 import { isDataRefused } from '../store/errors.ts';
 import type { JudgedOverlaps } from '../store/runs/overlaps.ts';
@@ -114,7 +115,13 @@ async function applyApart(state: State, batch: readonly Effect[]): Promise<void>
   for (const part of [batch.slice(0, half), batch.slice(half)]) await inHalves(part, halving);
 }
 
-async function putOff({ database, events }: State, effect: Effect, error: unknown): Promise<void> {
+async function putOff({ database, events, wake }: State, effect: Effect, error: unknown): Promise<void> {
+  if (effect.kind === 'followers' && effect.followerUid === null) {
+    // Only one of them may be at fault: each is tried by itself, in the next pass.
+    await database.transaction((tx) => splitByFollower(tx, effect));
+    wake.effects();
+    return;
+  }
   const seconds = Math.min(MAX_PUT_OFF_SECONDS, MIN_PUT_OFF_SECONDS * 2 ** Math.min(effect.failures, 20));
   const reason = reasonOf(error);
   await database.run((db) => putOffEffect(db, effect.id, { error: reason, seconds }));

@@ -277,6 +277,8 @@ export const effects = pgTable(
     status: text().$type<RunStatus>().notNull(),
     finishedAt: instant('finished_at').notNull(),
     attempt: integer().notNull(),
+    /** The one follower that it is about; null: about all that follow. */
+    followerUid: uuid('follower_uid'),
     /** How often it failed, when it is tried again, and why it failed last. */
     failures: smallint().notNull().default(0),
     retryAt: instant('retry_at'),

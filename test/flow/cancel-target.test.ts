@@ -66,6 +66,7 @@ const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
   status: 'cancelled',
   finishedAt: NOON + 1_000,
   attempt: 3,
+  followerUid: null,
   failures: 0,
 });
 const toldOf = (count: number) => until(() => (told.length >= count ? told : null));

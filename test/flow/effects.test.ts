@@ -211,6 +211,28 @@ describe('an effect that the database refuses', () => {
     expect(failed(instance)).toEqual([]);
   });
 
+  it('for one follower of an end delays no other follower of it', async () => {
+    const instance = await instanceOn();
+    await put(instance, 'parent');
+    await follow(instance, 'child', 'parent');
+    await follow(instance, 'refused', 'parent');
+    await follow(instance, 'all', '*');
+    const mend = await refuseRunsOf(store, 'refused');
+    const ends = await leaveEnds('parent', 3);
+    await instance.start();
+    for (const id of ['child', 'all'])
+      await until(async () => ((await followedBy(id)).length === 3 ? true : null));
+    const left = await until(async () => {
+      const rows = await effects();
+      return rows.length === 3 && rows.every(({ failures }) => failures > 0) ? rows : null;
+    });
+    expect(left.map(({ run_id }) => run_id).sort()).toEqual(ends);
+    await mend();
+    await noneLeft();
+    for (const id of ['child', 'all', 'refused']) expect(await followedBy(id)).toEqual(ends);
+    expect(failed(instance)).toEqual([]);
+  });
+
   it('of each kind is put off by itself', async () => {
     const instance = await instanceOn();
     const putOff = () => instance.events.filter((event) => event.type === 'effectPutOff');
@@ -283,6 +305,24 @@ describe('an effect that needs a row which another transaction has locked', () =
       expect([...failed(instance), ...failed(second)]).toEqual([]);
     },
   );
+
+  it('for one follower of an end delays no other follower of it', async () => {
+    const instance = await instanceOn();
+    await put(instance, 'parent');
+    await follow(instance, 'held', 'parent');
+    await follow(instance, 'child', 'parent');
+    await follow(instance, 'all', '*', { overlap: 'queue' });
+    const ends = await leaveEnds('parent', 300);
+    await whileLocked('held', async () => {
+      await instance.start();
+      for (const id of ['child', 'all'])
+        await until(async () => ((await followedBy(id)).length === 300 ? true : null));
+      expect(await followedBy('held')).toEqual([]);
+    });
+    await noneLeft();
+    for (const id of ['child', 'all', 'held']) expect(await followedBy(id)).toEqual(ends);
+    expect(failed(instance)).toEqual([]);
+  });
 
   it('since the schedule is to be judged is done once it is let go of', async () => {
     const instance = await instanceOn();

@@ -1,9 +1,9 @@
-import { sql } from 'drizzle-orm';
-import { instants, texts, uuids } from '../arrays.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { bigints, instants, texts, uuids } from '../arrays.ts';
 import type { Transaction } from '../executor.ts';
 import { isPull } from '../lanes.ts';
 import { rowsOf } from '../rows.ts';
-import type { Effect } from './effects.ts';
+import { type Effect, deleteEffects, lockEffectsAgain } from './effects.ts';
 import { ALL_SCHEDULES } from './followers.ts';
 
 export interface AfterRuns {
@@ -12,20 +12,59 @@ export interface AfterRuns {
   toPull: boolean;
   /** Schedules with a run that waits until it is judged; their rows are locked. */
   toJudge: string[];
-  /** Ends of which a follower is locked by another transaction: nothing was recorded for any of them. */
-  passedOver: ReadonlySet<string>;
+  /** Effects about one follower that is locked by another transaction. */
+  passedOver: ReadonlySet<Effect>;
+  /** Effects that it wrote: one for each end and each follower that is locked. */
+  effects: number;
 }
 
 /**
  * Records one run for each of these ends and each enabled schedule that follows it, as that schedule stands now. The followers' rows
- * are locked first, by a statement of its own, so that an edit or a deletion comes wholly before or wholly after. A follower that
- * must not overlap gets its run as waiting, to be judged under a lock of its own.
+ * are locked first, by a statement of its own, so that an edit or a deletion comes wholly before or wholly after. One that another
+ * transaction has locked gets an effect of its own, and so delays no other follower. A follower that must not overlap gets its run as
+ * waiting, to be judged under a lock of its own.
  */
 export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]): Promise<AfterRuns> {
-  if (ends.length === 0) return { toClaim: 0, toPull: false, toJudge: [], passedOver: new Set() };
-  const passedOver = await lockFollowers(tx, ends);
-  const free = ends.filter(({ runId }) => !passedOver.has(runId));
-  const rows = await rowsOf<{ schedule_uid: string; status: 'pending' | 'waiting'; is_pull: boolean }>(
+  if (ends.length === 0) return { toClaim: 0, toPull: false, toJudge: [], passedOver: new Set(), effects: 0 };
+  const { free, held } = await lockFollowers(tx, ends);
+  const effects = await writeFollowerEffects(tx, ends, held);
+  const rows = await insertRunsOf(tx, ends, free);
+  const pending = rows.filter(({ status }) => status === 'pending');
+  const waiting = rows.filter(({ status }) => status === 'waiting');
+  return {
+    toClaim: pending.length,
+    toPull: pending.some(({ is_pull }) => is_pull),
+    toJudge: [...new Set(waiting.map(({ schedule_uid }) => schedule_uid))],
+    passedOver: new Set(ends.filter(({ followerUid }) => followerUid !== null && held.includes(followerUid))),
+    effects,
+  };
+}
+
+/** Replaces an effect about all that follow by one for each of them, so that one which the database refuses is put off alone. */
+export async function splitByFollower(tx: Transaction, effect: Effect): Promise<void> {
+  const [stillThere] = await lockEffectsAgain(tx, [effect.id]);
+  if (!stillThere) return;
+  const followers = await rowsOf<{ uid: string }>(tx, followersOf([stillThere]));
+  await writeFollowerEffects(
+    tx,
+    [stillThere],
+    followers.map(({ uid }) => uid),
+  );
+  await deleteEffects(tx, [effect.id]);
+}
+
+interface InsertedRow {
+  schedule_uid: string;
+  status: 'pending' | 'waiting';
+  is_pull: boolean;
+}
+
+async function insertRunsOf(
+  tx: Transaction,
+  ends: readonly Effect[],
+  followerUids: readonly string[],
+): Promise<InsertedRow[]> {
+  return rowsOf<InsertedRow>(
     tx,
     sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
       due_at, ready, attempts, parent_run_id, overlap_guarded, created_at, updated_at)
@@ -36,34 +75,50 @@ export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]):
     FROM (SELECT clock_timestamp() AS now) AS clock, (
       SELECT s.uid, s.version, s.id, s.overlap, s.lane, s.priority, e.run_id, e.finished_at,
         e.finished_at + make_interval(secs => random() * coalesce(s.after_jitter_seconds, 0)) AS due_at
-      FROM unnest(${uuids(free.map(({ runId }) => runId))}, ${uuids(free.map(({ scheduleUid }) => scheduleUid))},
-        ${texts(free.map(({ status }) => status))}, ${instants(free.map(({ finishedAt }) => finishedAt))})
-        AS e(run_id, schedule_uid, status, finished_at)
+      FROM unnest(${uuids(ends.map(({ runId }) => runId))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
+        ${texts(ends.map(({ status }) => status))}, ${instants(ends.map(({ finishedAt }) => finishedAt))},
+        ${uuids(ends.map(({ followerUid }) => followerUid))}) AS e(run_id, schedule_uid, status, finished_at, follower_uid)
       JOIN schedules s ON s.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid])
-      WHERE s.enabled AND e.status = ANY (s.after_on)
+      WHERE s.uid = ANY (${uuids(followerUids)}) AND coalesce(s.uid = e.follower_uid, true)
+        AND s.enabled AND e.status = ANY (s.after_on)
         AND coalesce(e.finished_at >= s.after_start_at, true) AND coalesce(e.finished_at < s.after_end_at, true)
         AND (s.after_uid = e.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL))
     ) AS f
     RETURNING schedule_uid, status, ${isPull(sql`lane`)} AS is_pull`,
   );
-  const pending = rows.filter(({ status }) => status === 'pending');
-  const waiting = rows.filter(({ status }) => status === 'waiting');
-  return {
-    toClaim: pending.length,
-    toPull: pending.some(({ is_pull }) => is_pull),
-    toJudge: [...new Set(waiting.map(({ schedule_uid }) => schedule_uid))],
-    passedOver,
-  };
+}
+
+/** Writes an effect for each of these followers of each end whose own effect is about all of them. Answers how many it wrote. */
+async function writeFollowerEffects(
+  tx: Transaction,
+  ends: readonly Effect[],
+  followerUids: readonly string[],
+): Promise<number> {
+  const aboutAll = ends.filter(({ followerUid }) => followerUid === null).map(({ id }) => id);
+  if (aboutAll.length === 0 || followerUids.length === 0) return 0;
+  const rows = await rowsOf(
+    tx,
+    sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt,
+      follower_uid)
+    SELECT e.kind, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt, s.uid
+    FROM effects e JOIN schedules s ON s.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid])
+    WHERE e.id = ANY (${bigints(aboutAll)}) AND s.uid = ANY (${uuids(followerUids)})
+    RETURNING id`,
+  );
+  return rows.length;
 }
 
 /**
- * Answers the ends of which a follower's row could not be had. A follower that must not overlap is locked alone, since its runs are
- * judged under that lock; the others are shared, so that the ends of many runs do not wait for each other.
+ * Locks the followers of these ends; answers which are free, and which another transaction has locked. A follower that must not overlap
+ * is locked alone, since its runs are judged under that lock; the others are shared, so that the ends of many runs do not wait for each
+ * other.
  */
-async function lockFollowers(tx: Transaction, ends: readonly Effect[]): Promise<ReadonlySet<string>> {
-  const uids = uuids([...new Set(ends.map(({ scheduleUid }) => scheduleUid)), ALL_SCHEDULES]);
-  const followers = sql`SELECT uid, after_uid FROM schedules WHERE after_uid = ANY (${uids})`;
+async function lockFollowers(
+  tx: Transaction,
+  ends: readonly Effect[],
+): Promise<{ free: readonly string[]; held: readonly string[] }> {
+  const followers = followersOf(ends);
   const alone = await rowsOf<{ uid: string }>(
     tx,
     sql`${followers} AND overlap <> 'allow' ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`,
@@ -72,10 +127,13 @@ async function lockFollowers(tx: Transaction, ends: readonly Effect[]): Promise<
     tx,
     sql`${followers} AND overlap = 'allow' ORDER BY uid FOR SHARE SKIP LOCKED`,
   );
-  const there = await rowsOf<{ uid: string; after_uid: string }>(tx, followers);
-  const free = new Set([...alone, ...shared].map(({ uid }) => uid));
-  const held = new Set(there.filter(({ uid }) => !free.has(uid)).map(({ after_uid }) => after_uid));
-  if (held.size === 0) return new Set();
-  const isHeld = ({ scheduleUid }: Effect) => held.has(scheduleUid) || held.has(ALL_SCHEDULES);
-  return new Set(ends.filter(isHeld).map(({ runId }) => runId));
+  const free = [...alone, ...shared].map(({ uid }) => uid);
+  const isFree = new Set(free);
+  const all = await rowsOf<{ uid: string }>(tx, followers);
+  return { free, held: all.map(({ uid }) => uid).filter((uid) => !isFree.has(uid)) };
+}
+
+function followersOf(ends: readonly Effect[]): SQL {
+  const parents = [...new Set(ends.map(({ scheduleUid }) => scheduleUid)), ALL_SCHEDULES];
+  return sql`SELECT uid FROM schedules WHERE after_uid = ANY (${uuids(parents)})`;
 }

@@ -40,7 +40,7 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
   const heldSchedules = new Set([...held, ...judged.passedOver]);
   const unfinished = [
     ...of('dependents').filter(({ runId }) => counted.unfinished.has(runId)),
-    ...of('followers').filter(({ runId }) => followed.passedOver.has(runId)),
+    ...followed.passedOver,
     ...toJudge.filter(({ scheduleUid }) => heldSchedules.has(scheduleUid)),
   ];
   const gone = of('gone');
@@ -61,6 +61,6 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
     failed: counted.failed,
     toClaim: counted.toClaim + followed.toClaim + judged.started,
     toPull: counted.toPull || followed.toPull || judged.toPull,
-    effects: counted.effects + judged.effects,
+    effects: counted.effects + followed.effects + judged.effects,
   };
 }

@@ -20,6 +20,8 @@ export interface Effect {
   status: RunStatus;
   finishedAt: Instant;
   attempt: number;
+  /** Of `followers`: the one that it is about; null: all that follow. */
+  followerUid: string | null;
   failures: number;
 }
 
@@ -35,6 +37,7 @@ interface Row {
   status: RunStatus;
   finished_at: InstantText;
   attempt: number;
+  follower_uid: string | null;
   failures: number;
 }
 
@@ -96,6 +99,7 @@ function toEffect(row: Row): Effect {
     status: row.status,
     finishedAt: toInstant(row.finished_at),
     attempt: row.attempt,
+    followerUid: row.follower_uid,
     failures: row.failures,
   };
 }
