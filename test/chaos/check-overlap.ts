@@ -32,7 +32,7 @@ export function checkOverlap(history: History, timelines: Map<string, Timeline>,
     }));
     checkTogether(history, lived, report);
     checkJudged(history, overlap, lived, report);
-    checkHeldBack(lived, report);
+    checkHeldBack(history, lived, report);
   }
 }
 
@@ -88,18 +88,19 @@ function isDisturbed({ disturbances }: History, from: number, to: number): boole
 
 /** Until its end is written a run is active, however long ago it was. */
 function writtenAt({ run, endedAt }: Lived): number {
-  return Math.max(endedAt, run.updatedAt);
+  return Math.max(endedAt, run.updatedAt, run.endedAt ?? Infinity);
 }
 
-function checkHeldBack(lived: readonly Lived[], report: Report): void {
+function checkHeldBack(history: History, lived: readonly Lived[], report: Report): void {
   for (const { run, endedAt } of lived) {
     const others = lived.filter((other) => other.run.id !== run.id);
     if (run.status === 'skipped' && run.reason === 'overlap') {
+      const sameTimeMs = SAME_TIME_MS + slackOf(history, run.createdAt, SAME_TIME_MS);
       const active = others.some(
         (other) =>
           other.run.status !== 'skipped' &&
-          other.run.createdAt <= endedAt + SAME_TIME_MS &&
-          writtenAt(other) >= run.createdAt - SAME_TIME_MS,
+          other.run.createdAt <= endedAt + sameTimeMs &&
+          writtenAt(other) >= run.createdAt - sameTimeMs,
       );
       if (!active) report.add('overlap', `${nameOf(run)} is skipped, and nothing was active`);
     }

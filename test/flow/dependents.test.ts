@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Run } from '../../src/core/run.ts';
 import type { AttemptSettlement } from '../../src/core/runs/settle-attempt.ts';
@@ -422,15 +422,39 @@ it('an end that released no dependent, since its effect was deleted by another p
   await endOnly(a);
   await store.rows(sql`DELETE FROM effects`);
   const look = () => store.database.transaction((tx) => effectsForOverlooked(tx, FIRST_EDGE, 1));
-  // As far as anyone can tell, it may be under way.
-  expect(await look()).toMatchObject({ found: 0 });
-  await store.rows(sql`UPDATE history SET ended_at = ended_at - interval '3 seconds'`);
   expect(await look()).toMatchObject({ found: 1, next: { dependsOn: a, runId: then } });
   expect(await look()).toMatchObject({ found: 0 });
   await applyAll(store);
   expect(await statusOf(then)).toBe('pending');
   expect(await look()).toMatchObject({ found: 0, next: null });
 });
+
+it('an end whose effect is done in the middle of a look for overlooked ones is not taken for one', async () => {
+  const [a, then] = await accepted(asks('a'), asks('then', { dependsOn: ['a'] }));
+  await endOnly(a);
+  await store.rows(sql`UPDATE history SET ended_at = ended_at - interval '1 minute'`);
+  const looked = await store.database.transaction((tx) =>
+    effectsForOverlooked(afterFirstStatement(tx, () => applyAll(store)), FIRST_EDGE, 10),
+  );
+  expect(looked).toEqual({ found: 0, next: null });
+  expect(await statusOf(then)).toBe('pending');
+});
+
+/** The transaction, in which something else happens between its first statement and the next one. */
+function afterFirstStatement(tx: Transaction, work: () => Promise<unknown>): Transaction {
+  let isFirst = true;
+  return new Proxy(tx, {
+    get: (target, name) =>
+      name === 'execute'
+        ? async (statement: SQL) => {
+            const rows = await target.execute(statement);
+            if (isFirst) await work();
+            isFirst = false;
+            return rows;
+          }
+        : (Reflect.get(target, name) as unknown),
+  });
+}
 
 describe('a dependency that is opened again', () => {
   it('holds up those recorded since, whatever was left to be done after its first end', async () => {

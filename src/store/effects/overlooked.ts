@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { uuids } from '../arrays.ts';
 import type { Transaction } from '../executor.ts';
 import { rowsOf } from '../rows.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../runs/records.ts';
@@ -17,32 +18,32 @@ export const FIRST_EDGE: EdgeCursor = {
 
 /**
  * Writes the effect that is missing where a run waits for a dependency that has ended: one that another program has deleted, say. A pass
- * looks at some of all open dependencies, since in a healthy installation it finds nothing. Answers how many effects it wrote.
+ * looks at some of all open dependencies, since in a healthy installation it finds nothing. An end writes its effect, and an effect
+ * counts its dependencies and is deleted, in one commit each; so one statement, which sees one moment, finds what is missing and nothing
+ * that is under way. Answers how many effects it wrote.
  */
 export async function effectsForOverlooked(
   tx: Transaction,
   after: EdgeCursor,
   limit: number,
 ): Promise<{ found: number; next: EdgeCursor | null }> {
-  const page = await rowsOf<{ depends_on: string; run_id: string }>(
+  const edges = await rowsOf<{ depends_on: string; run_id: string; overlooked: boolean }>(
     tx,
-    sql`SELECT depends_on, run_id FROM run_dependencies
-    WHERE counted_at IS NULL AND (depends_on, run_id) > (${after.dependsOn}::uuid, ${after.runId}::uuid)
-    ORDER BY depends_on, run_id LIMIT ${limit}`,
+    sql`SELECT d.depends_on, d.run_id,
+      NOT EXISTS (SELECT FROM runs r WHERE r.id = d.depends_on) AND EXISTS (SELECT FROM history r WHERE r.id = d.depends_on)
+        AND NOT EXISTS (SELECT FROM effects e WHERE e.run_id = d.depends_on AND e.kind = 'dependents') AS overlooked
+    FROM run_dependencies d
+    WHERE d.counted_at IS NULL AND (d.depends_on, d.run_id) > (${after.dependsOn}::uuid, ${after.runId}::uuid)
+    ORDER BY d.depends_on, d.run_id LIMIT ${limit}`,
   );
-  const last = page.length === limit ? page.at(-1) : undefined;
+  const last = edges.length === limit ? edges.at(-1) : undefined;
   const next = last ? { dependsOn: last.depends_on, runId: last.run_id } : null;
-  if (page.length === 0) return { found: 0, next };
-  const ids = [...new Set(page.map(({ depends_on }) => depends_on))];
+  const overlooked = edges.filter((edge) => edge.overlooked).map(({ depends_on }) => depends_on);
+  if (overlooked.length === 0) return { found: 0, next };
   const ended = await rowsOf<RecordRow>(
     tx,
-    sql`SELECT ${RECORD_COLUMNS.history} FROM history r WHERE r.id = ANY (${`{${ids.join(',')}}`}::uuid[])
-      AND r.ended_at < (SELECT clock_timestamp() - make_interval(secs => ${UNDER_WAY_SECONDS}))
-      AND NOT EXISTS (SELECT FROM effects e WHERE e.run_id = r.id AND e.kind = 'dependents')`,
+    sql`SELECT ${RECORD_COLUMNS.history} FROM history r WHERE r.id = ANY (${uuids([...new Set(overlooked)])})`,
   );
   const wanted = ended.map((row) => ({ kind: 'dependents' as const, run: toRecord(row) }));
   return { found: await writeEffects(tx, wanted), next };
 }
-
-/** What ended in the last moments may be counted right now. */
-const UNDER_WAY_SECONDS = 2;
