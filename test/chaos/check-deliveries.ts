@@ -87,7 +87,7 @@ function checkInTime({ history, attempts, report }: Context, arrival: Arrival): 
 }
 
 function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeats: Repeats): void {
-  const { history, timelines, lookups, report } = context;
+  const { timelines, lookups, report } = context;
   const definition = spanOf(timelines.get(run.scheduleUid), run)?.definition;
   const attempts = new Set<number>();
   for (const [index, arrival] of arrivals.entries()) {
@@ -98,7 +98,7 @@ function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeat
     const told = `${textOf(before)}, then ${textOf(arrival)}`;
     if (definition?.delivery === 'atMostOnce') {
       if (!wasRefused(before, arrival, lookups.get(run.id) ?? [])) report.add('atMostOnceRepeat', told);
-    } else if (isExplained(history, before, arrival)) repeats.explained += 1;
+    } else if (isExplained(context, run, before, arrival)) repeats.explained += 1;
     else {
       repeats.unexplained += 1;
       report.add('unexplainedRepeat', told);
@@ -116,13 +116,13 @@ function wasRefused(before: Arrival, arrival: Arrival, lookups: readonly Lookup[
 /** Settling an acknowledged delivery takes far less, where nothing is in the way. */
 const SETTLED_WITHIN_MS = 3_000;
 
-function settledBy(history: History, { at, heldMs }: Arrival): number {
-  const answeredAt = at + heldMs;
+function settledBy(history: History, { answeredAt }: Arrival): number {
   return answeredAt + SETTLED_WITHIN_MS + slackOf(history, answeredAt, SETTLED_WITHIN_MS);
 }
 
-function isExplained(history: History, before: Arrival, arrival: Arrival): boolean {
-  if (!isAcknowledged(before)) return true;
+function isExplained(context: Context, run: RunRow, before: Arrival, arrival: Arrival): boolean {
+  if (!wasHeard(context, run, before)) return true;
+  const { history } = context;
   return (
     disturbed(history, before.sender, before.at - 1_000, settledBy(history, before)) ||
     // Whoever was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
@@ -132,6 +132,18 @@ function isExplained(history: History, before: Arrival, arrival: Arrival): boole
 
 function isAcknowledged({ answer, delivered }: Arrival): boolean {
   return delivered && (answer === 'ok' || answer === 'slow');
+}
+
+/** It was acknowledged in time; on a busy machine a slow answer may come when its attempt has been given up. */
+function wasHeard({ history, timelines, attempts }: Context, run: RunRow, arrival: Arrival): boolean {
+  if (!isAcknowledged(arrival)) return false;
+  const logged = attempts.get(`${run.id}/${arrival.attempt}`);
+  const definition = spanOf(timelines.get(run.scheduleUid), run)?.definition;
+  if (!logged || !definition) return true;
+  const { answeredAt } = arrival;
+  const timeOutAt = logged.startedAt + definition.timeoutSeconds * 1_000;
+  const wasGivenUp = logged.outcome === 'unknown' && logged.finishedAt >= timeOutAt;
+  return !wasGivenUp || answeredAt + slackOf(history, answeredAt, LATE_MS) < timeOutAt;
 }
 
 const FREEZES = new Set(['pause', 'shortPause', 'block']);
@@ -168,7 +180,9 @@ function checkEnd(context: Context, run: RunRow, arrivals: readonly Arrival[]): 
   if (run.status === 'pending' || run.status === 'waiting') return;
   if (run.status === 'skipped' && arrivals[0]) report.add('phantom', `${textOf(arrivals[0])} is skipped`);
   const wronged = acknowledged.find(
-    (arrival) => !disturbed(history, arrival.sender, arrival.at - 1_000, settledBy(history, arrival)),
+    (arrival) =>
+      wasHeard(context, run, arrival) &&
+      !disturbed(history, arrival.sender, arrival.at - 1_000, settledBy(history, arrival)),
   );
   if (wronged && run.reason !== 'deleted' && run.reason !== 'replaced') {
     report.add('missedAccept', `${textOf(wronged)}: the run is ${run.status}`);

@@ -247,6 +247,21 @@ test.for([
   expect(check(history)).toMatchObject({ ok: true, repeats: { explained: 1, unexplained: 0 } });
 });
 
+test.for([
+  ['in time', 900, 0, ['missedAccept']],
+  ['in time, where the machine was busy', 900, 30, []],
+  ['too late', 1_010, 0, []],
+] as const)('an answer that came %s, of an attempt that was given up', ([, afterMs, busyMs, expected]) => {
+  const history = changed((slow) => {
+    setRun(slow, 2, { status: 'failed', failures: 3, attempts: 3, handedOffAt: null });
+    const attempt = { runId: 'run-2', attempt: 1, instanceId: 'i', outcome: 'unknown' };
+    slow.dump.attempts.push({ ...attempt, startedAt: at(2) + 15, finishedAt: at(2) + 1_020 });
+    slow.arrivals.splice(1, 1, arrival(2, { answer: 'slow', answeredAt: at(2) + 15 + afterMs }));
+    if (busyMs > 0) slow.beats.push({ from: at(2) + 800, to: at(2) + 800 + busyMs, ms: busyMs });
+  });
+  expect(violationsOf(history)).toEqual(expected);
+});
+
 test('what was missed for longer than the grace may be folded into the newest', () => {
   const history = changed((late) => {
     for (const second of [1, 2]) {

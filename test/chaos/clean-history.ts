@@ -112,7 +112,7 @@ export function arrival(second: number, given: Partial<Arrival> = {}): Arrival {
     marker: 'm1',
     fault: null,
     answer: 'ok',
-    heldMs: 0,
+    answeredAt: at(second) + 25,
     delivered: true,
     ...given,
   };

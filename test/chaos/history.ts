@@ -87,8 +87,8 @@ export interface Arrival {
   /** What of the request does not fit together; null: nothing. */
   fault: string | null;
   answer: Answer;
-  /** For how long it was held before it was answered. */
-  heldMs: number;
+  /** When the answer was out, or the connection gone. */
+  answeredAt: number;
   /** The whole answer went out to a connection that was still open. */
   delivered: boolean;
 }

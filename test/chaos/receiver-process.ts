@@ -53,14 +53,15 @@ function arrive(request: IncomingMessage, text: string, response: ServerResponse
     at: Date.now(),
     sender: senderOf(request.socket.remoteAddress ?? ''),
     answer,
-    heldMs,
   };
   arrivals += 1;
   if (arrival.scheduleId === options.canaryId) lastCanaryAt = Math.max(lastCanaryAt, arrival.scheduledFor);
   if (answer !== 'unavailable' && answer !== 'error') taken.add(arrival.runId);
   const log = once((delivered: boolean) => {
     open.delete(abandon);
-    lines.push(JSON.stringify({ arrival: { ...arrival, delivered } satisfies Arrival }));
+    lines.push(
+      JSON.stringify({ arrival: { ...arrival, answeredAt: Date.now(), delivered } satisfies Arrival }),
+    );
   });
   const abandon = (): void => log(false);
   open.add(abandon);
