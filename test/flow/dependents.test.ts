@@ -434,7 +434,11 @@ it('an end whose effect is done in the middle of a look for overlooked ones is n
   await endOnly(a);
   await store.rows(sql`UPDATE history SET ended_at = ended_at - interval '1 minute'`);
   const looked = await store.database.transaction((tx) =>
-    effectsForOverlooked(afterFirstStatement(tx, () => applyAll(store)), FIRST_EDGE, 10),
+    effectsForOverlooked(
+      afterFirstStatement(tx, () => applyAll(store)),
+      FIRST_EDGE,
+      10,
+    ),
   );
   expect(looked).toEqual({ found: 0, next: null });
   expect(await statusOf(then)).toBe('pending');
