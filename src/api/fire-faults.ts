@@ -32,7 +32,7 @@ export function fireFaults(
   outlook?: Outlook,
 ): Fault[] {
   if (current !== null && sameFields(timing, current.definition)) return [];
-  const faults = [...windowFaults(timing, now), ...atFaults(timing, now)];
+  const faults = [...windowFaults(timing, now), ...atFaults(timing, current, now)];
   if (timing.cron === null && timing.everySeconds === null) return faults;
   const known = outlook !== undefined && (outlook.first === null || outlook.first > now) ? outlook : null;
   if (timing.cron !== null) {
@@ -59,17 +59,33 @@ function windowFaults({ startAt, endAt }: Timing, now: Instant): Fault[] {
 
 const PASSED = 'has passed: nothing fires any more';
 
-function atFaults({ at, startAt, endAt, graceSeconds }: Timing, now: Instant): Fault[] {
+function atFaults(
+  { at, startAt, endAt, graceSeconds }: Timing,
+  current: Schedule | null,
+  now: Instant,
+): Fault[] {
   if (at === null) return [];
   if (at < now - graceMsOf({ graceSeconds })) {
     return [
       { path: '/at', message: `is more than graceSeconds (${graceSeconds}) in the past: it never fires` },
     ];
   }
+  const planned = plannedThrough(current, now);
+  if (planned !== null && at <= planned) {
+    const message = `is not after ${isoInstant(planned)}, up to which this schedule has been planned: it never fires`;
+    return [{ path: '/at', message }];
+  }
   if (startAt !== null && at < startAt)
     return [{ path: '/at', message: 'is before startAt: it never fires' }];
   if (endAt !== null && at >= endAt) return [{ path: '/at', message: 'is not before endAt: it never fires' }];
   return [];
+}
+
+/** The cursor of a schedule only rises. What is due by now is planned before an edit is written. */
+function plannedThrough(current: Schedule | null, now: Instant): Instant | null {
+  if (current === null) return null;
+  const isDue = current.nextOccurrenceAt !== null && current.nextOccurrenceAt <= now;
+  return isDue ? now : current.plannedThrough;
 }
 
 function nothingLeft({ startAt, endAt }: Timing): Fault {

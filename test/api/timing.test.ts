@@ -59,6 +59,18 @@ describe('the kind', () => {
     });
   });
 
+  test('may change to an `at` in the past, within its grace, unless the schedule is planned up to then', async () => {
+    await put('to-at', SCHEDULE);
+    const planned = await fromNow(-20);
+    await api.sql`UPDATE schedules SET planned_through = ${planned} WHERE id = 'to-at'`;
+    for (const at of [await fromNow(-30), planned]) {
+      const message = `is not after ${planned}, up to which this schedule has been planned: it never fires`;
+      expect(faults(await put('to-at', { at }))).toEqual({ status: 422, errors: [{ path: '/at', message }] });
+    }
+    expect((await put('to-at', { at: await fromNow(-10) })).status).toBe(200);
+    await remove('to-at');
+  });
+
   test('is needed', async () => {
     for (const body of [{}, NONE]) {
       const answer = await put('none', body);
