@@ -73,7 +73,9 @@ describe('a row that somebody has locked holds up nobody else:', () => {
       await firesOn('other');
       await until(async () => ((await statuses('parent'))[0] === 'succeeded' ? true : null));
       await until(async () => ((await statuses('skips')).includes('skipped') ? true : null));
-      expect(await store.rows(sql`SELECT FROM all_runs WHERE trigger = 'after'`)).toEqual([]);
+      await until(async () => ((await statuses('free')).length > 0 ? true : null));
+      const heldBack = sql`SELECT FROM all_runs WHERE schedule_id IN ('all', 'one', 'dear')`;
+      expect(await store.rows(heldBack)).toEqual([]);
     });
     // Once it is let go of, each end that came meanwhile has its one run.
     await instance.pipeline.tick.stop();
@@ -91,7 +93,6 @@ describe('a row that somebody has locked holds up nobody else:', () => {
     });
     expect(await followed('all')).toEqual(await ends());
     expect([await statuses('one'), await statuses('dear')]).toEqual([['succeeded'], ['succeeded']]);
-    expect((await statuses('free')).length).toBeGreaterThan(0);
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
