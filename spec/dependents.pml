@@ -3,11 +3,14 @@
  *
  * D0 and D1 depend on none; X depends on both; Y depends on D1 and, as a chain, on X, or as a -DPAIR, on D0.
  *
- * `row` and `edge` hold what is committed. What a transaction has written is in its own memory until it commits, and its rows are
- * locked by it. A statement begins in one step, in which it takes its snapshot, and goes on in a later one, when it has the locks:
- * of the rows it locks it then sees what is committed, of all others what its snapshot had. Taking the last locks, writing
- * and committing is one step: nobody sees anything in between. A crash may come between any two steps: what is not committed is
- * gone, with its locks.
+ * An end writes an effect in its commit where others depend on the run. Any instance takes an effect, finds the open edges of that run,
+ * counts them on the rows of the dependents, and deletes the effect, all in one transaction.
+ *
+ * `row`, `edge` and `effect` hold what is committed. What a transaction has written is in its own memory until it commits, and its rows
+ * are locked by it. A statement that has to wait begins in one step, in which it takes its snapshot, and goes on in a later one, when it
+ * has the locks: of the rows it locks it then sees what is committed, of all others what its snapshot had. Taking the last locks, writing
+ * and committing is one step: nobody sees anything in between. A crash may come between any two steps: what is not committed is gone,
+ * with its locks.
  */
 #ifndef N
 #define N 2 /* instances */
@@ -36,13 +39,17 @@
 #define OPEN    1
 #define COUNTED 2
 
+/* effect */
+#define WRITTEN 1
+#define TAKEN   2
+
 /* where an instance stands */
-#define IDLE      0
-#define ALONE     1 /* the single statement has begun, and waits for its row */
-#define ENDING    2 /* the end is written, the release comes next */
-#define RELEASING 3 /* its statement has begun, and waits for the rows of the dependents */
-#define LEFT      4 /* the end is committed, and dependents are still to be released */
-#define LATE      5 /* the statement that does so has begun */
+#define IDLE     0
+#define BATCH    1 /* it ends D0 and D1 together, has D0 and waits for D1 */
+#define LOOKED   2 /* it has taken an effect and knows the open edges, and waits for the rows of the dependents */
+#define READ     3 /* -DMARK_FROM_SNAPSHOT: it has read the run that it is going to end */
+#define LEFT     4 /* -DEFFECT_APART: the end is committed, its effect is not */
+#define FAILING  5 /* -DFAILS_FROM_MEMORY: what has been counted is committed, what fails by it is not */
 
 /* where somebody who records a run stands */
 #define LOCKING 1
@@ -53,32 +60,45 @@
 #endif
 
 /* Names of the properties, for the message of a failed assertion. Never set. */
-hidden byte early, below_zero, released_twice, stuck, never_ends_so;
+hidden byte early, below_zero, released_twice, wrong_end, stuck, never_ends_so;
 
 typedef Row {
   unsigned status : 3;
   bit hasDependents;
   unsigned openDependencies : 2;
-  bit failedDependency;
   /* 0: nobody; then the instances, then those who record runs. */
   unsigned lockedBy : 3;
-  /* What only an observer knows: a release let it go. */
+  /* How often it has ended: the ids of effects rise. */
+  unsigned ends : 2;
+  /* What only an observer knows: its last dependency let it go, or a failed one had it fail. */
   bit released;
+  bit failedInTurn;
 }
 Row row[4];
 
+/* Of the first end of D0, D1 and X, of the second, and so on. */
+#define ENDS 3
+#define EFFECT(x, nth) effect[(x) * ENDS + (nth)]
+typedef Effect {
+  unsigned is : 2;
+  bit failed;
+}
+Effect effect[9];
+
 typedef Edge {
   unsigned is : 2;
-  /* What only an observer knows: its dependency has ended since there is this edge, or had then. */
-  bit kept;
+  /* What only an observer knows: since there is this edge its dependency has succeeded, has failed, or had then. */
+  bit succeeded;
+  bit failed;
 }
 Edge edge[4];
 
-/* Masks of rows and edges. */
+/* `seen`, `lastOf` and `toFail` are masks of edges and rows. */
 typedef Process {
   unsigned at : 3;
-  unsigned runs : 4;
-  unsigned failed : 4;
+  unsigned endOf : 2;
+  unsigned nth : 2;
+  bit failed;
   unsigned seen : 4;
 #ifdef SIBLINGS
   unsigned lastOf : 4; /* dependents of which no other dependency was open, in the snapshot */
@@ -89,6 +109,12 @@ typedef Process {
 #endif
 #ifdef FAILS_FROM_MEMORY
   unsigned toFail : 4;
+#endif
+#ifdef MARK_FROM_SNAPSHOT
+  bit mark;
+#endif
+#ifdef BOUNDED
+  bit cut;
 #endif
 }
 Process inst[N];
@@ -123,6 +149,7 @@ bit inOneCall;
 /* Scratch; not part of the state. */
 hidden byte k, r, n;
 hidden byte countOf[4];
+hidden byte wasCounted;
 
 #define BIT(mask, x) (((mask) >> (x)) & 1)
 #define ENDED(x)     (row[x].status >= SUCCEEDED)
@@ -144,10 +171,6 @@ hidden byte countOf[4];
 #define FAILS true
 #endif
 
-/* The dependents to be counted on are free. */
-#define MAY_LOCK(e, i)    (!BIT(inst[i].seen, e) || FREE(INTO(e)))
-#define MAY_LOCK_ALL(i)   (MAY_LOCK(0, i) && MAY_LOCK(1, i) && MAY_LOCK(2, i) && MAY_LOCK(3, i))
-
 inline unlock(who) {
   for (r : D0 .. Y) {
     if
@@ -160,7 +183,8 @@ inline unlock(who) {
 
 inline forget(i) {
   inst[i].at = IDLE;
-  inst[i].runs = 0;
+  inst[i].endOf = 0;
+  inst[i].nth = 0;
   inst[i].failed = 0;
   inst[i].seen = 0;
 #ifdef SIBLINGS
@@ -170,34 +194,43 @@ inline forget(i) {
   inst[i].openOfX = 0;
   inst[i].openOfY = 0;
 #endif
+#ifdef FAILS_FROM_MEMORY
+  inst[i].toFail = 0;
+#endif
+#ifdef MARK_FROM_SNAPSHOT
+  inst[i].mark = 0;
+#endif
+#ifdef BOUNDED
+  inst[i].cut = 0;
+#endif
   unlock(BY_INSTANCE(i))
 }
 
-/* Committed. */
-inline finish(x, how) {
-  row[x].status = how;
+/* Committed: the end, and its effect where others depend on the run. */
+inline finish(x, bad, hasEffect) {
+  row[x].status = (bad -> FAILED : SUCCEEDED);
   for (k : 0 .. 3) {
     if
-    :: edge[k].is != NONE && FROM(k) == x -> edge[k].kept = 1
+    :: edge[k].is != NONE && FROM(k) == x ->
+      edge[k].succeeded = edge[k].succeeded | !bad;
+      edge[k].failed = edge[k].failed | bad
     :: else
     fi
   }
-  k = 0
-}
-
-inline endAll(i) {
-  for (r : D0 .. Y) {
-    if
-    :: BIT(inst[i].runs, r) -> finish(r, (BIT(inst[i].failed, r) -> FAILED : SUCCEEDED))
-    :: else
-    fi
-  }
-  r = 0
+  k = 0;
+  if
+  :: x < Y && hasEffect && row[x].ends < ENDS -> EFFECT(x, row[x].ends).is = WRITTEN; EFFECT(x, row[x].ends).failed = bad
+  :: else
+  fi;
+  if
+  :: x < Y && row[x].ends < ENDS -> row[x].ends++
+  :: else
+  fi
 }
 
 /* From now on it may start. */
 inline letGo(x) {
-  for (k : 0 .. 3) { assert(edge[k].is == NONE || INTO(k) != x || edge[k].kept || early) }
+  for (k : 0 .. 3) { assert(edge[k].is == NONE || INTO(k) != x || edge[k].succeeded || edge[k].failed || early) }
   k = 0;
   row[x].status = PENDING
 }
@@ -207,79 +240,35 @@ inline letGo(x) {
 #else
 #define LAST_OF(i, x) (row[x].openDependencies == 0)
 #endif
-
-/* So many dependents are released in one transaction: one, or all. */
-#ifdef BOUNDED
-#define MORE(seen) (seen == 0)
+#ifdef FAILS_FROM_MEMORY
+#define FAIL(i, x) inst[i].toFail = inst[i].toFail | (1 << (x))
 #else
-#define MORE(seen) true
-#endif
-
-/* releaseDependents begins. */
-inline look(i) {
-  for (k : 0 .. 3) {
-    if
-    :: edge[k].is == OPEN && BIT(inst[i].runs, FROM(k)) && MORE(inst[i].seen) -> inst[i].seen = inst[i].seen | (1 << k)
-    :: else
-    fi
-  }
-#ifdef SIBLINGS
-  inst[i].lastOf = (1 << X) | (1 << Y);
-  for (k : 0 .. 3) {
-    if
-    :: edge[k].is != NONE && !ENDED(FROM(k)) && !BIT(inst[i].runs, FROM(k)) ->
-      inst[i].lastOf = inst[i].lastOf & ~(1 << INTO(k))
-    :: else
-    fi
-  }
+#define FAIL(i, x) row[x].failedInTurn = 1; finish(x, 1, row[x].hasDependents)
 #endif
 #ifdef COUNTS_FROM_SNAPSHOT
-  inst[i].openOfX = row[X].openDependencies;
-  inst[i].openOfY = row[Y].openDependencies;
+#define OPEN_BEFORE(i, x) ((x) == X -> inst[i].openOfX : inst[i].openOfY)
+#else
+#define OPEN_BEFORE(i, x) row[x].openDependencies
 #endif
-  k = 0
+
+/* So many of the ends counted on x: of those, `n` has who failed by them. The row is locked. */
+inline countOn(i, x) {
+  assert(row[x].openDependencies >= countOf[x] || below_zero);
+  row[x].openDependencies = OPEN_BEFORE(i, x) - countOf[x];
+  if
+  :: row[x].status == WAITING && FAILS && BIT(n, x) -> FAIL(i, x)
+  :: row[x].status == WAITING && !(FAILS && BIT(n, x)) && LAST_OF(i, x) ->
+    assert(!row[x].released || released_twice);
+    row[x].released = 1;
+    letGo(x)
+  :: else
+  fi
 }
 
-/* … and has its rows. */
-inline release(i) {
-  countOf[X] = 0;
-  countOf[Y] = 0;
-  n = 0;
-  for (k : 0 .. 3) {
-    if
-    :: BIT(inst[i].seen, k) && edge[k].is == OPEN ->
-#ifndef NO_EDGE_MARK
-      edge[k].is = COUNTED;
-#endif
-      countOf[INTO(k)] = countOf[INTO(k)] + 1;
-      n = n | (BIT(inst[i].failed, FROM(k)) << INTO(k))
-    :: else
-    fi
-  }
+inline countOnBoth(i) {
   for (r : X .. Y) {
     if
-    :: countOf[r] > 0 ->
-#ifdef COUNTS_FROM_SNAPSHOT
-      row[r].openDependencies = (r == X -> inst[i].openOfX : inst[i].openOfY) - countOf[r];
-#else
-      assert(row[r].openDependencies >= countOf[r] || below_zero);
-      row[r].openDependencies = row[r].openDependencies - countOf[r];
-#endif
-      if
-      :: row[r].status == WAITING && FAILS && BIT(n, r) ->
-        row[r].failedDependency = 1;
-#ifdef FAILS_FROM_MEMORY
-        inst[i].toFail = inst[i].toFail | (1 << r)
-#endif
-      :: else
-      fi;
-      if
-      :: row[r].status == WAITING && LAST_OF(i, r) && !row[r].failedDependency ->
-        assert(!row[r].released || released_twice);
-        row[r].released = 1;
-        letGo(r)
-      :: else
-      fi
+    :: countOf[r] > 0 -> countOn(i, r)
     :: else
     fi
   }
@@ -289,11 +278,115 @@ inline release(i) {
   countOf[Y] = 0
 }
 
-/* Committed. Where there were more, they are left. */
-inline leave(i) {
+/*
+ * openEdges: those of a run that is not open again and has no newer effect. That the effect is locked first changes nothing for others,
+ * so both are one step. What it finds locked later it tries again later: here it waits, since it holds nothing that others wait for.
+ */
+#ifdef COUNTS_WHAT_IS_OPEN
+#define IS_OVER(x) true
+#else
+#define IS_OVER(x) ENDED(x)
+#endif
+#ifdef OLDER_END_COUNTS
+#define HAS_NEWER(x, s) false
+#else
+#define HAS_NEWER(x, s) ((s) < 2 && EFFECT(x, 2).is != NONE || (s) < 1 && EFFECT(x, 1).is != NONE)
+#endif
+/* In one transaction so many: one, or all. */
 #ifdef BOUNDED
+#define MORE(seen) (seen == 0)
+#else
+#define MORE(seen) true
+#endif
+inline take(i, x, s) {
+  EFFECT(x, s).is = TAKEN;
+  inst[i].at = LOOKED;
+  inst[i].endOf = x;
+  inst[i].nth = s;
+  inst[i].failed = EFFECT(x, s).failed;
+#ifdef EFFECT_DELETED_FIRST
+  EFFECT(x, s).is = NONE;
+  EFFECT(x, s).failed = 0;
+#endif
+  for (k : 0 .. 3) {
+    if
+    :: edge[k].is == OPEN && FROM(k) == x && IS_OVER(x) && !HAS_NEWER(x, s) ->
+      if
+      :: MORE(inst[i].seen) -> inst[i].seen = inst[i].seen | (1 << k)
+      :: else ->
+#ifdef BOUNDED
+        inst[i].cut = 1
+#else
+        skip
+#endif
+      fi
+    :: else
+    fi
+  }
+  k = 0;
+#ifdef SIBLINGS
+  inst[i].lastOf = (1 << X) | (1 << Y);
+  for (k : 0 .. 3) {
+    if
+    :: edge[k].is != NONE && FROM(k) != x && !ENDED(FROM(k)) -> inst[i].lastOf = inst[i].lastOf & ~(1 << INTO(k))
+    :: else
+    fi
+  }
+  k = 0;
+#endif
+#ifdef COUNTS_FROM_SNAPSHOT
+  inst[i].openOfX = row[X].openDependencies;
+  inst[i].openOfY = row[Y].openDependencies;
+#endif
+  skip
+}
+
+#define CAN_COUNT(e, i) (BIT(inst[i].seen, e) && FREE(INTO(e)))
+#define MAY_COUNT(i) (inst[i].seen == 0 || CAN_COUNT(0, i) || CAN_COUNT(1, i) || CAN_COUNT(2, i) || CAN_COUNT(3, i))
+
+/* The effect is deleted with what it does; where a dependent was locked, or there was more, it stays. */
+#if defined(BOUNDED) && !defined(CUT_IS_DONE)
+#define IS_CUT(i) inst[i].cut
+#else
+#define IS_CUT(i) false
+#endif
+inline putBack(i, done) {
+#ifndef EFFECT_DELETED_FIRST
   if
-  :: inst[i].seen != 0 -> inst[i].at = LEFT; inst[i].seen = 0; unlock(BY_INSTANCE(i))
+  :: done -> EFFECT(inst[i].endOf, inst[i].nth).is = NONE; EFFECT(inst[i].endOf, inst[i].nth).failed = 0
+  :: else -> EFFECT(inst[i].endOf, inst[i].nth).is = WRITTEN
+  fi
+#else
+  skip
+#endif
+}
+
+/* lockDependents, which passes over those that others have locked; countOn; failDependents; and the commit. */
+inline count(i) {
+  countOf[X] = 0;
+  countOf[Y] = 0;
+  n = 0;
+  wasCounted = 1;
+  for (k : 0 .. 3) {
+    if
+    :: BIT(inst[i].seen, k) && !FREE(INTO(k)) -> wasCounted = 0
+    :: BIT(inst[i].seen, k) && FREE(INTO(k)) && edge[k].is == OPEN ->
+      assert((inst[i].failed -> edge[k].failed : edge[k].succeeded) || wrong_end);
+#ifndef NO_EDGE_MARK
+      edge[k].is = COUNTED;
+#endif
+      countOf[INTO(k)] = countOf[INTO(k)] + 1;
+      n = n | (inst[i].failed << INTO(k))
+    :: else
+    fi
+  }
+  k = 0;
+  countOnBoth(i);
+  putBack(i, wasCounted && !IS_CUT(i));
+  wasCounted = 0;
+#ifdef FAILS_FROM_MEMORY
+  if
+  :: inst[i].toFail != 0 -> inst[i].at = FAILING
   :: else -> forget(i)
   fi
 #else
@@ -301,147 +394,81 @@ inline leave(i) {
 #endif
 }
 
-#ifdef LATE_UNLOCKED
-#define MAY_LOOK(x, i) true
-#else
-#define MAY_LOOK(x, i) (!BIT(inst[i].runs, x) || FREE(x))
-#endif
-inline lockEnded(i) {
-#ifndef LATE_UNLOCKED
-  for (r : D0 .. X) {
-    if
-    :: BIT(inst[i].runs, r) && ENDED(r) ->
-      row[r].lockedBy = BY_INSTANCE(i);
-      inst[i].failed = (inst[i].failed & ~(1 << r)) | ((row[r].status == FAILED) << r)
-    :: BIT(inst[i].runs, r) && !ENDED(r) ->
-      inst[i].runs = inst[i].runs & ~(1 << r);
-      inst[i].failed = inst[i].failed & ~(1 << r)
-    :: else
-    fi
-  }
-#endif
-  r = 0
-}
-
-/* The end is written in a transaction. What nobody depends on ends with that. */
-inline begin(i, mask, bad) {
-  inst[i].runs = mask;
-  inst[i].failed = bad;
-#ifdef RELEASE_APART
-  endAll(i);
-  inst[i].at = LEFT
-#else
-  for (r : D0 .. Y) {
-    if
-    :: BIT(inst[i].runs, r) && row[r].hasDependents -> row[r].lockedBy = BY_INSTANCE(i); inst[i].at = ENDING
-    :: else
-    fi
-  }
-  r = 0;
+inline crash(i) {
+  COUNT_CRASH;
   if
-  :: inst[i].at != ENDING -> endAll(i); forget(i)
+  :: inst[i].at == LOOKED -> putBack(i, false)
   :: else
-  fi
-#endif
+  fi;
+  forget(i)
 }
 
-/* settleIfClaimedAndWithoutDependents; the claim is what handoff.pml is about. */
-#ifdef ONE_STATEMENT
-#define MAY_BEGIN_ALONE(x) (row[x].status == PENDING)
-#define MAY_END_ALONE(x)   (row[x].status == PENDING)
+/* settlePlainIfClaimed, settleLockedRuns, completeRun, expiries: the claim is what handoff.pml is about. The row that is deleted says
+ * itself whether others depend on it. */
+#ifdef MARK_FROM_SNAPSHOT
+#define END_OF(x, bad) \
+  :: d_step { inst[i].at == IDLE && row[x].status == PENDING -> inst[i].at = READ; inst[i].endOf = x; inst[i].mark = row[x].hasDependents } \
+  :: d_step { inst[i].at == READ && inst[i].endOf == x && row[x].status == PENDING && FREE(x) -> \
+      finish(x, bad, inst[i].mark); forget(i) } \
+  :: d_step { inst[i].at == READ && inst[i].endOf == x && row[x].status != PENDING -> forget(i) }
 #else
-#define MAY_BEGIN_ALONE(x) (row[x].status == PENDING && !row[x].hasDependents)
-#ifdef NO_GUARD
-#define MAY_END_ALONE(x) (row[x].status == PENDING)
+#ifdef EFFECT_APART
+#define END_OF(x, bad) \
+  :: d_step { inst[i].at == IDLE && row[x].status == PENDING && FREE(x) -> \
+      inst[i].at = (row[x].hasDependents -> LEFT : IDLE); inst[i].endOf = x; inst[i].nth = row[x].ends; inst[i].failed = bad; \
+      finish(x, bad, false); if :: inst[i].at == IDLE -> forget(i) :: else fi }
 #else
-#define MAY_END_ALONE(x) (row[x].status == PENDING && !row[x].hasDependents)
+#define END_OF(x, bad) \
+  :: d_step { inst[i].at == IDLE && row[x].status == PENDING && FREE(x) -> finish(x, bad, row[x].hasDependents) }
 #endif
 #endif
-
-inline beginAlone(i, x) {
-  inst[i].at = ALONE;
-  inst[i].runs = 1 << x;
-#ifdef ONE_STATEMENT
-  look(i)
-#endif
-}
-
-inline endAlone(i, x, bad) {
-  if
-  :: MAY_END_ALONE(x) ->
-#ifdef ONE_STATEMENT
-    inst[i].failed = bad << x;
-    inst[i].at = RELEASING;
-    row[x].lockedBy = BY_INSTANCE(i)
-#else
-    finish(x, (bad -> FAILED : SUCCEEDED));
-    forget(i)
-#endif
-  :: else -> forget(i)
-  fi
-}
-
-/* That it fails stands in its row, so anybody may see to it. */
-#ifdef FAILS_FROM_MEMORY
-#define KNOWN_TO_FAIL(i, x) BIT(inst[i].toFail, x)
-#else
-#define KNOWN_TO_FAIL(i, x) true
-#endif
-#define IS_IDLE(i) (inst[i].at == IDLE)
-
-#ifdef ONE_STATEMENT
-#define CAREFULLY(x, bad)
-#else
-/* settleInTransactionIfClaimed, completeUnderLock, expireIfStillSilent */
-#define CAREFULLY(x, bad) \
-  :: d_step { IS_IDLE(i) && row[x].status == PENDING && row[x].hasDependents && FREE(x) -> begin(i, 1 << x, bad << x) }
-#endif
-#define STEPS_OF(x) \
-  :: d_step { IS_IDLE(i) && MAY_BEGIN_ALONE(x) -> beginAlone(i, x) } \
-  :: d_step { inst[i].at == ALONE && BIT(inst[i].runs, x) && FREE(x) -> endAlone(i, x, 0) } \
-  :: d_step { inst[i].at == ALONE && BIT(inst[i].runs, x) && FREE(x) -> endAlone(i, x, 1) } \
-  CAREFULLY(x, 0) \
-  CAREFULLY(x, 1)
-/* failDependents; cancelUnderLock */
-#define STEPS_OF_DEPENDENT(x) \
-  :: d_step { IS_IDLE(i) && row[x].status == WAITING && row[x].failedDependency && FREE(x) && KNOWN_TO_FAIL(i, x) -> \
-      begin(i, 1 << x, 1 << x) } \
-  :: d_step { IS_IDLE(i) && row[x].status == WAITING && cancels < CANCELS && FREE(x) -> \
-      cancels++; begin(i, 1 << x, 1 << x) }
-
-#define BOTH_READY (row[D0].status == PENDING && row[D1].status == PENDING && row[D0].hasDependents && \
-  row[D1].hasDependents && FREE(D0) && FREE(D1))
+#define STEPS_OF(x) END_OF(x, 0) END_OF(x, 1)
+/* cancelRun */
+#define CANCEL(x) \
+  :: d_step { inst[i].at == IDLE && row[x].status == WAITING && cancels < CANCELS && FREE(x) -> \
+      cancels++; finish(x, 1, row[x].hasDependents) }
+#define DO(x, s) :: d_step { inst[i].at == IDLE && EFFECT(x, s).is == WRITTEN -> take(i, x, s) }
+#define EFFECTS_OF(x) DO(x, 0) DO(x, 1) DO(x, 2)
+#define END_BATCH(bad) \
+  :: d_step { inst[i].at == BATCH && FREE(D1) -> row[D0].lockedBy = 0; \
+      if :: row[D0].status == PENDING -> finish(D0, 0, row[D0].hasDependents) :: else fi; \
+      if :: row[D1].status == PENDING -> finish(D1, bad, row[D1].hasDependents) :: else fi; \
+      forget(i) }
 
 proctype Instance(byte i) {
 end:
   do
   STEPS_OF(D0) STEPS_OF(D1) STEPS_OF(X) STEPS_OF(Y)
-  STEPS_OF_DEPENDENT(X) STEPS_OF_DEPENDENT(Y)
-#ifndef ONE_STATEMENT
-  /* Two ends in one batch. */
-  :: d_step { IS_IDLE(i) && BOTH_READY -> begin(i, 3, 0) }
-  :: d_step { IS_IDLE(i) && BOTH_READY -> begin(i, 3, 2) }
+  CANCEL(X) CANCEL(Y)
+#if !defined(MARK_FROM_SNAPSHOT) && !defined(EFFECT_APART)
+  /* Two ends in one batch: locked in the order of their ids. */
+  :: d_step { inst[i].at == IDLE && row[D0].status == PENDING && row[D1].status == PENDING && FREE(D0) ->
+      row[D0].lockedBy = BY_INSTANCE(i); inst[i].at = BATCH }
+  END_BATCH(0) END_BATCH(1)
 #endif
-  :: d_step { inst[i].at == ENDING -> look(i); inst[i].at = RELEASING }
-  :: d_step { inst[i].at == RELEASING && MAY_LOCK_ALL(i) -> endAll(i); release(i); leave(i) }
-
-  /* What an end left, or an overlooked one, is released later: of those that have ended still. */
-  :: d_step { inst[i].at == LEFT && MAY_LOOK(D0, i) && MAY_LOOK(D1, i) && MAY_LOOK(X, i) ->
-      lockEnded(i); look(i); inst[i].at = LATE }
-  :: d_step { inst[i].at == LATE && MAY_LOCK_ALL(i) -> release(i); leave(i) }
+  EFFECTS_OF(D0) EFFECTS_OF(D1) EFFECTS_OF(X)
+  :: d_step { inst[i].at == LOOKED && MAY_COUNT(i) -> count(i) }
+#ifdef EFFECT_APART
+  :: d_step { inst[i].at == LEFT ->
+      EFFECT(inst[i].endOf, inst[i].nth).is = WRITTEN; EFFECT(inst[i].endOf, inst[i].nth).failed = inst[i].failed; forget(i) }
+#endif
+#ifdef FAILS_FROM_MEMORY
+#define FAIL_ONE(x) :: d_step { inst[i].at == FAILING && BIT(inst[i].toFail, x) && FREE(x) -> \
+    if :: row[x].status == WAITING -> row[x].failedInTurn = 1; finish(x, 1, row[x].hasDependents) :: else fi; \
+    inst[i].toFail = inst[i].toFail & ~(1 << (x)); if :: inst[i].toFail == 0 -> forget(i) :: else fi }
+  FAIL_ONE(X) FAIL_ONE(Y)
+#endif
 
 #ifdef BACKSTOP
-  /* releaseOverlooked */
-#define OVERLOOKED(e) (edge[e].is == OPEN && ENDED(FROM(e)))
-#define LOOK_AT(e) :: d_step { IS_IDLE(i) && OVERLOOKED(e) -> \
-    inst[i].runs = 1 << FROM(e); inst[i].failed = (row[FROM(e)].status == FAILED) << FROM(e); inst[i].at = LEFT }
+  /* effectsForOverlooked: one statement */
+#define NO_EFFECT(x) (EFFECT(x, 0).is == NONE && EFFECT(x, 1).is == NONE && EFFECT(x, 2).is == NONE)
+#define LOOK_AT(e) :: d_step { inst[i].at == IDLE && edge[e].is == OPEN && ENDED(FROM(e)) && NO_EFFECT(FROM(e)) -> \
+    EFFECT(FROM(e), row[FROM(e)].ends - 1).is = WRITTEN; \
+    EFFECT(FROM(e), row[FROM(e)].ends - 1).failed = (row[FROM(e)].status == FAILED) }
   LOOK_AT(0) LOOK_AT(1) LOOK_AT(2) LOOK_AT(3)
 #endif
 
-  :: d_step { inst[i].at != IDLE && MAY_CRASH -> COUNT_CRASH; forget(i) }
-#ifdef FAILS_FROM_MEMORY
-  :: d_step { inst[i].toFail != 0 -> inst[i].toFail = 0; forget(i) }
-#endif
+  :: d_step { inst[i].at != IDLE && MAY_CRASH -> crash(i) }
   od
 }
 
@@ -509,42 +536,70 @@ inline start(j) {
   rec[j].at = LOCKING
 }
 
-/* Its row, its edges, and what has ended counted at once. */
-inline insertRun(j, x) {
+/* Its row and its edges. */
+inline insertRun(x) {
+  row[x].status = WAITING;
   for (k : 0 .. 3) {
     if
-    :: INTO(k) == x && SEEN_ENDED(j, FROM(k)) ->
-      edge[k].is = COUNTED;
-      edge[k].kept = ENDED(FROM(k));
-      row[x].failedDependency = row[x].failedDependency | (FAILS && SEEN_FAILED(j, FROM(k)))
-    :: INTO(k) == x && !SEEN_ENDED(j, FROM(k)) ->
+    :: INTO(k) == x ->
       edge[k].is = OPEN;
-      edge[k].kept = ENDED(FROM(k));
+      edge[k].succeeded = (row[FROM(k)].status == SUCCEEDED);
+      edge[k].failed = (row[FROM(k)].status == FAILED);
       row[x].openDependencies++
     :: else
     fi
   }
-  k = 0;
-  if
-  :: row[x].openDependencies > 0 || row[x].failedDependency -> row[x].status = WAITING
-  :: else -> letGo(x)
-  fi
+  k = 0
 }
 
+/* What has ended by then is counted in the same commit. What is recorded by the same call has not. */
 inline record(j) {
   for (r : D0 .. X) { row[r].hasDependents = row[r].hasDependents | MARKS(j, r) }
   r = 0;
+  n = 0;
+  countOf[X] = 0;
+  countOf[Y] = 0;
   if
-  :: j == 0 -> insertRun(j, X)
-  :: else -> insertRun(j, Y)
+  :: j == 0 -> insertRun(X)
+  :: else -> insertRun(Y)
   fi;
   if
-  :: j == 0 && inOneCall ->
-    row[X].hasDependents = (THIRD == X);
-    insertRun(j, Y)
+  :: j == 0 && inOneCall -> row[X].hasDependents = (THIRD == X); insertRun(Y)
   :: else
   fi;
+  for (k : 0 .. 3) {
+    if
+    :: edge[k].is == OPEN && INTO(k) == X && j == 0 && SEEN_ENDED(j, FROM(k)) ->
+      edge[k].is = COUNTED;
+      countOf[X] = countOf[X] + 1;
+      n = n | (SEEN_FAILED(j, FROM(k)) << X)
+    :: edge[k].is == OPEN && INTO(k) == Y && (j == 1 || inOneCall) && !(j == 0 && FROM(k) == X) && SEEN_ENDED(j, FROM(k)) ->
+      edge[k].is = COUNTED;
+      countOf[Y] = countOf[Y] + 1;
+      n = n | (SEEN_FAILED(j, FROM(k)) << Y)
+    :: else
+    fi
+  }
+  k = 0;
+  countRecorded(X);
+  countRecorded(Y);
+  n = 0;
+  countOf[X] = 0;
+  countOf[Y] = 0;
   stop(j, DONE)
+}
+
+inline countRecorded(x) {
+  if
+  :: countOf[x] > 0 ->
+    row[x].openDependencies = row[x].openDependencies - countOf[x];
+    if
+    :: FAILS && BIT(n, x) -> row[x].failedInTurn = 1; finish(x, 1, row[x].hasDependents)
+    :: !(FAILS && BIT(n, x)) && row[x].openDependencies == 0 -> row[x].released = 1; letGo(x)
+    :: else
+    fi
+  :: else
+  fi
 }
 
 #ifdef CREATOR_DOES_NOT_LOCK
@@ -585,7 +640,7 @@ end:
   od
 }
 
-/* retryUnderLock: it waits for what it depends on that has not ended. */
+/* retryRun: it waits for what it depends on that has not ended. */
 #ifdef RETRY_STARTS
 #define HAS_TO_WAIT(x) false
 #else
@@ -593,7 +648,6 @@ end:
 #endif
 inline retry(x) {
   retries++;
-  row[x].failedDependency = 0;
   if
   :: HAS_TO_WAIT(x) -> row[x].status = WAITING
   :: else -> letGo(x)
@@ -603,20 +657,31 @@ inline retry(x) {
 
 /* What the reach lines ask for. */
 #define RAN_IN_TURN        (row[Y].released && row[Y].status == SUCCEEDED)
-#define FAILED_IN_TURN     (row[X].failedDependency && row[Y].failedDependency && row[Y].status == FAILED && !row[Y].released)
+#define FAILED_IN_TURN     (row[X].failedInTurn && row[Y].failedInTurn && row[Y].status == FAILED && !row[Y].released)
 #define RAN_AFTER_A_RETRY  (retries == RETRIES && row[X].released && row[Y].released && row[X].status == SUCCEEDED)
+
+#ifdef EFFECT_DELETED
+/* Another program deletes one. */
+bit wasDeleted;
+#define DELETE(e) :: d_step { effect[e].is == WRITTEN && !wasDeleted -> wasDeleted = 1; effect[e].is = NONE; effect[e].failed = 0 }
+#endif
 
 proctype World() {
 end:
   do
   RETRY(D0) RETRY(D1) RETRY(X) RETRY(Y)
+#ifdef EFFECT_DELETED
+  DELETE(0) DELETE(3) DELETE(6)
+#endif
   /* Nothing can happen any more. */
   :: timeout -> d_step {
       for (r : D0 .. Y) {
         assert((row[r].status != WAITING && row[r].status != PENDING) || stuck);
         assert(row[r].openDependencies == 0 || stuck)
       }
-      r = 0 }
+      r = 0;
+      for (k : 0 .. 8) { assert(effect[k].is == NONE || stuck) }
+      k = 0 }
 #ifdef NEVER
     assert(!(NEVER) || never_ends_so);
 #endif
