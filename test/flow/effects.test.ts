@@ -290,7 +290,7 @@ describe('an effect that needs a row which another transaction has locked', () =
       await put(instance, 'other');
       await follow(instance, 'held', 'parent', { overlap });
       await follow(instance, 'child', 'other');
-      const ends = await leaveEnds('parent', 5_000);
+      const ends = await leaveEnds('parent', 1_500);
       let others: string[] = [];
       await whileLocked('held', async () => {
         await Promise.all([instance.start(), second.start()]);

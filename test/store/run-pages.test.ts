@@ -88,9 +88,11 @@ describe('of runs of all kinds', () => {
         ids: random() < 0.2 ? runs.filter(() => random() < 0.5).map(({ id }) => id) : undefined,
         from,
         to,
-        limit: pick([1, 7, 50, 501]),
       };
-      expect([filter, await allPages(filter)]).toEqual([filter, expected(runs, filter)]);
+      const ids = expected(runs, filter);
+      // Page by page, but not by hundreds of pages.
+      const limit = pick(ids.length > 40 ? [50, 501] : [1, 7, 50]);
+      expect([filter, await allPages({ ...filter, limit })]).toEqual([filter, ids]);
     }
   });
 
@@ -174,7 +176,7 @@ async function rowsRead(db: Executor, filter: RunFilter): Promise<number> {
   return read;
 }
 
-function expected(runs: readonly Listed[], filter: RunFilter): string[] {
+function expected(runs: readonly Listed[], filter: Omit<RunFilter, 'limit'>): string[] {
   const { scheduleUids, statuses, triggers, ids, from = -Infinity, to = Infinity } = filter;
   return runs
     .filter(
