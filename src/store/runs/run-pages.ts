@@ -51,8 +51,13 @@ const BOTH = [sql`runs`, sql`history`];
  */
 function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
   const ofSchedules = scheduleUids ? [sql`unnest(${uuids(scheduleUids)}) AS s(uid)`] : [];
-  // Not as `=`, after which the order of ids alone would do: of one schedule among large ones, all would be read in that order.
-  const ofSchedule = scheduleUids ? [sql`r.schedule_uid >= s.uid AND r.schedule_uid <= s.uid`] : [];
+  // Not as `=`, after which the order of ids alone would do: of one schedule among large ones, all would be read in that order. And of
+  // rows, not of values: for those the planner expects so few runs of a schedule that it would rather sort them all.
+  const ofSchedule = scheduleUids
+    ? [
+        sql`(r.schedule_uid, r.id) >= (s.uid, ${LEAST_ID}::uuid) AND (r.schedule_uid, r.id) <= (s.uid, ${GREATEST_ID}::uuid)`,
+      ]
+    : [];
   const rest = triggers ? [oneOf(sql`r.trigger`, triggers)] : [];
   if (statuses && !statuses.includes('succeeded')) {
     return statuses.map((status) => ({
@@ -71,6 +76,8 @@ function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
   }));
 }
 
+const LEAST_ID = '00000000-0000-0000-0000-000000000000';
+const GREATEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const ALL_STATUSES = RUN_ENDS.length + 3;
 
 /** In the words of the index of ends, which has no successes. */
