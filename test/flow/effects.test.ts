@@ -5,6 +5,7 @@ import { completeRun } from '../../src/flow/run-actions.ts';
 import type { Definition } from '../../src/core/schedule.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Database } from '../../src/store/database.ts';
+import { applyAll, applyNext } from '../support/effects.ts';
 import { endedRunsOf, leaveRuns, loseAnswerOf, runIdAt, runsOf } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -347,5 +348,41 @@ describe('an effect that needs a row which another transaction has locked', () =
     await noneLeft();
     expect(await statuses('held')).toEqual(['pending', 'succeeded']);
     expect(await statuses('free')).toEqual(['pending', 'succeeded']);
+  });
+});
+
+describe('a follower that is deleted while an end of its parent is followed', () => {
+  it('has its run abandoned with the others, where that was recorded first', async () => {
+    const instance = await instanceOn();
+    await put(instance, 'parent');
+    await follow(instance, 'child', 'parent');
+    await leaveEnds('parent', 1);
+    let removed: Promise<boolean> = Promise.resolve(false);
+    await store.database.transaction(async (tx) => {
+      await applyNext(tx);
+      removed = instance.remove('child');
+      await until(async () => {
+        const [row] = await psql`SELECT count(*)::int AS waiting FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        return (row?.['waiting'] as number) > 0 ? true : null;
+      });
+    });
+    expect(await removed).toBe(true);
+    expect(await runsOf(store, 'child')).toMatchObject([{ status: 'abandoned', reason: 'deleted' }]);
+  });
+
+  it('has none, where it was deleted first', async () => {
+    const instance = await instanceOn();
+    await put(instance, 'parent');
+    await follow(instance, 'child', 'parent');
+    await leaveEnds('parent', 1);
+    await psql.begin(async (tx) => {
+      await tx`DELETE FROM schedules WHERE id = 'child'`;
+      expect(await store.database.transaction((other) => applyNext(other))).toMatchObject({ toClaim: 0 });
+      expect(await store.database.transaction((other) => applyNext(other))).toMatchObject({ done: [] });
+    });
+    await applyAll(store);
+    expect(await effects()).toEqual([]);
+    expect(await runsOf(store, 'child')).toEqual([]);
   });
 });
