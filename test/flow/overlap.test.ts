@@ -297,6 +297,9 @@ it('what waits for nothing, since whoever ended the active run died, is found', 
   const inVain = () => store.database.run((db) => findWaitingInVain(db, 10));
   expect(await inVain()).toEqual([]);
   await store.rows(sql`UPDATE runs SET updated_at = updated_at - interval '3 seconds'`);
+  await store.rows(sql`UPDATE schedules SET overlap = 'of a newer version'`);
+  expect(await inVain()).toEqual([]);
+  await store.rows(sql`UPDATE schedules SET overlap = 'queue'`);
   const toJudge = await inVain();
   expect(toJudge).toHaveLength(1);
   await store.database.transaction((tx) => writeOverlapEffects(tx, toJudge));

@@ -3,8 +3,8 @@ import { endRun, releaseRun } from '../../core/runs/transitions.ts';
 import { type OverlapVerdict, type OverlappingRun, judgeOverlap } from '../../core/runs/overlap.ts';
 import type { RunRecord } from '../../core/runs/record.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { Overlap } from '../../core/schedule.ts';
-import { uuids } from '../arrays.ts';
+import { OVERLAPS, type Overlap } from '../../core/schedule.ts';
+import { texts, uuids } from '../arrays.ts';
 import type { Work } from '../../runtime/wake.ts';
 import { databaseNow } from '../database-now.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
@@ -152,7 +152,7 @@ export async function guardOpenRuns(tx: Executor, uids: readonly string[]): Prom
 
 /**
  * Schedules with runs that wait for nothing, as where an effect was deleted by another program: they are to be judged. What was
- * written in the last moments may still be under way.
+ * written in the last moments may still be under way. An `overlap` that only a newer version knows is left to that one.
  */
 export async function findWaitingInVain(db: Executor, limit: number): Promise<string[]> {
   const rows = await rowsOf<{ uid: string }>(
@@ -161,7 +161,7 @@ export async function findWaitingInVain(db: Executor, limit: number): Promise<st
     WHERE w.status = 'waiting' AND w.overlap_guarded
       AND w.updated_at < (SELECT clock_timestamp() - make_interval(secs => ${UNDER_WAY_SECONDS}))
       AND NOT EXISTS (SELECT FROM effects e WHERE e.schedule_uid = w.schedule_uid AND e.kind = 'overlap')
-      AND (s.overlap <> 'queue'
+      AND s.overlap = ANY (${texts(OVERLAPS)}) AND (s.overlap <> 'queue'
         OR NOT EXISTS (SELECT FROM runs a WHERE a.schedule_uid = w.schedule_uid AND a.overlap_guarded
           AND a.status IN ('pending', 'running'))
         OR EXISTS (SELECT FROM runs other WHERE other.schedule_uid = w.schedule_uid AND other.overlap_guarded
