@@ -9,30 +9,33 @@ import { RECORD_COLUMNS, type RecordRow, toRecord } from './records.ts';
 export type MeetingLocks = 'skipLocked' | 'wait';
 
 /** Open runs of these ids, their rows locked until the transaction ends, in the order of ids: the order of all multi-row locks. */
-export async function lockOpenRuns(
+export function lockOpenRuns(
   tx: Transaction,
   ids: readonly string[],
   meeting: MeetingLocks,
 ): Promise<RunRecord[]> {
-  if (ids.length === 0) return [];
-  const rows = await rowsOf<RecordRow>(
-    tx,
-    sql`SELECT ${RECORD_COLUMNS.runs} FROM runs r WHERE r.id = ANY (${uuids(ids)})
-    ORDER BY r.id FOR UPDATE ${skip(meeting)}`,
-  );
-  return rows.map(toRecord);
+  return lockIn(tx, 'runs', ids, meeting);
 }
 
 /** The same of runs that have ended. */
-export async function lockEndedRuns(
+export function lockEndedRuns(
   tx: Transaction,
+  ids: readonly string[],
+  meeting: MeetingLocks,
+): Promise<RunRecord[]> {
+  return lockIn(tx, 'history', ids, meeting);
+}
+
+async function lockIn(
+  tx: Transaction,
+  table: 'runs' | 'history',
   ids: readonly string[],
   meeting: MeetingLocks,
 ): Promise<RunRecord[]> {
   if (ids.length === 0) return [];
   const rows = await rowsOf<RecordRow>(
     tx,
-    sql`SELECT ${RECORD_COLUMNS.history} FROM history r WHERE r.id = ANY (${uuids(ids)})
+    sql`SELECT ${RECORD_COLUMNS[table]} FROM ${sql.raw(table)} r WHERE r.id = ANY (${uuids(ids)})
     ORDER BY r.id FOR UPDATE ${skip(meeting)}`,
   );
   return rows.map(toRecord);
