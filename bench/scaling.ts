@@ -107,7 +107,7 @@ async function withStandby(stage: Stage): Promise<Measured> {
   }
 }
 
-/** Up and down in turn, so that nobody always comes first. */
+/** Up and down in turn, so that none always comes first. */
 async function measureAll(stage: Stage): Promise<Measured> {
   const database = await stage.server.createDatabase();
   const commitMs = await commitLatency(database).finally(() => database.drop());

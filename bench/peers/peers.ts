@@ -31,7 +31,7 @@ export interface Peer {
 
 export interface StartedPeer {
   contestant: Contestant;
-  /** For runHerd(): its `server` is whoever stores the jobs, Redis or PostgreSQL. */
+  /** For runHerd(): its `server` stores the jobs: Redis or PostgreSQL. */
   stage: Stage;
   /** Stops the contestant and drops what it stored. */
   stop: () => Promise<void>;

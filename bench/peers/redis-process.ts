@@ -1,4 +1,4 @@
-/** Keeps a redis-server for as long as whoever forked this process lives, and then removes what it stored. */
+/** Keeps a redis-server for as long as the parent process lives, and then removes what it stored. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -15,7 +15,7 @@ import { cpuSecondsOfTree } from './cpu.ts';
 
 export interface Standby {
   cpuSeconds(): number | null;
-  /** The primary waits for nobody afterwards. */
+  /** The primary waits for no standby afterwards. */
   stop(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ async function copyPrimary(admin: postgres.Sql, home: Home, account: Account | u
   }
 }
 
-/** For whom commits wait; null: for nobody. */
+/** For which standby commits wait; null: for none. */
 async function waitFor(admin: postgres.Sql, name: string | null): Promise<void> {
   await admin.unsafe(
     name === null

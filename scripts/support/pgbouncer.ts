@@ -25,7 +25,7 @@ export function findPgBouncer(): string | undefined {
 /** A pooler in transaction mode on loopback, for every database of the server that there is or will be. */
 export async function startPgBouncer(program: string, serverUrl: string): Promise<PgBouncer> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-pgbouncer-')));
-  // It refuses to run as root, and whoever it runs as then has to get in.
+  // It refuses to run as root, and the user it runs as then has to get in.
   await chmod(directory, 0o755);
   const account = await chooseAccount(directory + '/none');
   const port = await freePort();

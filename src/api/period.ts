@@ -5,7 +5,7 @@ import { queryInstant } from './schemas/common.ts';
 /** The period that a call is about, of `scheduledFor`: `from` inclusive, `to` exclusive. */
 export const periodQuery = { from: queryInstant.optional(), to: queryInstant.optional() };
 
-/** For `alsoCheck`: a period in which nothing can lie is a mistake of whoever asks. */
+/** For `alsoCheck`: a period in which nothing can lie is a mistake of the caller. */
 export function emptyPeriod({ query }: FastifyRequest): Fault[] {
   const { from, to } = query as Record<string, unknown>;
   const [first, end] = [queryInstant.safeParse(from), queryInstant.safeParse(to)];

@@ -10,7 +10,7 @@ export interface Fault {
   message: string;
 }
 
-/** An answer that is not the one hoped for (RFC 9457); thrown by whoever finds out. */
+/** An answer that is not the one hoped for (RFC 9457); thrown where that is found out. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly status: number;
@@ -54,7 +54,7 @@ export function problemBody({ status, message, faults, run }: Problem): ProblemB
   return faults.length === 0 ? body : { ...body, errors: [...faults] };
 }
 
-/** More than anybody reads, and a bound on what a hostile body can make us find and answer. */
+/** More than a person reads, and a bound on what a hostile body can make us find and answer. */
 export const MOST_FAULTS = 10_000;
 
 export function invalid(faults: readonly Fault[], status = 400): Problem {
@@ -98,12 +98,12 @@ export function unavailable(detail: string, cause?: unknown): Problem {
   return new Problem(503, detail, { headers: { 'Retry-After': '5' }, cause });
 }
 
-/** What nobody foresaw: the log says what, the answer does not. */
+/** What was not foreseen: the log says what, the answer does not. */
 export function unforeseen(cause: unknown): Problem {
   return new Problem(500, 'an error of the server; its log says more', { cause });
 }
 
-/** What to answer for anything thrown while a request was served. What nobody foresaw is 500, and tells nothing. */
+/** What to answer for anything thrown while a request was served. What was not foreseen is 500, and tells nothing. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));

@@ -29,7 +29,7 @@ export function stringify(value: unknown): string {
   return json;
 }
 
-/** Stands where raw text will; nobody outside can know it. */
+/** Stands where raw text will; it is not known outside of the process. */
 const MARK = randomUUID();
 
 /** The texts met by the stringify under way, in order; JSON.stringify is synchronous. */

@@ -59,7 +59,7 @@ export function answerWholeRun(
   return { ...answerRun(stored), target: target && answerTarget(target), attemptLog };
 }
 
-/** Until when its worker, or whoever its target handed it to, must be heard of. */
+/** Until when its worker, or the job that its target started, must send a heartbeat or an end. */
 function awaited({ status, queue, expiresAt }: Run) {
   const until = status === 'running' ? isoOrNull(expiresAt) : null;
   return { leaseUntil: queue === null ? null : until, completionDueAt: queue === null ? until : null };

@@ -77,7 +77,7 @@ export function resolvePatch(patch: unknown, payload: string | undefined, curren
 }
 
 /**
- * An expression, or a zone, that an earlier version took and this one does not, holds nobody up who changes something else:
+ * An expression, or a zone, that an earlier version took and this one does not, does not keep a caller from changing something else:
  * the schedule can be paused, or given another one.
  */
 function keptUnread(patch: unknown, { cron, timezone }: Definition) {

@@ -56,7 +56,7 @@ export function cursorUnder(
   now: Instant,
 ): Cursor {
   const stays = before !== null && !movesTimes(before.definition, definition);
-  // Also for an expression that this version cannot plan: what is wrong with it must not keep anybody from pausing it.
+  // Also for an expression that this version cannot plan: what is wrong with it must not keep a caller from pausing it.
   if (stays && !definition.enabled) return { nextOccurrenceAt: before.nextOccurrenceAt, nextFireAt: null };
   const times = fireTimes(definition, identity);
   const nextOccurrenceAt = stays ? nextOf(before, times, now) : firstOf(definition, before, times, now);

@@ -37,7 +37,7 @@ export function afterLookup(answer: NoArrival, run: InDoubt, asking: Asking): Se
   if (answer.kind === 'unclear' && run.doubt.lookups + 1 < asking.maxLookups)
     return askedAgain(answer.error, run, asking);
   if (answer.kind === 'unclear' && delivery === 'atMostOnce') return ended('unknown', failures, answer.error);
-  // It had been there: what became of it nobody knows, and "not here" is not "never came".
+  // It had been there: what became of it is unknown, and "not here" is not "never came".
   if (wasHandedOff && delivery === 'atMostOnce') return ended('unknown', failures, GONE);
   if (failures < retry.maxAttempts) return 'send';
   const error = answer.kind === 'unclear' ? answer.error : NOT_ARRIVED;

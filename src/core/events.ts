@@ -5,7 +5,7 @@ import type { RunStatus } from './run.ts';
 import type { EffectKind } from './runs/effect.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
 
-/** What happened, for whoever watches: metrics and log lines are made of these and of nothing else. */
+/** What happened, for observers: metrics and log lines are made of these and of nothing else. */
 export type FirelockEvent =
   | { type: 'instanceRegistered'; instanceId: string; host: string; zoneData: string }
   /** `unfinished`: claims that others have to find. `cutOff`: handoffs aborted when the shutdown time was up. */
@@ -51,7 +51,7 @@ export type FirelockEvent =
       alreadyEnded: boolean;
     }
   | { type: 'settlementRefused'; runId: string; error: string }
-  /** Somebody holds a row that a batch was to write: it goes past that one, in a transaction. */
+  /** Another transaction holds a row that a batch was to write: it goes past that one, in a transaction. */
   | { type: 'batchHeldUp'; loop: 'tick' | 'settle'; count: number }
   /** Unsent claims handed back: the instance stops, or they have waited too long for a slot. */
   | { type: 'runsReturned'; count: number; stopping: boolean }
@@ -65,9 +65,9 @@ export type FirelockEvent =
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   /** Recorded and never handed off, by the policy of their schedule. */
   | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap'; count: number }
-  /** `runId`: of the one that somebody asked to be cancelled. */
+  /** `runId`: of the one that a caller asked to be cancelled. */
   | { type: 'runsCancelled'; reason: 'replaced' | 'request'; count: number; runId?: string }
-  /** Somebody asked for a run to be handed off again that had ended so. */
+  /** A caller asked for a run to be handed off again that had ended so. */
   | { type: 'runRetried'; runId: string; scheduleId: string | null; was: RunStatus }
   /** Who worked on a run reported its end. */
   | {

@@ -31,7 +31,7 @@ export interface Transient {
   senderStopped: boolean;
 }
 
-/** The request may have arrived and no whole answer came. Not a failure: nobody knows. */
+/** The request may have arrived and no whole answer came. Not a failure: it is unknown. */
 export interface Unknown {
   kind: 'unknown';
   error: AttemptError;

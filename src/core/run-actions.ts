@@ -86,7 +86,7 @@ function reported(error: string | null): AttemptError {
   return { kind: 'reported', message: error ?? 'reported as failed' };
 }
 
-/** For whoever works on it to see whether to go on. */
+/** For its worker to see whether to go on. */
 function stateOf({ status, reason }: RunState): string {
   if (status === 'pending' || status === 'waiting') return `the run is ${status}: no attempt has started`;
   return `the run has ended as ${status}${reason === null ? '' : ` (${reason})`}`;

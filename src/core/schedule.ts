@@ -70,7 +70,7 @@ export interface Handoff {
   timeoutSeconds: number;
   delivery: Delivery;
   completion: Completion;
-  /** After which a `callback` run that nobody was heard of is of unknown outcome. */
+  /** After which a silent `callback` run is of unknown outcome. */
   completionTimeoutSeconds: number;
 }
 

@@ -15,7 +15,7 @@ import { backoffMs } from './time/backoff.ts';
 export interface Settlement {
   status: 'succeeded' | 'failed' | 'pending' | 'running' | 'unknown';
   failures: number;
-  /** Of a run whose completion is awaited: it is of unknown outcome when nobody was heard of for that long. */
+  /** Of a run whose completion is awaited: it is of unknown outcome after that long without a heartbeat or an end. */
   leaseSeconds: number | null;
   /** When the next attempt is due; null where there is none, or where this one did not count: due as before. */
   retryAt: Instant | null;
@@ -83,7 +83,7 @@ function accepted(
   if (completion === 'response' || reported === 'succeeded')
     return { ...ended('succeeded', failures, null), ...answer };
   if (reported === 'failed') return { ...ended('failed', failures, REPORTED_FAILED), ...answer };
-  // It is there, and whether anybody works on it the target does not say: not for ever.
+  // It is there, and the target does not say whether the work goes on: not for ever.
   if (reported === undefined && failures >= retry.maxAttempts)
     return { ...ended(delivery === 'atMostOnce' ? 'unknown' : 'failed', failures, SILENT), ...answer };
   return { ...ended('running', failures, null), ...answer, leaseSeconds: completionTimeoutSeconds };
@@ -106,7 +106,7 @@ function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random
 
 /** Says that it did not take the request. */
 const NOT_TAKEN = new Set([425, 429, 503]);
-/** A gateway's word that it has none from whoever it passed the request on to. */
+/** A gateway's word that it has none from the server behind it. */
 const GATEWAY = new Set([408, 502, 504]);
 
 function inDoubt(outcome: Unknown, attempted: Attempted, now: Instant, random: number): Settlement {

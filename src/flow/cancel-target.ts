@@ -24,7 +24,7 @@ export interface TargetCancellerDeps {
 export interface TargetCanceller extends Service {
   /** Returns at once. */
   add(runs: readonly Effect[]): void;
-  /** Ends what is under way, and tells nobody else. */
+  /** Ends what is under way, and tells no other target. */
   stop(): Promise<void>;
 }
 

@@ -105,7 +105,7 @@ async function planWholly(
   } catch {
     return null;
   }
-  // It cannot be planned as its row is: nobody is catching up with it, and the edit is what mends it.
+  // It cannot be planned as its row is: no instance is catching up with it, and the edit is what mends it.
   if (schedule.error !== null) return null;
   throw new NotNow(
     `schedule ${schedule.id} has missed more than can be planned at once; it is being caught up with`,

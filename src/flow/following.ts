@@ -1,5 +1,5 @@
 /**
- * Guarantees: an `after` schedule follows one that exists, and nobody follows itself, however far around.
+ * Guarantees: an `after` schedule follows one that exists, and none follows itself, however far around.
  * Transaction: that of the edit; edits of who follows whom come one after the other, so that two cannot close a circle together.
  * If the process dies here: nothing of the edit is written.
  */

@@ -46,7 +46,7 @@ export async function attemptHandoff(
   try {
     return await attemptOnce(deps, run, handoff, signal);
   } catch (error) {
-    // A fault of ours, or a definition that nobody could have sent, must not end the process: it would end the next one too.
+    // A fault of ours, or a definition that could not be sent, must not end the process: it would end the next one too.
     const { delivery } = handoff;
     const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, startedAt);
     return { ...settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error)), sent: true };
@@ -145,7 +145,7 @@ async function send(
   return { ...settlementFor(databaseClock, run, attempted, outcome), latenessMs, sent: !isUnsent(outcome) };
 }
 
-/** Something threw that promised not to; what it sent before, nobody knows. */
+/** Something threw that promised not to; what it sent before is unknown. */
 function mayHaveArrived(error: unknown): Outcome {
   return { kind: 'unknown', error: { kind: 'network', message: reasonOf(error) }, senderStopped: false };
 }

@@ -1,7 +1,7 @@
 /**
  * Guarantees: an attempt that may have arrived is asked about before it is repeated or given up.
  * Transaction: none; the answer is settled as an outcome is.
- * If the process dies here: the run is still pending and in doubt; whoever claims it next asks again.
+ * If the process dies here: the run is still pending and in doubt; the instance that claims it next asks again.
  */
 import type { AttemptOutcome, LookedUp } from '../core/attempt.ts';
 import { afterLookup } from '../core/doubt.ts';
@@ -56,7 +56,7 @@ async function ask(lookup: () => Promise<LookupAnswer>): Promise<LookupAnswer> {
   }
 }
 
-/** Whoever comes next asks anew, and this one does not count. */
+/** The next caller asks anew, and this answer does not count. */
 function stopped(): Outcome {
   return notSent({ kind: 'network', message: 'stopped before the target had answered' }, true);
 }

@@ -1,7 +1,7 @@
 /**
  * Guarantees: one run per call, or per idempotency key; durable before the call is answered.
  * Transaction: one; the key and the run are written together.
- * If the process dies here: both are there or neither; the run is pending, unclaimed, anybody's work.
+ * If the process dies here: both are there or neither; the run is pending and unclaimed: any instance may claim it.
  */
 import { hash } from 'node:crypto';
 import { type Run, randomRunId } from '../core/run.ts';

@@ -1,5 +1,5 @@
 /**
- * Guarantees: every occurrence up to now is in the plan, each row by itself: one that cannot be planned is set aside and stops nobody.
+ * Guarantees: every occurrence up to now is in the plan, each row by itself: one that cannot be planned is set aside and stops no other.
  * Transaction: none; nothing is written here.
  * If the process dies here: nothing has happened; the cursor in the row still points at the first of these fires.
  */
@@ -60,7 +60,7 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
     const done: Planned = { planned: [], unplannable: [] };
     const fresh = locked.filter((schedule) => !renewed(schedule));
     for (const { uid } of fresh) walks.delete(uid);
-    // Somebody else has it, or it comes later: then anew, as of then.
+    // Another instance has it, or it comes later: then anew, as of then.
     for (const [uid, { isUnlocked }] of walks) if (isUnlocked) walks.delete(uid);
     const period = { now, horizon: horizonOf(now, retentionDays) };
     let sliceEnd = clock.monotonic() + SLICE_MS;

@@ -23,7 +23,7 @@ export function createPullHints(database: Database): PullHints {
   async function send(): Promise<void> {
     while (again && !stopping.signal.aborted) {
       again = false;
-      // A failure is nobody's loss: without a database there is nothing to claim either.
+      // A failure costs nothing: without a database there is nothing to claim either.
       await database.run(hintAtWork).catch(() => undefined);
       await pause(LEAST_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
     }

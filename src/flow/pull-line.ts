@@ -10,7 +10,7 @@ export interface ClaimRequest extends PullAsk {
   queue: string;
   /** For how long to wait for work; 0: not at all. */
   waitSeconds: number;
-  /** Aborted when nobody listens to the answer any more. */
+  /** Aborted when the caller no longer listens to the answer. */
   signal: AbortSignal;
 }
 
@@ -28,11 +28,11 @@ export interface PullLine {
 export interface PullLineDeps {
   /** What each of them gets. */
   claim: (asks: readonly ClaimRequest[]) => Promise<Pulled>;
-  /** Claimed for somebody who is gone. */
+  /** Claimed for a worker that is gone. */
   takeBack: (runs: readonly PulledRun[]) => void;
   /** Why the database cannot be asked, as far as is known at this moment; null: it can. */
   trouble: () => Error | null;
-  /** Nobody waits any more. */
+  /** No worker waits any more. */
   onEmpty: () => void;
 }
 
@@ -60,7 +60,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
     serving ??= serve().finally(() => {
       serving = undefined;
       if (waiters.size === 0) deps.onEmpty();
-      // Somebody came after the last look.
+      // A worker came after the last look.
       else if (again) look();
     });
   }

@@ -1,5 +1,5 @@
 /**
- * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is found whoever recorded it, and when it comes due.
+ * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is found whichever instance recorded it, and when it comes due.
  * Transaction: one for a claim and all that is told of what was claimed.
  * If the process dies here: what was claimed and not told of goes on when its lease runs out.
  */
@@ -39,11 +39,11 @@ export interface PullQueues extends Turning {
   wake(): void;
   /** The same, and the other instances are told. */
   announce(): void;
-  /** Answers all who wait, with nothing; from then on nobody is served. */
+  /** Answers all waiting workers with nothing; from then on it serves none. */
   stop(): Promise<void>;
 }
 
-/** How often queues are looked at that somebody waits for. */
+/** How often queues with waiting workers are looked at. */
 const POLL_MS = 500;
 /** Between two looks, however often there is reason for one. */
 const LEAST_POLL_MS = 10;
@@ -58,7 +58,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   const takingBack = new Set<Promise<void>>();
   let trouble: Error | null = null;
   let stopping = false;
-  /** Nobody waited at the last look, so that the next is far off. */
+  /** No worker waited at the last look, so that the next is far off. */
   let idle = true;
   const loop = createLoop({ name: 'pull', clock, body: look, leastMs: () => LEAST_POLL_MS, events });
 

@@ -1,5 +1,5 @@
 /**
- * Guarantees: what was due when it began is fired by nobody: it stands as skipped, one record a schedule; at-most-once runs that may have been sent are not sent again.
+ * Guarantees: what was due when it began is not fired: it stands as skipped, one record a schedule; at-most-once runs that may have been sent are not sent again.
  * Transaction: one a batch of schedules, guarded by version and cursor; before them one for the pending runs.
  * If the process dies here: what was committed is done, the rest is as it was; run again, it goes on.
  */
@@ -40,14 +40,14 @@ export interface Resumed {
   moved: number;
   /** Occurrences that these runs stand for. */
   skipped: number;
-  /** Edited or planned by somebody else meanwhile, and left to them. */
+  /** Edited or planned by another process meanwhile, and left to it. */
   fenced: number;
   unplannable: { scheduleId: string; error: unknown }[];
   runs: PendingAfterResume;
   resting: RestingSchedules;
 }
 
-/** Whoever lives may be planning what is to be skipped. */
+/** A living instance may be planning what is to be skipped. */
 export class InstancesLive extends Error {
   override readonly name = 'InstancesLive';
   readonly instances: readonly LivingInstance[];
@@ -59,7 +59,7 @@ export class InstancesLive extends Error {
 }
 
 const BATCH = 500;
-/** Nobody waits for these rows: no instance lives. */
+/** No statement waits for these rows: no instance lives. */
 const BATCH_LIMIT_MS = 60_000;
 const FIRST_UID = '00000000-0000-0000-0000-000000000000';
 

@@ -39,7 +39,7 @@ export interface ScheduleChangeDeps {
 
 export interface ScheduleChange {
   id: string;
-  /** Who wants it; null: somebody without a name. */
+  /** Who wants it; null: a caller without a name. */
   by: string | null;
   /**
    * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist) and the database's time.
@@ -213,7 +213,7 @@ async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], n
   try {
     await writeSchedules(tx, writes, now);
   } catch (error) {
-    // Somebody created one of the ids since they were read: the next round finds it there.
+    // Another caller created one of the ids since they were read: the next round finds it there.
     if (isUniqueViolation(error))
       throw new TryAgain('a schedule of that id was created meanwhile', { cause: error });
     throw error;

@@ -12,7 +12,7 @@ import { type ClaimedRun, claimOf, startHandoffsIfClaimed } from '../store/runs/
 import type { Database } from '../store/database.ts';
 
 export interface HandoffStarter {
-  /** False: the claim does not hold any more, or nobody knows; nothing may be sent. */
+  /** False: the claim does not hold any more, or that is unknown; nothing may be sent. */
   start(run: ClaimedRun): Promise<boolean>;
 }
 

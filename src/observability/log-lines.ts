@@ -70,7 +70,7 @@ function zoneDataTeller(logger: Logger): (versions: readonly string[]) => void {
     } else if (versions.length === 1 && mixed !== '') {
       logger.info({ zoneData: versions[0] }, 'all living instances have the same time zone data again');
     }
-    // Nobody lives, as far as the database knows: nothing is known of them either.
+    // No instance lives, as far as the database knows: nothing is known of them either.
     if (versions.length > 0) mixed = now;
   };
 }

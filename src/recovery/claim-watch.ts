@@ -1,7 +1,7 @@
 /**
  * Guarantees: a claim is called lost only after this process itself has seen it in vain for a while, by a clock that cannot step.
  * Transaction: none; this is memory beside what the rows say.
- * If the process dies here: whoever looks next begins to watch anew.
+ * If the process dies here: the instance that looks next begins to watch anew.
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { LostClaim } from '../store/runs/lost-claims.ts';

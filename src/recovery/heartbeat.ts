@@ -105,7 +105,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
   return {
     ...loop,
     start: async () => {
-      // Before anything else works: the locks and claims of an instance that is not listed are anybody's.
+      // Before anything else works: any instance may take the locks and claims of one that is not listed.
       await register();
       await loop.start();
     },

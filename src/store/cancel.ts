@@ -17,7 +17,7 @@ const LIMIT_MS = 2_000;
  * A connection that is thrown away takes nothing with it on the server: a statement that waits there for a lock goes on waiting, and
  * holds a connection, until the server has none left. So it is cancelled, as the protocol has it (PostgreSQL documentation,
  * "Message Flow", canceling requests in progress): by a connection of its own, with the key of the one that runs it. Not by the driver's
- * `cancel`, whose failure nobody could catch.
+ * `cancel`, whose failure no caller could catch.
  */
 export function sendCancelRequest(host: Host, { pid, secret }: Key): Promise<void> {
   const message = Buffer.alloc(16);

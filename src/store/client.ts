@@ -65,7 +65,7 @@ const OPTIONS = {
   max: 1,
   // Gives leave to name statements; those that are named say so (naming.ts).
   prepare: true,
-  // The driver would ask for array types on every connection, and nobody waits for that question: cut in the middle of
+  // The driver would ask for array types on every connection, and its caller does not wait for that question: cut in the middle of
   // it, a connection would end the process. Arrays are sent as text here (arrays.ts) and never read.
   fetch_types: false,
   // These limits are kept here: the driver would end a session between two statements of a transaction.

@@ -13,7 +13,7 @@ export class TryAgain extends Error {
   override readonly name = 'TryAgain';
 }
 
-/** The work cannot be done at this moment, through no fault of whoever asked; later it can. */
+/** The work cannot be done at this moment, through no fault of the caller; later it can. */
 export class NotNow extends Error {
   override readonly name = 'NotNow';
 }
@@ -115,12 +115,12 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === '23505';
 }
 
-/** Somebody else is in the way, and will not be for ever: a lock not had in time, what is in use, what must not be there yet. */
+/** Another transaction is in the way, and will not be for ever: a lock not had in time, what is in use, what must not be there yet. */
 export function isNotNow(error: unknown): boolean {
   return [LOCK_NOT_AVAILABLE, '55006', '57014', '23514'].includes(codeOf(error) ?? '');
 }
 
-/** A row that the statement writes was held by somebody else for too long; it has written nothing. */
+/** A row that the statement writes was held by another transaction for too long; it has written nothing. */
 export function isLockedByOthers(error: unknown): boolean {
   return codeOf(error) === LOCK_NOT_AVAILABLE;
 }

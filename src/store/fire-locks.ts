@@ -126,7 +126,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
   };
 }
 
-/** Gives locks back unplanned, where they are still the caller's: on a clean stop nobody waits for the TTL. */
+/** Gives locks back unplanned, where they are still the caller's: on a clean stop no instance waits for the TTL. */
 export async function releaseFireLocksIfMine(db: Executor, instanceId: string): Promise<void> {
   await db.execute(
     sql`UPDATE schedules SET locked_by = NULL, locked_at = NULL

@@ -32,7 +32,7 @@ export interface WorkGauges {
 export type OpenRunCounts = Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
 export type ScheduleCounts = Record<ScheduleStatus, number>;
 
-/** What was found, and for how many ms the server was at it, planning included: whoever asks again and again goes by that. */
+/** What was found, and for how many ms the server was at it, planning included: a caller that asks again and again goes by that. */
 export interface Sample<T> {
   values: T;
   costMs: number;

@@ -9,7 +9,7 @@ import { createPartition, missingDays } from './history/partitions.ts';
 import { rowsOf } from './rows.ts';
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
-/** Long enough for whoever comes second to wait for the first. */
+/** Long enough for the second process to wait for the first. */
 const MIGRATION_LIMIT_MS = 10 * 60_000;
 const LOCK_LIMIT_MS = 4_000;
 
@@ -48,7 +48,7 @@ async function createMissingPartitions(database: Database): Promise<void> {
 
 async function applyMissing(tx: Executor): Promise<number> {
   await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`);
-  // Whoever reads or writes a table queues up behind a migration that waits for it: rather fail, and try again a little later.
+  // Every statement on a table queues up behind a migration that waits for it: rather fail, and try again a little later.
   await tx.execute(sql.raw(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}`));
   await tx.execute(
     sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,

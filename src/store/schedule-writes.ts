@@ -22,7 +22,7 @@ export interface ScheduleWrite {
   /** Whose runs' ends it follows; null where it has fire times of its own. */
   afterUid: string | null;
   createdAt: Instant;
-  /** Who wants it so; null: somebody without a name. */
+  /** Who wants it so; null: a caller without a name. */
   by: string | null;
 }
 
@@ -31,7 +31,7 @@ export const SCHEDULES_CHANGED = 'firelock_schedules';
 
 /**
  * Writes schedules, new or under the caller's row locks, each with its version; every write clears the fire-lock.
- * A new id that somebody else took meanwhile fails on the unique index (23505).
+ * A new id that another caller took meanwhile fails on the unique index (23505).
  */
 export async function writeSchedules(
   tx: Executor,

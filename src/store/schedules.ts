@@ -64,7 +64,7 @@ export async function lockSchedules(
   const rows = await select(tx).where(named);
   const uids = new Set(locked.map((row) => row.uid));
   if (rows.some((row) => !uids.has(row.schedule.uid))) {
-    // Deleted and created again while its lock was waited for: what is there now nobody has locked.
+    // Deleted and created again while its lock was waited for: what is there now is not locked.
     throw new TryAgain('a schedule was created while its id was looked at');
   }
   return new Map(rows.map((row) => [row.schedule.id, toSchedule(row)]));

@@ -103,7 +103,7 @@ export const scheduleVersions = pgTable(
     scheduleId: identifier('schedule_id').notNull(),
     change: text().$type<'created' | 'updated' | 'deleted'>().notNull(),
     at: instant().notNull(),
-    /** Who wrote it: the name of a token. Null: somebody without one. */
+    /** Who wrote it: the name of a token. Null: a caller without one. */
     by: text(),
     definition: jsonb().$type<StoredDefinition>().notNull(),
     payload: text(),
@@ -352,7 +352,7 @@ export const zoneData = pgTable(
   {
     one: boolean().primaryKey().default(true),
     version: text().notNull(),
-    /** When that began: whoever planned by other data before it is of no account. */
+    /** When that began: plans by other data from before do not count. */
     lookedThroughAt: instant('looked_through_at').notNull(),
   },
   (t) => [check('zone_data_one_row', sql`${t.one}`)],

@@ -2,7 +2,7 @@ import { Client, type Dispatcher } from 'undici';
 import type { Dial, ResettableSocket } from './http-connect.ts';
 import type { HttpRequest } from './http-request.ts';
 
-/** Whoever waits for a connection. */
+/** An attempt that waits for a connection. */
 export interface Borrower {
   /** Takes no connection that another request was sent over, and leaves none behind. */
   readonly wantsFresh: boolean;

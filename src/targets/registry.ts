@@ -11,7 +11,7 @@ export interface TargetRegistry {
    * bytes: of what is longer the beginning and a hash.
    */
   laneOf(target: Target): string;
-  /** Whether this version knows the kind that a lane begins with; what it does not is left to whoever does. */
+  /** Whether this version knows the kind that a lane begins with; what it does not is left to a version that does. */
   canSend(lane: string): boolean;
   /** Closes every kind: waits for what is under way. */
   close(): Promise<void>;

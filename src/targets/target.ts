@@ -40,7 +40,7 @@ export type LookupAnswer =
       reported?: NonNullable<Accepted['reported']>;
     }
   | { kind: 'notArrived' }
-  /** Nobody knows still. */
+  /** It is still unknown. */
   | { kind: 'unclear'; error: AttemptError };
 
 /**

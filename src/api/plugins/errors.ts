@@ -25,7 +25,7 @@ export function answerProblems(server: Api): void {
 /** Also for what the framework refuses before there is a route, such as a path that cannot be decoded. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const problem = toProblem(error);
-  // That the database is away is told by whoever tries to reach it; here it would be told once per request.
+  // The pool logs that the database is away; here it would be logged once per request.
   if (problem.status === 500) request.log.error({ err: problem.cause }, 'unforeseen error');
   // No check of ours foresaw it either, and nothing else says which it was.
   else if (problem.status === 400 && problem.cause !== undefined)

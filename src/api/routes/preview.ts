@@ -90,7 +90,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
 
 const SLICE = 10;
 
-/** In slices, so that a thousand fire times keep nobody waiting. */
+/** In slices, so that a thousand fire times keep no other request waiting. */
 async function firesFrom<Answer>(
   times: FireTimes,
   first: Instant | null,

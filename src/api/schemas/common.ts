@@ -67,7 +67,7 @@ export const instant = z
   .transform(toInstant)
   .meta({ type: 'string', ...INSTANT_META });
 
-/** An instant of a query, where a `+` that nobody encoded has become a space. */
+/** An instant of a query, where a `+` that was not encoded has become a space. */
 export const queryInstant = z
   .string()
   .transform((value, context) => toInstant(value.replace(/ (?=\d\d(:?\d\d)?$)/, '+'), context))

@@ -58,7 +58,7 @@ export interface Walk {
 /** What one commit writes of a schedule at most, beside the missed ones that `all` fires. */
 export const MOST_ON_TIME = 5_000;
 
-/** Nobody is more punctual than this: with less of a grace, what is fired when it is due would at times be missed. */
+/** No instance is more punctual than this: with less of a grace, what is fired when it is due would at times be missed. */
 const PUNCTUAL_MS = 1000;
 
 /** So late a fire still is on time. */

@@ -17,7 +17,7 @@ export interface Quiet {
 const JUMP_MS = 1000;
 
 /**
- * Whoever declares others dead must be sure that it was not the database, its clock or this machine that stood still: a
+ * An instance that declares others dead must be sure that it was not the database, its clock or this machine that stood still: a
  * gap of half a TTL, or a jump between the database's clock and the monotonic one, begins the quiet time anew.
  */
 export function afterBeat(quiet: Quiet | null, beat: Beat, ttlSeconds: number): Quiet {

@@ -6,7 +6,7 @@ const PUBLIC_ROOT = '/var/lib/firelock';
 export async function makePublicRoot(): Promise<string> {
   await mkdir(PUBLIC_ROOT, { recursive: true, mode: 0o755 });
   const { uid, mode } = await stat(PUBLIC_ROOT);
-  // Root runs programs from here: nobody else may put any there.
+  // Root runs programs from here: no other user may put any there.
   if (uid !== 0 || (mode & 0o022) !== 0) {
     throw new Error(`${PUBLIC_ROOT} must belong to root and be writable by root only`);
   }

@@ -40,11 +40,11 @@ export async function listDefinitions(
  * Deletes the definitions of these uids where the last of them is older than a moment, no schedule has it and no run uses it; answers
  * how many.
  *
- * Beside somebody who records one-off runs this is safe since that one first refreshes `at` of a definition that is older than an
+ * Beside a transaction that records one-off runs this is safe, since it first refreshes `at` of a definition that is older than an
  * hour, and then inserts it where it is missing, in the transaction of its runs. What it refreshed is locked, or is young when its
  * lock is had: the condition on `at` is judged again then. What it found younger than an hour stays so for days, by this moment. And
  * what is deleted before it came is missing, or is waited for and missing then, and so it is inserted. That the runs are looked for
- * in a snapshot of before the locks does no harm: whoever added one since has also made `at` young.
+ * in a snapshot of before the locks does no harm: a transaction that added one since has also made `at` young.
  *
  * OFFSET 0 keeps the planner from joining with all of history: each uid is looked up in the index of each day.
  */

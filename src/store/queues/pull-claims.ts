@@ -22,7 +22,7 @@ export interface PulledRun {
   run: Run;
   /** How those ended that it depended on, and the run that it follows; of those that are still kept. */
   dependencies: Dependency[];
-  /** Nobody had started it before. */
+  /** It had not been started before. */
   isFirst: boolean;
 }
 
@@ -93,7 +93,7 @@ export interface UntoldClaim extends Pick<PulledRun, 'isFirst'> {
   run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
 }
 
-/** Takes back what no worker was told of, as if nobody had claimed it; but an attempt's number is used up. */
+/** Takes back what no worker was told of, as if it had not been claimed; but an attempt's number is used up. */
 export async function takeBackIfStillLeased(db: Executor, claims: readonly UntoldClaim[]): Promise<number> {
   const rows = await rowsOf<{ id: string }>(
     db,
