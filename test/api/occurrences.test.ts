@@ -67,8 +67,7 @@ async function occurrences(id: string, from: number, to: number, limit = 100): P
 
 /** As if the schedule had been written, and last been looked at, that long ago. Answers when it was written. */
 async function rewind(id: string, ms: number): Promise<number> {
-  const by = `${ms} milliseconds`;
-  await api.sql`UPDATE schedule_versions SET at = at - ${by}::interval WHERE schedule_id = ${id}`;
+  await api.sql`UPDATE schedule_versions SET at = at - make_interval(secs => ${ms / 1000}) WHERE schedule_id = ${id}`;
   const [row] = await api.sql<{ at: Date }[]>`
     SELECT at FROM schedule_versions WHERE schedule_id = ${id} ORDER BY at DESC LIMIT 1`;
   const at = Number(row?.at);

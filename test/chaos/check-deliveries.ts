@@ -142,8 +142,7 @@ function wasHeard({ history, timelines, attempts }: Context, run: RunRow, arriva
   if (!logged || !definition) return true;
   const { answeredAt } = arrival;
   const timeOutAt = logged.startedAt + definition.timeoutSeconds * 1_000;
-  const wasGivenUp = logged.outcome === 'unknown' && logged.finishedAt >= timeOutAt;
-  return !wasGivenUp || answeredAt + slackOf(history, answeredAt, LATE_MS) < timeOutAt;
+  return logged.error?.kind !== 'timeout' || answeredAt + slackOf(history, answeredAt, LATE_MS) < timeOutAt;
 }
 
 const FREEZES = new Set(['pause', 'shortPause', 'block']);

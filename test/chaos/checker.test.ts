@@ -254,7 +254,8 @@ test.for([
 ] as const)('an answer that came %s, of an attempt that was given up', ([, afterMs, busyMs, expected]) => {
   const history = changed((slow) => {
     setRun(slow, 2, { status: 'failed', failures: 3, attempts: 3, handedOffAt: null });
-    const attempt = { runId: 'run-2', attempt: 1, instanceId: 'i', outcome: 'unknown' };
+    const error = { kind: 'timeout' };
+    const attempt = { runId: 'run-2', attempt: 1, instanceId: 'i', outcome: 'unknown', error };
     slow.dump.attempts.push({ ...attempt, startedAt: at(2) + 15, finishedAt: at(2) + 1_020 });
     slow.arrivals.splice(1, 1, arrival(2, { answer: 'slow', answeredAt: at(2) + 15 + afterMs }));
     if (busyMs > 0) slow.beats.push({ from: at(2) + 800, to: at(2) + 800 + busyMs, ms: busyMs });

@@ -187,6 +187,7 @@ export interface AttemptRow {
   startedAt: number;
   finishedAt: number;
   outcome: string;
+  error?: { kind: string } | null;
 }
 
 export interface VersionRow {
