@@ -152,7 +152,16 @@ async function signalServer(deps: ServerDeps, signal: NodeJS.Signals): Promise<v
   // The first one first, so that it starts no others meanwhile.
   process.kill(pid, signal);
   const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid)]);
-  for (const child of stdout.trim().split('\n')) process.kill(Number(child), signal);
+  for (const child of stdout.trim().split('\n')) signalIfThere(Number(child), signal);
+}
+
+/** A session may have ended since it was listed. */
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 async function createDatabaseOn(adminUrl: string, template?: string): Promise<TestDatabase> {
