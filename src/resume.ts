@@ -18,7 +18,7 @@ export async function resume(options: ResumeOptions): Promise<number> {
   const { databaseUrl, migrationDatabaseUrl, print, ...rest } = options;
   const database = openDatabase(databaseUrl, 1);
   try {
-    // Migrating waits long, for another process that migrates already; a server that does not answer at all is told at once.
+    // Migrating waits long, for another process that migrates already; that a server does not answer at all is said at once.
     await database.run(databaseNow);
     await migrate(migrationDatabaseUrl ?? databaseUrl);
     for (const line of told(await resumeFromNow({ database, ...rest }))) print(line);

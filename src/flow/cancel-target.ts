@@ -1,5 +1,5 @@
 /**
- * Guarantees: the target of a run that was cancelled or replaced while it was running is told at most once, best effort; a silent target delays only its own.
+ * Guarantees: firelock calls the target of a run that was cancelled or replaced while it was running at most once, best effort; a silent target delays only its own.
  * Transaction: none; the run has ended already.
  * If the process dies here: the target is not told, and finds out when it reports the run's completion.
  */

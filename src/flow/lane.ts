@@ -13,7 +13,7 @@ import { LanePace, type PacedAttempt } from './lane-pace.ts';
  *
  *   awaitsEarlier ──► awaitsDefinition ──► awaitsSlot ──► sent ──► settling ──► gone
  *
- * What is not sent may be given up before; it is `returning` while the database is told so.
+ * What is not sent may be given up before; it is `returning` while the statement that gives its claim up is under way.
  */
 export type ClaimState =
   'awaitsEarlier' | 'awaitsDefinition' | 'awaitsSlot' | 'returning' | 'sent' | 'settling' | 'gone';

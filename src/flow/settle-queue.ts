@@ -7,7 +7,7 @@ import { type AttemptSettlement } from '../core/runs/settle-attempt.ts';
 import type { ClaimedRun } from '../store/runs/claims.ts';
 import { isPlainSuccess } from '../store/runs/settle-plain.ts';
 
-/** What is told of a run once its outcome is written. */
+/** What the caller learns of a run once its outcome is written. */
 export type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'firstClaimedAt'>;
 
 /** An attempt that ended. */

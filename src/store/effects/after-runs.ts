@@ -44,7 +44,7 @@ export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]):
 export async function splitByFollower(tx: Transaction, effect: Effect): Promise<void> {
   const [stillThere] = await lockEffectsAgain(tx, [effect.id]);
   if (!stillThere) return;
-  const followers = await rowsOf<{ uid: string }>(tx, followersOf([stillThere]));
+  const followers = await rowsOf<{ uid: string }>(tx, uidsOfFollowers([stillThere]));
   await writeFollowerEffects(
     tx,
     [stillThere],
@@ -118,7 +118,7 @@ async function lockFollowers(
   tx: Transaction,
   ends: readonly Effect[],
 ): Promise<{ free: readonly string[]; held: readonly string[] }> {
-  const followers = followersOf(ends);
+  const followers = uidsOfFollowers(ends);
   const alone = await rowsOf<{ uid: string }>(
     tx,
     sql`${followers} AND overlap <> 'allow' ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`,
@@ -133,7 +133,7 @@ async function lockFollowers(
   return { free, held: all.map(({ uid }) => uid).filter((uid) => !isFree.has(uid)) };
 }
 
-function followersOf(ends: readonly Effect[]): SQL {
+function uidsOfFollowers(ends: readonly Effect[]): SQL {
   const parents = [...new Set(ends.map(({ scheduleUid }) => scheduleUid)), ALL_SCHEDULES];
   return sql`SELECT uid FROM schedules WHERE after_uid = ANY (${uuids(parents)})`;
 }

@@ -12,7 +12,7 @@ export interface AppliedEffects {
   unfinished: readonly Effect[];
   /** There is more to do of what was begun. */
   isMore: boolean;
-  /** For callers to see to outside of this transaction. A `cancel` is deleted: its target is told at most once. */
+  /** For callers to see to outside of this transaction. A `cancel` is deleted here: firelock calls its target at most once. */
   cancels: readonly Effect[];
   gone: readonly Effect[];
   judged: JudgedOverlaps;
