@@ -10,7 +10,7 @@ export const uuids = (values: readonly (string | null)[]): SQL => sql`${plain(va
 export const ints = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::int[]`;
 export const bigints = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::bigint[]`;
 export const doubles = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::float8[]`;
-export const booleans = (values: readonly boolean[]): SQL => sql`${plain(values)}::boolean[]`;
+export const booleans = (values: readonly (boolean | null)[]): SQL => sql`${plain(values)}::boolean[]`;
 /** Any text, quoted. */
 export const texts = (values: readonly (string | null)[]): SQL =>
   sql`${plain(values.map((value) => (value === null ? null : quoted(value))))}::text[]`;

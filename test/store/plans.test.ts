@@ -2,7 +2,10 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Executor } from '../../src/store/executor.ts';
+import type { AttemptSettlement } from '../../src/core/runs/settle-attempt.ts';
 import { claimReadyRuns, promoteDueRuns } from '../../src/store/runs/claims.ts';
+import { intentOf, recordIntentsIfLocked } from '../../src/store/runs/record-intents.ts';
+import { settlePlainIfClaimed } from '../../src/store/runs/settle-plain.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type PlanNode, rowsIn } from '../support/plans.ts';
@@ -46,7 +49,8 @@ async function statementOf(work: (db: Executor) => Promise<unknown>): Promise<St
       return { execute: () => Promise.resolve([]) };
     },
   };
-  await work({ _: { session } } as unknown as Executor);
+  // It may demand a row of the answer.
+  await work({ _: { session } } as unknown as Executor).catch(() => undefined);
   if (!found) throw new Error('no statement was prepared');
   return found;
 }
@@ -93,4 +97,82 @@ test('a claim reads the same few rows, however much is recorded for next week, t
   // Ten of fifteen are claimed, and five promoted: each is come by a few times on its way through the plan.
   const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 300, 'reads few rows') as number;
   expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));
+});
+
+/** Schedules as an import leaves them, not analyzed, all under the instance's fire-lock since that moment. */
+async function lockedSchedules(count: number, lockedAt: number): Promise<string[]> {
+  const rows = await store.rows<{
+    uid: string;
+  }>(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane,
+      priority, next_occurrence_at, next_fire_at, locked_by, locked_at, created_at, updated_at)
+    SELECT gen_random_uuid(), 'locked-' || i, 1, true, '{}', false, 'allow', 'http http://127.0.0.1:1', 1, now(), now(),
+      ${instance.id}, to_timestamp(${lockedAt} / 1000.0::float8), now(), now()
+    FROM generate_series(1, ${count}::int) AS i RETURNING uid`);
+  return rows.map(({ uid }) => uid).sort();
+}
+
+/** A first attempt's 2xx under this instance's claim. */
+function plainSuccessOf(runId: string, at: number): AttemptSettlement {
+  return {
+    runId,
+    instanceId: instance.id,
+    attempt: 1,
+    outcome: 'accepted',
+    settlement: {
+      status: 'succeeded',
+      failures: 0,
+      leaseSeconds: null,
+      retryAt: null,
+      doubt: null,
+      error: null,
+      executionId: null,
+      statusCode: 204,
+      body: null,
+    },
+    startedAt: at,
+    finishedAt: at,
+    latenessMs: 0,
+    recovery: false,
+    lookup: null,
+    sent: true,
+  };
+}
+
+test('recording a batch of fires, and settling it, comes by each row a few times, however many schedules there are', async () => {
+  const lockedAt = Math.floor(Date.now() / 1000) * 1000;
+  const uids = await lockedSchedules(5_000, lockedAt);
+  const batch = uids.slice(0, 200);
+  const advances = batch.map((uid) => ({
+    uid,
+    version: 1,
+    lockedAt,
+    nextOccurrenceAt: lockedAt + 60_000,
+    nextFireAt: lockedAt + 60_000,
+    plannedThrough: lockedAt,
+    lastFireAt: lockedAt,
+  }));
+  const intents = batch.map((uid) => ({
+    ...intentOf(uid, {
+      scheduledFor: lockedAt,
+      trigger: 'schedule',
+      dueAt: lockedAt,
+      skipped: null,
+      coalesced: 0,
+      coalescedFrom: null,
+    }),
+    claimed: true,
+  }));
+  const record = (db: Executor) => recordIntentsIfLocked(db, instance.id, advances, intents, { alone: true });
+  const readByRecording = await rowsReadBy(await statementOf(record));
+  expect(await store.database.run(record)).toMatchObject({ advanced: 200 });
+  const plain = intents.map(({ id }) => plainSuccessOf(id, lockedAt));
+  const settle = (db: Executor) => settlePlainIfClaimed(db, plain);
+  const readBySettling = await rowsReadBy(await statementOf(settle));
+  const { settled } = await store.database.run(settle);
+  expect(intents.every(({ id }) => settled(id))).toBe(true);
+  const few = expect.toSatisfy((rows: number) => rows > 200 && rows < 200 * 25, 'few rows a fire') as number;
+  expect({ readByRecording, readBySettling }).toEqual({
+    readByRecording: [few, few],
+    readBySettling: [few, few],
+  });
 });

@@ -101,7 +101,7 @@ async function record(
   intents: readonly Intent[],
   { alone, onConflict }: { alone: boolean; onConflict: SQL },
 ): Promise<Recorded> {
-  const places = new Map(advances.map(({ uid }, index) => [uid, index + 1]));
+  const { firsts, further } = byPlace(advances, intents);
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
   const [row] = await frequentRowsOf<RecordedRow>(
     db,
@@ -115,33 +115,27 @@ async function record(
       FROM clock, unnest(${uuids(advances.map((advance) => advance.uid))}, ${ints(advances.map((advance) => advance.version))},
         ${milliseconds(advances.map((advance) => advance.lockedAt))}, ${milliseconds(advances.map(occurrenceApart))},
         ${milliseconds(advances.map((advance) => advance.nextFireAt))}, ${milliseconds(advances.map(plannedApart))},
-        ${milliseconds(advances.map((advance) => advance.lastFireAt))})
-        WITH ORDINALITY AS a(uid, version, locked_ms, next_occurrence_ms, next_fire_ms, planned_ms, last_fire_ms, place)
+        ${milliseconds(advances.map((advance) => advance.lastFireAt))}, ${columnsOf(firsts)})
+        WITH ORDINALITY AS a(uid, version, locked_ms, next_occurrence_ms, next_fire_ms, planned_ms, last_fire_ms,
+          ${FIRE_COLUMNS}, place)
       WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
-      RETURNING a.place, s.uid, s.id, s.version, s.lane, s.priority, s.overlap
-    ), fires AS ${isAnySkipped ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
-      SELECT i.id, ${fromMs(sql`i.scheduled_ms`)} AS scheduled_for, s.uid, s.version, s.id AS schedule_id,
-        coalesce(i.trigger, ${USUAL_TRIGGER}) AS trigger, s.overlap, s.lane, s.priority,
-        ${fromMs(sql`coalesce(i.due_ms, i.scheduled_ms)`)} AS due_at, i.skipped, coalesce(i.coalesced, 0) AS coalesced,
-        ${fromMs(sql`i.coalesced_from_ms`)} AS coalesced_from, i.claimed
-      FROM unnest(${uuids(intents.map((intent) => intent.id))}, ${ints(intents.map(({ scheduleUid }) => places.get(scheduleUid) ?? null))},
-        ${milliseconds(intents.map((intent) => intent.scheduledFor))},
-        ${texts(intents.map(({ trigger }) => (trigger === USUAL_TRIGGER ? null : trigger)))},
-        ${milliseconds(intents.map((intent) => (intent.dueAt === intent.scheduledFor ? null : intent.dueAt)))},
-        ${texts(intents.map((intent) => intent.skipped))}, ${ints(intents.map((intent) => intent.coalesced || null))},
-        ${milliseconds(intents.map((intent) => intent.coalescedFrom))}, ${booleans(intents.map((intent) => intent.claimed))})
-        AS i(id, place, scheduled_ms, trigger, due_ms, skipped, coalesced, coalesced_from_ms, claimed)
-      JOIN advanced s ON s.place = i.place
+      RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.overlap, clock.now, a.place, ${FIRE_COLUMNS}
+    )${further ? furtherFires(further) : sql``}, fires AS ${isAnySkipped ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
+      SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.overlap, f.now, f.fire_id AS id,
+        ${fromMs(sql`f.scheduled_ms`)} AS scheduled_for, coalesce(f.trigger, ${USUAL_TRIGGER}) AS trigger,
+        ${fromMs(sql`coalesce(f.due_ms, f.scheduled_ms)`)} AS due_at, f.skipped, coalesce(f.coalesced, 0) AS coalesced,
+        ${fromMs(sql`f.coalesced_from_ms`)} AS coalesced_from, f.claimed
+      FROM ${further ? sql`(TABLE advanced UNION ALL TABLE further)` : sql`advanced`} AS f WHERE f.fire_id IS NOT NULL
     ), recorded AS (
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
         ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded, created_at, updated_at)
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
         CASE WHEN f.overlap = 'allow' THEN 'pending' ELSE 'waiting' END, f.lane, f.priority, f.due_at,
-        f.due_at <= clock.now, f.claimed::int, f.coalesced, f.coalesced_from,
-        CASE WHEN f.claimed THEN ${instanceId}::uuid END, CASE WHEN f.claimed THEN clock.now END, CASE WHEN f.claimed THEN clock.now END,
-        f.overlap <> 'allow', clock.now, clock.now
-      FROM fires f CROSS JOIN clock WHERE f.skipped IS NULL ${onConflict}
+        f.due_at <= f.now, f.claimed::int, f.coalesced, f.coalesced_from,
+        CASE WHEN f.claimed THEN ${instanceId}::uuid END, CASE WHEN f.claimed THEN f.now END, CASE WHEN f.claimed THEN f.now END,
+        f.overlap <> 'allow', f.now, f.now
+      FROM fires f WHERE f.skipped IS NULL ${onConflict}
       RETURNING id
     )${isAnySkipped ? MISSED : sql``}
     SELECT clock.now::timestamptz(3) AS now, (SELECT count(*) FROM advanced)::int AS advanced,
@@ -163,17 +157,66 @@ const MISSED = sql`, missed AS (
       INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane, priority,
         due_at, attempts, coalesced, coalesced_from, created_at, updated_at, finished_at, ended_at)
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', f.skipped, f.lane, f.priority,
-        f.due_at, 0, f.coalesced, f.coalesced_from, clock.now, clock.now, clock.now, clock.now
-      FROM fires f CROSS JOIN clock WHERE f.skipped IS NOT NULL
+        f.due_at, 0, f.coalesced, f.coalesced_from, f.now, f.now, f.now, f.now
+      FROM fires f WHERE f.skipped IS NOT NULL
       RETURNING id
     ), caused AS (
       INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
-      SELECT 'followers', f.id, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', clock.now, 0
-      FROM fires f CROSS JOIN clock
+      SELECT 'followers', f.id, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', f.now, 0
+      FROM fires f
       WHERE f.skipped IS NOT NULL
         AND EXISTS (SELECT FROM schedules s WHERE s.after_uid = ANY (ARRAY[f.uid, ${ALL_SCHEDULES}::uuid]))
       RETURNING 1
     )`;
+
+/** Of one fire in a batch, as its columns are called in the statement. */
+const FIRE_COLUMNS = sql`fire_id, scheduled_ms, trigger, due_ms, skipped, coalesced, coalesced_from_ms, claimed`;
+
+function columnsOf(fires: readonly (Intent | undefined)[]): SQL {
+  return sql`${uuids(fires.map((fire) => fire?.id ?? null))}, ${milliseconds(fires.map((fire) => fire?.scheduledFor ?? null))},
+    ${texts(fires.map((fire) => (!fire || fire.trigger === USUAL_TRIGGER ? null : fire.trigger)))},
+    ${milliseconds(fires.map((fire) => (!fire || fire.dueAt === fire.scheduledFor ? null : fire.dueAt)))},
+    ${texts(fires.map((fire) => fire?.skipped ?? null))}, ${ints(fires.map((fire) => (fire?.coalesced === 0 ? null : (fire?.coalesced ?? null))))},
+    ${milliseconds(fires.map((fire) => fire?.coalescedFrom ?? null))}, ${booleans(fires.map((fire) => fire?.claimed ?? null))}`;
+}
+
+/** Fires beyond the first of a schedule, each with the place of its schedule in the batch, from 1. */
+interface FurtherFires {
+  places: number[];
+  fires: Intent[];
+}
+
+/**
+ * The first fire of each schedule, at its schedule's place, and those beyond. A schedule has one fire as a rule: it travels in the row of its
+ * schedule. A join of fires and schedules would compare each with each, since the planner expects the guard to let one row pass.
+ */
+function byPlace(
+  advances: readonly Advance[],
+  intents: readonly Intent[],
+): { firsts: (Intent | undefined)[]; further: FurtherFires | null } {
+  const places = new Map(advances.map(({ uid }, index) => [uid, index]));
+  const firsts = new Array<Intent | undefined>(advances.length).fill(undefined);
+  const further: FurtherFires = { places: [], fires: [] };
+  for (const intent of intents) {
+    const place = places.get(intent.scheduleUid);
+    if (place === undefined) continue;
+    if (firsts[place] === undefined) {
+      firsts[place] = intent;
+    } else {
+      further.places.push(place + 1);
+      further.fires.push(intent);
+    }
+  }
+  return { firsts, further: further.fires.length > 0 ? further : null };
+}
+
+function furtherFires({ places, fires }: FurtherFires): SQL {
+  return sql`, further AS (
+      SELECT s.uid, s.schedule_id, s.version, s.lane, s.priority, s.overlap, s.now, s.place, i.fire_id, i.scheduled_ms, i.trigger, i.due_ms,
+        i.skipped, i.coalesced, i.coalesced_from_ms, i.claimed
+      FROM unnest(${ints(places)}, ${columnsOf(fires)}) AS i(place, ${FIRE_COLUMNS}) JOIN advanced s ON s.place = i.place
+    )`;
+}
 
 /** Null where it is the next fire, as it mostly is. */
 function occurrenceApart({ nextOccurrenceAt, nextFireAt }: Advance): Instant | null {
