@@ -7,7 +7,7 @@ import type { AttemptOutcome, LookedUp } from '../core/attempt.ts';
 import type { Instant } from '../core/instant.ts';
 import { NO_DEFINITION } from '../core/no-definition.ts';
 import { type Outcome, notSent } from '../core/outcome.ts';
-import { runNameOf } from '../core/run.ts';
+import { type Dependency, runNameOf } from '../core/run.ts';
 import type { AttemptSettlement } from '../core/runs/settle-attempt.ts';
 import type { Handoff } from '../core/schedule.ts';
 import { type Attempted, type Doubt, type Settlement, settlementOf } from '../core/settlement.ts';
@@ -16,7 +16,7 @@ import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/lease.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { type ClaimedRun, claimOf } from '../store/runs/claims.ts';
+import type { ClaimedRun } from '../store/runs/claims.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { Attempt, TargetKind } from '../targets/target.ts';
 import type { ReadDependencies } from './dependency-outcomes.ts';
@@ -49,7 +49,7 @@ export async function attemptHandoff(
     // A fault of ours, or a definition that could not be sent, must not end the process: it would end the next one too.
     const { delivery } = handoff;
     const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, startedAt);
-    return { ...settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error)), sent: true };
+    return settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error), SENT);
   }
 }
 
@@ -73,16 +73,16 @@ async function attemptOnce(
 ): Promise<AttemptSettlement> {
   const { databaseClock, targets } = deps;
   const kind = targets.kindOf(handoff.target);
-  const attempted = attemptedOf(run, handoff, kind, databaseClock.now());
-  const settledBy = (outcome: Outcome) => settlementFor(databaseClock, run, attempted, outcome);
+  const startedAt = databaseClock.now();
+  const settledBy = (outcome: Outcome) =>
+    settlementFor(databaseClock, run, attemptedOf(run, handoff, kind, startedAt), outcome);
   if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
 
-  const dependencies = await deps.readDependencies(run);
+  const dependencies = dependsOnNone(run) ? NONE : await deps.readDependencies(run);
   if (!dependencies)
     return settledBy(unsent('not begun: how those ended that it depends on could not be read', true));
-  const attempt = { ...attemptOf(deps.lease, run, handoff), dependencies };
-  const sending = { kind, run, handoff, attempt, signal };
-  const asked = attempted.doubt && (await askTarget(deps, sending, { ...attempted, doubt: attempted.doubt }));
+  const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, dependencies), signal };
+  const asked = run.lookupAfter === null ? null : await askIfInDoubt(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked.settled;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
     return settledBy(unsent('not begun: the claim could not be confirmed', true));
@@ -90,6 +90,13 @@ async function attemptOnce(
   const sent = await send(deps, sending);
   return asked ? { ...sent, lookup: asked.lookup } : sent;
 }
+
+/** Most runs: nothing is waited for, in the database or here, before they are sent. */
+function dependsOnNone({ parentRunId, hasDependencies }: ClaimedRun): boolean {
+  return parentRunId === null && !hasDependencies;
+}
+
+const NONE: readonly Dependency[] = [];
 
 interface Sending {
   kind: TargetKind;
@@ -99,12 +106,20 @@ interface Sending {
   signal: AbortSignal;
 }
 
+type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
+
+async function askIfInDoubt(deps: HandoffDeps, sending: Sending, startedAt: Instant): Promise<Asked | null> {
+  const attempted = attemptedOf(sending.run, sending.handoff, sending.kind, startedAt);
+  const { doubt } = attempted;
+  return doubt && askTarget(deps, sending, { ...attempted, doubt });
+}
+
 /** What becomes of a run in doubt by what its target says; without `settled` it is sent again. */
 async function askTarget(
   { databaseClock, events, maxRecoveries }: HandoffDeps,
   { kind, run, handoff, attempt, signal }: Sending,
   attempted: Attempted & { doubt: Doubt },
-): Promise<{ settled: AttemptSettlement } | { lookup: LookedUp | null }> {
+): Promise<Asked> {
   const ask = () => kind.lookup(handoff.target, attempt, signal);
   const isStopped = () => signal.aborted || !attempt.mayStart();
   const { claimedAt } = run;
@@ -139,10 +154,16 @@ async function send(
   const latenessMs = isFirst ? startedAt - run.dueAt : null;
   if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
   const durationMs = clock.monotonic() - began;
-  const told = { target: kind.type, runId: run.id, attempt: run.attempt, outcome: outcome.kind };
-  events.emit({ type: 'attemptEnded', ...told, durationMs });
+  events.emit({
+    type: 'attemptEnded',
+    target: kind.type,
+    runId: run.id,
+    attempt: run.attempt,
+    outcome: outcome.kind,
+    durationMs,
+  });
   const attempted = attemptedOf(run, handoff, kind, startedAt);
-  return { ...settlementFor(databaseClock, run, attempted, outcome), latenessMs, sent: !isUnsent(outcome) };
+  return settlementFor(databaseClock, run, attempted, outcome, { latenessMs, sent: !isUnsent(outcome) });
 }
 
 /** Something threw that promised not to; what it sent before is unknown. */
@@ -158,7 +179,12 @@ function unsent(message: string, senderStopped = false): Outcome {
   return notSent({ kind: 'network', message }, senderStopped);
 }
 
-function attemptOf(lease: Lease, run: ClaimedRun, handoff: Handoff): Omit<Attempt, 'dependencies'> {
+function attemptOf(
+  lease: Lease,
+  run: ClaimedRun,
+  handoff: Handoff,
+  dependencies: readonly Dependency[],
+): Attempt {
   const { id: runId, instanceId, recoveredAt, recoveries } = run;
   return {
     runId,
@@ -172,6 +198,7 @@ function attemptOf(lease: Lease, run: ClaimedRun, handoff: Handoff): Omit<Attemp
     delivery: handoff.delivery,
     recovery: recoveries > 0 && recoveredAt !== null ? { recoveries, recoveredAt } : null,
     mayStart: () => lease.instanceId === instanceId && lease.holds(),
+    dependencies,
   };
 }
 
@@ -191,22 +218,39 @@ function attemptedOf(
   const { failures } = run;
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
   const doubt = hasLookup ? doubtOf(run) : null;
-  const policy = { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds };
-  return { ...policy, failures, startedAt, hasLookup, doubt, wasHandedOff: run.wasHandedOff };
+  const { wasHandedOff } = run;
+  return {
+    retry,
+    delivery,
+    timeoutSeconds,
+    completion,
+    completionTimeoutSeconds,
+    failures,
+    startedAt,
+    hasLookup,
+    doubt,
+    wasHandedOff,
+  };
 }
 
 function doubtOf({ lookupAfter, lookups }: ClaimedRun): Doubt | null {
   return lookupAfter === null ? null : { until: lookupAfter, lookups };
 }
 
+type Sent = Pick<AttemptSettlement, 'latenessMs' | 'sent'>;
+
+const UNSENT: Sent = { latenessMs: null, sent: false };
+const SENT: Sent = { latenessMs: null, sent: true };
+
 function settlementFor(
   databaseClock: DatabaseClock,
   run: ClaimedRun,
   attempted: Attempted,
   outcome: Outcome,
+  sent = UNSENT,
 ): AttemptSettlement {
   const settlement = settlementOf(outcome, attempted, databaseClock.now(), Math.random());
-  return made(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement });
+  return made(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement }, sent);
 }
 
 function made(
@@ -214,17 +258,20 @@ function made(
   run: ClaimedRun,
   startedAt: Instant,
   { outcome, settlement }: { outcome: AttemptOutcome; settlement: Settlement },
+  { latenessMs, sent } = UNSENT,
 ): AttemptSettlement {
   return {
-    ...claimOf(run),
+    runId: run.id,
+    instanceId: run.instanceId,
+    attempt: run.attempt,
     outcome,
     settlement,
     startedAt,
     // The database's clock may have been found to be a little earlier than thought.
     finishedAt: Math.max(startedAt, databaseClock.now()),
-    latenessMs: null,
+    latenessMs,
     recovery: run.recoveries > 0,
     lookup: null,
-    sent: false,
+    sent,
   };
 }

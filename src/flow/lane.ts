@@ -24,6 +24,8 @@ export class Claim implements InLine<Claim>, PacedAttempt {
   readonly lane: Lane;
   state: ClaimState = 'awaitsDefinition';
   handoff: Handoff | null = null;
+  /** Its definition is being read. */
+  isBeingDefined = false;
   /** The next claim of the same run. */
   later: Claim | null = null;
 

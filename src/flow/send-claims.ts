@@ -4,9 +4,11 @@
  * If the process dies here: its claims are found as those of an instance that is no more.
  */
 import type { AttemptSettlement } from '../core/runs/settle-attempt.ts';
+import type { Handoff } from '../core/schedule.ts';
 import type { ClaimedRun } from '../store/runs/claims.ts';
 import { versionKey } from '../store/handoffs.ts';
 import type { Dispatch } from './dispatch-state.ts';
+import type { HandoffDefinitions } from './handoff-definitions.ts';
 import type { Claim } from './lane.ts';
 import type { AttemptEnd } from './lane-pace.ts';
 import type { EndedAttempt } from './settle-queue.ts';
@@ -31,12 +33,19 @@ export function giveUpForeign(dispatch: Dispatch, claims: readonly Claim[]): voi
   dispatch.deps.events.emit({ type: 'claimsDropped', count: claims.length });
 }
 
-/** Queues claims whose definition is at hand; the others wait for it. */
-function admit({ deps, lanes, loop, accepting }: Dispatch, claims: readonly Claim[]): void {
+/** Queues claims whose definition is at hand; the others wait for it. What cannot be read now is read by the next pass. */
+function admit(dispatch: Dispatch, claims: readonly Claim[]): void {
+  const { deps, lanes, loop, accepting } = dispatch;
   if (accepting) for (const claim of claims) claim.handoff = deps.definitions.known(claim.run) ?? null;
   const ready = claims.filter(isDefined);
   lanes.add(ready);
-  if (ready.length < claims.length) loop.wake();
+  if (ready.length === claims.length) return;
+  if (accepting)
+    void defineThese(
+      dispatch,
+      claims.filter((claim) => !isDefined(claim)),
+    ).catch(() => loop.wake());
+  else loop.wake();
 }
 
 function isDefined({ handoff }: Claim): boolean {
@@ -49,15 +58,33 @@ function awaitsDefinition({ state }: Claim): boolean {
 
 /** Fetches missing definitions, then queues the runs that waited for them. */
 export async function define(dispatch: Dispatch): Promise<void> {
-  const { deps, buffer, lanes } = dispatch;
-  const claims = buffer.inState('awaitsDefinition');
+  await defineThese(
+    dispatch,
+    dispatch.buffer.inState('awaitsDefinition').filter((claim) => !claim.isBeingDefined),
+  );
+}
+
+async function defineThese(dispatch: Dispatch, claims: readonly Claim[]): Promise<void> {
+  const { deps, lanes } = dispatch;
   if (claims.length === 0) return;
-  const found = await deps.definitions.load(claims.map(({ run }) => run));
+  const found = await loadDefinitions(deps.definitions, claims);
   // Some may have been given up meanwhile.
   const left = claims.filter(awaitsDefinition);
   for (const claim of left) claim.handoff = found.get(versionKey(claim.run)) ?? null;
   lanes.add(left.filter(isDefined));
   for (const claim of left) if (!isDefined(claim)) settle(dispatch, claim, deps.withoutDefinition(claim.run));
+}
+
+async function loadDefinitions(
+  definitions: HandoffDefinitions,
+  claims: readonly Claim[],
+): Promise<ReadonlyMap<string, Handoff>> {
+  for (const claim of claims) claim.isBeingDefined = true;
+  try {
+    return await definitions.load(claims.map(({ run }) => run));
+  } finally {
+    for (const claim of claims) claim.isBeingDefined = false;
+  }
 }
 
 export async function send(dispatch: Dispatch, claim: Claim): Promise<void> {

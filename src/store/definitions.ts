@@ -4,6 +4,7 @@ import {
   DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   DEFAULT_TIMING,
   type Definition,
+  type Handoff,
   type HttpTarget,
   type PullTarget,
   type Target,
@@ -25,20 +26,37 @@ type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, Lat
 export type StoredDefinition = Omit<Definition, 'payload' | 'target' | Later> &
   Partial<Pick<Definition, Later>> & { target: StoredTarget };
 
+const DEFAULTS: Pick<Definition, Later> = {
+  ...DEFAULT_TIMING,
+  everySeconds: null,
+  at: null,
+  after: null,
+  overlap: 'allow',
+  delivery: 'atLeastOnce',
+  completion: 'response',
+  completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+  pauseReason: null,
+};
+
 /** A stored definition as this version knows it; what an older version did not write has the value of that time. */
 export function readDefinition(stored: StoredDefinition, payload: string | null): Definition {
   return {
-    ...DEFAULT_TIMING,
-    everySeconds: null,
-    at: null,
-    after: null,
-    overlap: 'allow',
-    delivery: 'atLeastOnce',
-    completion: 'response',
-    completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
-    pauseReason: null,
+    ...DEFAULTS,
     ...stored,
     target: readTarget(stored.target),
+    payload,
+  };
+}
+
+/** The part of it that an attempt needs: read for each run, so nothing else is looked at. */
+export function readHandoff(stored: StoredDefinition, payload: string | null): Handoff {
+  return {
+    target: readTarget(stored.target),
+    retry: stored.retry,
+    timeoutSeconds: stored.timeoutSeconds,
+    delivery: stored.delivery ?? DEFAULTS.delivery,
+    completion: stored.completion ?? DEFAULTS.completion,
+    completionTimeoutSeconds: stored.completionTimeoutSeconds ?? DEFAULTS.completionTimeoutSeconds,
     payload,
   };
 }

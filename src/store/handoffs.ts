@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Handoff } from '../core/schedule.ts';
 import { ints, uuids } from './arrays.ts';
-import { type StoredDefinition, canBeHandedOff, readDefinition } from './definitions.ts';
+import { type StoredDefinition, canBeHandedOff, readHandoff } from './definitions.ts';
 import type { Executor } from './executor.ts';
 import { frequentRowsOf } from './rows.ts';
 
@@ -29,22 +29,10 @@ export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): P
   return new Map(
     rows
       .filter((row) => canBeHandedOff(row.definition))
-      .map(({ schedule_uid, version, definition, payload }) => {
-        const { target, retry, timeoutSeconds, delivery, ...rest } = readDefinition(definition, payload);
-        const { completion, completionTimeoutSeconds } = rest;
-        return [
-          versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
-          {
-            target,
-            retry,
-            timeoutSeconds,
-            delivery,
-            completion,
-            completionTimeoutSeconds,
-            payload: rest.payload,
-          },
-        ];
-      }),
+      .map(({ schedule_uid, version, definition, payload }) => [
+        versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
+        readHandoff(definition, payload),
+      ]),
   );
 }
 

@@ -51,6 +51,8 @@ interface AnswerFields {
   status?: unknown;
 }
 
+const NO_FIELDS: AnswerFields = {};
+
 /** The body's `executionId`, or else the `Location` header whole. */
 function executionIdOf(headers: AnswerHeaders, { executionId }: AnswerFields): string | null {
   const isNamed = typeof executionId === 'string' && executionId !== '';
@@ -59,6 +61,7 @@ function executionIdOf(headers: AnswerHeaders, { executionId }: AnswerFields): s
 }
 
 function jsonFields(body: Buffer): AnswerFields {
+  if (body.length === 0) return NO_FIELDS;
   const text = body.toString().trimStart();
   if (!text.startsWith('{')) return {};
   try {

@@ -147,8 +147,8 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   }
 
   #endWithAnswer(): void {
-    const [first, ...rest] = this.#chunks;
-    const read = first !== undefined && rest.length === 0 ? first : Buffer.concat(this.#chunks);
+    const chunks = this.#chunks;
+    const read = chunks.length > 1 ? Buffer.concat(chunks) : (chunks[0] ?? NO_BYTES);
     const body = read.length > ANSWER_LIMIT_BYTES ? read.subarray(0, ANSWER_LIMIT_BYTES) : read;
     const { clock, asked } = this.#options;
     const answer = { statusCode: this.#statusCode, headers: this.#headers, body };
@@ -161,6 +161,8 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     this.#options.onEnd(this, outcome);
   }
 }
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** A longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { headerFault, isReservedHeader } from '../core/header-rules.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedule.ts';
+import type { HttpCall, HttpMethod } from '../core/schedule.ts';
 import { hasTemplate, renderTemplate } from '../core/template.ts';
 import type { Attempt } from './target.ts';
 
@@ -30,7 +31,7 @@ interface Address {
 }
 
 /** @throws TypeError where the URL or a header is none that HTTP can send. */
-export function prepareTarget(target: HttpTarget): PreparedTarget {
+export function prepareTarget(target: HttpCall): PreparedTarget {
   return prepare(target, target.method !== 'GET' && target.method !== 'HEAD');
 }
 
@@ -111,12 +112,23 @@ function buildHeaders(
 
 /** W3C Trace Context: all attempts of a run are one trace, each its own span. */
 function traceparent(runId: string): string {
-  return `00-${runId.replaceAll('-', '')}-${randomHex32()}${randomHex32()}-01`;
+  return `00-${runId.replaceAll('-', '')}-${spanId()}-01`;
 }
 
-/** Never zero, as a span id must not be. Nothing secret hangs on it. */
-function randomHex32(): string {
-  return (1 + Math.floor(Math.random() * 0xffff_ffff)).toString(16).padStart(8, '0');
+const SPAN_ID_LENGTH = 16;
+const SPAN_IDS_AT_ONCE = 256;
+const NO_SPAN_ID = '0'.repeat(SPAN_ID_LENGTH);
+let spanIds = '';
+let usedSpanIds = 0;
+
+/** Random, and never all zeros, which is no span id. */
+function spanId(): string {
+  if (usedSpanIds >= spanIds.length) {
+    spanIds = randomBytes((SPAN_IDS_AT_ONCE * SPAN_ID_LENGTH) / 2).toString('hex');
+    usedSpanIds = 0;
+  }
+  const id = spanIds.slice(usedSpanIds, (usedSpanIds += SPAN_ID_LENGTH));
+  return id === NO_SPAN_ID ? spanId() : id;
 }
 
 /** The payload goes in as the text it is: parsing it would cost its numbers their digits. */

@@ -27,7 +27,10 @@ export function createHttpTarget(deps: HttpTargetDeps): TargetKind<HttpTarget> {
   return new HttpTargetKind(deps);
 }
 
+type Prepare = (call: HttpCall) => PreparedTarget;
+
 interface SendOptions {
+  prepare: Prepare;
   asked: boolean;
   freshConnection: boolean;
   signal: AbortSignal;
@@ -53,7 +56,7 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   /** The URL's origin. A URL that is none, which only a foreign hand can store, is a lane of its own. */
   laneOf(target: HttpTarget): string {
     try {
-      return (this.#prepare(target).address ?? parseAddress(target.url)).origin;
+      return (remembered(target, prepareTarget).address ?? parseAddress(target.url)).origin;
     } catch {
       return target.url;
     }
@@ -61,7 +64,7 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
 
   deliver(target: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
     const freshConnection = attempt.delivery === 'atMostOnce';
-    return this.#send(() => this.#prepare(target), attempt, { asked: false, freshConnection, signal });
+    return this.#send(target, attempt, { prepare: prepareTarget, asked: false, freshConnection, signal });
   }
 
   hasLookup(target: HttpTarget): boolean {
@@ -95,19 +98,18 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   }
 
   #call(call: HttpCall, attempt: Attempt, options: Pick<SendOptions, 'asked' | 'signal'>): Promise<Outcome> {
-    const prepared = () => this.#remember(call, () => prepareCall(call));
-    return this.#send(prepared, attempt, { ...options, freshConnection: false });
+    return this.#send(call, attempt, { ...options, prepare: prepareCall, freshConnection: false });
   }
 
   /** Never throws, also where the URL or a header is none. */
-  #send(prepared: () => PreparedTarget, attempt: Attempt, options: SendOptions): Promise<Outcome> {
+  #send(call: HttpCall, attempt: Attempt, options: SendOptions): Promise<Outcome> {
     if (this.#closing || options.signal.aborted) {
       return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }, true));
     }
     let request: HttpRequest;
     try {
       const sender = { now: this.#deps.clock.now(), userAgent: this.#userAgent };
-      request = buildRequest(prepared(), attempt, sender);
+      request = buildRequest(remembered(call, options.prepare), attempt, sender);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       return Promise.resolve(notSent({ kind: 'network', message: `the request cannot be built: ${reason}` }));
@@ -155,20 +157,6 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
     return pool;
   }
 
-  #prepare(target: HttpTarget): PreparedTarget {
-    return this.#remember(target, () => prepareTarget(target));
-  }
-
-  #remember(key: HttpTarget | HttpCall, prepare: () => PreparedTarget): PreparedTarget {
-    const known = (key as Remembering)[PREPARED];
-    if (known !== undefined) return known;
-    const prepared = prepare();
-    // Not enumerable: a copy of the call, changed, must not take it along. Not a WeakMap: with a key for each of 10,000 targets
-    // that is a good part of what collecting garbage costs.
-    Object.defineProperty(key, PREPARED, { value: prepared });
-    return prepared;
-  }
-
   #followers(signal: AbortSignal): Set<Exchange> {
     const known = this.#bySignal.get(signal);
     if (known !== undefined) return known;
@@ -178,6 +166,16 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
     signal.addEventListener('abort', stopAll, { once: true });
     return followers;
   }
+}
+
+function remembered(call: HttpCall, prepare: Prepare): PreparedTarget {
+  const known = (call as Remembering)[PREPARED];
+  if (known !== undefined) return known;
+  const prepared = prepare(call);
+  // Not enumerable: a copy of the call, changed, must not take it along. Not a WeakMap: with a key for each of 10,000 targets
+  // that is a good part of what collecting garbage costs.
+  Object.defineProperty(call, PREPARED, { value: prepared });
+  return prepared;
 }
 
 const PREPARED = Symbol('prepared');
