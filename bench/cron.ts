@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Cron } from 'croner';
-import { CronError, LONGEST_EXPRESSION, cronTimes } from '../src/core/time/cron.ts';
+import { CronError, LONGEST_EXPRESSION, cronTimes } from '../src/core/cron/cron.ts';
 import { type Machine, describeMachine } from './support/machine.ts';
 import { median } from './support/statistics.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../../src/store/database.ts';
-import { isNotNow } from '../../src/store/errors.ts';
-import { createPartition } from '../../src/store/history/partitions.ts';
+import { openDatabase } from '../../src/postgres/database.ts';
+import { isNotNow } from '../../src/postgres/errors.ts';
+import { createPartition } from '../../src/postgres/history-partitions.ts';
 import type { BenchDatabase } from './postgres.ts';
 
 const LIMIT_MS = 20_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { DAY_MS } from '../../src/core/history-day.ts';
+import { DAY_MS } from '../../src/core/time/utc-day.ts';
 import type { Bench } from '../scenario.ts';
 import { startDaemonOf } from './daemon-of-bench.ts';
 import type { Daemon } from './daemon.ts';

@@ -1,5 +1,5 @@
-import { DAY_MS } from '../../src/core/history-day.ts';
-import { RUN_STATUSES, RUN_TRIGGERS } from '../../src/core/run.ts';
+import { DAY_MS } from '../../src/core/time/utc-day.ts';
+import { RUN_STATUSES, RUN_TRIGGERS } from '../../src/core/runs/run.ts';
 import { iso } from './day-partitions.ts';
 import { BIG, SMALL } from './seed-history.ts';
 import { median } from './statistics.ts';

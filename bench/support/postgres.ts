@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { startPostgres } from '../../scripts/support/postgres-server.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../src/local-postgres/embedded-postgres.ts';
 import { cpuSecondsOfTree, parentOf } from './cpu.ts';
 
 export interface Server {

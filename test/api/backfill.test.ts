@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { plannedRunId } from '../../src/core/run.ts';
+import { plannedRunId } from '../../src/core/runs/run.ts';
 import { fireTimes } from '../../src/core/time/fire-times.ts';
 import { definitionOf } from '../support/pipeline.ts';
 import { changeRun } from '../support/run-rows.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import { type JsonBody, isObject, readJsonBody } from '../../src/api/json-body.ts';
+import { type JsonBody, isObject, readJsonBody } from '../../src/api/http/json/json-body.ts';
 import { type Random, createRandom } from '../chaos/random.ts';
 
 test('random bodies, most of them damaged, are taken, and for what, as JSON.parse takes the whole', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { scheduledForOf } from '../../src/core/run.ts';
+import { scheduledForOf } from '../../src/core/runs/run.ts';
 import { changeRun } from '../support/run-rows.ts';
 import {
   ANSWERED_TARGET,

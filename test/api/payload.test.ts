@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readJsonBody } from '../../src/api/json-body.ts';
-import { splitJson } from '../../src/api/json-parts.ts';
-import { mergeJsonText } from '../../src/api/merge-patch.ts';
+import { readJsonBody } from '../../src/api/http/json/json-body.ts';
+import { splitJson } from '../../src/api/http/json/json-parts.ts';
+import { mergeJsonText } from '../../src/api/http/json/merge-patch.ts';
 import { type Api, SCHEDULE, faultPaths, startApi } from './api.ts';
 
 let api: Api;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { toProblem } from '../../src/api/problem.ts';
-import { writeSchedules } from '../../src/api/schedule-writes.ts';
+import { toProblem } from '../../src/api/http/problem.ts';
+import { writeSchedules } from '../../src/api/schedules/writes.ts';
 import type { ApiDeps } from '../../src/api/deps.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/postgres/database.ts';
 import { createMigrated } from '../support/cluster.ts';
 
 const thrown = (work: Promise<unknown>) =>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
-import { plannedRunId } from '../../src/core/run.ts';
+import { plannedRunId } from '../../src/core/runs/run.ts';
 import { insertRuns } from '../support/run-rows.ts';
 import { ANSWERED_TARGET, type Answer, type Api, type Json, SCHEDULE, faultPaths, startApi } from './api.ts';
 

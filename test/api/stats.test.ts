@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
-import { randomRunId } from '../../src/core/run.ts';
+import { randomRunId } from '../../src/core/runs/run.ts';
 import { insertRuns } from '../support/run-rows.ts';
 import { type Api, type Json, SCHEDULE, faultPaths, startApi } from './api.ts';
 

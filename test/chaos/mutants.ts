@@ -72,7 +72,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       { file: 'src/store/runs/record-intents.ts', find: INTENT_GUARD, replace: 'true' },
       {
-        file: 'src/store/fire-locks.ts',
+        file: 'src/store/schedules/fire-locks.ts',
         find: 'AND (locked_by IS NULL\n',
         replace: 'AND (true OR locked_by IS NULL\n',
       },
@@ -104,7 +104,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an instance with a wrong clock fires an hour early, or late',
     edits: [
       {
-        file: 'src/store/fire-locks.ts',
+        file: 'src/store/schedules/fire-locks.ts',
         find: 'WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),\n    me AS',
         replace:
           'WITH clock AS MATERIALIZED (SELECT ${new Date().toISOString()}::timestamptz AS now),\n    me AS',
@@ -150,7 +150,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an attempt of unknown outcome is repeated',
     edits: [
       {
-        file: 'src/core/settlement.ts',
+        file: 'src/core/runs/attempts/settlement.ts',
         find: "  if (delivery === 'atMostOnce') {\n    if (!hasLookup)",
         replace: "  if (delivery === ('never' as string)) {\n    if (!hasLookup)",
       },
@@ -235,7 +235,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a repeat that has another key is another run to its receiver',
     edits: [
       {
-        file: 'src/flow/handoff.ts',
+        file: 'src/flow/handoff/handoff.ts',
         find: '    runId,\n    runName:',
         replace:
           '    runId: run.attempt === 1 ? runId : runId.slice(0, -2) + String(10 + (run.attempt % 90)),\n    runName:',
@@ -249,7 +249,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an outcome that could not be written is forgotten, and its run sent again',
     edits: [
       {
-        file: 'src/flow/settle.ts',
+        file: 'src/flow/settle/settle.ts',
         find: `  } catch (error) {
     for (const ended of batch) queue.lockFirst(ended);`,
         replace: `  } catch (error) {
@@ -280,12 +280,12 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an instance that was frozen for long sends what others have been told it never sent',
     edits: [
       {
-        file: 'src/flow/handoff.ts',
+        file: 'src/flow/handoff/handoff.ts',
         find: 'mayStart: () => lease.instanceId === instanceId && lease.holds(),',
         replace: 'mayStart: () => lease.instanceId !== instanceId || true,',
       },
       {
-        file: 'src/flow/dispatch.ts',
+        file: 'src/flow/dispatch/dispatch.ts',
         find: 'mayStart: () => deps.lease.holds(),',
         replace: 'mayStart: () => true,',
       },
@@ -301,7 +301,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a frozen instance settles what others have under way, and frees it for a third',
     edits: [
       {
-        file: 'src/core/runs/settle-attempt.ts',
+        file: 'src/core/runs/attempts/settle-attempt.ts',
         find: "return outcome === 'accepted' || holds(run, claim);",
         replace: "return outcome !== 'accepted' || outcome === 'accepted' || holds(run, claim);",
       },
@@ -339,7 +339,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a statement that has waited for the lock still sees no run of whoever held it: two are started side by side',
     edits: [
       {
-        file: 'src/store/schedules.ts',
+        file: 'src/store/schedules/find-schedules.ts',
         find: '.for(strength);',
         replace: ".for(strength === 'update' ? strength : 'key share');",
       },
@@ -389,7 +389,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'what an attempt says that was given up ends the run, while another one works on it',
     edits: [
       {
-        file: 'src/core/run-actions.ts',
+        file: 'src/core/runs/run-decisions.ts',
         find: '|| attempt < (run.uncertainAttempt ?? run.attempts))',
         replace: '|| attempt < Math.min(1, run.uncertainAttempt ?? run.attempts))',
       },
@@ -402,7 +402,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a lease runs out although its worker is heard of, and another one gets the run',
     edits: [
       {
-        file: 'src/store/runs/run-actions.ts',
+        file: 'src/store/runs/run-to-act-on.ts',
         find: 'THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END',
         replace: 'THEN r.expires_at END',
       },
@@ -415,7 +415,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an effect is deleted before it is done: who dies in between has it forgotten',
     edits: [
       {
-        file: 'src/flow/effects.ts',
+        file: 'src/flow/effects/effects.ts',
         find: '      return batch.length === 0 ? null : applyEffects(tx, batch);\n    });',
         replace: `      await deleteEffects(tx, batch.map(idOf));
       return null;
@@ -423,12 +423,12 @@ export const MUTANTS: readonly Mutant[] = [
     if (batch.length > 0) followUp(state, await state.database.transaction((tx) => applyEffects(tx, batch)));`,
       },
       {
-        file: 'src/flow/effects.ts',
+        file: 'src/flow/effects/effects.ts',
         find: 'import { type Effect, lockEffects,',
         replace: 'import { type Effect, deleteEffects, lockEffects,',
       },
       {
-        file: 'src/flow/effects.ts',
+        file: 'src/flow/effects/effects.ts',
         find: '    const applied = await state.database.transaction(async (tx) => {\n      batch',
         replace:
           '    const applied = await state.database.transaction(async (tx): Promise<AppliedEffects | null> => {\n      batch',
@@ -455,14 +455,14 @@ export const MUTANTS: readonly Mutant[] = [
         replace: '',
       },
       {
-        file: 'src/flow/effects.ts',
+        file: 'src/flow/effects/effects.ts',
         find: '    if (!applied) return false;\n    followUp(state, applied);',
         replace: `    if (!applied) return false;
     await state.database.run((db) => deleteEffects(db, applied.done.map(idOf)));
     followUp(state, applied);`,
       },
       {
-        file: 'src/flow/effects.ts',
+        file: 'src/flow/effects/effects.ts',
         find: 'import { type Effect, lockEffects,',
         replace: 'import { type Effect, deleteEffects, lockEffects,',
       },
@@ -479,7 +479,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'what is to follow from an end is written before the end is, in a commit of its own',
     edits: [
       {
-        file: 'src/store/runs/settle-plain.ts',
+        file: 'src/store/runs/ends/settle-plain.ts',
         find: '  const [row] = await frequentRowsOf<{ settled',
         replace: `  await db.execute(sql\`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
     SELECT 'followers', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, 'succeeded', clock_timestamp(), 1
@@ -487,7 +487,7 @@ export const MUTANTS: readonly Mutant[] = [
   const [row] = await frequentRowsOf<{ settled`,
       },
       {
-        file: 'src/store/runs/settle-plain.ts',
+        file: 'src/store/runs/ends/settle-plain.ts',
         find: "('followers', e.id IN (SELECT id FROM followed))",
         replace: "('followers', false AND e.id IN (SELECT id FROM followed))",
       },
@@ -500,12 +500,12 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an end is written to history in one commit, and deleted from the open runs in the next',
     edits: [
       {
-        file: 'src/store/runs/settle-plain.ts',
+        file: 'src/store/runs/ends/settle-plain.ts',
         find: '      DELETE FROM runs r USING clock,',
         replace: '      UPDATE runs r SET updated_at = clock.now FROM clock,',
       },
       {
-        file: 'src/store/runs/settle-plain.ts',
+        file: 'src/store/runs/ends/settle-plain.ts',
         find: "  if (!row) throw new Error('the settling statement answered no row');",
         replace: `  await db.execute(sql\`DELETE FROM runs WHERE id IN (SELECT id FROM history WHERE id = ANY (\${uuids(plain.map((one) => one.runId))}))\`);
   if (!row) throw new Error('the settling statement answered no row');`,

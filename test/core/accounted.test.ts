@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type Cursor, cursorUnder, movesTimes } from '../../src/core/definition-change.ts';
+import { type Cursor, cursorUnder, movesTimes } from '../../src/core/schedules/definition-change.ts';
 import { type Instant, isoInstant } from '../../src/core/instant.ts';
-import { plannedRunId } from '../../src/core/run.ts';
-import type { Definition } from '../../src/core/schedule.ts';
+import { plannedRunId } from '../../src/core/runs/run.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { type PlannedFire, horizonOf, walkDue } from '../../src/core/time/catch-up.ts';
-import { type VersionSpan, createExpectation } from '../../src/core/time/expected.ts';
+import { type VersionSpan, createExpectation } from '../../src/core/time/expected-occurrences.ts';
 import { fireTimes } from '../../src/core/time/fire-times.ts';
 import { type PlannedRun, accountFor } from '../../src/core/time/occurrences.ts';
 import { definitionOf } from '../support/pipeline.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Definition, DEFAULT_TIMING, type Timing } from '../../src/core/schedule.ts';
-import { cursorUnder, movesTimes } from '../../src/core/definition-change.ts';
+import { type Definition, DEFAULT_TIMING, type Timing } from '../../src/core/schedules/schedule.ts';
+import { cursorUnder, movesTimes } from '../../src/core/schedules/definition-change.ts';
 import { MOST_ON_TIME, type Plan, type PlannedFire, walkDue } from '../../src/core/time/catch-up.ts';
 import { type FireTimes, dependsOnIdentity, fireTimes } from '../../src/core/time/fire-times.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { headerFault } from '../../src/core/header-rules.ts';
+import { headerFault } from '../../src/core/http/header-rules.ts';
 
 describe('headerFault', () => {
   test.each([

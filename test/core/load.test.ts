@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Instant } from '../../src/core/instant.ts';
-import { DEFAULT_TIMING, type Timing } from '../../src/core/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../src/core/schedules/schedule.ts';
 import { type Identity, fireTimes } from '../../src/core/time/fire-times.ts';
-import { type LoadPeriod, LoadTooLarge, createLoadCount } from '../../src/core/time/load.ts';
+import { type LoadPeriod, LoadTooLarge, createLoadCount } from '../../src/core/time/fire-load.ts';
 
 const FROM = Date.UTC(2026, 10, 20, 9);
 const MINUTE = 60_000;

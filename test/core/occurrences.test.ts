@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Instant } from '../../src/core/instant.ts';
-import { plannedRunId } from '../../src/core/run.ts';
-import { DEFAULT_TIMING, type Timing } from '../../src/core/schedule.ts';
+import { plannedRunId } from '../../src/core/runs/run.ts';
+import { DEFAULT_TIMING, type Timing } from '../../src/core/schedules/schedule.ts';
 import {
   LONGEST_JITTER_MS,
   type Position,
   type VersionSpan,
   createExpectation,
-} from '../../src/core/time/expected.ts';
+} from '../../src/core/time/expected-occurrences.ts';
 import { fireTimes, lastBetween } from '../../src/core/time/fire-times.ts';
 import { type PlannedRun, type Sight, accountFor } from '../../src/core/time/occurrences.ts';
 

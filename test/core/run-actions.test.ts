@@ -5,8 +5,8 @@ import {
   decideComplete,
   decideHeartbeat,
   decideRetry,
-} from '../../src/core/run-actions.ts';
-import { RUN_STATUSES, type RunStatus } from '../../src/core/run.ts';
+} from '../../src/core/runs/run-decisions.ts';
+import { RUN_STATUSES, type RunStatus } from '../../src/core/runs/run.ts';
 
 const run = (status: RunStatus, rest: Partial<RunState> = {}): RunState => ({
   status,

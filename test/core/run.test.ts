@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry } from '../../src/core/attempt.ts';
-import { attemptLogOf } from '../../src/core/attempt-log.ts';
-import { type NoArrival, afterLookup } from '../../src/core/doubt.ts';
-import { type Run, plannedRunId, plannedRunName, randomRunId, scheduledForOf } from '../../src/core/run.ts';
-import { type Attempted, settlementOf } from '../../src/core/settlement.ts';
-import type { Outcome } from '../../src/core/outcome.ts';
-import { DELIVERIES, type Delivery } from '../../src/core/schedule.ts';
+import type { AttemptEntry } from '../../src/core/runs/attempts/attempt.ts';
+import { attemptLogOf } from '../../src/core/runs/attempts/attempt-log.ts';
+import { type NoArrival, afterLookup } from '../../src/core/runs/attempts/doubt.ts';
+import {
+  type Run,
+  plannedRunId,
+  plannedRunName,
+  randomRunId,
+  scheduledForOf,
+} from '../../src/core/runs/run.ts';
+import { type Attempted, settlementOf } from '../../src/core/runs/attempts/settlement.ts';
+import type { Outcome } from '../../src/core/runs/attempts/outcome.ts';
+import { DELIVERIES, type Delivery } from '../../src/core/schedules/schedule.ts';
 
 const UID = '3f1b7c52-8a0e-4d7b-9c55-0e8a4f1d2b3c';
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

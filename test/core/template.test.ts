@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findUnknownTemplates, renderTemplate } from '../../src/core/template.ts';
+import { findUnknownTemplates, renderTemplate } from '../../src/core/http/template.ts';
 
 const values = {
   runId: '0192f0c4-1c00-7abc-8def-0123456789ab',

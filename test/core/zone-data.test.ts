@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TIMING, type Timing } from '../../src/core/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../src/core/time/fire-times.ts';
-import { type Standing, cursorByZoneData } from '../../src/core/time/zone-cursor.ts';
-import { type ZoneDataSeen, judgeZoneData } from '../../src/core/zone-data.ts';
+import { type Standing, cursorByZoneData } from '../../src/core/zones/zone-cursor.ts';
+import { type ZoneDataSeen, judgeZoneData } from '../../src/core/zones/zone-data-verdict.ts';
 
 const NOW = Date.parse('2026-06-10T12:00:00Z');
 

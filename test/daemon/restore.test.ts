@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
 import { startApi } from '../api/api.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';

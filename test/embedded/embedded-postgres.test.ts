@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { identifyProcess } from '../../src/store/embedded/process-identity.ts';
+import { identifyProcess } from '../../src/local-postgres/process-identity.ts';
 import type { UserProcess } from './user-process.ts';
 import { readyUser, serverPid, startUser } from './user-process.ts';
 

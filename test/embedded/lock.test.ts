@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { withLock } from '../../src/store/embedded/lock.ts';
+import { withLock } from '../../src/local-postgres/lock.ts';
 
 let directory: string;
 

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import type { Definition, HttpTarget, Schedule } from '../../src/core/schedule.ts';
-import { type TargetCanceller, createTargetCanceller } from '../../src/flow/cancel-target.ts';
-import { createHandoffDefinitions } from '../../src/flow/handoff-definitions.ts';
+import type { Definition, HttpTarget, Schedule } from '../../src/core/schedules/schedule.ts';
+import { type TargetCanceller, createTargetCanceller } from '../../src/flow/effects/cancel-target.ts';
+import { createHandoffDefinitions } from '../../src/flow/handoff/handoff-definitions.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import type { Effect } from '../../src/store/effects/effects.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import type { Effect } from '../../src/store/effects/effect-rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ClaimBuffer } from '../../src/flow/claim-buffer.ts';
-import { LaneBook } from '../../src/flow/lane.ts';
+import { ClaimBuffer } from '../../src/flow/dispatch/claim-buffer.ts';
+import { LaneBook } from '../../src/flow/dispatch/lane.ts';
 import { claimedRun } from '../support/claims.ts';
 
 function bufferOf() {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ClaimRoom } from '../../src/flow/claim-room.ts';
-import { Claim, LaneBook } from '../../src/flow/lane.ts';
-import { Lanes } from '../../src/flow/lanes.ts';
+import { ClaimRoom } from '../../src/flow/dispatch/claim-room.ts';
+import { Claim, LaneBook } from '../../src/flow/dispatch/lane.ts';
+import { Lanes } from '../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from '../support/claims.ts';
 
 const SLOTS = 256;

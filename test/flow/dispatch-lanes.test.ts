@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Priority } from '../../src/core/schedule.ts';
+import type { Priority } from '../../src/core/schedules/schedule.ts';
 import { leaveRuns } from '../support/pending-runs.ts';
 import {
   type InstanceOptions,

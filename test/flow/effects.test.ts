@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { completeRun } from '../../src/flow/run-actions.ts';
-import type { Definition } from '../../src/core/schedule.ts';
+import { completeRun } from '../../src/operations/act-on-runs.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/postgres/database.ts';
 import { applyAll, applyNext } from '../support/effects.ts';
 import { endedRunsOf, leaveRuns, loseAnswerOf, runIdAt, runsOf } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AttemptEnd, LanePace, type PacedAttempt } from '../../src/flow/lane-pace.ts';
+import { type AttemptEnd, LanePace, type PacedAttempt } from '../../src/flow/dispatch/lane-pace.ts';
 
 function begin(pace: LanePace): PacedAttempt {
   const attempt = { answersBefore: 0, hangs: false };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Claim, LaneBook } from '../../src/flow/lane.ts';
-import { Lanes } from '../../src/flow/lanes.ts';
+import { Claim, LaneBook } from '../../src/flow/dispatch/lane.ts';
+import { Lanes } from '../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from '../support/claims.ts';
 import { SimulatedLanes, names } from '../support/simulated-lanes.ts';
 

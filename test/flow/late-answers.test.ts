@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { AttemptSettlement } from '../../src/core/runs/settle-attempt.ts';
-import { completeRun, retryRun } from '../../src/flow/run-actions.ts';
+import type { AttemptSettlement } from '../../src/core/runs/attempts/settle-attempt.ts';
+import { completeRun, retryRun } from '../../src/operations/act-on-runs.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { findRun } from '../../src/store/runs/find-runs.ts';
-import { settleLockedRuns } from '../../src/store/runs/settle-locked.ts';
+import { settleLockedRuns } from '../../src/store/runs/ends/settle-locked.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 
 /** What becomes of a callback run when a target's 202 comes after something else has happened to it. */

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { randomRunId } from '../../src/core/run.ts';
+import { randomRunId } from '../../src/core/runs/run.ts';
 import {
   type ActionResult,
   type CompletionReport,
@@ -14,9 +14,9 @@ import {
   completeRun,
   heartbeatRun,
   retryRun,
-} from '../../src/flow/run-actions.ts';
+} from '../../src/operations/act-on-runs.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import type { Wake } from '../../src/runtime/wake.ts';
+import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { claimPullRuns } from '../../src/store/queues/pull-claims.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';

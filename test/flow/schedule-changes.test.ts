@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isUnavailable } from '../../src/store/errors.ts';
+import { isUnavailable } from '../../src/postgres/errors.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { batchCalls } from '../../src/runtime/batched-calls.ts';
+import { batchCalls } from '../../src/runtime/loop/batched-calls.ts';
 import { until } from '../support/until.ts';
 
 /** Batches that wait until they are let go, one after the other. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { createLoop } from '../../src/runtime/loop.ts';
+import { createLoop } from '../../src/runtime/loop/loop.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { createSlots } from '../../src/runtime/slots.ts';
+import { createSlots } from '../../src/runtime/loop/slots.ts';
 import { until } from '../support/until.ts';
 
 function loopOf(body: () => Promise<number>) {

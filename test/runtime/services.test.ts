@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { createLoop } from '../../src/runtime/loop.ts';
-import { type ServiceEntry, createServices, loopsOf } from '../../src/runtime/services.ts';
+import { createLoop } from '../../src/runtime/loop/loop.ts';
+import { type ServiceEntry, createServices, loopsOf } from '../../src/runtime/service-table.ts';
 import { until } from '../support/until.ts';
 
 /** What was called, in order. */

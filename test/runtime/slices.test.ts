@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createPace } from '../../src/runtime/slices.ts';
+import { createPace } from '../../src/runtime/loop/slices.ts';
 
 test('steps that are quick follow each other at once; after one that took long, others have their turn', async () => {
   let now = 0;

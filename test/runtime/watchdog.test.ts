@@ -5,8 +5,8 @@ import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { createLoop } from '../../src/runtime/loop.ts';
-import { createWatchdog } from '../../src/runtime/watchdog.ts';
+import { createLoop } from '../../src/runtime/loop/loop.ts';
+import { createWatchdog } from '../../src/runtime/watchdog/watchdog.ts';
 import { until } from '../support/until.ts';
 
 it('a watchdog tells of a loop that never comes back from a pass, and of none that fails or turns', async () => {
@@ -36,7 +36,7 @@ it('a watchdog tells of a loop that never comes back from a pass, and of none th
 
 it('a watchdog ends a process whose event loop is blocked, which says so', async () => {
   const program = `
-    import { createWatchdog } from './src/runtime/watchdog.ts';
+    import { createWatchdog } from './src/runtime/watchdog/watchdog.ts';
     createWatchdog({ loops: [], patience: 2, onStuck: () => {}, onThreadLost: () => {} }).start();
     setTimeout(() => { console.log('blocked'); for (;;); }, 300);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EARLIEST, LATEST } from '../../src/core/instant.ts';
-import { fromMs, instants, ints, milliseconds, texts, uuids } from '../../src/store/arrays.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { rowsOf } from '../../src/store/rows.ts';
+import { fromMs, instants, ints, milliseconds, texts, uuids } from '../../src/postgres/sql/arrays.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 
 let created: TestDatabase;

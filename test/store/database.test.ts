@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { QueryTimeout, TryAgain, isUnavailable } from '../../src/store/errors.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { frequentRowsOf, rowsOf } from '../../src/store/rows.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { QueryTimeout, TryAgain, isUnavailable } from '../../src/postgres/errors.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
+import { frequentRowsOf, rowsOf } from '../../src/postgres/sql/rows.ts';
 import { startFaultProxy } from '../chaos/fault-proxy.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { notThroughPooler } from '../support/pooler.ts';

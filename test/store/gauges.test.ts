@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { countOpenRuns, countSchedules, sampleWork } from '../../src/store/gauges.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { countOpenRuns, countSchedules, sampleWork } from '../../src/store/reports/gauges.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../api/api.ts';
 import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 

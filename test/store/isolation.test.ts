@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { isUnavailable } from '../../src/store/errors.ts';
-import { rowsOf } from '../../src/store/rows.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { isUnavailable } from '../../src/postgres/errors.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { notThroughPooler } from '../support/pooler.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, expect, it } from 'vitest';
-import { listen } from '../../src/store/connection.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { listen } from '../../src/postgres/connection/connection.ts';
+import { openDatabase } from '../../src/postgres/database.ts';
 import { createDatabase } from '../support/cluster.ts';
 import { notThroughPooler } from '../support/pooler.ts';
 import { until } from '../support/until.ts';

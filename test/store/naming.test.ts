@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import type { Executor } from '../../src/store/executor.ts';
-import { frequentRowsOf, rowsOf } from '../../src/store/rows.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import type { Executor } from '../../src/postgres/executor.ts';
+import { frequentRowsOf, rowsOf } from '../../src/postgres/sql/rows.ts';
 import { type TestDatabase, createDatabase } from '../support/cluster.ts';
 import { countNow, needsCounting } from '../support/counted.ts';
 import { THROUGH_POOLER, notThroughPooler } from '../support/pooler.ts';

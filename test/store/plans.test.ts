@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Executor } from '../../src/store/executor.ts';
-import { claimReadyRuns, promoteDueRuns } from '../../src/store/runs/claims.ts';
+import type { Executor } from '../../src/postgres/executor.ts';
+import { claimReadyRuns, promoteDueRuns } from '../../src/store/runs/claims/claims.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type PlanNode, rowsIn } from '../support/plans.ts';

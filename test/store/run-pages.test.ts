@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
-import { RUN_STATUSES, RUN_TRIGGERS, type RunStatus, type RunTrigger, isEnd } from '../../src/core/run.ts';
+import { DAY_MS, dayOf } from '../../src/core/time/utc-day.ts';
+import {
+  RUN_STATUSES,
+  RUN_TRIGGERS,
+  type RunStatus,
+  type RunTrigger,
+  isEnd,
+} from '../../src/core/runs/run.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import type { Executor } from '../../src/store/executor.ts';
-import { createPartition } from '../../src/store/history/partitions.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import type { Executor } from '../../src/postgres/executor.ts';
+import { createPartition } from '../../src/postgres/history-partitions.ts';
 import { type RunFilter, pageOfRuns } from '../../src/store/runs/run-pages.ts';
 import { type TestDatabase, createMigrated } from '../support/cluster.ts';
 import { runIdAt } from '../support/pending-runs.ts';

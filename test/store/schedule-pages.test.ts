@@ -1,8 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Definition } from '../../src/core/schedule.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { type ScheduleFilter, listSchedules, pageOfSchedules } from '../../src/store/schedules.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import {
+  type ScheduleFilter,
+  listSchedules,
+  pageOfSchedules,
+} from '../../src/store/schedules/find-schedules.ts';
 import { type Api, SCHEDULE, startApi } from '../api/api.ts';
 import { type PlanNode, rowsIn } from '../support/plans.ts';
 import { type TestDatabase, createMigrated } from '../support/cluster.ts';

@@ -7,13 +7,18 @@ import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { inject } from 'vitest';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { chooseAccount, giveTo, spawnAs } from '../../src/store/embedded/account.ts';
-import { provideBinaries } from '../../src/store/embedded/binaries.ts';
-import { SUPERUSER, ensureCluster, serverEnvironment } from '../../src/store/embedded/cluster.ts';
-import { homeLink, openHome } from '../../src/store/embedded/home.ts';
-import { choosePort } from '../../src/store/embedded/port.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { type ServerDeps, findServer, startServer, stopServer } from '../../src/store/embedded/server.ts';
+import { chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
+import { provideBinaries } from '../../src/local-postgres/binaries.ts';
+import { SUPERUSER, ensureCluster, serverEnvironment } from '../../src/local-postgres/cluster.ts';
+import { homeLink, openHome } from '../../src/local-postgres/home.ts';
+import { choosePort } from '../../src/local-postgres/port.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
+import {
+  type ServerDeps,
+  findServer,
+  startServer,
+  stopServer,
+} from '../../src/local-postgres/postgres-server.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {

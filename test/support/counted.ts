@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { TestContext } from 'vitest';
-import type { Database } from '../../src/store/database.ts';
-import { rowsOf } from '../../src/store/rows.ts';
+import type { Database } from '../../src/postgres/database.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
 
 /** Leaves a test out, visibly, where the server cannot be made to count at once what a session has read (PostgreSQL 14). */
 export async function needsCounting(context: TestContext, database: Database): Promise<void> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type OverlappingRun, judgeOverlap } from '../../../src/core/runs/overlap.ts';
-import { OVERLAPS, type Overlap } from '../../../src/core/schedule.ts';
+import { type OverlappingRun, judgeOverlap } from '../../../src/core/schedules/overlap.ts';
+import { OVERLAPS, type Overlap } from '../../../src/core/schedules/schedule.ts';
 
 /** `pending a, waiting b`: in the order in which they came. */
 function open(text: string): OverlappingRun[] {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry, AttemptOutcome } from '../../../src/core/attempt.ts';
-import type { RunStatus } from '../../../src/core/run.ts';
-import { isEnd } from '../../../src/core/run.ts';
-import type { RunRecord } from '../../../src/core/runs/record.ts';
+import type { AttemptEntry, AttemptOutcome } from '../../../src/core/runs/attempts/attempt.ts';
+import type { RunStatus } from '../../../src/core/runs/run.ts';
+import { isEnd } from '../../../src/core/runs/run.ts';
+import type { RunRecord } from '../../../src/core/runs/run-record.ts';
 import {
   type AttemptSettlement,
   type Settled,
   settleAttempt,
-} from '../../../src/core/runs/settle-attempt.ts';
-import type { Settlement } from '../../../src/core/settlement.ts';
+} from '../../../src/core/runs/attempts/settle-attempt.ts';
+import type { Settlement } from '../../../src/core/runs/attempts/settlement.ts';
 import { ME, NOW, OTHER, changesOf, runRecord } from '../../support/run-record.ts';
 
 const STARTED = NOW - 4_000;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { everyDay } from '../../../src/core/time/calendar.ts';
-import { daysOf, nextDay } from '../../../src/core/time/calendar-days.ts';
-import { cronTimes } from '../../../src/core/time/cron.ts';
-import { firesIn } from '../../../src/core/time/cron-fires.ts';
-import { parseCron } from '../../../src/core/time/cron-parse.ts';
-import { wallTimes } from '../../../src/core/time/cron-wall.ts';
-import { zoneOffsets } from '../../../src/core/time/zone-offsets.ts';
+import { everyDay } from '../../../src/core/cron/calendar.ts';
+import { daysOf, nextDay } from '../../../src/core/cron/calendar-days.ts';
+import { cronTimes } from '../../../src/core/cron/cron.ts';
+import { firesIn } from '../../../src/core/cron/cron-fires.ts';
+import { parseCron } from '../../../src/core/cron/cron-parse.ts';
+import { wallTimes } from '../../../src/core/cron/cron-wall.ts';
+import { zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';
 import { at, firesAfter } from './support.ts';
 
 describe('a cron expression fires', () => {

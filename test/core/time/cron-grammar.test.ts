@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CronError, LONGEST_EXPRESSION, cronTimes } from '../../../src/core/time/cron.ts';
+import { CronError, LONGEST_EXPRESSION, cronTimes } from '../../../src/core/cron/cron.ts';
 import { firesAfter } from './support.ts';
 
 /** What is said of a refused expression; null: it is accepted. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { cronTimes } from '../../../src/core/time/cron.ts';
-import { valuesOf } from '../../../src/core/time/cron-field.ts';
+import { cronTimes } from '../../../src/core/cron/cron.ts';
+import { valuesOf } from '../../../src/core/cron/cron-field-parse.ts';
 import {
   DAY_OF_MONTH,
   DAY_OF_WEEK,
@@ -9,8 +9,8 @@ import {
   MINUTE,
   MONTH,
   SECOND,
-} from '../../../src/core/time/cron-fields.ts';
-import { parseCron } from '../../../src/core/time/cron-parse.ts';
+} from '../../../src/core/cron/cron-fields.ts';
+import { parseCron } from '../../../src/core/cron/cron-parse.ts';
 import { at, firesAfter } from './support.ts';
 
 const ID = 'nightly-report';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { nextDay } from '../../../src/core/time/calendar-days.ts';
-import { valuesOf } from '../../../src/core/time/cron-field.ts';
-import { HOUR, MINUTE, SECOND } from '../../../src/core/time/cron-fields.ts';
-import { parseCron } from '../../../src/core/time/cron-parse.ts';
-import { wallTimes } from '../../../src/core/time/cron-wall.ts';
-import { describeCron } from '../../../src/core/time/describe.ts';
+import { nextDay } from '../../../src/core/cron/calendar-days.ts';
+import { valuesOf } from '../../../src/core/cron/cron-field-parse.ts';
+import { HOUR, MINUTE, SECOND } from '../../../src/core/cron/cron-fields.ts';
+import { parseCron } from '../../../src/core/cron/cron-parse.ts';
+import { wallTimes } from '../../../src/core/cron/cron-wall.ts';
+import { describeCron } from '../../../src/core/describe/describe.ts';
 import { LONG } from '../../support/long.ts';
 import { readWords, type Told } from './read-words.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { CronError } from '../../../src/core/time/cron.ts';
-import { describeCron, describeInterval } from '../../../src/core/time/describe.ts';
+import { CronError } from '../../../src/core/cron/cron.ts';
+import { describeCron, describeInterval } from '../../../src/core/describe/describe.ts';
 
 describe('an expression in plain English', () => {
   it.each([

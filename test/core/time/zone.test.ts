@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { CronError, cronTimes } from '../../../src/core/time/cron.ts';
-import { isZone, localTime } from '../../../src/core/time/zone.ts';
-import { zoneHint } from '../../../src/core/time/zone-hints.ts';
-import { type Segment, zoneOffsets } from '../../../src/core/time/zone-offsets.ts';
+import { CronError, cronTimes } from '../../../src/core/cron/cron.ts';
+import { isZone, localTime } from '../../../src/core/zones/zone.ts';
+import { zoneHint } from '../../../src/core/zones/zone-hints.ts';
+import { type Segment, zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';
 import { at, firesAfter } from './support.ts';
 
 /** What changed in a year, as `instant: offset in minutes`. */
