@@ -9,7 +9,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import postgres from 'postgres';
-import { startCluster } from '../test/support/cluster.ts';
+import { startCluster } from '../test/support/postgres/cluster.ts';
 import { buildDaemon } from './support/build.ts';
 import { type Fleet, type Query, putLoad, startFleet, startSlowReceiver, until } from './support/fleet.ts';
 import type { SlowReceiver } from './support/fleet.ts';

@@ -13,7 +13,7 @@ import { openDatabase } from '../../src/postgres/database.ts';
 import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
-import { createMigrated } from '../support/cluster.ts';
+import { createMigrated } from '../support/postgres/cluster.ts';
 import { until } from '../support/until.ts';
 
 export interface Answer {

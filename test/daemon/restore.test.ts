@@ -7,7 +7,7 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { startApi } from '../api/api.ts';
-import { type TestDatabase, createDatabase } from '../support/cluster.ts';
+import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Arrival, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';

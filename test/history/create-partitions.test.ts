@@ -23,7 +23,7 @@ import {
   tableOf,
   whileHistoryIsRead,
 } from '../support/history.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';

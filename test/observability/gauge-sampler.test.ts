@@ -5,7 +5,7 @@ import { createMetrics } from '../../src/observability/metrics.ts';
 import { type Clock, systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import { type TestDatabase, createMigrated } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { until } from '../support/until.ts';
 
 let own: TestDatabase;

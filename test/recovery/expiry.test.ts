@@ -18,7 +18,7 @@ import { type Store, type TestInstance, createInstance, createStore } from '../s
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { changeRun, changeRunIn } from '../support/run-rows.ts';
 import { until } from '../support/until.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 const AT_ONCE = { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0 };
 const NOBODY = '00000000-0000-0000-0000-000000000000';

@@ -11,10 +11,10 @@ import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { registerInstance } from '../../src/store/instances/instances.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
-import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
+import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 /** As short as the lease's margin allows. */
 const TTL_SECONDS = 3;

@@ -5,7 +5,7 @@ import type { Executor } from '../../src/postgres/executor.ts';
 import { claimReadyRuns, promoteDueRuns } from '../../src/store/runs/claims/claims.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type PlanNode, rowsIn } from '../support/plans.ts';
+import { type PlanNode, rowsIn } from '../support/postgres/plans.ts';
 
 let store: Store;
 let instance: TestInstance;

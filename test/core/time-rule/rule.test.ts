@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LONG } from '../../support/long.ts';
+import { LONG } from '../../support/runner/long.ts';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { expectedFires } from './oracle.ts';
 import { type Triple, triples } from './triples.ts';
