@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { QueryTimeout, TryAgain, isUnavailable } from '../../src/postgres/errors.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { frequentRowsOf, rowsOf } from '../../src/postgres/sql/rows.ts';
-import { startFaultProxy } from '../chaos/fault-proxy.ts';
+import { startFaultProxy } from '../chaos/cluster/fault-proxy.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 import { notThroughPooler } from '../support/postgres/pooler.ts';
 import { until } from '../support/until.ts';

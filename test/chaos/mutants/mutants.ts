@@ -1,7 +1,7 @@
-import type { CampaignOptions } from './campaign.ts';
-import { FAILPOINT_PROGRAM } from './failpoints.ts';
-import type { GraphOptions } from './graph-campaign.ts';
-import type { GraphViolation } from './graph-violations.ts';
+import type { CampaignOptions } from '../campaign.ts';
+import { FAILPOINT_PROGRAM } from '../faults/failpoints.ts';
+import type { GraphOptions } from '../graph/graph-campaign.ts';
+import type { GraphViolation } from '../graph/checker/graph-violations.ts';
 import {
   cutWhileSlow,
   leaveWithForgottenClaims,
@@ -9,8 +9,8 @@ import {
   slowDatabase,
   through,
 } from './mutant-campaigns.ts';
-import { randomly } from './nemesis.ts';
-import type { Violation } from './violations.ts';
+import { randomly } from '../faults/nemesis.ts';
+import type { Violation } from '../checker/violations.ts';
 
 /** A known way to break a promise, and the campaign that must notice. */
 export type Mutant = CampaignMutant | GraphMutant;

@@ -2,8 +2,8 @@
 import { appendFileSync } from 'node:fs';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Answer, Arrival, Lookup } from './history.ts';
-import { createRandom } from './random.ts';
+import type { Answer, Arrival, Lookup } from '../checker/history.ts';
+import { createRandom } from '../random.ts';
 import { senderOf } from './source-address.ts';
 import type { ReceiverMessage, ReceiverOptions, ReceiverRequest } from './receiver.ts';
 

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Answer, Arrival, Lookup } from './history.ts';
+import type { Answer, Arrival, Lookup } from '../checker/history.ts';
 
 export interface Rates {
   answers: Partial<Record<Exclude<Answer, 'ok'>, number>>;

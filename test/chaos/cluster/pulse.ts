@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Beat } from './history.ts';
+import type { Beat } from '../checker/history.ts';
 
 /** Measures again and again how long the machine takes for what takes no time. */
 export interface Pulse {

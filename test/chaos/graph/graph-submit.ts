@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GraphApi } from './graph-api.ts';
-import { COMPLETION_TIMEOUT_SECONDS } from './graph-check-leases.ts';
-import type { Asked } from './graph-history.ts';
+import { COMPLETION_TIMEOUT_SECONDS } from './checker/graph-check-leases.ts';
+import type { Asked } from './checker/graph-history.ts';
 import { QUEUE } from './graph-workers.ts';
 
 export interface SubmitOptions {

@@ -8,10 +8,10 @@ import {
   killAll,
   targetCut,
 } from './faults.ts';
-import type { Disturb } from './campaign.ts';
-import type { Disturbance } from './history.ts';
-import { CLOCKS_CAN_BE_WRONG, type Instance } from './instance.ts';
-import type { Random } from './random.ts';
+import type { Disturb } from '../campaign.ts';
+import type { Disturbance } from '../checker/history.ts';
+import { CLOCKS_CAN_BE_WRONG, type Instance } from '../cluster/instance.ts';
+import type { Random } from '../random.ts';
 
 export interface NemesisOptions {
   /** How often each is drawn, against the others. */

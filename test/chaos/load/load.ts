@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Definition, Edit, Fire } from './history.ts';
-import type { Instance } from './instance.ts';
+import type { Definition, Edit, Fire } from '../checker/history.ts';
+import type { Instance } from '../cluster/instance.ts';
 import { type Features, bodyOf, change, definitionOf, plain } from './load-definitions.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../random.ts';
 
 export const CANARY = 'canary';
 

@@ -1,5 +1,5 @@
-import type { Asked, Kind, Manner } from './graph-history.ts';
-import { type Random, createRandom } from './random.ts';
+import type { Asked, Kind, Manner } from './checker/graph-history.ts';
+import { type Random, createRandom } from '../random.ts';
 
 export interface GraphPlan {
   /** Each for one call, in this order: what a later one depends on an earlier one has asked for. */

@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Disturb } from './campaign.ts';
+import type { Disturb } from '../campaign.ts';
 import type { FaultDeps } from './faults.ts';
-import type { Disturbance } from './history.ts';
-import type { Instance } from './instance.ts';
+import type { Disturbance } from '../checker/history.ts';
+import type { Instance } from '../cluster/instance.ts';
 import { recorded } from './nemesis.ts';
 
 /** The program that knows failpoints; given to a campaign as `program`. */

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultProxy } from './fault-proxy.ts';
 import { sourceAddress } from './source-address.ts';
-import { QUICK_START } from '../support/runner/quick-start.ts';
+import { QUICK_START } from '../../support/runner/quick-start.ts';
 
 export interface InstanceOptions {
   /** From 1. */

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { systemClock } from '../../src/runtime/clock.ts';
-import { chooseAccount, spawnAs } from '../../src/local-postgres/account.ts';
-import { provideBinaries } from '../../src/local-postgres/binaries.ts';
-import { SUPERUSER, ensureCluster, serverEnvironment } from '../../src/local-postgres/cluster.ts';
-import { homeLink, openHome } from '../../src/local-postgres/home.ts';
-import { choosePort } from '../../src/local-postgres/port.ts';
-import { startServer, stopServer } from '../../src/local-postgres/postgres-server.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { chooseAccount, spawnAs } from '../../../src/local-postgres/account.ts';
+import { provideBinaries } from '../../../src/local-postgres/binaries.ts';
+import { SUPERUSER, ensureCluster, serverEnvironment } from '../../../src/local-postgres/cluster.ts';
+import { homeLink, openHome } from '../../../src/local-postgres/home.ts';
+import { choosePort } from '../../../src/local-postgres/port.ts';
+import { startServer, stopServer } from '../../../src/local-postgres/postgres-server.ts';
 
 /** A PostgreSQL of the campaign's own, to be crashed at will. */
 export interface FaultCluster {

@@ -1,8 +1,8 @@
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CampaignOptions, runCampaign } from './campaign.ts';
-import { type GraphOptions, runGraphCampaign } from './graph-campaign.ts';
+import { type CampaignOptions, runCampaign } from '../campaign.ts';
+import { type GraphOptions, runGraphCampaign } from '../graph/graph-campaign.ts';
 import { type CampaignMutant, type GraphMutant, MUTANTS, type Mutant } from './mutants.ts';
 
 export interface MutantRunOptions {

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import type { GraphOptions, GraphResult } from './graph-campaign.ts';
-import { endsNotBefore } from './graph-check-ends.ts';
-import type { Delivery } from './graph-history.ts';
-import { trace } from './graph-trace.ts';
-import { GRAPH_VIOLATIONS, type GraphViolation, createGraphReport } from './graph-violations.ts';
-import { commitOf, quantiles, tally } from './report.ts';
+import { endsNotBefore } from './checker/graph-check-ends.ts';
+import type { Delivery } from './checker/graph-history.ts';
+import { trace } from './checker/graph-trace.ts';
+import { GRAPH_VIOLATIONS, type GraphViolation, createGraphReport } from './checker/graph-violations.ts';
+import { commitOf, quantiles, tally } from '../report.ts';
 
 /** What a graph campaign says of itself: printed, and written as JSON. */
 export interface GraphSummary {

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { COMPLETION_TIMEOUT_SECONDS } from './graph-check-leases.ts';
+import { COMPLETION_TIMEOUT_SECONDS } from './checker/graph-check-leases.ts';
 import type { About, GraphApi } from './graph-api.ts';
-import type { Asked, Delivery, Told } from './graph-history.ts';
+import type { Asked, Delivery, Told } from './checker/graph-history.ts';
 import { pairOf } from './graph-plan.ts';
-import type { Random } from './random.ts';
-import { senderOf } from './source-address.ts';
+import type { Random } from '../random.ts';
+import { senderOf } from '../cluster/source-address.ts';
 
 /** The target of all runs that are sent: it deals with each as its client wants it. In the campaign's own process, for the one clock. */
 export interface GraphReceiver {

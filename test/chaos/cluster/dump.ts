@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import type { Dump } from './history.ts';
+import type { Dump } from '../checker/history.ts';
 
 /** The id of the row that cannot be planned; it is not the checker's business. */
 export const POISON_ID = 'poison';

@@ -1,4 +1,4 @@
-/** `npm run chaos:graph`: one campaign of runs that depend on each other. See README.md beside this file. */
+/** `npm run chaos:graph`: one campaign of runs that depend on each other. test/chaos/README.md tells more. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -17,7 +17,7 @@ const { values } = parseArgs({
     /** Milliseconds for each run between two calls that ask for runs. */
     pace: { type: 'string', default: '4' },
     report: { type: 'string' },
-    root: { type: 'string', default: join(import.meta.dirname, '..', '..') },
+    root: { type: 'string', default: join(import.meta.dirname, '..', '..', '..') },
     quiet: { type: 'boolean', default: false },
   },
 });

@@ -1,5 +1,5 @@
-import type { Definition } from './history.ts';
-import type { Random } from './random.ts';
+import type { Definition } from '../checker/history.ts';
+import type { Random } from '../random.ts';
 
 /** All are taken from the API itself: an older version of the daemon is tried with what it knows. */
 export interface Features {

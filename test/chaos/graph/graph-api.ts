@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fate, Word } from './graph-history.ts';
-import type { Instance } from './instance.ts';
-import type { Random } from './random.ts';
+import type { Fate, Word } from './checker/graph-history.ts';
+import type { Instance } from '../cluster/instance.ts';
+import type { Random } from '../random.ts';
 
 export interface Answer {
   statusCode: number;

@@ -7,12 +7,12 @@
 import { writeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type * as ConfigModule from '../../src/config/config.ts';
-import type * as DaemonModule from '../../src/daemon.ts';
-import type * as LoggerModule from '../../src/observability/logger.ts';
-import type * as DatabaseModule from '../../src/postgres/database.ts';
-import type * as HttpModule from '../../src/targets/http.ts';
-import type { TargetKind } from '../../src/targets/target.ts';
+import type * as ConfigModule from '../../../src/config/config.ts';
+import type * as DaemonModule from '../../../src/daemon.ts';
+import type * as LoggerModule from '../../../src/observability/logger.ts';
+import type * as DatabaseModule from '../../../src/postgres/database.ts';
+import type * as HttpModule from '../../../src/targets/http.ts';
+import type { TargetKind } from '../../../src/targets/target.ts';
 
 const { CHAOS_FAILPOINT = '', CHAOS_FAILPOINT_FILE = '', CHAOS_ROOT = '' } = process.env;
 const [when = '', step = '', action = '', count = '1'] = CHAOS_FAILPOINT.split(':');

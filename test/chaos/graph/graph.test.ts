@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runGraphCampaign } from './graph-campaign.ts';
-import { GRAPH_VIOLATIONS } from './graph-violations.ts';
-import { NEEDS_LINUX } from './instance.ts';
+import { GRAPH_VIOLATIONS } from './checker/graph-violations.ts';
+import { NEEDS_LINUX } from '../cluster/instance.ts';
 
 const NOTHING_FOUND = Object.fromEntries(Object.keys(GRAPH_VIOLATIONS).map((violation) => [violation, []]));
 
@@ -19,7 +19,7 @@ test('runs that depend on each other end once and in order, over three daemons t
     killEveryMs: 3_000,
     paceMs: 12,
     limitSeconds: 240,
-    root: join(import.meta.dirname, '..', '..'),
+    root: join(import.meta.dirname, '..', '..', '..'),
     say: () => undefined,
   });
   const found = Object.fromEntries(

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FaultCluster } from './cluster.ts';
-import type { ProxyMode } from './fault-proxy.ts';
-import { BLOCK_MS, type Instance } from './instance.ts';
-import type { Random } from './random.ts';
-import type { TargetProxy } from './target-proxy.ts';
+import type { FaultCluster } from '../cluster/cluster.ts';
+import type { ProxyMode } from '../cluster/fault-proxy.ts';
+import { BLOCK_MS, type Instance } from '../cluster/instance.ts';
+import type { Random } from '../random.ts';
+import type { TargetProxy } from '../cluster/target-proxy.ts';
 
 export interface FaultDeps {
   cluster: FaultCluster;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Life } from './graph-history.ts';
-import type { Instance } from './instance.ts';
-import type { Random } from './random.ts';
+import type { Life } from './checker/graph-history.ts';
+import type { Instance } from '../cluster/instance.ts';
+import type { Random } from '../random.ts';
 
 /** Kills instances, starts them again, and keeps book of which process lived when. */
 export interface GraphNemesis {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GraphApi } from './graph-api.ts';
-import type { Asked, Delivery } from './graph-history.ts';
+import type { Asked, Delivery } from './checker/graph-history.ts';
 import { type ToldRun, toldOf, worksLong } from './graph-receiver.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../random.ts';
 
 /** Pull workers, all of one queue: they wait at any instance, work on what they get, hold on to it for too long, or drop it. */
 export interface GraphWorkers {

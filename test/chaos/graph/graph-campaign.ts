@@ -2,19 +2,19 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type FaultCluster, startFaultCluster } from './cluster.ts';
-import { startFaultProxy } from './fault-proxy.ts';
+import { type FaultCluster, startFaultCluster } from '../cluster/cluster.ts';
+import { startFaultProxy } from '../cluster/fault-proxy.ts';
 import { type GraphApi, createGraphApi } from './graph-api.ts';
-import { type GraphVerdict, checkGraph } from './graph-checker.ts';
-import type { Asked, Delivery, GraphHistory } from './graph-history.ts';
+import { type GraphVerdict, checkGraph } from './checker/graph-checker.ts';
+import type { Asked, Delivery, GraphHistory } from './checker/graph-history.ts';
 import { type GraphNemesis, createGraphNemesis } from './graph-nemesis.ts';
 import { finalRows, readLogs, startGraphObserver } from './graph-observer.ts';
 import { type GraphPlanOptions, planGraph } from './graph-plan.ts';
 import { startGraphReceiver } from './graph-receiver.ts';
 import { submitGraph } from './graph-submit.ts';
 import { startGraphWorkers } from './graph-workers.ts';
-import { type Instance, createInstance } from './instance.ts';
-import { createRandom } from './random.ts';
+import { type Instance, createInstance } from '../cluster/instance.ts';
+import { createRandom } from '../random.ts';
 
 export interface GraphOptions extends GraphPlanOptions {
   instances: number;

@@ -1,10 +1,10 @@
 // @module-tag long
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCampaign } from './campaign.ts';
+import { runCampaign } from '../campaign.ts';
 import { FAILPOINT_PROGRAM, type Failpoint, GAPS, RARE, throughFailpoints } from './failpoints.ts';
-import { NEEDS_LINUX } from './instance.ts';
-import { VIOLATIONS } from './violations.ts';
+import { NEEDS_LINUX } from '../cluster/instance.ts';
+import { VIOLATIONS } from '../checker/violations.ts';
 
 test('a process that ends or freezes in any gap of the fire protocol loses nothing and repeats nothing it must not', async ({
   skip,
@@ -23,7 +23,7 @@ test('a process that ends or freezes in any gap of the fire protocol loses nothi
     fireEveryMs: 2_000,
     disturb: throughFailpoints({ often: GAPS.flatMap(both), rare: RARE }, unreached),
     rates: { answers: { unavailable: 0.05, lost: 0.15 }, lookupFails: 0.1 },
-    root: join(import.meta.dirname, '..', '..'),
+    root: join(import.meta.dirname, '..', '..', '..'),
     program: FAILPOINT_PROGRAM,
     drainSeconds: 90,
     say: () => undefined,
