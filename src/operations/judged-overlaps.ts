@@ -1,3 +1,8 @@
+/**
+ * Guarantees: what a judgement of overlaps did is told in the same events, by an operation as by the flow.
+ * Transaction: none; the caller has committed.
+ * If the process dies here: the rows say what was done, and no event does.
+ */
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { JudgedOverlaps } from '../store/runs/overlaps.ts';
 
