@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../../src/postgres/database.ts';
-import { isNotNow } from '../../src/postgres/errors.ts';
-import { createPartition } from '../../src/postgres/history-partitions.ts';
-import type { BenchDatabase } from './postgres.ts';
+import { openDatabase } from '../../../src/postgres/database.ts';
+import { isNotNow } from '../../../src/postgres/errors.ts';
+import { createPartition } from '../../../src/postgres/history-partitions.ts';
+import type { BenchDatabase } from '../processes/postgres.ts';
 
 const LIMIT_MS = 20_000;
 const POLL_MS = 200;

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { DAY_MS } from '../../src/core/time/utc-day.ts';
-import type { Bench } from '../scenario.ts';
-import { startDaemonOf } from './daemon-of-bench.ts';
-import type { Daemon } from './daemon.ts';
+import { DAY_MS } from '../../../src/core/time/utc-day.ts';
+import type { Bench } from '../../scenario.ts';
+import { startDaemonOf } from '../processes/daemon-of-bench.ts';
+import type { Daemon } from '../processes/daemon.ts';
 import { iso, nameOfDay } from './day-partitions.ts';
-import { type Hosts, latenessOf, startHosts } from './hosts.ts';
-import type { BenchDatabase } from './postgres.ts';
-import { deleteSchedules, putSchedules } from './schedules.ts';
-import { percentile } from './statistics.ts';
-import { nextWhole, sleepUntil } from './vitals.ts';
+import { type Hosts, latenessOf, startHosts } from '../processes/hosts.ts';
+import type { BenchDatabase } from '../processes/postgres.ts';
+import { deleteSchedules, putSchedules } from '../schedules.ts';
+import { percentile } from '../measures/statistics.ts';
+import { nextWhole, sleepUntil } from '../measures/vitals.ts';
 
 export interface DropSizes {
   schedules: number;

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { systemClock } from '../../src/runtime/clock.ts';
-import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
-import { provideBinaries } from '../../src/local-postgres/binaries.ts';
-import { type Home, homeLink, openHome } from '../../src/local-postgres/home.ts';
-import { choosePort } from '../../src/local-postgres/port.ts';
-import { startServer, stopServer } from '../../src/local-postgres/postgres-server.ts';
-import { cpuSecondsOfTree } from './cpu.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { type Account, chooseAccount, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
+import { provideBinaries } from '../../../src/local-postgres/binaries.ts';
+import { type Home, homeLink, openHome } from '../../../src/local-postgres/home.ts';
+import { choosePort } from '../../../src/local-postgres/port.ts';
+import { startServer, stopServer } from '../../../src/local-postgres/postgres-server.ts';
+import { cpuSecondsOfTree } from '../measures/cpu.ts';
 
 export interface Standby {
   cpuSeconds(): number | null;

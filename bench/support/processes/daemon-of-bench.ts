@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Bench } from '../scenario.ts';
+import type { Bench } from '../../scenario.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import type { BenchDatabase } from './postgres.ts';
 

@@ -1,4 +1,4 @@
-import type { BenchDatabase } from './postgres.ts';
+import type { BenchDatabase } from '../processes/postgres.ts';
 import { median, percentile } from './statistics.ts';
 
 /** What a database has committed and written so far. */

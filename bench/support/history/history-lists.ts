@@ -1,8 +1,8 @@
-import { DAY_MS } from '../../src/core/time/utc-day.ts';
-import { RUN_STATUSES, RUN_TRIGGERS } from '../../src/core/runs/run.ts';
+import { DAY_MS } from '../../../src/core/time/utc-day.ts';
+import { RUN_STATUSES, RUN_TRIGGERS } from '../../../src/core/runs/run.ts';
 import { iso } from './day-partitions.ts';
 import { BIG, SMALL } from './seed-history.ts';
-import { median } from './statistics.ts';
+import { median } from '../measures/statistics.ts';
 
 const CALLS = 9;
 /** What takes that long even when it is warm is not asked as often. */

@@ -3,10 +3,10 @@ import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { systemClock } from '../../src/runtime/clock.ts';
-import { startPostgres } from '../../scripts/support/postgres-server.ts';
-import { startEmbeddedPostgres } from '../../src/local-postgres/embedded-postgres.ts';
-import { cpuSecondsOfTree, parentOf } from './cpu.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { startPostgres } from '../../../scripts/support/postgres-server.ts';
+import { startEmbeddedPostgres } from '../../../src/local-postgres/embedded-postgres.ts';
+import { cpuSecondsOfTree, parentOf } from '../measures/cpu.ts';
 
 export interface Server {
   /** Of a role that may create databases. */

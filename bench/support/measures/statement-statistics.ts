@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import type { BenchDatabase, Server } from './postgres.ts';
+import type { BenchDatabase, Server } from '../processes/postgres.ts';
 
 /** For a server that is to count statements. */
 export const COUNTING = [

@@ -1,11 +1,11 @@
 import postgres from 'postgres';
-import type { Bench } from '../scenario.ts';
-import { startDaemonOf } from './daemon-of-bench.ts';
-import { type Fires, latenessOf, startHosts } from './hosts.ts';
-import type { BenchDatabase } from './postgres.ts';
-import { deleteSchedules, putSchedules } from './schedules.ts';
-import { percentile } from './statistics.ts';
-import { nextWhole, sleepUntil, startCpuMeter } from './vitals.ts';
+import type { Bench } from '../../scenario.ts';
+import { startDaemonOf } from '../processes/daemon-of-bench.ts';
+import { type Fires, latenessOf, startHosts } from '../processes/hosts.ts';
+import type { BenchDatabase } from '../processes/postgres.ts';
+import { deleteSchedules, putSchedules } from '../schedules.ts';
+import { percentile } from '../measures/statistics.ts';
+import { nextWhole, sleepUntil, startCpuMeter } from '../measures/vitals.ts';
 
 export interface SnapshotSizes {
   schedules: number;

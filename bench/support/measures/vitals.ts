@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuSecondsOfTree } from './cpu.ts';
-import type { Server } from './postgres.ts';
+import type { Server } from '../processes/postgres.ts';
 
 /** CPU seconds since it began; null where the processes cannot be seen. */
 export interface CpuMeter {

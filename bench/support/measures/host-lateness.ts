@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bench } from '../scenario.ts';
-import { startDaemonOf } from './daemon-of-bench.ts';
-import { type Hosts, latenessOf, startHosts } from './hosts.ts';
-import { putSchedules } from './schedules.ts';
+import type { Bench } from '../../scenario.ts';
+import { startDaemonOf } from '../processes/daemon-of-bench.ts';
+import { type Hosts, latenessOf, startHosts } from '../processes/hosts.ts';
+import { putSchedules } from '../schedules.ts';
 import { percentile } from './statistics.ts';
 import { nextWhole, sleepUntil, startCpuMeter } from './vitals.ts';
 

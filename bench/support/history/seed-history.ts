@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { DAY_MS } from '../../src/core/time/utc-day.ts';
-import { callApi } from './api.ts';
+import { DAY_MS } from '../../../src/core/time/utc-day.ts';
+import { callApi } from '../api.ts';
 import { iso, makePastDays } from './day-partitions.ts';
-import type { BenchDatabase } from './postgres.ts';
-import { putSchedules } from './schedules.ts';
+import type { BenchDatabase } from '../processes/postgres.ts';
+import { putSchedules } from '../schedules.ts';
 
 interface HistorySize {
   /** Whole days before today; what there is of today comes on top. */
