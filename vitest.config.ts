@@ -1,13 +1,13 @@
 import { defineConfig } from 'vitest/config';
-import { LONG } from './test/support/long.ts';
-import { QUICK_RESOLVE } from './test/support/quick-start.ts';
+import { LONG } from './test/support/runner/long.ts';
+import { QUICK_RESOLVE } from './test/support/runner/quick-start.ts';
 import { HUNG_AFTER_MS } from './test/support/until.ts';
-import { workersHere } from './test/support/workers.ts';
+import { workersHere } from './test/support/runner/workers.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/runner/global-setup.ts'],
     // These are for what hangs. What is slow, on whatever machine, is never to come near them.
     testTimeout: HUNG_AFTER_MS,
     hookTimeout: HUNG_AFTER_MS,
@@ -15,7 +15,7 @@ export default defineConfig({
     tags: [
       { name: LONG, description: 'takes more than a few seconds by itself', timeout: 5 * HUNG_AFTER_MS },
     ],
-    reporters: ['default', './test/support/summary.ts'],
+    reporters: ['default', './test/support/runner/summary.ts'],
     maxWorkers: workersHere(),
     // No test changes what others share but databases, and those are their own: modules are loaded once per worker.
     isolate: false,

@@ -1,6 +1,6 @@
 import type { Contestant } from './contestant.ts';
-import { cpuSecondsOfTree } from './support/cpu.ts';
-import type { Server } from './support/postgres.ts';
+import { cpuSecondsOfTree } from './support/measures/cpu.ts';
+import type { Server } from './support/processes/postgres.ts';
 
 /** Seconds of a contestant's processes and of the database's; null where that cannot be seen. */
 export interface CpuTime {

@@ -8,9 +8,9 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Cron } from 'croner';
-import { CronError, LONGEST_EXPRESSION, cronTimes } from '../src/core/time/cron.ts';
-import { type Machine, describeMachine } from './support/machine.ts';
-import { median } from './support/statistics.ts';
+import { CronError, LONGEST_EXPRESSION, cronTimes } from '../src/core/cron/cron.ts';
+import { type Machine, describeMachine } from './support/measures/machine.ts';
+import { median } from './support/measures/statistics.ts';
 
 const { values: options } = parseArgs({
   options: {

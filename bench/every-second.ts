@@ -10,8 +10,8 @@ import {
   nextSecond,
   untilQuiet,
 } from './herd.ts';
-import type { Arrivals } from './support/receiver.ts';
-import { percentile } from './support/statistics.ts';
+import type { Arrivals } from './support/processes/receiver.ts';
+import { percentile } from './support/measures/statistics.ts';
 import { inTime } from './support/within.ts';
 
 export interface Plan {

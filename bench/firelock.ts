@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Recurring, type Seconds, secondsIn } from './contestant.ts';
 import { callApi, readGoodRuns } from './support/api.ts';
-import { type Daemon, startDaemon } from './support/daemon.ts';
-import type { BenchDatabase } from './support/postgres.ts';
-import { sleepUntil } from './support/vitals.ts';
+import { type Daemon, startDaemon } from './support/processes/daemon.ts';
+import type { BenchDatabase } from './support/processes/postgres.ts';
+import { sleepUntil } from './support/measures/vitals.ts';
 
 export interface FirelockOptions {
   main: string;

@@ -2,7 +2,7 @@ import { type Round, allOf, namesOf } from './rounds.ts';
 import { microseconds, together } from './cpu-time.ts';
 import type { Measured } from './herd.ts';
 import type { Table } from './scenario.ts';
-import { median, medianOrNull } from './support/statistics.ts';
+import { median, medianOrNull } from './support/measures/statistics.ts';
 
 const HEAD = [
   '',

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contestant } from './contestant.ts';
 import { type CpuTime, cpuTime, perThousand } from './cpu-time.ts';
-import type { BenchDatabase, Server } from './support/postgres.ts';
-import type { Arrivals, Receiver } from './support/receiver.ts';
-import { percentile } from './support/statistics.ts';
-import { residentMegabytes } from './support/vitals.ts';
+import type { BenchDatabase, Server } from './support/processes/postgres.ts';
+import type { Arrivals, Receiver } from './support/processes/receiver.ts';
+import { percentile } from './support/measures/statistics.ts';
+import { residentMegabytes } from './support/measures/vitals.ts';
 import { within } from './support/within.ts';
 
 export interface Stage {

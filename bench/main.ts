@@ -20,10 +20,10 @@ import { importing } from './scenarios/importing.ts';
 import { oneOff } from './scenarios/one-off.ts';
 import { slowTargets } from './scenarios/slow-targets.ts';
 import { steady } from './scenarios/steady.ts';
-import { buildDaemon } from './support/build.ts';
-import { describeMachine } from './support/machine.ts';
-import { type Server, openServer } from './support/postgres.ts';
-import { startReceiver } from './support/receiver.ts';
+import { buildDaemon } from './support/processes/build.ts';
+import { describeMachine } from './support/measures/machine.ts';
+import { type Server, openServer } from './support/processes/postgres.ts';
+import { startReceiver } from './support/processes/receiver.ts';
 
 const SCENARIOS: readonly Scenario[] = [
   herd,

@@ -9,12 +9,19 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import postgres from 'postgres';
-import { startCluster } from '../test/support/cluster.ts';
-import { buildDaemon } from './support/build.ts';
-import { type Fleet, type Query, putLoad, startFleet, startSlowReceiver, until } from './support/fleet.ts';
-import type { SlowReceiver } from './support/fleet.ts';
-import { describeMachine } from './support/machine.ts';
-import { median } from './support/statistics.ts';
+import { startCluster } from '../test/support/postgres/cluster.ts';
+import { buildDaemon } from './support/processes/build.ts';
+import {
+  type Fleet,
+  type Query,
+  putLoad,
+  startFleet,
+  startSlowReceiver,
+  until,
+} from './support/processes/fleet.ts';
+import type { SlowReceiver } from './support/processes/fleet.ts';
+import { describeMachine } from './support/measures/machine.ts';
+import { median } from './support/measures/statistics.ts';
 
 const { values: options } = parseArgs({
   options: {

@@ -16,13 +16,17 @@ import { fireEverySecond } from './every-second.ts';
 import { startFirelock } from './firelock.ts';
 import { type Stage, runHerd } from './herd.ts';
 import { tableLines } from './report.ts';
-import { buildDaemon } from './support/build.ts';
-import { type Shares, sharesOf } from './support/cpu-profile.ts';
-import { freePort } from './support/daemon.ts';
-import { type CpuProfile, openInspector } from './support/inspector.ts';
-import { type BenchDatabase, openServer } from './support/postgres.ts';
-import { startReceiver } from './support/receiver.ts';
-import { COUNTING, type StatementShare, openStatementStatistics } from './support/statement-statistics.ts';
+import { buildDaemon } from './support/processes/build.ts';
+import { type Shares, sharesOf } from './support/measures/cpu-profile.ts';
+import { freePort } from './support/processes/daemon.ts';
+import { type CpuProfile, openInspector } from './support/measures/inspector.ts';
+import { type BenchDatabase, openServer } from './support/processes/postgres.ts';
+import { startReceiver } from './support/processes/receiver.ts';
+import {
+  COUNTING,
+  type StatementShare,
+  openStatementStatistics,
+} from './support/measures/statement-statistics.ts';
 
 const LOADS = { herd: 10_000, steady: 2_000, 'one-off': 50_000 };
 const SECONDS = { warmUp: 5, seconds: 20, patienceMs: 30_000, checksHistory: false };

@@ -1,5 +1,5 @@
 import type { Bar, ScenarioResult, Table } from './scenario.ts';
-import type { Machine } from './support/machine.ts';
+import type { Machine } from './support/measures/machine.ts';
 
 export interface Report {
   startedAt: string;

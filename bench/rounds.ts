@@ -1,5 +1,5 @@
 import { type Bar, atLeast, atMost } from './scenario.ts';
-import { medianOrNull } from './support/statistics.ts';
+import { medianOrNull } from './support/measures/statistics.ts';
 
 /** What was measured in one round, by the contestant's name. */
 export type Round<T> = Record<string, T>;

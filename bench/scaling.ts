@@ -9,16 +9,16 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { buildDaemon } from './support/build.ts';
-import { type Daemon, startDaemon } from './support/daemon.ts';
-import { type Hosts, latenessOf, startHosts } from './support/hosts.ts';
-import { describeMachine } from './support/machine.ts';
-import { type BenchDatabase, type Server, openServer } from './support/postgres.ts';
+import { buildDaemon } from './support/processes/build.ts';
+import { type Daemon, startDaemon } from './support/processes/daemon.ts';
+import { type Hosts, latenessOf, startHosts } from './support/processes/hosts.ts';
+import { describeMachine } from './support/measures/machine.ts';
+import { type BenchDatabase, type Server, openServer } from './support/processes/postgres.ts';
 import { putSchedules } from './support/schedules.ts';
-import { type Standby, startStandby } from './support/standby.ts';
-import { median, percentile } from './support/statistics.ts';
-import { nextWhole, sleepUntil, startCpuMeter } from './support/vitals.ts';
-import { type Written, commitLatency, readWritten, writtenSince } from './support/wal.ts';
+import { type Standby, startStandby } from './support/processes/standby.ts';
+import { median, percentile } from './support/measures/statistics.ts';
+import { nextWhole, sleepUntil, startCpuMeter } from './support/measures/vitals.ts';
+import { type Written, commitLatency, readWritten, writtenSince } from './support/measures/wal.ts';
 
 const { values: options } = parseArgs({
   options: {

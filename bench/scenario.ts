@@ -1,6 +1,6 @@
 import type { Peers } from './peers/peers.ts';
-import type { Server } from './support/postgres.ts';
-import type { Receiver } from './support/receiver.ts';
+import type { Server } from './support/processes/postgres.ts';
+import type { Receiver } from './support/processes/receiver.ts';
 
 /** One load under which firelock is measured, each a file of bench/scenarios. */
 export interface Scenario {

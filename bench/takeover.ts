@@ -7,7 +7,7 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { buildDaemon } from './support/build.ts';
+import { buildDaemon } from './support/processes/build.ts';
 import {
   type Fleet,
   type Member,
@@ -18,10 +18,10 @@ import {
   startFleet,
   startSlowReceiver,
   until,
-} from './support/fleet.ts';
-import { describeMachine } from './support/machine.ts';
-import { type Server, openServer } from './support/postgres.ts';
-import { median } from './support/statistics.ts';
+} from './support/processes/fleet.ts';
+import { describeMachine } from './support/measures/machine.ts';
+import { type Server, openServer } from './support/processes/postgres.ts';
+import { median } from './support/measures/statistics.ts';
 
 const { values: options } = parseArgs({
   options: {

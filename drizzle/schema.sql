@@ -1,4 +1,4 @@
--- The schema as the migrations in this folder make it. `npm run schema` writes this file: read it, and change src/store/schema.ts.
+-- The schema as the migrations in this folder make it. `npm run schema` writes this file: read it, and change src/postgres/schema.ts.
 -- history has a partition for each UTC day of ended_at beside its default one, history_other.
 
 CREATE TABLE effects (

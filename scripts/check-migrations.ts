@@ -1,5 +1,5 @@
 /**
- * Fails when src/store/schema.ts and the committed migrations differ: drizzle-kit is asked for the next migration
+ * Fails when src/postgres/schema.ts and the committed migrations differ: drizzle-kit is asked for the next migration
  * beside a copy of drizzle/, and must have none. Needs neither a database nor a network.
  */
 import { spawnSync } from 'node:child_process';

@@ -5,12 +5,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { migrate } from '../src/store/migrate.ts';
-import { startCluster } from '../test/support/cluster.ts';
+import { migrate } from '../src/postgres/migrate.ts';
+import { startCluster } from '../test/support/postgres/cluster.ts';
 
 const FILE = join(import.meta.dirname, '..', 'drizzle', 'schema.sql');
 const HEAD = [
-  '-- The schema as the migrations in this folder make it. `npm run schema` writes this file: read it, and change src/store/schema.ts.',
+  '-- The schema as the migrations in this folder make it. `npm run schema` writes this file: read it, and change src/postgres/schema.ts.',
   '-- history has a partition for each UTC day of ended_at beside its default one, history_other.',
 ].join('\n');
 

@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startCluster } from '../test/support/cluster.ts';
+import { startCluster } from '../test/support/postgres/cluster.ts';
 import { buildImage, type Daemon, type Image } from './support/image.ts';
 
 interface Fire {

@@ -9,19 +9,19 @@ import {
 } from './daemon-parts.ts';
 import { systemClock } from './runtime/clock.ts';
 import { createEventBus } from './runtime/event-bus.ts';
-import { type Loop, type Turning, createLoop } from './runtime/loop.ts';
+import { type Loop, type Turning, createLoop } from './runtime/loop/loop.ts';
 import { readinessOf } from './runtime/readiness.ts';
 import { type Service, onlyStopping } from './runtime/service.ts';
-import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/services.ts';
-import { createWatchdog } from './runtime/watchdog.ts';
+import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/service-table.ts';
+import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
-import { listen } from './store/connection.ts';
-import { openDatabase } from './store/database.ts';
-import { markInstanceLeft } from './store/instances.ts';
-import { migrate } from './store/migrate.ts';
-import { RUNS_RETURNED } from './store/runs/claims.ts';
-import { WORK_FOR_PULL } from './store/queues.ts';
-import { SCHEDULES_CHANGED } from './store/schedule-writes.ts';
+import { listen } from './postgres/connection/connection.ts';
+import { openDatabase } from './postgres/database.ts';
+import { markInstanceLeft } from './store/instances/instances.ts';
+import { migrate } from './postgres/migrate.ts';
+import { RUNS_RETURNED } from './store/runs/claims/claims.ts';
+import { WORK_FOR_PULL } from './store/queues/queue-workers.ts';
+import { SCHEDULES_CHANGED } from './store/schedules/write-schedules.ts';
 import { createHttpTarget } from './targets/http.ts';
 
 export interface Daemon {

@@ -107,7 +107,7 @@ async function resume(config: Config, logger: Logger): Promise<void> {
   const local =
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   try {
-    const { resume } = await import('./resume.ts');
+    const { resume } = await import('./resume-command.ts');
     process.exitCode = await resume({
       ...config,
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
@@ -120,7 +120,7 @@ async function resume(config: Config, logger: Logger): Promise<void> {
 }
 
 async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {
-  const { startEmbeddedPostgres } = await import('./store/embedded/embedded-postgres.ts');
+  const { startEmbeddedPostgres } = await import('./local-postgres/embedded-postgres.ts');
   return startEmbeddedPostgres({
     dataDir: config.dataDir,
     clock,

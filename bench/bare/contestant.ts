@@ -1,6 +1,6 @@
 import { type Recurring, secondsIn } from '../contestant.ts';
-import { ask, forkModule, nextMessage } from '../support/child.ts';
-import type { BenchDatabase } from '../support/postgres.ts';
+import { ask, forkModule, nextMessage } from '../support/processes/child.ts';
+import type { BenchDatabase } from '../support/processes/postgres.ts';
 import type { Armed, BareOptions, FromBare, ToBare } from './process.ts';
 
 export type BareKind = 'posts' | 'sql' | 'pipeline' | 'drain';

@@ -1,6 +1,6 @@
 import type { Contestant } from '../contestant.ts';
-import { cpuSecondsOfTree } from '../support/cpu.ts';
-import type { Server } from '../support/postgres.ts';
+import { cpuSecondsOfTree } from '../support/measures/cpu.ts';
+import type { Server } from '../support/processes/postgres.ts';
 import type { Packages } from './install.ts';
 import type { Peer } from './peers.ts';
 import { startRedis } from './redis.ts';

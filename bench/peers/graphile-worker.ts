@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contestant } from '../contestant.ts';
-import type { BenchDatabase, Server } from '../support/postgres.ts';
+import type { BenchDatabase, Server } from '../support/processes/postgres.ts';
 import type { Packages } from './install.ts';
 import type { Peer } from './peers.ts';
 import { type Worker, type WorkerOptions, createLead, startWorker } from './worker.ts';

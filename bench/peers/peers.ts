@@ -1,8 +1,8 @@
 /** Other schedulers and queues, for `npm run bench -- --peers`. They are installed for the run and are no dependencies. */
 import type { Contestant } from '../contestant.ts';
 import type { Stage } from '../herd.ts';
-import type { Server } from '../support/postgres.ts';
-import type { Receiver } from '../support/receiver.ts';
+import type { Server } from '../support/processes/postgres.ts';
+import type { Receiver } from '../support/processes/receiver.ts';
 import { type BullmqWork, bullmqPeer } from './bullmq.ts';
 import { graphileWorkerPeer } from './graphile-worker.ts';
 import { installPackages } from './install.ts';

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { forkModule, nextMessage } from '../support/child.ts';
+import { forkModule, nextMessage } from '../support/processes/child.ts';
 
 export interface Redis {
   port: number;

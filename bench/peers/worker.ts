@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { createPoster } from '../bare/poster.ts';
 import type { Post } from '../bare/poster.ts';
-import { type Child, ask, forkModule, nextMessage } from '../support/child.ts';
+import { type Child, ask, forkModule, nextMessage } from '../support/processes/child.ts';
 
 /** What a peer's worker is started with. */
 export interface WorkerOptions {

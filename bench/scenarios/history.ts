@@ -1,11 +1,11 @@
 import { type Bar, type Bench, type Scenario, type ScenarioResult, atLeast, atMost } from '../scenario.ts';
-import { startDaemonOf } from '../support/daemon-of-bench.ts';
-import { type Drop, type DropSizes, dropADay } from '../support/history-drop.ts';
-import { type Asked, askHistory } from '../support/history-lists.ts';
-import { type Period, type SnapshotSizes, underOldSnapshot } from '../support/history-snapshot.ts';
-import type { BenchDatabase } from '../support/postgres.ts';
-import { daysOf, seedHistory } from '../support/seed-history.ts';
-import { median } from '../support/statistics.ts';
+import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
+import { type Drop, type DropSizes, dropADay } from '../support/history/history-drop.ts';
+import { type Asked, askHistory } from '../support/history/history-lists.ts';
+import { type Period, type SnapshotSizes, underOldSnapshot } from '../support/history/history-snapshot.ts';
+import type { BenchDatabase } from '../support/processes/postgres.ts';
+import { daysOf, seedHistory } from '../support/history/seed-history.ts';
+import { median } from '../support/measures/statistics.ts';
 
 export interface HistorySizes {
   days: number;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
-import { startDaemonOf } from '../support/daemon-of-bench.ts';
-import type { BenchDatabase } from '../support/postgres.ts';
+import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
+import type { BenchDatabase } from '../support/processes/postgres.ts';
 import { seedRestingSchedules } from '../support/seed-schedules.ts';
-import { median } from '../support/statistics.ts';
-import { readHistogram, residentMegabytes, startCpuMeter } from '../support/vitals.ts';
+import { median } from '../support/measures/statistics.ts';
+import { readHistogram, residentMegabytes, startCpuMeter } from '../support/measures/vitals.ts';
 
 const FEW = 1_000;
 const MOST_ROUNDS = 5;

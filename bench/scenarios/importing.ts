@@ -1,9 +1,9 @@
 import { type Bench, type Scenario, atLeast } from '../scenario.ts';
 import { callApi } from '../support/api.ts';
-import { startDaemonOf } from '../support/daemon-of-bench.ts';
+import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
 import { type ScheduleItem, putSchedules } from '../support/schedules.ts';
-import { median } from '../support/statistics.ts';
-import { startCpuMeter } from '../support/vitals.ts';
+import { median } from '../support/measures/statistics.ts';
+import { startCpuMeter } from '../support/measures/vitals.ts';
 
 const WAYS = [1, 3];
 const MOST_ROUNDS = 5;

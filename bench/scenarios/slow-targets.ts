@@ -1,6 +1,6 @@
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
-import { type HostLoad, type HostPeriod, measureHosts } from '../support/host-lateness.ts';
-import { median } from '../support/statistics.ts';
+import { type HostLoad, type HostPeriod, measureHosts } from '../support/measures/host-lateness.ts';
+import { median } from '../support/measures/statistics.ts';
 
 /** Of the target: how long a host that hangs holds a slot. */
 const TIMEOUT_SECONDS = 10;

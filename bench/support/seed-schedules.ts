@@ -1,4 +1,4 @@
-import type { BenchDatabase } from './postgres.ts';
+import type { BenchDatabase } from './processes/postgres.ts';
 import { type ScheduleItem, putSchedules } from './schedules.ts';
 
 const AT_ONCE = 100_000;

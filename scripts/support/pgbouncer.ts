@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/store/embedded/account.ts';
+import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
 
 export interface PgBouncer {
   /** As that of the server, by way of the pooler. */

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/store/embedded/account.ts';
-import { type Binaries, provideBinaries, provideBinariesOf } from '../../src/store/embedded/binaries.ts';
-import { SUPERUSER, serverEnvironment } from '../../src/store/embedded/cluster.ts';
-import { type Home, homeLink, openHome } from '../../src/store/embedded/home.ts';
-import { choosePort } from '../../src/store/embedded/port.ts';
-import { startServer, stopServer } from '../../src/store/embedded/server.ts';
+import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
+import { type Binaries, provideBinaries, provideBinariesOf } from '../../src/local-postgres/binaries.ts';
+import { SUPERUSER, serverEnvironment } from '../../src/local-postgres/cluster.ts';
+import { type Home, homeLink, openHome } from '../../src/local-postgres/home.ts';
+import { choosePort } from '../../src/local-postgres/port.ts';
+import { startServer, stopServer } from '../../src/local-postgres/postgres-server.ts';
 import { installPostgres } from './postgres-packages.ts';
 
 export interface PostgresServer {

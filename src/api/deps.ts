@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { PullQueues } from '../flow/pull-queues.ts';
+import type { PullQueues } from '../queues/pull-queues.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Readiness } from '../runtime/readiness.ts';
-import type { Wake } from '../runtime/wake.ts';
-import type { Database } from '../store/database.ts';
+import type { Wake } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 /** What the API needs of the daemon around it. The database may be out of reach, or not migrated yet, at any time. */

@@ -1,7 +1,7 @@
-import type { AttemptOutcome, LookedUp } from './attempt.ts';
+import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
-import type { Outcome } from './outcome.ts';
-import type { RunStatus } from './run.ts';
+import type { Outcome } from './runs/attempts/outcome.ts';
+import type { RunStatus } from './runs/run.ts';
 import type { EffectKind } from './runs/effect.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
 

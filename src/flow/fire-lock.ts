@@ -6,9 +6,9 @@
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import type { Lease } from '../runtime/lease.ts';
-import type { Database } from '../store/database.ts';
-import { type DueSchedules, lockDueSchedules } from '../store/fire-locks.ts';
+import type { Lease } from '../runtime/instance-lease.ts';
+import type { Database } from '../postgres/database.ts';
+import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
 
 export interface FireLockDeps {
   database: Database;

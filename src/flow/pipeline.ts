@@ -12,24 +12,24 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import type { Lease } from '../runtime/lease.ts';
-import type { Loop } from '../runtime/loop.ts';
-import type { Wake } from '../runtime/wake.ts';
-import type { Database } from '../store/database.ts';
-import { releaseFireLocksIfMine } from '../store/fire-locks.ts';
+import type { Lease } from '../runtime/instance-lease.ts';
+import type { Loop } from '../runtime/loop/loop.ts';
+import type { Wake } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
+import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
-import { type TargetCanceller, createTargetCanceller } from './cancel-target.ts';
-import { type Dispatcher, createDispatcher } from './dispatch.ts';
-import { type Effects, createEffects } from './effects.ts';
+import { type TargetCanceller, createTargetCanceller } from './effects/cancel-target.ts';
+import { type Dispatcher, createDispatcher } from './dispatch/dispatch.ts';
+import { type Effects, createEffects } from './effects/effects.ts';
 import { takeFireLocks } from './fire-lock.ts';
-import { createDependencyReader } from './dependency-outcomes.ts';
-import { attemptHandoff, withoutDefinition } from './handoff.ts';
-import { createHandoffDefinitions } from './handoff-definitions.ts';
-import { type GonePauser, createGonePauser } from './pause-gone.ts';
+import { createDependencyReader } from './handoff/dependency-outcomes.ts';
+import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
+import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
+import { type GonePauser, createGonePauser } from './effects/pause-gone.ts';
 import { createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
-import { type Settler, createSettler } from './settle.ts';
-import { createHandoffStarter } from './start-handoff.ts';
+import { type Settler, createSettler } from './settle/settle.ts';
+import { createHandoffStarter } from './handoff/start-handoff.ts';
 import { createTick } from './tick.ts';
 
 export interface PipelineDeps {

@@ -6,12 +6,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import { LRUCache } from 'lru-cache';
-import type { Timing } from '../core/schedule.ts';
+import type { Timing } from '../core/schedules/schedule.ts';
 import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '../core/time/catch-up.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { readTiming } from '../store/definitions.ts';
-import type { LockedSchedule } from '../store/fire-locks.ts';
+import { readTiming } from '../core/schedules/stored-definition.ts';
+import type { LockedSchedule } from '../store/schedules/fire-locks.ts';
 
 export interface PlannedSchedule {
   schedule: LockedSchedule;

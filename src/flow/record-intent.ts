@@ -7,16 +7,16 @@
  */
 import type { MissedFires } from '../core/events.ts';
 import { SKIP_REASONS, lastFireOf } from '../core/time/catch-up.ts';
-import { eachInTurn, inHalves } from '../runtime/batch.ts';
+import { eachInTurn, inHalves } from '../runtime/loop/batch.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import type { Lease } from '../runtime/lease.ts';
+import type { Lease } from '../runtime/instance-lease.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { type Wake, wakeFor } from '../runtime/wake.ts';
-import type { Database } from '../store/database.ts';
-import { isDataRefused, isLockedByOthers } from '../store/errors.ts';
-import { type LockedSchedule, setAsideIfLocked } from '../store/fire-locks.ts';
-import { queueOfLane } from '../store/lanes.ts';
-import type { ClaimedRun } from '../store/runs/claims.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
+import { isDataRefused, isLockedByOthers } from '../postgres/errors.ts';
+import { type LockedSchedule, setAsideIfLocked } from '../store/schedules/fire-locks.ts';
+import { queueOfLane } from '../store/queues/queue-lanes.ts';
+import type { ClaimedRun } from '../store/runs/claims/claims.ts';
 import { judgeOverlapsNowOrSoon, lockFreeSchedules, workOf } from '../store/runs/overlaps.ts';
 import {
   type Advance,
@@ -25,8 +25,8 @@ import {
   intentOf,
   recordIntentsIfLocked,
 } from '../store/runs/record-intents.ts';
-import type { Dispatcher } from './dispatch.ts';
-import { emitJudged } from './effects.ts';
+import type { Dispatcher } from './dispatch/dispatch.ts';
+import { emitJudged } from '../operations/judged-overlaps.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 
 export interface RecordIntentDeps {

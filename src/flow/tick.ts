@@ -6,8 +6,8 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
-import type { DueSchedules } from '../store/fire-locks.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import type { DueSchedules } from '../store/schedules/fire-locks.ts';
 import { FIRE_LOCK_BATCH } from './fire-lock.ts';
 import type { Planned, Planner } from './plan.ts';
 

@@ -7,11 +7,11 @@
 import type { Instant } from '../core/instant.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
-import { databaseNow } from '../store/database-now.ts';
-import type { Database } from '../store/database.ts';
-import { isNotNow } from '../store/errors.ts';
-import { DAYS_AHEAD, createPartition, missingDays } from '../store/history/partitions.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
+import type { Database } from '../postgres/database.ts';
+import { isNotNow } from '../postgres/errors.ts';
+import { DAYS_AHEAD, createPartition, missingDays } from '../postgres/history-partitions.ts';
 
 export interface CreatePartitionsDeps {
   database: Database;

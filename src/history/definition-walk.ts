@@ -5,7 +5,7 @@
  */
 import type { Instant } from '../core/instant.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Database } from '../store/database.ts';
+import type { Database } from '../postgres/database.ts';
 import {
   type DefinitionPosition,
   dropUnusedDefinitionsBefore,

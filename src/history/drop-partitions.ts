@@ -8,19 +8,19 @@ import type { Instant } from '../core/instant.ts';
 import { horizonOf } from '../core/time/catch-up.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
-import { databaseNow } from '../store/database-now.ts';
-import type { Database } from '../store/database.ts';
-import { isNotNow, isTableGone } from '../store/errors.ts';
-import type { Executor } from '../store/executor.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
+import type { Database } from '../postgres/database.ts';
+import { isNotNow, isTableGone } from '../postgres/errors.ts';
+import type { Executor } from '../postgres/executor.ts';
 import { type Sweep, sweepDependencies, sweepKeys } from '../store/history/leftovers.ts';
 import {
   type Partition,
   deleteOtherBefore,
   dropPartition,
   listPartitions,
-} from '../store/history/partitions.ts';
-import { DAY_MS } from '../core/history-day.ts';
+} from '../postgres/history-partitions.ts';
+import { DAY_MS } from '../core/time/utc-day.ts';
 import { type DefinitionWalk, createDefinitionWalk } from './definition-walk.ts';
 
 export interface DropPartitionsDeps {

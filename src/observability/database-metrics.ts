@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../runtime/clock.ts';
-import type { OpenRunCounts, ScheduleCounts, WorkGauges } from '../store/gauges.ts';
+import type { OpenRunCounts, ScheduleCounts, WorkGauges } from '../store/reports/gauges.ts';
 
 /** What the database looked like at the last sample of each kind. */
 export interface DatabaseGauges {

@@ -1,6 +1,6 @@
 import type { RunExpired } from '../core/events.ts';
 import { isoInstant } from '../core/instant.ts';
-import type { RunStatus } from '../core/run.ts';
+import type { RunStatus } from '../core/runs/run.ts';
 import type { Logger } from './logger.ts';
 
 const MOST_NAMED = 10;

@@ -1,9 +1,9 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
-import type { Database } from '../store/database.ts';
-import type { Executor } from '../store/executor.ts';
-import { type Sample, countOpenRuns, countSchedules, sampleWork } from '../store/gauges.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import type { Database } from '../postgres/database.ts';
+import type { Executor } from '../postgres/executor.ts';
+import { type Sample, countOpenRuns, countSchedules, sampleWork } from '../store/reports/gauges.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface GaugeSamplerDeps {

@@ -6,13 +6,13 @@
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
-import { type Wake, wakeFor } from '../runtime/wake.ts';
-import type { Database } from '../store/database.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
 import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
 import { type EdgeCursor, FIRST_EDGE, effectsForOverlooked } from '../store/effects/overlooked.ts';
-import { forgetLongDead } from '../store/instances.ts';
-import { abandonWaitingOfDeleted } from '../store/runs/abandon-runs.ts';
+import { forgetLongDead } from '../store/instances/instances.ts';
+import { abandonWaitingOfDeleted } from '../store/runs/ends/abandon-runs.ts';
 import { findWaitingInVain } from '../store/runs/overlaps.ts';
 
 export interface BackstopDeps {

@@ -5,28 +5,28 @@
  */
 import type { RunExpired } from '../core/events.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import { NO_DEFINITION } from '../core/no-definition.ts';
-import type { AttemptError } from '../core/outcome.ts';
-import type { Handoff } from '../core/schedule.ts';
-import { type Attempted, type Settlement, settlementOf } from '../core/settlement.ts';
-import { inHalves } from '../runtime/batch.ts';
+import { NO_DEFINITION } from '../core/schedules/no-definition.ts';
+import type { AttemptError } from '../core/runs/attempts/outcome.ts';
+import type { Handoff } from '../core/schedules/schedule.ts';
+import { type Attempted, type Settlement, settlementOf } from '../core/runs/attempts/settlement.ts';
+import { inHalves } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { type StarvationGuard, createStarvationGuard } from '../runtime/starvation-guard.ts';
-import { type Wake, wakeFor } from '../runtime/wake.ts';
-import type { Database } from '../store/database.ts';
-import { databaseNow } from '../store/database-now.ts';
-import { isDataRefused, isUnavailable } from '../store/errors.ts';
-import { loadHandoffs, versionKey } from '../store/handoffs.ts';
+import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/starvation-guard.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
+import { isDataRefused, isUnavailable } from '../postgres/errors.ts';
+import { loadHandoffs, versionKey } from '../store/schedules/load-handoffs.ts';
 import {
   type Expiry,
   type ListeningSince,
   type SilentRun,
   expireIfStillSilent,
   findSilent,
-} from '../store/runs/expiries.ts';
+} from '../store/runs/claims/expiries.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 

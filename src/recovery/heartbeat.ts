@@ -10,16 +10,16 @@ import { type Quiet, afterBeat, mayDeclareDead } from '../core/time/quiet.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import type { Lease } from '../runtime/lease.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
-import type { Database } from '../store/database.ts';
+import type { Lease } from '../runtime/instance-lease.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import type { Database } from '../postgres/database.ts';
 import {
   type HeartbeatAnswer,
   type Instance,
   beatIfListed,
   declareDeadIfSilent,
   registerInstance,
-} from '../store/instances.ts';
+} from '../store/instances/instances.ts';
 
 export interface HeartbeatDeps {
   database: Database;

@@ -5,16 +5,16 @@
  */
 import type { LostBecause } from '../core/events.ts';
 import type { RecoveryPolicy } from '../core/runs/lost-claim.ts';
-import { inHalves } from '../runtime/batch.ts';
+import { inHalves } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import type { Lease } from '../runtime/lease.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
+import type { Lease } from '../runtime/instance-lease.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { type StarvationGuard, createStarvationGuard } from '../runtime/starvation-guard.ts';
-import { type Wake, wakeFor } from '../runtime/wake.ts';
-import { type Database, STATEMENT_LIMIT_MS } from '../store/database.ts';
-import { isDataRefused } from '../store/errors.ts';
+import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/starvation-guard.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
+import { isDataRefused } from '../postgres/errors.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import {
   type LostClaim,
@@ -22,7 +22,7 @@ import {
   findExpiredClaims,
   findOrphans,
   takeOverIfStillClaimed,
-} from '../store/runs/lost-claims.ts';
+} from '../store/runs/claims/lost-claims.ts';
 import { createClaimWatch } from './claim-watch.ts';
 
 export interface RecoveryDeps extends RecoveryPolicy {

@@ -6,20 +6,20 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
-import { cursorByZoneData } from '../core/time/zone-cursor.ts';
-import { type ZoneDataSeen, judgeZoneData } from '../core/zone-data.ts';
+import { cursorByZoneData } from '../core/zones/zone-cursor.ts';
+import { type ZoneDataSeen, judgeZoneData } from '../core/zones/zone-data-verdict.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type Loop, createLoop } from '../runtime/loop.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import {
   type CursorMove,
   type ZonedSchedule,
   listZonedSchedules,
   moveCursorsIfUnplanned,
-} from '../store/cursors.ts';
-import type { Database } from '../store/database.ts';
-import { readTiming } from '../store/definitions.ts';
-import { readZoneData, recordZoneDataIfAlone } from '../store/zone-data.ts';
+} from '../store/schedules/zoned-cursors.ts';
+import type { Database } from '../postgres/database.ts';
+import { readTiming } from '../core/schedules/stored-definition.ts';
+import { readZoneData, recordZoneDataIfAlone } from '../store/schedules/zone-data.ts';
 
 export interface ZoneWatchDeps {
   database: Database;

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 import type { EventBus } from './event-bus.ts';
-import type { Lease } from './lease.ts';
-import type { Turning } from './loop.ts';
+import type { Lease } from './instance-lease.ts';
+import type { Turning } from './loop/loop.ts';
 
 /** What an instance says of itself at /readyz: `ready` when every check is `ok`; warnings do not change that. */
 export interface Readiness {

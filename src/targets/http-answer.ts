@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici';
 import type { Instant } from '../core/instant.ts';
-import { keptText, storable } from '../core/kept-text.ts';
-import { type Outcome, answerError, classifyStatus } from '../core/outcome.ts';
-import { parseRetryAfter } from '../core/retry-after.ts';
+import { keptText, storable } from '../core/runs/attempts/kept-text.ts';
+import { type Outcome, answerError, classifyStatus } from '../core/runs/attempts/outcome.ts';
+import { parseRetryAfter } from '../core/http/retry-after.ts';
 
 /** What is read of an answer's body. */
 export const ANSWER_LIMIT_BYTES = 64 * 1024;

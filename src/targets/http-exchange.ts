@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { type AttemptError, type Outcome, notSent } from '../core/outcome.ts';
+import { type AttemptError, type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, outcomeOf } from './http-answer.ts';
 import type { Borrower, Connection, OriginPool } from './http-pool.ts';

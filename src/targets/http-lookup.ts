@@ -1,4 +1,4 @@
-import { type AttemptError, type Outcome, answerError } from '../core/outcome.ts';
+import { type AttemptError, type Outcome, answerError } from '../core/runs/attempts/outcome.ts';
 import type { LookupAnswer } from './target.ts';
 
 /** What the exchange of a lookup says of the attempt it was about. Only a whole 404 says that it did not arrive. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { headerFault, isReservedHeader } from '../core/header-rules.ts';
+import { headerFault, isReservedHeader } from '../core/http/header-rules.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { HttpCall, HttpMethod } from '../core/schedule.ts';
-import { hasTemplate, renderTemplate } from '../core/template.ts';
+import type { HttpCall, HttpMethod } from '../core/schedules/schedule.ts';
+import { hasTemplate, renderTemplate } from '../core/http/template.ts';
 import type { Attempt } from './target.ts';
 
 export interface HttpRequest {

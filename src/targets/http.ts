@@ -1,5 +1,5 @@
-import { type Outcome, answerError, notSent } from '../core/outcome.ts';
-import type { HttpCall, HttpTarget } from '../core/schedule.ts';
+import { type Outcome, answerError, notSent } from '../core/runs/attempts/outcome.ts';
+import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { createDial } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';

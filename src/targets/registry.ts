@@ -1,5 +1,5 @@
-import type { Target } from '../core/schedule.ts';
-import { boundedLane } from './lane.ts';
+import type { Target } from '../core/schedules/schedule.ts';
+import { boundedLane } from './bounded-lane.ts';
 import type { TargetKind } from './target.ts';
 
 export interface TargetRegistry {

@@ -1,7 +1,7 @@
 import type { Instant } from '../core/instant.ts';
-import type { Accepted, AttemptError, Outcome } from '../core/outcome.ts';
-import type { Dependency, RunTrigger } from '../core/run.ts';
-import type { Delivery, Target } from '../core/schedule.ts';
+import type { Accepted, AttemptError, Outcome } from '../core/runs/attempts/outcome.ts';
+import type { Dependency, RunTrigger } from '../core/runs/run.ts';
+import type { Delivery, Target } from '../core/schedules/schedule.ts';
 
 /** One attempt of one run, as a target sees it. */
 export interface Attempt {

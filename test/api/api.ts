@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import { createEffects } from '../../src/flow/effects.ts';
-import { type PullQueues, createPullQueues } from '../../src/flow/pull-queues.ts';
+import { createEffects } from '../../src/flow/effects/effects.ts';
+import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { createServer } from '../../src/api/server.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { createLease } from '../../src/runtime/lease.ts';
+import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { Wake } from '../../src/runtime/wake.ts';
+import { openDatabase } from '../../src/postgres/database.ts';
+import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
-import { createMigrated } from '../support/cluster.ts';
+import { createMigrated } from '../support/postgres/cluster.ts';
 import { until } from '../support/until.ts';
 
 export interface Answer {

@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.ts';
-import { runMutants } from './mutant-run.ts';
-import { randomly } from './nemesis.ts';
+import { runMutants } from './mutants/mutant-run.ts';
+import { randomly } from './faults/nemesis.ts';
 import { profileOf } from './profiles.ts';
 import { page, summarize } from './report.ts';
 

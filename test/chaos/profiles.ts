@@ -1,5 +1,5 @@
 import type { CampaignOptions } from './campaign.ts';
-import { FULL_WEIGHTS, type NemesisOptions } from './nemesis.ts';
+import { FULL_WEIGHTS, type NemesisOptions } from './faults/nemesis.ts';
 
 /** A campaign but for its seed, its source and what it says. */
 export interface Profile extends Omit<CampaignOptions, 'seed' | 'root' | 'say' | 'disturb'> {

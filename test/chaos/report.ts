@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { hostname } from 'node:os';
 import { promisify } from 'node:util';
 import type { CampaignOptions, CampaignResult } from './campaign.ts';
-import { VIOLATIONS, type Violation } from './violations.ts';
+import { VIOLATIONS, type Violation } from './checker/violations.ts';
 
 /** What a campaign says of itself: printed, and written as JSON. */
 export interface Summary {

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCampaign } from './campaign.ts';
-import { randomly } from './nemesis.ts';
+import { randomly } from './faults/nemesis.ts';
 import { profileOf } from './profiles.ts';
-import { NEEDS_LINUX } from './instance.ts';
-import { VIOLATIONS } from './violations.ts';
+import { NEEDS_LINUX } from './cluster/instance.ts';
+import { VIOLATIONS } from './checker/violations.ts';
 
 const NOTHING_FOUND = Object.fromEntries(Object.keys(VIOLATIONS).map((violation) => [violation, []]));
 

@@ -1,7 +1,7 @@
 // @module-tag long
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';

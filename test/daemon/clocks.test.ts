@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
 import {
   endedRuns,

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import ts from 'typescript';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createDatabase, createMigrated } from '../support/cluster.ts';
+import { createDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { type Variables, spawnDaemon, startDaemon } from '../support/daemon.ts';
-import { THROUGH_POOLER } from '../support/pooler.ts';
+import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 

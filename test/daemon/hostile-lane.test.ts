@@ -1,8 +1,8 @@
 import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
-import { randomRunId } from '../../src/core/run.ts';
-import { type TestDatabase, createMigrated } from '../support/cluster.ts';
+import { randomRunId } from '../../src/core/runs/run.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import {
   type RunRow,

@@ -2,11 +2,11 @@ import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { serverPid } from '../embedded/user-process.ts';
+import { serverPid } from '../local-postgres/user-process.ts';
 import { type Daemon, spawnDaemon, startDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 let directory: string;
 let dataDir: string;

@@ -1,10 +1,10 @@
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 interface Run {
   id: string;

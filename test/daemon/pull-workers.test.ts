@@ -1,6 +1,6 @@
 // @module-tag long
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 

@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/cluster.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon, spawnDaemon } from '../support/daemon.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 interface RunRow {
   id: string;

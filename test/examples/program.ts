@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { createMigrated } from '../support/cluster.ts';
+import { createMigrated } from '../support/postgres/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
-import { QUICK_START } from '../support/quick-start.ts';
+import { QUICK_START } from '../support/runner/quick-start.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 

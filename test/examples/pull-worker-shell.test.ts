@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { type Variables, readyDaemon } from '../support/daemon.ts';
 import { type Api, enqueue, mortalDaemon, runById, runExample, runOnce, sharedDaemon } from './program.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 const daemon = sharedDaemon();
 

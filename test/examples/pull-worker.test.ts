@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Variables } from '../support/daemon.ts';
 import { readyDaemon } from '../support/daemon.ts';
 import { enqueue, mortalDaemon, runById, runExample, runOnce, sharedDaemon } from './program.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 const daemon = sharedDaemon();
 

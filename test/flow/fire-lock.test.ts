@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { plannedRunId } from '../../src/core/run.ts';
-import { lockDueSchedules } from '../../src/store/fire-locks.ts';
+import { plannedRunId } from '../../src/core/runs/run.ts';
+import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { type Intent, recordIntentsIfLocked } from '../../src/store/runs/record-intents.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

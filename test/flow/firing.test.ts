@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { plannedRunId } from '../../src/core/run.ts';
+import { plannedRunId } from '../../src/core/runs/run.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { refuseRunsOf } from '../support/refused.ts';

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Definition } from '../../src/core/schedule.ts';
-import type { Database } from '../../src/store/database.ts';
-import { abandonWaitingOfDeleted } from '../../src/store/runs/abandon-runs.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
+import type { Database } from '../../src/postgres/database.ts';
+import { abandonWaitingOfDeleted } from '../../src/store/runs/ends/abandon-runs.ts';
 import { judgeOverlapsUnderLock, lockFreeSchedules } from '../../src/store/runs/overlaps.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

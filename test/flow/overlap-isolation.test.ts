@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
-import { rowsOf } from '../../src/store/rows.ts';
+import { openDatabase } from '../../src/postgres/database.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { type Api, startApi } from '../api/api.ts';
-import { createMigrated } from '../support/cluster.ts';
+import { createMigrated } from '../support/postgres/cluster.ts';
 import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
-import { THROUGH_POOLER } from '../support/pooler.ts';
+import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 let store: Store;

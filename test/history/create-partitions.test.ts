@@ -2,15 +2,15 @@ import { setTimeout } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { DAY_MS } from '../../src/core/history-day.ts';
+import { DAY_MS } from '../../src/core/time/utc-day.ts';
 import { createPartitionMaker } from '../../src/history/create-partitions.ts';
 import { createPartitionDropper } from '../../src/history/drop-partitions.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Instant } from '../../src/core/instant.ts';
-import { isNotNow } from '../../src/store/errors.ts';
-import { createPartition } from '../../src/store/history/partitions.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { isNotNow } from '../../src/postgres/errors.ts';
+import { createPartition } from '../../src/postgres/history-partitions.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
 import {
   dayAgo,
   dropAllPartitions,
@@ -23,7 +23,7 @@ import {
   tableOf,
   whileHistoryIsRead,
 } from '../support/history.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { DAY_MS } from '../../src/core/history-day.ts';
+import { DAY_MS } from '../../src/core/time/utc-day.ts';
 import { isoInstant } from '../../src/core/instant.ts';
-import { randomRunId } from '../../src/core/run.ts';
+import { randomRunId } from '../../src/core/runs/run.ts';
 import { type DropPartitionsDeps, createPartitionDropper } from '../../src/history/drop-partitions.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { dropPartition, listPartitions } from '../../src/store/history/partitions.ts';
+import { dropPartition, listPartitions } from '../../src/postgres/history-partitions.ts';
 import {
   dayAgo,
   endedIds,

@@ -4,8 +4,8 @@ import { createGaugeSampler } from '../../src/observability/gauge-sampler.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
 import { type Clock, systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { type TestDatabase, createMigrated } from '../support/cluster.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { until } from '../support/until.ts';
 
 let own: TestDatabase;

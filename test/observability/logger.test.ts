@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { expect, it } from 'vitest';
 import { createLogger } from '../../src/observability/logger.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { createDatabase } from '../support/cluster.ts';
+import { openDatabase } from '../../src/postgres/database.ts';
+import { createDatabase } from '../support/postgres/cluster.ts';
 
 it('a failed query is logged with its reason and its place, without what it carried', async () => {
   const { url, drop } = await createDatabase();

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Definition } from '../../src/core/schedule.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
-import { claimReadyRuns } from '../../src/store/runs/claims.ts';
-import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/lost-claims.ts';
+import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
+import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/lost-claims.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
 import {
   type InstanceOptions,

@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { createSettler } from '../../src/flow/settle.ts';
+import { createSettler } from '../../src/flow/settle/settle.ts';
 import { createHeartbeat } from '../../src/recovery/heartbeat.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { type Lease, createLease } from '../../src/runtime/lease.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { registerInstance } from '../../src/store/instances.ts';
+import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { registerInstance } from '../../src/store/instances/instances.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
-import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
+import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 /** As short as the lease's margin allows. */
 const TTL_SECONDS = 3;

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Definition } from '../../src/core/schedule.ts';
-import { isDataRefused } from '../../src/store/errors.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
+import { isDataRefused } from '../../src/postgres/errors.ts';
 import { endedRunsOf, leaveRuns, runsOf } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

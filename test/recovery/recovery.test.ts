@@ -2,21 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import type { Definition } from '../../src/core/schedule.ts';
-import { deleteSchedule } from '../../src/flow/schedule-changes.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
+import { deleteSchedule } from '../../src/operations/schedule-changes.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { declareDeadIfSilent, registerInstance } from '../../src/store/instances.ts';
-import { claimReadyRuns } from '../../src/store/runs/claims.ts';
-import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/lost-claims.ts';
+import { declareDeadIfSilent, registerInstance } from '../../src/store/instances/instances.ts';
+import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
+import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/lost-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { runIdAt } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { LONG } from '../support/long.ts';
+import { LONG } from '../support/runner/long.ts';
 
 const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
 

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import type { Definition } from '../../src/core/schedule.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../src/core/time/fire-times.ts';
 import { createZoneWatch } from '../../src/recovery/zone-watch.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { listZonedSchedules, moveCursorsIfUnplanned } from '../../src/store/cursors.ts';
-import type { Database } from '../../src/store/database.ts';
-import { registerInstance } from '../../src/store/instances.ts';
+import { listZonedSchedules, moveCursorsIfUnplanned } from '../../src/store/schedules/zoned-cursors.ts';
+import type { Database } from '../../src/postgres/database.ts';
+import { registerInstance } from '../../src/store/instances/instances.ts';
 import {
   type Store,
   type TestInstance,

@@ -1,14 +1,14 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Executor } from '../../src/store/executor.ts';
-import type { AttemptSettlement } from '../../src/core/runs/settle-attempt.ts';
-import { claimReadyRuns, promoteDueRuns } from '../../src/store/runs/claims.ts';
+import type { Executor } from '../../src/postgres/executor.ts';
+import type { AttemptSettlement } from '../../src/core/runs/attempts/settle-attempt.ts';
+import { claimReadyRuns, promoteDueRuns } from '../../src/store/runs/claims/claims.ts';
 import { intentOf, recordIntentsIfLocked } from '../../src/store/runs/record-intents.ts';
-import { settlePlainIfClaimed } from '../../src/store/runs/settle-plain.ts';
+import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type PlanNode, rowsIn } from '../support/plans.ts';
+import { type PlanNode, rowsIn } from '../support/postgres/plans.ts';
 
 let store: Store;
 let instance: TestInstance;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
-import { QUICK_START } from './quick-start.ts';
+import { QUICK_START } from './runner/quick-start.ts';
 import { until } from './until.ts';
 
 export type Variables = Record<string, string>;

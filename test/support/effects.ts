@@ -1,6 +1,6 @@
 import { applyEffects } from '../../src/store/effects/apply-effects.ts';
-import { lockEffects } from '../../src/store/effects/effects.ts';
-import type { Transaction } from '../../src/store/executor.ts';
+import { lockEffects } from '../../src/store/effects/effect-rows.ts';
+import type { Transaction } from '../../src/postgres/executor.ts';
 import type { Store } from './pipeline.ts';
 
 /** Does what is to follow from so many ends, in a transaction. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
-import { DAY_MS, dayOf } from '../../src/core/history-day.ts';
+import { DAY_MS, dayOf } from '../../src/core/time/utc-day.ts';
 import { isoInstant } from '../../src/core/instant.ts';
-import { randomRunId } from '../../src/core/run.ts';
-import { createPartition, listPartitions } from '../../src/store/history/partitions.ts';
+import { randomRunId } from '../../src/core/runs/run.ts';
+import { createPartition, listPartitions } from '../../src/postgres/history-partitions.ts';
 import type { Store } from './pipeline.ts';
 
 /** The day so many days ago; negative: a coming one. */

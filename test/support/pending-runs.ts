@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import postgres from 'postgres';
-import { type Database, STATEMENT_LIMIT_MS } from '../../src/store/database.ts';
-import { QueryTimeout } from '../../src/store/errors.ts';
+import { type Database, STATEMENT_LIMIT_MS } from '../../src/postgres/database.ts';
+import { QueryTimeout } from '../../src/postgres/errors.ts';
 import type { Store } from './pipeline.ts';
 import { until } from './until.ts';
 

@@ -8,23 +8,23 @@ import {
   type Definition,
   type Schedule,
   type Target,
-} from '../../src/core/schedule.ts';
+} from '../../src/core/schedules/schedule.ts';
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
-import type { Run } from '../../src/core/run.ts';
-import type { OneOffHandoff, OneOffRun } from '../../src/core/one-off.ts';
-import { acceptRuns } from '../../src/flow/one-off-runs.ts';
-import { fireManually } from '../../src/flow/manual-fire.ts';
-import { changeSchedules, deleteSchedule } from '../../src/flow/schedule-changes.ts';
+import type { Run } from '../../src/core/runs/run.ts';
+import type { OneOffHandoff, OneOffRun } from '../../src/core/runs/one-off-run.ts';
+import { acceptRuns } from '../../src/operations/submit-one-off-runs.ts';
+import { fireManually } from '../../src/operations/manual-fire.ts';
+import { changeSchedules, deleteSchedule } from '../../src/operations/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { type Lease, createLease } from '../../src/runtime/lease.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { registerInstance } from '../../src/store/instances.ts';
-import { rowsOf } from '../../src/store/rows.ts';
+import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { registerInstance } from '../../src/store/instances/instances.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
-import { createMigratedDatabase } from './emptied.ts';
+import { createMigratedDatabase } from './postgres/emptied.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
 export interface Store {

@@ -1,14 +1,14 @@
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { acceptRuns } from '../../src/flow/one-off-runs.ts';
-import type { ClaimRequest } from '../../src/flow/pull-line.ts';
-import { type PullQueues, createPullQueues } from '../../src/flow/pull-queues.ts';
+import { acceptRuns } from '../../src/operations/submit-one-off-runs.ts';
+import type { ClaimRequest } from '../../src/queues/pull-line.ts';
+import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { createLease } from '../../src/runtime/lease.ts';
-import { listen } from '../../src/store/connection.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { createLease } from '../../src/runtime/instance-lease.ts';
+import { listen } from '../../src/postgres/connection/connection.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import type { PulledRun } from '../../src/store/queues/pull-claims.ts';
-import { WORK_FOR_PULL } from '../../src/store/queues.ts';
+import { WORK_FOR_PULL } from '../../src/store/queues/queue-workers.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { type AskedRun, oneOffOf } from './pipeline.ts';
 

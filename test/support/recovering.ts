@@ -5,7 +5,7 @@ import { createBackstop } from '../../src/recovery/backstop.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { registerInstance } from '../../src/store/instances.ts';
+import { registerInstance } from '../../src/store/instances/instances.ts';
 import type { Store, TestInstance } from './pipeline.ts';
 import { until } from './until.ts';
 

@@ -1,6 +1,6 @@
-import { randomRunId } from '../../src/core/run.ts';
+import { randomRunId } from '../../src/core/runs/run.ts';
 import { newRun } from '../../src/core/runs/new-run.ts';
-import type { RunRecord } from '../../src/core/runs/record.ts';
+import type { RunRecord } from '../../src/core/runs/run-record.ts';
 
 /** A moment that tests of pure functions take for now. */
 export const NOW = Date.UTC(2026, 10, 20, 12);

@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import { type RunStatus, isEnd } from '../../src/core/run.ts';
+import { type RunStatus, isEnd } from '../../src/core/runs/run.ts';
 
 type Columns = Record<string, unknown>;
 type Row = Record<string, postgres.JSONValue | undefined>;

@@ -1,5 +1,5 @@
-import { Claim, LaneBook } from '../../src/flow/lane.ts';
-import { Lanes } from '../../src/flow/lanes.ts';
+import { Claim, LaneBook } from '../../src/flow/dispatch/lane.ts';
+import { Lanes } from '../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from './claims.ts';
 
 /** How long a target takes to answer; null: it hangs until the attempt's time is up. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { Delivery } from '../../src/core/schedule.ts';
+import type { Delivery } from '../../src/core/schedules/schedule.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
 

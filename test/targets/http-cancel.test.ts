@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpCall } from '../../src/core/schedule.ts';
+import type { HttpCall } from '../../src/core/schedules/schedule.ts';
 import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
 
 const at = (url: string, rest: Partial<HttpCall> = {}) =>

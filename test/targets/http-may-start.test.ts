@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { DELIVERIES } from '../../src/core/schedule.ts';
+import { DELIVERIES } from '../../src/core/schedules/schedule.ts';
 import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';

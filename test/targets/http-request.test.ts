@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HTTP_METHODS } from '../../src/core/schedule.ts';
+import { HTTP_METHODS } from '../../src/core/schedules/schedule.ts';
 import { attemptOf, httpTarget, never, receive, targetAt } from './receivers.ts';
 
 test('the body carries the run, and the payload byte for byte', async () => {

@@ -2,7 +2,7 @@ import { type IncomingMessage, type RequestListener, createServer } from 'node:h
 import { type AddressInfo, type Server, type Socket, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import type { HttpTarget } from '../../src/core/schedule.ts';
+import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import type { Attempt, TargetKind } from '../../src/targets/target.ts';

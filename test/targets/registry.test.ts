@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Target } from '../../src/core/schedule.ts';
+import type { Target } from '../../src/core/schedules/schedule.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { attemptOf, httpTarget, never, receive, targetAt } from './receivers.ts';
 

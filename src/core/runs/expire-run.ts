@@ -1,8 +1,8 @@
 import type { Instant } from '../instant.ts';
-import { isEnd } from '../run.ts';
-import type { Settlement } from '../settlement.ts';
+import { isEnd } from './run.ts';
+import type { Settlement } from './attempts/settlement.ts';
 import { NO_INSTANCE } from './lost-claim.ts';
-import type { RunRecord } from './record.ts';
+import type { RunRecord } from './run-record.ts';
 import { withAttempt } from './transitions.ts';
 
 /** A running run that is still silent, in the same attempt: what was heard of meanwhile goes on. */

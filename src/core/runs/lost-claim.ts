@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts';
-import type { AttemptError } from '../outcome.ts';
-import type { RunRecord } from './record.ts';
+import type { AttemptError } from './attempts/outcome.ts';
+import type { RunRecord } from './run-record.ts';
 import { withAttempt } from './transitions.ts';
 
 /** What becomes of a run whose claim was lost: `again`, driven on; `unknown`, ended so; else why it is abandoned. */

@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts';
-import type { RunRecord } from './record.ts';
+import type { RunRecord } from './run-record.ts';
 
 /** What is said of a run when it is recorded; all else begins empty. */
 export type NewRun = Pick<

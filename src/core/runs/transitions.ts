@@ -1,9 +1,9 @@
-import type { AttemptEntry } from '../attempt.ts';
+import type { AttemptEntry } from './attempts/attempt.ts';
 import type { Instant } from '../instant.ts';
-import type { AttemptError } from '../outcome.ts';
-import type { RunEnd } from '../run-end.ts';
-import type { RunStatus } from '../run.ts';
-import type { RunRecord } from './record.ts';
+import type { AttemptError } from './attempts/outcome.ts';
+import type { RunEnd } from './run-end.ts';
+import type { RunStatus } from './run.ts';
+import type { RunRecord } from './run-record.ts';
 
 /**
  * Where a run goes from where it is: pure functions from one record to the next. Each takes a record whose row is locked; the caller

@@ -1,6 +1,6 @@
-import { DAY_MS } from '../history-day.ts';
+import { DAY_MS } from './utc-day.ts';
 import type { Instant } from '../instant.ts';
-import type { Timing } from '../schedule.ts';
+import type { Timing } from '../schedules/schedule.ts';
 import type { FireTimes } from './fire-times.ts';
 
 /** One run to be recorded. */

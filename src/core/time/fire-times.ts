@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Instant } from '../instant.ts';
-import { plannedRunName } from '../run.ts';
-import type { Timing } from '../schedule.ts';
-import { type CronTimes, type Note, cronTimes } from './cron.ts';
+import { plannedRunName } from '../runs/run.ts';
+import type { Timing } from '../schedules/schedule.ts';
+import { type CronTimes, type Note, cronTimes } from '../cron/cron.ts';
 
 /** What fire times hang on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
 export interface Identity {

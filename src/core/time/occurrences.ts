@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
-import type { RunStatus } from '../run.ts';
-import type { CatchUp } from '../schedule.ts';
-import { type Expected, byPosition } from './expected.ts';
+import type { RunStatus } from '../runs/run.ts';
+import type { CatchUp } from '../schedules/schedule.ts';
+import { type Expected, byPosition } from './expected-occurrences.ts';
 
 /** A planned run, by the occurrence it stands for; perhaps also for others that were missed. */
 export interface PlannedRun {

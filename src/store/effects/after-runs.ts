@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { bigints, instants, texts, uuids } from '../arrays.ts';
-import type { Transaction } from '../executor.ts';
-import { isPull } from '../lanes.ts';
-import { rowsOf } from '../rows.ts';
-import { type Effect, deleteEffects, lockEffectsAgain } from './effects.ts';
+import { bigints, instants, texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { isPull } from '../queues/queue-lanes.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { type Effect, deleteEffects, lockEffectsAgain } from './effect-rows.ts';
 import { ALL_SCHEDULES } from './followers.ts';
 
 export interface AfterRuns {

@@ -1,9 +1,9 @@
 import type { EffectKind } from '../../core/runs/effect.ts';
-import type { Transaction } from '../executor.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { type JudgedOverlaps, judgeOverlapsUnderLock, lockFreeSchedules } from '../runs/overlaps.ts';
 import { recordAfterRuns } from './after-runs.ts';
 import { countDependencies } from './dependents.ts';
-import { type Effect, deleteEffects } from './effects.ts';
+import { type Effect, deleteEffects } from './effect-rows.ts';
 
 export interface AppliedEffects {
   /** Done, and deleted. */

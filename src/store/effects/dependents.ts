@@ -1,11 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { RunStatus } from '../../core/run.ts';
+import type { RunStatus } from '../../core/runs/run.ts';
 import { endRun } from '../../core/runs/transitions.ts';
-import { bigints, texts, uuids } from '../arrays.ts';
-import { databaseNow } from '../database-now.ts';
-import type { Transaction } from '../executor.ts';
-import { isPull } from '../lanes.ts';
-import { rowsOf } from '../rows.ts';
+import { bigints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { isPull } from '../queues/queue-lanes.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
 import { lockOpenRuns, presentAmong } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { texts } from '../arrays.ts';
-import type { Executor } from '../executor.ts';
-import { rowsOf } from '../rows.ts';
+import { texts } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
 
 /** As `after_uid`: the schedule follows every schedule that is not itself an `after` schedule. */
 export const ALL_SCHEDULES = '00000000-0000-0000-0000-000000000000';

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { EffectKind } from '../../core/runs/effect.ts';
-import type { RunRecord } from '../../core/runs/record.ts';
-import { booleans, instants, ints, texts, uuids } from '../arrays.ts';
-import type { Transaction } from '../executor.ts';
-import { rowsOf } from '../rows.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
 import { ALL_SCHEDULES } from './followers.ts';
 
 interface End {

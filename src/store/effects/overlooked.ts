@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { uuids } from '../arrays.ts';
-import type { Transaction } from '../executor.ts';
-import { rowsOf } from '../rows.ts';
-import { RECORD_COLUMNS, type RecordRow, toRecord } from '../runs/records.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { RECORD_COLUMNS, type RecordRow, toRecord } from '../runs/record-columns.ts';
 import { writeEffects } from './insert-effects.ts';
 
 /** Where the next look at open dependencies goes on. */

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { type Instant } from '../../core/instant.ts';
-import { firstRunIdAt } from '../../core/run.ts';
-import { uuids } from '../arrays.ts';
-import type { Executor } from '../executor.ts';
-import { rowsOf } from '../rows.ts';
+import { firstRunIdAt } from '../../core/runs/run.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
 
 /** What stays behind when a day of history is dropped unread: keys and dependencies of its runs. */
 

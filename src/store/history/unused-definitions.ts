@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { uuids } from '../arrays.ts';
-import type { Executor } from '../executor.ts';
-import { rowsOf } from '../rows.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
 
 /** All definitions of one uid, as their index has them. */
 export interface DefinitionPosition {

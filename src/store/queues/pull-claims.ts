@@ -1,12 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type Dependency, type Run, mayBeRunId } from '../../core/run.ts';
-import { PRIORITY_RANK } from '../../core/schedule.ts';
-import { booleans, doubles, ints, texts, uuids } from '../arrays.ts';
-import type { Executor, Transaction } from '../executor.ts';
-import { laneOfQueue, queueOfLane } from '../lanes.ts';
-import { anyUid } from '../by-key.ts';
-import { rowsOf } from '../rows.ts';
-import { MAX_ATTEMPTS } from '../runs/claims.ts';
+import { type Dependency, type Run, mayBeRunId } from '../../core/runs/run.ts';
+import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
+import { booleans, doubles, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { laneOfQueue, queueOfLane } from './queue-lanes.ts';
+import { anyUid } from '../../postgres/sql/by-key.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { MAX_ATTEMPTS } from '../runs/claims/claims.ts';
 import { findOutcomes, listRuns } from '../runs/find-runs.ts';
 
 /** What one worker asks for. */

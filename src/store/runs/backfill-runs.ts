@@ -1,9 +1,9 @@
 import type { Instant } from '../../core/instant.ts';
-import { plannedRunId } from '../../core/run.ts';
+import { plannedRunId } from '../../core/runs/run.ts';
 import { newRun } from '../../core/runs/new-run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
-import { PRIORITY_RANK, type Schedule } from '../../core/schedule.ts';
-import type { Transaction } from '../executor.ts';
+import { PRIORITY_RANK, type Schedule } from '../../core/schedules/schedule.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { lockEndedRuns, presentAmong } from './lock-runs.ts';
 import { recordRuns, saveLockedRuns } from './save-runs.ts';
 

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
-import { isEnd } from '../../core/run.ts';
-import type { RunRecord } from '../../core/runs/record.ts';
-import { ints, uuids } from '../arrays.ts';
-import { TryAgain } from '../errors.ts';
-import type { Transaction } from '../executor.ts';
+import { isEnd } from '../../core/runs/run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { ints, uuids } from '../../postgres/sql/arrays.ts';
+import { TryAgain } from '../../postgres/errors.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { lockEndedRuns, lockOpenRuns, presentAmong } from './lock-runs.ts';
 
 /**

@@ -1,14 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Dependency, Run } from '../../core/run.ts';
-import type { RunRecord } from '../../core/runs/record.ts';
-import { type Target, priorityOfRank } from '../../core/schedule.ts';
-import { uuids } from '../arrays.ts';
-import { anyUid } from '../by-key.ts';
-import type { Executor } from '../executor.ts';
-import { loadHandoffs, versionKey } from '../handoffs.ts';
-import { queueOfLane } from '../lanes.ts';
-import { rowsOf, scheduleIdOf } from '../rows.ts';
-import { RECORD_COLUMNS, type RecordRow, toRecord } from './records.ts';
+import type { Dependency, Run } from '../../core/runs/run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { type Target, priorityOfRank } from '../../core/schedules/schedule.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import { anyUid } from '../../postgres/sql/by-key.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { loadHandoffs, versionKey } from '../schedules/load-handoffs.ts';
+import { queueOfLane } from '../queues/queue-lanes.ts';
+import { rowsOf, scheduleIdOf } from '../../postgres/sql/rows.ts';
+import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
 import { type RunFilter, pageOfRuns } from './run-pages.ts';
 
 /** A run as it is told, open or ended; null: there is none of that id, or history has dropped it. */

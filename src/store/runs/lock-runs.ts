@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { RunRecord } from '../../core/runs/record.ts';
-import { uuids } from '../arrays.ts';
-import type { Transaction } from '../executor.ts';
-import { rowsOf } from '../rows.ts';
-import { RECORD_COLUMNS, type RecordRow, toRecord } from './records.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
 
 /** How to meet rows that other transactions have locked: pass over them, or wait in line. */
 export type MeetingLocks = 'skipLocked' | 'wait';

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import type { OneOffHandoff } from '../../core/one-off.ts';
-import { texts, uuids } from '../arrays.ts';
-import type { Transaction } from '../executor.ts';
-import { NO_SCHEDULE, rowsOf } from '../rows.ts';
+import type { OneOffHandoff } from '../../core/runs/one-off-run.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { NO_SCHEDULE, rowsOf } from '../../postgres/sql/rows.ts';
 
 /** A definition of one-off runs never changes: what would change makes another one. */
 export const ONE_OFF_VERSION = 1;

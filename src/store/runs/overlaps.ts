@@ -1,16 +1,16 @@
 import { sql } from 'drizzle-orm';
 import { endRun, releaseRun } from '../../core/runs/transitions.ts';
-import { type OverlapVerdict, type OverlappingRun, judgeOverlap } from '../../core/runs/overlap.ts';
-import type { RunRecord } from '../../core/runs/record.ts';
+import { type OverlapVerdict, type OverlappingRun, judgeOverlap } from '../../core/schedules/overlap.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Instant } from '../../core/instant.ts';
-import { OVERLAPS, type Overlap } from '../../core/schedule.ts';
-import { texts, uuids } from '../arrays.ts';
-import type { Work } from '../../runtime/wake.ts';
-import { databaseNow } from '../database-now.ts';
+import { OVERLAPS, type Overlap } from '../../core/schedules/schedule.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Work } from '../../runtime/loop/wake.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
-import type { Executor, Transaction } from '../executor.ts';
-import { queueOfLane } from '../lanes.ts';
-import { type InstantText, rowsOf, toInstant } from '../rows.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { queueOfLane } from '../queues/queue-lanes.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { lockOpenRuns } from './lock-runs.ts';
 import { type RunChange, saveLockedRuns } from './save-runs.ts';
 
@@ -45,7 +45,7 @@ export async function lockFreeSchedules(
 }
 
 /**
- * Decides which waiting runs of these schedules start, go on waiting or are skipped, and which give way (core/runs/overlap.ts). The
+ * Decides which waiting runs of these schedules start, go on waiting or are skipped, and which give way (core/schedules/overlap.ts). The
  * caller holds the schedules' row locks, taken by an earlier statement of this transaction. No row of a run is waited for: a schedule
  * of which another transaction has a run locked is left as it is.
  */

@@ -1,14 +1,20 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import { type RunTrigger, plannedRunId } from '../../core/run.ts';
+import { type RunTrigger, plannedRunId } from '../../core/runs/run.ts';
 import type { PlannedFire, SkipReason } from '../../core/time/catch-up.ts';
-import { booleans, fromMs, ints, milliseconds, texts, uuids } from '../arrays.ts';
-import { anyUid } from '../by-key.ts';
+import { booleans, fromMs, ints, milliseconds, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { anyUid } from '../../postgres/sql/by-key.ts';
 import { ALL_SCHEDULES } from '../effects/followers.ts';
-import { isUniqueViolation } from '../errors.ts';
-import type { Executor } from '../executor.ts';
-import { LOCK_LIMIT } from '../lock-limit.ts';
-import { type InstantText, frequentRowsOf, idsUnlessAll, isAmong, toInstant } from '../rows.ts';
+import { isUniqueViolation } from '../../postgres/errors.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
+import {
+  type InstantText,
+  frequentRowsOf,
+  idsUnlessAll,
+  isAmong,
+  toInstant,
+} from '../../postgres/sql/rows.ts';
 
 /** One fire to be recorded. */
 export interface Intent {

@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import { RUN_ENDS } from '../../core/run-end.ts';
-import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../core/run.ts';
-import { texts, uuids } from '../arrays.ts';
-import type { Executor } from '../executor.ts';
-import { rowsOf } from '../rows.ts';
+import { RUN_ENDS } from '../../core/runs/run-end.ts';
+import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../core/runs/run.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
 
 export interface RunFilter {
   /** Only runs of these schedules, by uid; none named: of all. */

@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { isEnd } from '../../core/run.ts';
+import { isEnd } from '../../core/runs/run.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
-import type { RunRecord } from '../../core/runs/record.ts';
-import { uuids } from '../arrays.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
 import { insertEffects } from '../effects/insert-effects.ts';
-import type { Transaction } from '../executor.ts';
-import { rowsOf } from '../rows.ts';
-import { WRITTEN_COLUMNS, recordset } from './records.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { WRITTEN_COLUMNS, recordset } from './record-columns.ts';
 
 /** A run as it was when its row was locked, and as it is to be. */
 export interface RunChange {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry } from '../../../src/core/attempt.ts';
-import { RUN_STATUSES } from '../../../src/core/run.ts';
+import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
+import { RUN_STATUSES } from '../../../src/core/runs/run.ts';
 import { expireRun, isStillSilent } from '../../../src/core/runs/expire-run.ts';
-import type { RunRecord } from '../../../src/core/runs/record.ts';
-import type { Settlement } from '../../../src/core/settlement.ts';
+import type { RunRecord } from '../../../src/core/runs/run-record.ts';
+import type { Settlement } from '../../../src/core/runs/attempts/settlement.ts';
 import { ME, NOW, changesOf, runRecord } from '../../support/run-record.ts';
 
 const ERROR = { kind: 'expired', message: 'no word came' } as const;

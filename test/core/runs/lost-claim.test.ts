@@ -7,8 +7,8 @@ import {
   resumeRun,
   takeOverRun,
 } from '../../../src/core/runs/lost-claim.ts';
-import type { RunTrigger } from '../../../src/core/run.ts';
-import type { RunRecord } from '../../../src/core/runs/record.ts';
+import type { RunTrigger } from '../../../src/core/runs/run.ts';
+import type { RunRecord } from '../../../src/core/runs/run-record.ts';
 import { ME, NOW, OTHER, changesOf, runRecord } from '../../support/run-record.ts';
 
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry } from '../../../src/core/attempt.ts';
-import type { RunRecord } from '../../../src/core/runs/record.ts';
+import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
+import type { RunRecord } from '../../../src/core/runs/run-record.ts';
 import {
   type ReportedEnd,
   completeRun,

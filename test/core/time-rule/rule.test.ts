@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { LONG } from '../../support/long.ts';
-import { cronTimes } from '../../../src/core/time/cron.ts';
+import { LONG } from '../../support/runner/long.ts';
+import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { expectedFires } from './oracle.ts';
 import { type Triple, triples } from './triples.ts';
 import { recentTransitions } from './zones.ts';

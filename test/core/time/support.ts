@@ -1,4 +1,4 @@
-import { cronTimes } from '../../../src/core/time/cron.ts';
+import { cronTimes } from '../../../src/core/cron/cron.ts';
 
 export const at = (text: string): number => Date.parse(text);
 

@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { EARLIEST, type Instant, LATEST, isoInstant } from '../../core/instant.ts';
+import { RUN_STATUSES } from '../../core/runs/run.ts';
+
+export const NO_SCHEDULE_ID =
+  'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores, and begin with a letter or digit';
+
+export const scheduleIdText = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
+  .meta({ description: 'Chosen by the client.', example: 'nightly-report' });
+
+export const scheduleIdParams = z.strictObject({ id: scheduleIdText });
+
+export const RUN_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+export const runIdText = z
+  .string()
+  .regex(RUN_ID, { error: 'must be a UUID' })
+  .toLowerCase()
+  .meta({ format: 'uuid', description: 'A UUID in version-7 layout whose time bits are `scheduledFor`.' });
+
+export const runIdParams = z.strictObject({ id: runIdText });
+
+/** A whole number; -0 is 0, so that what comes back from the database equals what was sent. */
+export function whole(least: number, most: number) {
+  return z
+    .int({
+      // By itself it names the largest number that can be told from its neighbours.
+      error: ({ code }) =>
+        code === 'too_big'
+          ? `must be at most ${most}`
+          : code === 'too_small'
+            ? `must be at least ${least}`
+            : undefined,
+    })
+    .min(least)
+    .max(most)
+    .overwrite((value) => value + 0);
+}
+
+/** At most that many characters (code points, as JSON Schema counts them). */
+export function text(most: number): z.ZodString {
+  return z
+    .string()
+    .refine(
+      (value) => value.length <= most || (value.length <= 2 * most && Array.from(value).length <= most),
+      {
+        error: `must be at most ${most} characters`,
+      },
+    )
+    .meta({ maxLength: most });
+}
+
+/** An instant of an answer. */
+export const answeredInstant = z.string().meta({ format: 'date-time', example: '2026-11-20T09:00:00.000Z' });
+
+const INSTANT_META = {
+  format: 'date-time',
+  description: 'ISO 8601 with an offset, between 2000 and 2100.',
+  example: '2026-11-20T10:00:00+01:00',
+};
+
+/** An instant of a body. */
+export const instant = z
+  .string()
+  .transform(toInstant)
+  .meta({ type: 'string', ...INSTANT_META });
+
+/** An instant of a query, where a `+` that was not encoded has become a space. */
+export const queryInstant = z
+  .string()
+  .transform((value, context) => toInstant(value.replace(/ (?=\d\d(:?\d\d)?$)/, '+'), context))
+  .meta({ type: 'string', ...INSTANT_META });
+
+/** A whole number of a query. */
+export function queryInteger(least: number, most: number, fallback: number) {
+  return z
+    .string()
+    .optional()
+    .transform((value, context) => {
+      if (value === undefined) return fallback;
+      const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
+      if (number >= least && number <= most) return number;
+      context.issues.push({
+        code: 'custom',
+        input: value,
+        message: `must be a whole number from ${least} to ${most}`,
+      });
+      return z.NEVER;
+    })
+    .meta({
+      type: 'integer',
+      minimum: least,
+      maximum: most,
+      description: `${fallback} where it is not given.`,
+    });
+}
+
+export const queryBoolean = z
+  .string()
+  .refine((value) => value === 'true' || value === 'false', { error: 'must be true or false' })
+  .transform((value) => value === 'true')
+  .meta({ type: 'boolean' });
+
+/** Words of a known set, comma-separated. */
+export function wordList<const Word extends string>(words: readonly Word[]) {
+  const known = (value: string): value is Word => (words as readonly string[]).includes(value);
+  return z
+    .string()
+    .transform((value, context) => {
+      const named = value.split(',');
+      if (named.every(known)) return [...new Set(named)];
+      context.issues.push({
+        code: 'custom',
+        input: value,
+        message: `must be a comma-separated list of ${words.join(', ')}`,
+      });
+      return z.NEVER;
+    })
+    .meta({
+      type: 'string',
+      description: `Comma-separated list (OR) of ${words.join(', ')}.`,
+      example: words.slice(0, 2).join(','),
+    });
+}
+
+export const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .meta({
+        description:
+          'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
+      }),
+    run: z
+      .object({ status: z.enum(RUN_STATUSES), reason: z.string().nullable(), attempts: z.int() })
+      .optional()
+      .meta({ description: 'Where something is not possible with a run: what that is instead.' }),
+  })
+  .meta({ id: 'Problem', description: 'RFC 9457.' });
+
+/** Milliseconds, or what is wrong. Finer fractions are cut. */
+function parseInstant(value: string): Instant | string {
+  const parts = INSTANT.exec(value);
+  if (!parts) return 'must be an ISO 8601 instant with an offset, such as 2026-11-20T09:00:00Z';
+  const [, date = '', hour = '', minute = '', second = '00', fraction = '', offset = ''] = parts;
+  // Date.parse takes 30 February for 2 March.
+  const midnight = Date.parse(`${date}T00:00Z`);
+  if (Number.isNaN(midnight) || !isoInstant(midnight).startsWith(date))
+    return `names a day that does not exist: ${date}`;
+  const zone = /z/i.test(offset) ? 'Z' : `${offset.slice(0, 3)}:${offset.slice(3).replace(':', '') || '00'}`;
+  const at = Date.parse(`${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}${zone}`);
+  return at >= EARLIEST && at <= LATEST ? at : 'must lie between 2000 and 2100';
+}
+
+const INSTANT =
+  /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)$/i;
+
+function toInstant(value: string, context: z.core.$RefinementCtx<string>): Instant {
+  const read = parseInstant(value);
+  if (typeof read === 'number') return read;
+  context.issues.push({ code: 'custom', input: value, message: read });
+  return z.NEVER;
+}
+
+/** `key:value`; given more than once, all of them must match. */
+export const labelQuery = z
+  .preprocess(
+    (value) => (typeof value === 'string' ? [value] : value),
+    z.array(
+      z.string().transform((value, context): readonly [key: string, value: string] => {
+        const colon = value.indexOf(':');
+        if (colon > 0) return [value.slice(0, colon), value.slice(colon + 1)];
+        context.issues.push({ code: 'custom', input: value, message: 'must be key:value' });
+        return z.NEVER;
+      }),
+    ),
+  )
+  .meta({
+    type: 'array',
+    items: { type: 'string' },
+    description: '`key:value`; repeated, all must match (AND).',
+    example: ['team:billing'],
+  });

@@ -1,0 +1,146 @@
+import { othersTurn } from '../../../runtime/loop/slices.ts';
+import { type Part, SLICE_BYTES, splitJson } from './json-parts.ts';
+import { type Fault, MOST_FAULTS, Problem } from '../problem.ts';
+
+export const LONGEST_PAYLOAD_BYTES = 64 * 1024;
+/** Its beginning is kept, but all of it is JSON: as much as fits in the body of its call. */
+const LONGEST_RESULT_BYTES = 256 * 1024;
+
+/** A body as it was sent: its value, and of its payloads, or its result, the very text. */
+export interface JsonBody {
+  /** With null in the place of each of these. */
+  value: unknown;
+  /** By JSON pointer (`/payload`, `/items/3/payload`, `/result`); what is absent was not sent. */
+  payloads: ReadonlyMap<string, string>;
+  /** What no schema sees: text that cannot be stored, payloads too long, keys that would be lost. */
+  faults: Fault[];
+}
+
+/**
+ * With others' turns in between, whatever the body holds.
+ * @throws Problem 400 where the text is not UTF-8, not JSON, or more than any call takes.
+ */
+export async function parseJsonBody(bytes: Buffer): Promise<JsonBody> {
+  const steps = readJsonBody(bytes);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await othersTurn();
+  }
+}
+
+/** The same in steps, each of them short. */
+export function* readJsonBody(bytes: Buffer): Generator<void, JsonBody, void> {
+  const payloads = new Map<string, string>();
+  const faults: Fault[] = [];
+  const items: unknown[] = [];
+  let value: unknown;
+  let read = 0;
+  for (const part of yield* splitJson(bytes)) {
+    read += part.end - part.start;
+    if (read > SLICE_BYTES) {
+      read = 0;
+      yield;
+    }
+    if (part.kind === 'text') {
+      const text = keptSource(bytes, part, faults);
+      if (!part.replaced) payloads.set(part.path, text);
+      continue;
+    }
+    value = parsePart(bytes, part);
+    if (!part.replaced && faults.length < MOST_FAULTS) collectBadText(value, part.path, faults);
+    if (!part.replaced && part.kind === 'item') items[part.item] = value;
+  }
+  if (isObject(value) && Array.isArray(value['items'])) Object.assign(value['items'], items);
+  return { value, payloads, faults };
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Text that PostgreSQL can hold: no NUL, no half of a surrogate pair. */
+export function isStorableText(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+export function pointer(path: readonly PropertyKey[]): string {
+  return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** Without the white space around it. Empty where it is too long, and then it may not even have been parsed. */
+function keptSource(bytes: Buffer, part: Part, faults: Fault[]): string {
+  const longest = part.path === '/result' ? LONGEST_RESULT_BYTES : LONGEST_PAYLOAD_BYTES;
+  if (part.end - part.start <= 2 * longest) {
+    const source = decode(bytes.subarray(part.start, part.end));
+    parse(source, part, bytes);
+    const text = source.trim();
+    if (Buffer.byteLength(text) <= longest) return text;
+  }
+  faults.push({ path: part.path, message: `must be at most ${longest} bytes of JSON` });
+  return '';
+}
+
+function parsePart(bytes: Buffer, part: Part): unknown {
+  const pieces: Uint8Array[] = [];
+  let start = part.start;
+  for (const hole of part.holes) {
+    pieces.push(bytes.subarray(start, hole.start), NULL);
+    start = hole.end;
+  }
+  const rest = bytes.subarray(start, part.end);
+  return parse(decode(pieces.length === 0 ? rest : Buffer.concat([...pieces, rest])), part, bytes);
+}
+
+const NULL = Buffer.from('null');
+// A byte order mark at the beginning of the body is passed over; anywhere else it is no JSON.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new Problem(400, 'the body is not UTF-8');
+  }
+}
+
+function parse(text: string, part: Part, bytes: Buffer): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Problem(400, `the body is not JSON: ${whyNotJson(error, part, bytes)}`);
+  }
+}
+
+/** Where a small body goes wrong is told by its own text; of a large one, which part it is. */
+function whyNotJson(error: unknown, { path }: Part, bytes: Buffer): string {
+  if (bytes.length > SLICE_BYTES) return `${path} ${messageOf(error).replace(/ in JSON at position.*$/, '')}`;
+  try {
+    JSON.parse(bytes.toString());
+    return messageOf(error);
+  } catch (whole) {
+    return messageOf(whole);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : '';
+}
+
+function collectBadText(value: unknown, path: string, faults: Fault[]): void {
+  if (typeof value === 'string') {
+    if (!isStorableText(value))
+      faults.push({ path, message: 'has NUL or half of a surrogate pair in its text' });
+  } else if (Array.isArray(value)) {
+    for (const [index, element] of value.entries()) collectBadText(element, `${path}/${index}`, faults);
+  } else if (isObject(value)) {
+    for (const key of Object.keys(value)) {
+      const below = path + pointer([key]);
+      if (!isStorableText(key))
+        faults.push({ path: below, message: 'has NUL or half of a surrogate pair in its name' });
+      // Schemas pass over this one in silence.
+      if (key === '__proto__') faults.push({ path: below, message: 'is not a name that can be used' });
+      else collectBadText(value[key], below, faults);
+    }
+  }
+}

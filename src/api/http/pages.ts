@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { EARLIEST, LATEST } from '../../core/instant.ts';
+import { invalid } from './problem.ts';
+import { queryInteger, scheduleIdText } from './common-schemas.ts';
+
+export const limitQuery = queryInteger(1, 500, 50);
+
+/** Where the next page begins, and of whose list, where there are several alike; opaque to clients. */
+export const scheduleCursor = cursorOf(z.strictObject({ after: scheduleIdText }));
+export const runCursor = cursorOf(
+  z.strictObject({ of: ofSchedule(), scheduledFor: instantNumber(), id: z.uuid() }),
+);
+export const versionCursor = cursorOf(
+  z.strictObject({
+    of: ofSchedule(),
+    at: instantNumber(),
+    uid: z.guid(),
+    version: z
+      .int()
+      .min(1)
+      .max(2 ** 31 - 1),
+  }),
+);
+export const occurrenceCursor = cursorOf(
+  z.strictObject({ of: ofSchedule(), fireAt: instantNumber(), uid: z.guid() }),
+);
+
+/**
+ * A cursor of this schedule's list, or (null) of that over all schedules.
+ * @throws Problem 400
+ */
+export function cursorIn<Cursor extends { of: string | null }>(
+  cursor: Cursor | undefined,
+  scheduleId: string | null,
+): Cursor | undefined {
+  if (cursor !== undefined && cursor.of !== scheduleId) throw invalid([{ path: 'cursor', message: FOREIGN }]);
+  return cursor;
+}
+
+/** Rows were asked for one more than the limit, to know whether there is a next page. */
+export function pageOf<Row, Answer>(
+  rows: readonly Row[],
+  limit: number,
+  answer: (row: Row) => Answer,
+  cursor: (last: Row) => object,
+): { items: Answer[]; nextCursor: string | null } {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return { items: page.map(answer), nextCursor: more ? encodeCursor(cursor(last)) : null };
+}
+
+export function encodeCursor(content: object): string {
+  return Buffer.from(JSON.stringify(content)).toString('base64url');
+}
+
+export function pageSchema(item: z.ZodType) {
+  return z.object({
+    items: z.array(item),
+    nextCursor: z.string().nullable().meta({ description: 'Null: this is the last page.' }),
+  });
+}
+
+const FOREIGN = 'is not a nextCursor of this list';
+
+function ofSchedule() {
+  return scheduleIdText.nullable();
+}
+
+function instantNumber() {
+  return z.int().min(EARLIEST).max(LATEST);
+}
+
+function cursorOf<T>(content: z.ZodType<T>) {
+  return z
+    .string()
+    .transform((value, context): T => {
+      const parsed = content.safeParse(decode(value));
+      if (parsed.success) return parsed.data;
+      context.issues.push({ code: 'custom', input: value, message: FOREIGN });
+      return z.NEVER;
+    })
+    .meta({ type: 'string', description: 'The `nextCursor` of the page before.' });
+}
+
+function decode(value: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(value, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+}

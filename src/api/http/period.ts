@@ -1,0 +1,14 @@
+import type { FastifyRequest } from 'fastify';
+import type { Fault } from './problem.ts';
+import { queryInstant } from './common-schemas.ts';
+
+/** The period that a call is about, of `scheduledFor`: `from` inclusive, `to` exclusive. */
+export const periodQuery = { from: queryInstant.optional(), to: queryInstant.optional() };
+
+/** For `alsoCheck`: a period in which nothing can lie is a mistake of the caller. */
+export function emptyPeriod({ query }: FastifyRequest): Fault[] {
+  const { from, to } = query as Record<string, unknown>;
+  const [first, end] = [queryInstant.safeParse(from), queryInstant.safeParse(to)];
+  if (!first.success || !end.success || first.data < end.data) return [];
+  return [{ path: 'to', message: 'must be later than from' }];
+}

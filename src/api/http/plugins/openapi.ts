@@ -1,0 +1,74 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import type { Api } from '../../deps.ts';
+import { isObject } from '../json/json-body.ts';
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** @fastify/swagger takes every body for required. */
+    'x-body-optional'?: true;
+  }
+}
+
+export const TAGS = {
+  schedules: 'Schedules',
+  runs: 'Runs',
+  queues: 'Queues',
+  times: 'Fire times',
+  instances: 'Instances',
+  signs: 'Signs of life',
+} as const;
+
+/** The document comes from the routes' zod schemas; `/docs` shows it, with nothing loaded from elsewhere. */
+export async function documentRoutes(server: Api, version: string): Promise<void> {
+  await server.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'firelock',
+        version,
+        description: 'A cron daemon: schedules that fire HTTP targets, and the record of every fire.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      tags: Object.values(TAGS).map((name) => ({ name })),
+    },
+    transform: jsonSchemaTransform,
+    transformObject: (document) => tidy(jsonSchemaTransformObject(document)),
+  });
+  await server.register(swaggerUi, { routePrefix: '/docs' });
+}
+
+/** What no reader needs: the bounds of JavaScript's whole numbers, and schemas that nothing refers to. */
+function tidy<Document extends object>(document: Document): Document {
+  const text = JSON.stringify(document, (key, value: unknown) => {
+    const isBound =
+      (key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
+    if (isObject(value) && 'x-body-optional' in value) return withOptionalBody(value);
+    return isBound ? undefined : value;
+  });
+  return withoutUnused(JSON.parse(text) as Document);
+}
+
+function withOptionalBody(operation: Record<string, unknown>) {
+  const body = operation['requestBody'];
+  const requestBody = isObject(body) ? { ...body, required: false } : body;
+  return { ...operation, 'x-body-optional': undefined, requestBody };
+}
+
+/** Every registered schema comes in two forms, as sent and as answered; most are needed in one. */
+function withoutUnused<Document extends object>(document: Document): Document {
+  const { components, ...rest } = document as Record<string, unknown>;
+  const schemas = isObject(components) && isObject(components['schemas']) ? components['schemas'] : {};
+  const used = new Map<string, unknown>();
+  const visit = (text: string): void => {
+    for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name) || !(name in schemas)) continue;
+      used.set(name, schemas[name]);
+      visit(JSON.stringify(schemas[name]));
+    }
+  };
+  visit(JSON.stringify(rest));
+  const sorted = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { ...document, components: { schemas: Object.fromEntries(sorted) } };
+}

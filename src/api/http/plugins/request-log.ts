@@ -1,0 +1,19 @@
+import type { Api } from '../../deps.ts';
+
+/**
+ * One line per request: debug, since a dashboard asks every second; warn where the server failed it. That the database is
+ * away is told by the loops, once.
+ */
+export function logRequests(server: Api): void {
+  server.addHook('onResponse', async (request, reply) => {
+    const line = {
+      method: request.method,
+      url: request.url,
+      status: reply.statusCode,
+      durationMs: Math.round(reply.elapsedTime),
+    };
+    if (reply.statusCode >= 500 && reply.statusCode !== 503) request.log.warn(line, 'request failed');
+    else request.log.debug(line, 'request');
+    return Promise.resolve();
+  });
+}

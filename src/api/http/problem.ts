@@ -1,0 +1,137 @@
+import { STATUS_CODES } from 'node:http';
+import type { RunStanding } from '../../operations/act-on-runs.ts';
+import { StillFollowed } from '../../operations/schedule-changes.ts';
+import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
+
+/** One thing that is wrong with a request. */
+export interface Fault {
+  /** A JSON pointer into the body, or a parameter's name. */
+  path: string;
+  message: string;
+}
+
+/** An answer that is not the one hoped for (RFC 9457); thrown where that is found out. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly status: number;
+  readonly faults: readonly Fault[];
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the run is instead that something was asked of. */
+  readonly run: RunStanding | undefined;
+
+  constructor(
+    status: number,
+    detail: string,
+    more: {
+      faults?: readonly Fault[];
+      headers?: Record<string, string>;
+      run?: RunStanding;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(detail, { cause: more.cause });
+    this.status = status;
+    this.faults = more.faults ?? [];
+    this.headers = more.headers ?? {};
+    this.run = more.run;
+  }
+}
+
+export interface ProblemBody {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  errors?: Fault[];
+  run?: RunStanding;
+}
+
+export const PROBLEM_TYPE = 'application/problem+json';
+
+export function problemBody({ status, message, faults, run }: Problem): ProblemBody {
+  const title = STATUS_CODES[status] ?? 'Error';
+  const body = { type: 'about:blank', title, status, detail: message, ...(run && { run }) };
+  return faults.length === 0 ? body : { ...body, errors: [...faults] };
+}
+
+/** More than a person reads, and a bound on what a hostile body can make us find and answer. */
+export const MOST_FAULTS = 10_000;
+
+export function invalid(faults: readonly Fault[], status = 400): Problem {
+  const answered = faults.slice(0, MOST_FAULTS).map(shortened);
+  const [first] = answered;
+  if (answered.length === 1 && first) {
+    return new Problem(status, `${first.path === '' ? 'the body' : first.path} ${first.message}`, {
+      faults: answered,
+    });
+  }
+  const detail =
+    faults.length <= MOST_FAULTS
+      ? `${faults.length} faults in the request, see errors`
+      : `more faults in the request than are looked for: errors has the first ${MOST_FAULTS}`;
+  return new Problem(status, detail, { faults: answered });
+}
+
+/** Longer than the path to any field there is. */
+const LONGEST_PATH = 500;
+
+/** What was sent as a name may be megabytes long. */
+function shortened({ path, message }: Fault): Fault {
+  return path.length <= LONGEST_PATH
+    ? { path, message }
+    : { path: `${path.slice(0, LONGEST_PATH)}…`, message };
+}
+
+export function nothingHere(): Problem {
+  return new Problem(404, 'there is nothing at this path');
+}
+
+export function noSuchSchedule(id: string): Problem {
+  return new Problem(404, `there is no schedule ${id}`);
+}
+
+export function noSuchRun(id: string): Problem {
+  return new Problem(404, `there is no run ${id}`);
+}
+
+export function unavailable(detail: string, cause?: unknown): Problem {
+  return new Problem(503, detail, { headers: { 'Retry-After': '5' }, cause });
+}
+
+/** What was not foreseen: the log says what, the answer does not. */
+export function unforeseen(cause: unknown): Problem {
+  return new Problem(500, 'an error of the server; its log says more', { cause });
+}
+
+/** What to answer for anything thrown while a request was served. What was not foreseen is 500, and tells nothing. */
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
+  if (error instanceof NotNow) return unavailable(error.message, error);
+  if (isUnavailable(error)) return unavailable('the database is out of reach', error);
+  if (isRepeatable(error)) return unavailable('the database is too busy with the same rows', error);
+  if (isDataRefused(error)) {
+    return new Problem(400, 'a value of the request is none that the database can hold', { cause: error });
+  }
+  const status = clientErrorStatus(error);
+  if (status !== null && error instanceof Error) return new Problem(status, detailOf(status, error));
+  return unforeseen(error);
+}
+
+function stillFollowed({ message }: StillFollowed): string {
+  return `the schedule is ${message}: delete these first, or let them follow another`;
+}
+
+/** The framework's own refusals carry their status; below 500 their text is about the request and nothing else. */
+function clientErrorStatus(error: unknown): number | null {
+  if (!(error instanceof Error) || !('statusCode' in error)) return null;
+  const { statusCode } = error;
+  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 ? statusCode : null;
+}
+
+function detailOf(status: number, error: Error): string {
+  if (status === 413) return 'the body is too large';
+  if (status === 415)
+    return 'the body must be application/json (or, with PATCH, application/merge-patch+json)';
+  return error.message;
+}

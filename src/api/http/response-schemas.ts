@@ -1,0 +1,42 @@
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import { PROBLEM_TYPE } from './problem.ts';
+import { problem } from './common-schemas.ts';
+
+/** Documentation of an answer; answers are typed by the functions that make them and serialised as they are. */
+export function json(description: string, schema: z.ZodType) {
+  return { description, content: { 'application/json': { schema } } };
+}
+
+/** The problems that a call can answer with; every call of the API can find the database out of reach. */
+export function problems(...statuses: number[]) {
+  return Object.fromEntries(
+    [...statuses, 500, 503].map((status) => [
+      status,
+      {
+        description: DESCRIPTIONS[status] ?? STATUS_CODES[status],
+        content: { [PROBLEM_TYPE]: { schema: problem } },
+      },
+    ]),
+  );
+}
+
+/** What every call with a JSON body can be refused for. */
+export const BODY_PROBLEMS = [400, 413, 415];
+
+const DESCRIPTIONS: Record<number, string> = {
+  400: 'Malformed or invalid; every fault is listed',
+  404: 'Unknown id',
+  409: 'Not possible in this state',
+  412: 'Failed precondition',
+  413: 'Body too large',
+  415: 'The body is not application/json',
+  422: 'Well-formed but impossible',
+  500: 'An error of the server',
+  503: 'Database out of reach; `Retry-After` says when to try again',
+};
+
+/** An answer without a body. */
+export function nothing(description: string) {
+  return z.null().meta({ description });
+}

@@ -1,0 +1,169 @@
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { createPace } from '../../runtime/loop/slices.ts';
+import { isObject, isStorableText, pointer } from './json/json-body.ts';
+import { MOST_ITEMS } from './json/json-parts.ts';
+import { type Fault, MOST_FAULTS, invalid, nothingHere } from './problem.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The body is `{items}`, and this is the schema of one: they are checked one by one, with others' turns in between. */
+    itemSchema?: z.ZodType;
+    /** What no schema of one part can say; sees the request as it was sent. */
+    alsoCheck?: (request: FastifyRequest) => Fault[] | Promise<Fault[]>;
+  }
+}
+
+/**
+ * Checks params, query, headers and body together, so that one answer names every fault, and puts what the schemas make
+ * of them into the request. The framework's own validation stops at the first part that fails.
+ * @throws Problem 400, 404
+ */
+export async function validateRequest(request: FastifyRequest): Promise<void> {
+  const { schema, config } = request.routeOptions;
+  // To the router `/schedules/` has an id that is empty.
+  if (Object.values(request.params as object).includes('')) throw nothingHere();
+  const faults: Fault[] = (await config.alsoCheck?.(request)) ?? [];
+  const check = (part: unknown, value: unknown, pathOf: PathOf): unknown => {
+    if (!(part instanceof z.ZodType)) return value;
+    const checked = checkValue(part, value, pathOf);
+    if ('faults' in checked) append(faults, checked.faults);
+    return 'faults' in checked ? value : checked.value;
+  };
+  append(faults, badText(request.query));
+  append(faults, badText(request.params));
+  const params = check(schema?.params, request.params, parameter);
+  const query = check(schema?.querystring ?? noParameters, request.query, parameter);
+  const headers = check(schema?.headers, headersFor(schema?.headers, request), parameter);
+  const { itemSchema } = config;
+  const body = check(itemSchema ? unreadItems : schema?.body, request.body, pointer);
+  if (itemSchema) append(faults, await checkItems(itemSchema, body));
+  const all = [...(request.json?.faults ?? []), ...oncePerPath(faults, request.json?.faults)];
+  if (all.length > 0) throw invalid(all);
+  request.params = params;
+  request.query = query;
+  request.headers = inLowerCase(headers);
+  request.body = body;
+}
+
+/** What a schema makes of a value, or all that is wrong with it. */
+export function checkValue<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  pathOf: PathOf = pointer,
+): { value: T } | { faults: Fault[] } {
+  const result = schema.safeParse(value, { error: messageFor });
+  if (result.success) return { value: result.data };
+  return { faults: result.error.issues.flatMap((issue) => faultsOf(issue, pathOf)) };
+}
+
+const noParameters = z.strictObject({});
+
+const unreadItems = z.strictObject({ items: z.array(z.unknown()).max(MOST_ITEMS) });
+
+/** Puts what the schema makes of each in its place. More faults than are answered are not looked for. */
+async function checkItems(schema: z.ZodType, body: unknown): Promise<Fault[]> {
+  const items = isObject(body) ? body['items'] : undefined;
+  const faults: Fault[] = [];
+  if (!Array.isArray(items)) return faults;
+  const pace = createPace();
+  for (const [index, item] of items.entries()) {
+    if (faults.length > MOST_FAULTS) break;
+    await pace();
+    const checked = checkValue(schema, item, (path) => pointer(['items', index, ...path]));
+    if ('faults' in checked) append(faults, checked.faults);
+    else items[index] = checked.value;
+  }
+  return faults;
+}
+
+type PathOf = (path: readonly PropertyKey[]) => string;
+
+const parameter: PathOf = ([name = '']) => String(name);
+
+function faultsOf(issue: z.core.$ZodIssue, pathOf: PathOf): Fault[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      path: pathOf([...issue.path, key]),
+      message: pathOf === parameter ? 'is not a parameter of this call' : issue.message,
+    }));
+  }
+  if (issue.code === 'invalid_key') {
+    return issue.issues.map(({ message }) => ({
+      path: pathOf(issue.path),
+      message: `has a name that ${message}`,
+    }));
+  }
+  return [{ path: pathOf(issue.path), message: issue.message }];
+}
+
+/** Said of the field that the fault's path names. */
+function messageFor(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.input === undefined) return 'is required';
+  switch (issue.code) {
+    case 'invalid_type':
+      if (Array.isArray(issue.input) && issue.expected === 'string') return 'must be one string';
+      return `must be ${withArticle(NOUNS[issue.expected] ?? issue.expected)}`;
+    case 'invalid_value':
+      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}${unitOf(issue.origin, issue.maximum)}`;
+    case 'too_small':
+      return `must be at least ${issue.minimum}${unitOf(issue.origin, issue.minimum)}`;
+    case 'invalid_format':
+      return `must match ${issue.pattern ?? issue.format}`;
+    case 'unrecognized_keys':
+      return 'is not a field';
+    case 'not_multiple_of':
+    case 'invalid_union':
+    case 'invalid_key':
+    case 'invalid_element':
+    case 'custom':
+      return undefined;
+  }
+}
+
+const NOUNS: Partial<Record<string, string>> = { int: 'whole number', record: 'object' };
+
+function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
+}
+
+function unitOf(origin: string, count: number | bigint): string {
+  const unit = origin === 'string' ? ' character' : origin === 'array' ? ' item' : '';
+  return unit === '' || Number(count) === 1 ? unit : `${unit}s`;
+}
+
+/** Each as often as it was sent: a header that stands there twice is a list, and refused where one is meant. */
+function headersFor(schema: unknown, { raw: { rawHeaders } }: FastifyRequest): Record<string, unknown> {
+  if (!(schema instanceof z.ZodObject)) return {};
+  return Object.fromEntries(
+    Object.keys(schema.shape).flatMap((name) => {
+      const sent = (index: number) => rawHeaders[index - 1]?.toLowerCase() === name.toLowerCase();
+      const values = rawHeaders.filter((_value, index) => index % 2 === 1 && sent(index));
+      return values.length === 0 ? [] : [[name, values.length === 1 ? values[0] : values]];
+    }),
+  );
+}
+
+function inLowerCase(headers: unknown): FastifyRequest['headers'] {
+  const entries = Object.entries(headers as FastifyRequest['headers']);
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function badText(parameters: unknown): Fault[] {
+  return Object.entries(parameters as Record<string, string | string[]>)
+    .filter(([name, value]) => ![name, value].flat().every(isStorableText))
+    .map(([name]) => ({ path: name, message: 'is not percent-encoded UTF-8 text without NUL' }));
+}
+
+/** Not with push(...more), which takes no more than the stack does. */
+function append(faults: Fault[], more: readonly Fault[]): void {
+  for (const fault of more) faults.push(fault);
+}
+
+/** Of a place where something is wrong with the text itself, no schema has more to say. */
+function oncePerPath(faults: readonly Fault[], said: readonly Fault[] = []): Fault[] {
+  const paths = new Set(said.map(({ path }) => path));
+  return faults.filter(({ path }) => !paths.has(path) && paths.add(path));
+}

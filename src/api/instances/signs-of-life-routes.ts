@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import type { Api, ApiDeps } from '../deps.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { json } from '../http/response-schemas.ts';
+
+const readiness = z
+  .object({
+    status: z.enum(['ready', 'unavailable']),
+    checks: z.record(z.string(), z.string()).meta({ description: '`ok`, or what is wrong, by name.' }),
+    warnings: z.array(z.string()).meta({
+      description:
+        'What an operator should know and what keeps nobody from working: loops that fail, stranded runs, instances that ' +
+        'differ in their time zone data.',
+    }),
+  })
+  .meta({ id: 'Readiness' });
+
+const tags = [TAGS.signs];
+
+/** Outside /api/v1, and answered whatever the database does. */
+export function addSignsOfLife(server: Api, deps: ApiDeps): void {
+  server.get(
+    '/healthz',
+    {
+      schema: {
+        operationId: 'getHealth',
+        summary: 'The process is alive',
+        tags,
+        response: { 200: json('Alive', z.object({ status: z.literal('ok') })) },
+      },
+    },
+    () => ({ status: 'ok' }),
+  );
+  server.get(
+    '/readyz',
+    {
+      schema: {
+        operationId: 'getReadiness',
+        summary: 'Whether this instance does its work; warnings leave it ready',
+        tags,
+        response: { 200: json('Ready', readiness), 503: json('Not ready', readiness) },
+      },
+    },
+    (_request, reply) => {
+      const state = deps.readiness();
+      return reply.code(state.status === 'ready' ? 200 : 503).send(state);
+    },
+  );
+  server.get(
+    '/metrics',
+    {
+      schema: {
+        operationId: 'getMetrics',
+        summary: 'Metrics for Prometheus',
+        tags,
+        response: {
+          200: { description: 'Exposition format', content: { 'text/plain': { schema: z.string() } } },
+        },
+      },
+    },
+    async (_request, reply) => reply.type(deps.metrics.contentType).send(await deps.metrics.text()),
+  );
+  server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+}

@@ -1,0 +1,65 @@
+import type { FastifyRequest } from 'fastify';
+import { isoInstant } from '../../core/instant.ts';
+import { type Backfilled, backfill } from '../../operations/backfill.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
+import { isObject } from '../http/json/json-body.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { type Fault, invalid, noSuchSchedule } from '../http/problem.ts';
+import { isoOrNull } from '../schedules/answers.ts';
+import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { instant, scheduleIdParams } from '../http/common-schemas.ts';
+import { backfillInput, backfilled } from './schemas.ts';
+
+export function addBackfillRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/schedules/:id/backfill',
+    {
+      config: { alsoCheck: emptyPeriod },
+      schema: {
+        operationId: 'backfillSchedule',
+        summary: 'Fire what a schedule, as it is now, would have fired in a past period; paused or not',
+        tags: [TAGS.schedules],
+        params: scheduleIdParams,
+        body: backfillInput,
+        response: {
+          202: json('Runs that are to be handed off now', backfilled),
+          ...problems(...BODY_PROBLEMS, 404, 409, 422),
+        },
+      },
+    },
+    async ({ params: { id }, body: { from, to, limit } }, reply) => {
+      const done = await backfill(deps, { scheduleId: id, from, to, limit }).catch((error: unknown) => {
+        throw asUnplannable(id, error);
+      });
+      return reply.code(202).send(answerBackfilled(id, done));
+    },
+  );
+}
+
+function answerBackfilled(id: string, done: Backfilled) {
+  switch (done.kind) {
+    case 'noSuchSchedule':
+      throw noSuchSchedule(id);
+    case 'follows':
+      throw hasNoTimesOfItsOwn(id);
+    case 'tooLate': {
+      const message = `is later than now (${isoInstant(done.now)}): only what is past can be backfilled`;
+      throw invalid([{ path: '/to', message }], 422);
+    }
+    case 'done':
+      return {
+        created: done.created,
+        existing: done.existing,
+        remainingFrom: isoOrNull(done.remainingFrom),
+      };
+  }
+}
+
+/** A period in which nothing can lie is a mistake of the caller. */
+function emptyPeriod({ body }: FastifyRequest): Fault[] {
+  if (!isObject(body)) return [];
+  const [first, end] = [instant.safeParse(body['from']), instant.safeParse(body['to'])];
+  if (!first.success || !end.success || first.data < end.data) return [];
+  return [{ path: '/to', message: 'must be later than from' }];
+}

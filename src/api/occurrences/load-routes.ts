@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { DAY_MS } from '../../core/time/utc-day.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import { type LoadCount, type LoadPeriod, LoadTooLarge, createLoadCount } from '../../core/time/fire-load.ts';
+import { inSlices } from '../../runtime/loop/slices.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import type { Database } from '../../postgres/database.ts';
+import { listTimings } from '../../store/reports/enabled-timings.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { emptyPeriod } from '../http/period.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { Problem, invalid } from '../http/problem.ts';
+import { json, problems } from '../http/response-schemas.ts';
+import { queryInstant, queryInteger } from '../http/common-schemas.ts';
+import { load } from './schemas.ts';
+
+const MOST_BUCKETS = 2000;
+
+const loadQuery = z.strictObject({
+  from: queryInstant.optional().meta({ description: 'Inclusive; now where it is not given.' }),
+  to: queryInstant.optional().meta({
+    description: `Exclusive; 24 h after \`from\`, or ${MOST_BUCKETS} buckets, where it is not given.`,
+  }),
+  bucketSeconds: queryInteger(1, 86_400, 60),
+});
+
+export function addLoadRoute(api: Api, { database }: ApiDeps): void {
+  const inTurn = oneAtATime();
+  api.get(
+    '/load',
+    {
+      config: { alsoCheck: emptyPeriod },
+      schema: {
+        operationId: 'getLoad',
+        summary: 'How many fires of all enabled schedules are due when, as they are defined now',
+        tags: [TAGS.times],
+        querystring: loadQuery,
+        response: { 200: json('The load', load), ...problems(400, 422) },
+      },
+    },
+    async ({ query: { from, to, bucketSeconds }, socket }) => {
+      const begin = from ?? (await database.run(databaseNow));
+      const period = periodOf(begin, to, bucketSeconds * 1000);
+      const count = await inTurn(async () => {
+        const isGone = () => socket.destroyed;
+        const counted = await countLoad(database, period, isGone);
+        if (counted.count === null) throw await tooMuch(database, period, counted, isGone);
+        return counted.count;
+      });
+      return answerLoad(count);
+    },
+  );
+}
+
+/** @throws Problem 400 */
+function periodOf(from: Instant, end: Instant | undefined, bucketMs: number): LoadPeriod {
+  const first = Math.floor(from / bucketMs);
+  const to = end ?? Math.min(from + DAY_MS, (first + MOST_BUCKETS) * bucketMs);
+  if (to <= from) throw invalid([{ path: 'to', message: 'must be later than from, which is now' }]);
+  const buckets = Math.ceil(to / bucketMs) - first;
+  if (buckets > MOST_BUCKETS) {
+    const message = `makes ${buckets} buckets of this period, which are more than ${MOST_BUCKETS}`;
+    throw invalid([{ path: 'bucketSeconds', message }]);
+  }
+  return { from, to, bucketMs };
+}
+
+const PAGE = 5_000;
+const FIRST_UID = '00000000-0000-0000-0000-000000000000';
+
+interface Counted {
+  /** Null: there is too much to count. */
+  count: LoadCount | null;
+  /** All of about the same size. */
+  slices: number;
+}
+
+async function countLoad(database: Database, period: LoadPeriod, isGone: () => boolean): Promise<Counted> {
+  const count = createLoadCount(period);
+  const spent = { slices: 0 };
+  try {
+    for await (const { identity, timing } of allTimings(database, isGone)) {
+      await inSlices(tallied(count.add(timing, identity), spent));
+    }
+    await inSlices(tallied(count.finish(), spent));
+    return { count, ...spent };
+  } catch (error) {
+    if (error instanceof LoadTooLarge) return { count: null, ...spent };
+    throw error;
+  }
+}
+
+function* tallied(steps: Iterable<void>, spent: { slices: number }): Generator<void, void, void> {
+  for (const step of steps) {
+    spent.slices += 1;
+    yield step;
+  }
+}
+
+async function* allTimings(database: Database, isGone: () => boolean) {
+  for (let after: string | null = FIRST_UID; after !== null && !isGone();) {
+    const first: string = after;
+    const page = await database.run((db) => listTimings(db, { after: first, limit: PAGE }));
+    for (const { identity, timing } of page) if (timing) yield { identity, timing };
+    after = page.length < PAGE ? null : (page.at(-1)?.uid ?? null);
+  }
+}
+
+/** How much of the period could be counted is told by what its beginning costs. */
+async function tooMuch(
+  database: Database,
+  period: LoadPeriod,
+  { slices: most }: Counted,
+  isGone: () => boolean,
+): Promise<Problem> {
+  const { from, to, bucketMs } = period;
+  const told = (hint: string) =>
+    invalid(
+      [{ path: 'to', message: `makes a period with too much to count: ask for a shorter one${hint}` }],
+      422,
+    );
+  for (let sample = (to - from) / SAMPLES; sample >= 1000 && !isGone(); sample /= SAMPLES) {
+    const { count, slices } = await countLoad(database, { from, to: from + sample, bucketMs }, isGone);
+    if (count === null) continue;
+    // Half of it, since no hour is like the other.
+    const fitting = Math.min(0.5 * sample * (most / Math.max(slices, 1)), (to - from) / 2);
+    return told(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
+  }
+  return told('');
+}
+
+const SAMPLES = 64;
+
+function answerLoad(count: LoadCount) {
+  const buckets = count.buckets();
+  const busiest = buckets.reduce<(typeof buckets)[number] | null>(
+    (most, bucket) => (most !== null && most.fires >= bucket.fires ? most : bucket),
+    null,
+  );
+  return {
+    items: buckets.map(answerBucket),
+    busiest: busiest && answerBucket(busiest),
+    schedules: count.schedules(),
+  };
+}
+
+function answerBucket({ at, fires }: { at: Instant; fires: number }) {
+  return { at: isoInstant(at), fires };
+}
+
+/** It is work for this process, not only for the database: one after the other, in the order of asking. */
+function oneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const mine = last.then(work);
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import {
+  answeredInstant,
+  instant,
+  queryInstant,
+  queryInteger,
+  scheduleIdText,
+  whole,
+} from '../http/common-schemas.ts';
+import { cronText, everySeconds, zoneText } from '../schedules/timing-schemas.ts';
+import { isObject } from '../http/json/json-body.ts';
+
+const MOST = 1000;
+
+export const upcomingQuery = z.strictObject({
+  count: queryInteger(1, MOST, 10),
+  from: queryInstant.optional(),
+});
+
+export const previewInput = z
+  .strictObject({
+    cron: cronText.nullable().default(null),
+    everySeconds: everySeconds.nullable().default(null),
+    timezone: zoneText.nullable().default(null),
+    from: instant.nullish().meta({
+      description: 'Fires strictly after it; an interval is anchored here. Now where it is not given.',
+    }),
+    count: whole(1, MOST).default(10),
+    id: scheduleIdText.nullish().meta({
+      description:
+        'The schedule that it is meant for: `H` and `?` are picked by its id. Without it, `assumes` says so in the answer.',
+    }),
+  })
+  .superRefine(oneOfTwo, { when: ({ value }) => isObject(value) })
+  .meta({
+    description: 'Exactly one of `cron` and `everySeconds`.',
+    examples: [{ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, { everySeconds: 900 }],
+  });
+
+export const fireTime = z.object({
+  fireAt: answeredInstant,
+  local: z
+    .string()
+    .meta({ format: 'date-time', description: 'In its zone.', example: '2026-11-20T10:00:00.000+01:00' }),
+  note: z
+    .enum(['moved by DST', 'repeated hour'])
+    .optional()
+    .meta({ description: 'What a change of the clocks did to it.' }),
+});
+
+export const upcomingTimes = z.object({
+  items: z.array(
+    fireTime.extend({
+      dueAt: answeredInstant
+        .optional()
+        .meta({ description: '`fireAt` and its jitter, where the schedule has one.' }),
+    }),
+  ),
+});
+
+/** What a preview of `H` and `?` says where it was not told whose they are. */
+export const ASSUMED_ID =
+  'an id like no other, since none was given: `H` and `?` are picked by the id, and a schedule fires at times of its own';
+
+export const previewedTimes = z.object({
+  description: z.string().meta({ description: 'In plain English.', example: 'At 02:30' }),
+  items: z.array(fireTime),
+  assumes: z.string().optional().meta({
+    description:
+      'There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.',
+    example: ASSUMED_ID,
+  }),
+});
+
+/** Also where one of them is wrong: every fault is named at once. */
+function oneOfTwo(value: unknown, context: z.core.$RefinementCtx): void {
+  const given = isObject(value) ? KINDS.filter((kind) => (value[kind] ?? null) !== null) : [];
+  if (given.length === 0) {
+    const message = 'is required, or everySeconds in its place';
+    context.addIssue({ code: 'custom', path: ['cron'], message });
+  }
+  if (given.length < 2) return;
+  const message = 'stands beside another kind: only one of cron, everySeconds can be given';
+  for (const kind of given) context.addIssue({ code: 'custom', path: [kind], message });
+}
+
+const KINDS = ['cron', 'everySeconds'] as const;

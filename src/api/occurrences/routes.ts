@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { DAY_MS } from '../../core/time/utc-day.ts';
+import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
+import { horizonOf } from '../../core/time/catch-up.ts';
+import type { Occurrence } from '../../core/time/occurrences.ts';
+import { isFollower, livesOf, lookAt } from '../../store/reports/occurrence-rows.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { hasNoTimesOfItsOwn } from './fire-time-problems.ts';
+import { BEFORE_ALL, type UnplannableSpan, occurrencePage } from './occurrence-page.ts';
+import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../http/pages.ts';
+import { emptyPeriod } from '../http/period.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { noSuchSchedule } from '../http/problem.ts';
+import { isoOrNull } from '../schedules/answers.ts';
+import { json, problems } from '../http/response-schemas.ts';
+import { queryInstant, scheduleIdParams } from '../http/common-schemas.ts';
+import { occurrencePage as pageSchema } from './schemas.ts';
+
+const occurrencesQuery = z.strictObject({
+  from: queryInstant.optional().meta({ description: 'Inclusive; 24 h before `to`, or before now.' }),
+  to: queryInstant
+    .optional()
+    .meta({ description: 'Exclusive, also in the future; now where it is not given.' }),
+  limit: limitQuery,
+  cursor: occurrenceCursor.optional(),
+});
+
+export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDeps): void {
+  api.get(
+    '/schedules/:id/occurrences',
+    {
+      config: { alsoCheck: emptyPeriod },
+      schema: {
+        operationId: 'listOccurrences',
+        summary: 'Every moment at which a schedule was to fire, and what became of it; also of a deleted one',
+        tags: [TAGS.times],
+        params: scheduleIdParams,
+        querystring: occurrencesQuery,
+        response: { 200: json('A page of occurrences, by time', pageSchema), ...problems(400, 404, 409) },
+      },
+    },
+    async ({ params: { id }, query: { limit, cursor, ...period } }) => {
+      const after = cursorIn(cursor, id);
+      const { seen, lives } = await database.run(async (db) => {
+        const seen = await lookAt(db, id);
+        const lives = await livesOf(db, id);
+        const last = lives.at(-1);
+        if (last === undefined) throw noSuchSchedule(id);
+        if (await isFollower(db, last.uid)) throw hasNoTimesOfItsOwn(id);
+        return { seen, lives };
+      });
+      const { from, to } = periodOf(period, seen.now);
+      const { items, end, unplannable } = await occurrencePage(database, {
+        lives,
+        sight: { ...seen, horizon: horizonOf(seen.now, retentionDays) },
+        after: after ?? { fireAt: from, uid: BEFORE_ALL },
+        to,
+        limit,
+      });
+      return {
+        items: items.map(answerOccurrence),
+        nextCursor: end === null ? null : encodeCursor({ of: id, fireAt: end.fireAt, uid: end.uid }),
+        ...(unplannable.length === 0 ? {} : { unplannable: unplannable.map(answerUnplannable) }),
+      };
+    },
+  );
+}
+
+/** The last day, where nothing is said of it; the first day after `from`, where that is in the future. */
+function periodOf(given: { from?: Instant | undefined; to?: Instant | undefined }, now: Instant) {
+  const { from, to } = given;
+  const end = to ?? (from !== undefined && from >= now ? from + DAY_MS : now);
+  return { from: from ?? Math.max(Math.min(now, end) - DAY_MS, EARLIEST), to: end };
+}
+
+function answerOccurrence({ fireAt, state, reason, runId, version }: Occurrence) {
+  return {
+    fireAt: isoInstant(fireAt),
+    state,
+    ...(reason === null ? {} : { reason }),
+    ...(runId === null ? {} : { runId }),
+    version,
+  };
+}
+
+function answerUnplannable({ span, error }: UnplannableSpan) {
+  const { version, since, until } = span;
+  return { version, from: isoInstant(since), to: isoOrNull(until), error };
+}

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { OCCURRENCE_REASONS, OCCURRENCE_STATES } from '../../core/time/occurrences.ts';
+import { pageSchema } from '../http/pages.ts';
+import { answeredInstant, instant, whole } from '../http/common-schemas.ts';
+import { schedule } from '../schedules/schemas.ts';
+
+export const occurrence = z
+  .object({
+    fireAt: answeredInstant,
+    state: z.enum(OCCURRENCE_STATES).meta({
+      description:
+        '`fired`: it has a run of its own, whatever became of that · `missed`: it was too late when it was planned · ' +
+        '`skipped`: an earlier run was active · `paused` · `upcoming`: not planned yet.',
+    }),
+    reason: z
+      .enum(OCCURRENCE_REASONS)
+      .optional()
+      .meta({
+        description:
+          'Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), ' +
+          'or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; ' +
+          'that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. ' +
+          'Of `skipped`: `overlap`. Of `upcoming`: `error`, the schedule cannot be planned at present.',
+      }),
+    runId: z
+      .string()
+      .optional()
+      .meta({ format: 'uuid', description: 'Its own run, or the record that stands for it.' }),
+    version: z.int().meta({ description: 'Of the schedule, under which it was due.' }),
+  })
+  .meta({ id: 'Occurrence' });
+
+export const occurrencePage = pageSchema(occurrence)
+  .extend({
+    unplannable: z
+      .array(
+        z.object({
+          version: z.int(),
+          from: answeredInstant,
+          to: answeredInstant.nullable(),
+          error: z.string(),
+        }),
+      )
+      .optional()
+      .meta({
+        description:
+          'Versions of the period whose fire times cannot be told, and while they were in force; there only where there are some.',
+      }),
+  })
+  .meta({ description: 'A page can hold fewer than `limit`, even none, and have a `nextCursor`.' });
+
+export const scheduleVersion = z
+  .object({
+    version: z.int(),
+    at: answeredInstant,
+    by: z.string().nullable().meta({ description: 'Who wrote it; null: somebody without a token.' }),
+    change: z.enum(['created', 'updated', 'deleted']),
+    schedule: schedule
+      .omit({
+        status: true,
+        error: true,
+        nextFireAt: true,
+        lastFireAt: true,
+        lockedBy: true,
+        lockedAt: true,
+        version: true,
+        createdAt: true,
+        updatedAt: true,
+      })
+      .meta({ id: 'VersionedSchedule', description: 'As it was from then on; of `deleted`: until then.' }),
+  })
+  .meta({ id: 'ScheduleVersion' });
+
+export const backfillInput = z.strictObject({
+  from: instant.meta({ description: 'Inclusive; however long ago, from 2000 on.' }),
+  to: instant.meta({ description: 'Exclusive; not later than now.' }),
+  limit: whole(1, 10_000).default(1000),
+});
+
+export const backfilled = z.object({
+  created: z.int().meta({ description: 'Runs that are to be handed off now: new ones, and re-opened ones.' }),
+  existing: z.int().meta({ description: 'Occurrences that have a run already, which is left as it is.' }),
+  remainingFrom: answeredInstant
+    .nullable()
+    .meta({ description: 'The first occurrence beyond `limit`, to go on from; null: there is none.' }),
+});
+
+export const load = z
+  .object({
+    items: z
+      .array(z.object({ at: answeredInstant, fires: z.int() }))
+      .meta({ description: 'Buckets with fires, by the moment they begin; jitter included.' }),
+    busiest: z.object({ at: answeredInstant, fires: z.int() }).nullable(),
+    schedules: z.int().meta({ description: 'How many enabled schedules with fire times were counted.' }),
+  })
+  .meta({
+    description:
+      'What lies before now is counted as if the schedules had always been as they are: not what fired, which `/stats` and ' +
+      '`/schedules/{id}/occurrences` tell.',
+  });

@@ -1,0 +1,123 @@
+import { keptText } from '../../core/runs/attempts/kept-text.ts';
+import {
+  type ActionResult,
+  cancelRun,
+  completeRun,
+  heartbeatRun,
+  retryRun,
+} from '../../operations/act-on-runs.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { Problem, noSuchRun } from '../http/problem.ts';
+import { answerRun } from './answers.ts';
+import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { runIdParams } from '../http/common-schemas.ts';
+import { run } from './schemas.ts';
+import { completionInput, heartbeatInput, noInput } from './action-schemas.ts';
+
+const shared = {
+  tags: [TAGS.runs],
+  params: runIdParams,
+  response: { 200: json('The run', run), ...problems(...BODY_PROBLEMS, 404, 409) },
+};
+
+export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
+  addCancelRoute(api, deps);
+  addRetryRoute(api, deps);
+  addCompleteRoute(api, deps);
+  addHeartbeatRoute(api, deps);
+}
+
+function addCancelRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/runs/:id/cancel',
+    {
+      schema: {
+        ...shared,
+        'x-body-optional': true,
+        operationId: 'cancelRun',
+        summary: 'Cancel a run that has not ended',
+        description:
+          'In `waiting`, `pending` and `running`; one that is cancelled already is answered as it is. A request that is under ' +
+          'way is not called back; of a running run the `cancel` of its target is called, once and best effort.',
+        body: noInput,
+      },
+    },
+    ({ params: { id } }) => act(id, () => cancelRun(deps, id)),
+  );
+}
+
+function addRetryRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/runs/:id/retry',
+    {
+      schema: {
+        ...shared,
+        'x-body-optional': true,
+        operationId: 'retryRun',
+        summary: 'Have a run that ended otherwise than well done again, under its id',
+        description:
+          'In `failed`, `unknown`, `abandoned`, `skipped` and `cancelled`. Its failures and recoveries start at 0 again; a run of a ' +
+          'schedule goes by the current version of that.',
+        body: noInput,
+      },
+    },
+    ({ params: { id } }) => act(id, () => retryRun(deps, id)),
+  );
+}
+
+function addCompleteRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/runs/:id/complete',
+    {
+      schema: {
+        ...shared,
+        operationId: 'completeRun',
+        summary: 'Say how a run ended: for pull workers, and targets whose `completion` is `callback`',
+        description:
+          'In `running`, in `pending` once an attempt has started, in `unknown`, and again with the same outcome in `succeeded` ' +
+          'and `failed`.',
+        body: completionInput,
+      },
+    },
+    ({ params: { id }, body: { status, error, attempt, workerId }, json: sent }) => {
+      const result = resultText(sent?.payloads.get('/result'));
+      const reason = error === null ? null : keptText(Buffer.from(error));
+      return act(id, () => completeRun(deps, id, { status, result, error: reason, attempt, workerId }));
+    },
+  );
+}
+
+function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/runs/:id/heartbeat',
+    {
+      schema: {
+        ...shared,
+        'x-body-optional': true,
+        operationId: 'heartbeatRun',
+        summary: 'Say that a run is still being worked on',
+        description:
+          'In `running`, where it moves `leaseUntil` or `completionDueAt` on from now by as much as they were given at first, and ' +
+          'in `pending` once an attempt has started.',
+        body: heartbeatInput,
+      },
+    },
+    ({ params: { id }, body: { attempt, workerId, progress } }) =>
+      act(id, () => heartbeatRun(deps, id, { attempt, workerId, progress })),
+  );
+}
+
+async function act(id: string, action: () => Promise<ActionResult>) {
+  const acted = await action();
+  if (acted.kind === 'noSuchRun') throw noSuchRun(id);
+  if (acted.kind === 'notPossible') throw new Problem(409, acted.message, { run: acted.standing });
+  return answerRun(acted.run);
+}
+
+/** A string as it is, anything else as its JSON; null is none. */
+function resultText(source: string | undefined): string | null {
+  if (source === undefined || source === 'null') return null;
+  const text = source.startsWith('"') ? String(JSON.parse(source)) : source;
+  return keptText(Buffer.from(text));
+}

@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+import type { AttemptEntry } from '../../core/runs/attempts/attempt.ts';
+import { attemptLogOf } from '../../core/runs/attempts/attempt-log.ts';
+import { isoInstant } from '../../core/instant.ts';
+import { type Run, runNameOf } from '../../core/runs/run.ts';
+import type { Target } from '../../core/schedules/schedule.ts';
+import { rawJsonOrNull } from '../http/json/raw-json.ts';
+import { isoOrNull } from '../schedules/answers.ts';
+import type { run, wholeRun } from './schemas.ts';
+import { answerTarget } from '../targets/answers.ts';
+
+export function answerRun(stored: Run): z.output<typeof run> {
+  return {
+    id: stored.id,
+    name: runNameOf(stored),
+    scheduleId: stored.scheduleId,
+    scheduleVersion: stored.scheduleVersion,
+    scheduledFor: isoInstant(stored.scheduledFor),
+    trigger: stored.trigger,
+    status: stored.status,
+    reason: stored.reason,
+    attempts: stored.attempts,
+    failures: stored.failures,
+    recoveries: stored.recoveries,
+    lostAt: isoOrNull(stored.lostAt),
+    inDoubtUntil: isoOrNull(stored.inDoubtUntil),
+    nextAttemptAt: isoOrNull(stored.nextAttemptAt),
+    coalesced: stored.coalesced,
+    coalescedFrom: isoOrNull(stored.coalescedFrom),
+    claimedBy: stored.claimedBy,
+    claimedAt: isoOrNull(stored.claimedAt),
+    handoffStartedAt: isoOrNull(stored.handoffStartedAt),
+    handedOffAt: isoOrNull(stored.handedOffAt),
+    finishedAt: isoOrNull(stored.finishedAt),
+    latenessMs: stored.latenessMs,
+    executionId: stored.executionId,
+    result: stored.result,
+    error: stored.error,
+    key: stored.key,
+    payload: rawJsonOrNull(stored.payload),
+    priority: stored.priority,
+    dependsOn: [...stored.dependsOn],
+    dependents: [...stored.dependents],
+    parentRunId: stored.parentRunId,
+    queue: stored.queue,
+    workerId: stored.workerId,
+    ...awaited(stored),
+    progress: stored.progress,
+    createdAt: isoInstant(stored.createdAt),
+    updatedAt: isoInstant(stored.updatedAt),
+  };
+}
+
+export function answerWholeRun(
+  stored: Run,
+  { target }: { target: Target | null },
+): z.output<typeof wholeRun> {
+  const attemptLog = attemptLogOf(stored).map(answerAttempt);
+  return { ...answerRun(stored), target: target && answerTarget(target), attemptLog };
+}
+
+/** Until when its worker, or the job that its target started, must send a heartbeat or an end. */
+function awaited({ status, queue, expiresAt }: Run) {
+  const until = status === 'running' ? isoOrNull(expiresAt) : null;
+  return { leaseUntil: queue === null ? null : until, completionDueAt: queue === null ? until : null };
+}
+
+function answerAttempt(entry: AttemptEntry): z.output<typeof wholeRun>['attemptLog'][number] {
+  const { attempt, instanceId, startedAt, finishedAt, outcome, statusCode, error, recovery, lookup } = entry;
+  return {
+    attempt,
+    instanceId,
+    startedAt: isoInstant(startedAt),
+    finishedAt: isoInstant(finishedAt),
+    outcome,
+    ...(statusCode === null ? {} : { statusCode }),
+    ...(error === null ? {} : { error }),
+    recovery,
+    ...(lookup === null ? {} : { lookup }),
+  };
+}

@@ -1,0 +1,56 @@
+import type { OneOffRun } from '../../core/runs/one-off-run.ts';
+import { CannotAccept, acceptRuns } from '../../operations/submit-one-off-runs.ts';
+import { dependencyNamed } from './dependency-faults.ts';
+import type { ApiDeps } from '../deps.ts';
+import { type Fault, invalid } from '../http/problem.ts';
+import type { OneOffItemInput, OneOffRunInput } from './one-off-schemas.ts';
+import { unmaskTarget } from '../targets/inputs.ts';
+
+/** `payload` is the source text that was sent; JSON's null is no payload. What cannot be taken as it was sent is added to `faults`. */
+export function oneOffRun(
+  input: OneOffRunInput | OneOffItemInput,
+  payload: string | undefined,
+  refs: ReadonlySet<string>,
+  faults: Fault[],
+): OneOffRun {
+  const { key, runAt, onDependencyFailure, priority } = input;
+  const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
+  return {
+    ref: 'ref' in input ? input.ref : null,
+    handoff: {
+      // Nothing is stored whose header values could be kept.
+      target: unmaskTarget(input.target, null, faults),
+      retry,
+      timeoutSeconds,
+      completion,
+      completionTimeoutSeconds,
+      delivery,
+    },
+    payload: payload === undefined || payload === 'null' ? null : payload,
+    key,
+    runAt,
+    dependsOn: input.dependsOn.map((entry) => dependencyNamed(entry, refs)),
+    onDependencyFailure,
+    priority,
+  };
+}
+
+/**
+ * `pathOf` one of them in the body.
+ * @throws Problem 422 with all that stands against any of them
+ */
+export async function accept(
+  deps: ApiDeps,
+  asked: readonly OneOffRun[],
+  pathOf: (index: number) => string,
+): Promise<{ id: string; created: boolean }[]> {
+  try {
+    return await acceptRuns(deps, asked);
+  } catch (error) {
+    if (!(error instanceof CannotAccept)) throw error;
+    throw invalid(
+      error.faults.map(({ index, path, message }) => ({ path: pathOf(index) + path, message })),
+      422,
+    );
+  }
+}

@@ -1,0 +1,96 @@
+import { MAX_DEPENDENCIES } from '../../operations/submit-one-off-runs.ts';
+import { findRun } from '../../store/runs/find-runs.ts';
+import { batchFaults, dependencyFaults } from './dependency-faults.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { accept, oneOffRun } from './one-off-inputs.ts';
+import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { type Fault, invalid, unavailable } from '../http/problem.ts';
+import { answerRun } from './answers.ts';
+import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { oneOffBatchAnswer, oneOffBatchInput, oneOffItemInput, oneOffRunInput } from './one-off-schemas.ts';
+import { run } from './schemas.ts';
+
+const tags = [TAGS.runs];
+
+export function addOneOffRunRoutes(api: Api, deps: ApiDeps): void {
+  addOneRoute(api, deps);
+  addBatchRoute(api, deps);
+}
+
+function addOneRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/runs',
+    {
+      config: { alsoCheck: dependencyFaults },
+      schema: {
+        operationId: 'createRun',
+        summary: 'Have something done once, now or later',
+        description:
+          'A one-off run: of no schedule, handed to its target as any other is. It may wait for other runs (`dependsOn`).',
+        tags,
+        body: oneOffRunInput,
+        response: {
+          200: json('The run that this key made before', run),
+          201: json('A new run, not yet handed off', run),
+          ...problems(...BODY_PROBLEMS, 422),
+        },
+      },
+    },
+    async ({ body, json: sent }, reply) => {
+      const faults: Fault[] = [];
+      const asked = oneOffRun(body, sent?.payloads.get('/payload'), NO_REFS, faults);
+      if (faults.length > 0) throw invalid(faults);
+      const [accepted] = await accept(deps, [asked], () => '');
+      const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id)));
+      // A run that its key stood for may have come to the end of its days since.
+      if (!stored) throw unavailable('the run is not there any more: ask again');
+      return reply
+        .code(accepted.created ? 201 : 200)
+        .header('Location', `/api/v1/runs/${stored.id}`)
+        .send(answerRun(stored));
+    },
+  );
+}
+
+const NO_REFS: ReadonlySet<string> = new Set();
+
+function addBatchRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/runs/batch',
+    {
+      bodyLimit: BATCH_BODY_LIMIT,
+      config: { itemSchema: oneOffItemInput, alsoCheck: batchFaults },
+      schema: {
+        operationId: 'createRuns',
+        summary: 'Have up to 1000 things done once, which may depend on each other; all or none',
+        description:
+          `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES} dependencies in all. ` +
+          'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 2000 members: more than it can have.',
+        tags,
+        body: oneOffBatchInput,
+        response: {
+          200: json('The keys of all items had made these before', oneOffBatchAnswer),
+          201: json('Their ids; those of new runs, and those that a key had made before', oneOffBatchAnswer),
+          ...problems(...BODY_PROBLEMS, 422),
+        },
+      },
+    },
+    async ({ body: { items }, json: sent }, reply) => {
+      const faults: Fault[] = [];
+      const refs = new Set(items.map(({ ref }) => ref));
+      const asked = items.map((item, index) => {
+        const path = `/items/${index}`;
+        const ofItem: Fault[] = [];
+        const one = oneOffRun(item, sent?.payloads.get(`${path}/payload`), refs, ofItem);
+        faults.push(...ofItem.map((fault) => ({ ...fault, path: path + fault.path })));
+        return one;
+      });
+      if (faults.length > 0) throw invalid(faults);
+      const accepted = await accept(deps, asked, (index) => `/items/${index}`);
+      return reply
+        .code(accepted.some(({ created }) => created) ? 201 : 200)
+        .send({ items: items.map(({ ref }, index) => ({ ref, id: accepted[index]?.id ?? '' })) });
+    },
+  );
+}

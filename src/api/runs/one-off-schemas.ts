@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { ON_DEPENDENCY_FAILURE } from '../../core/runs/run.ts';
+import { MOST_ITEMS } from '../http/json/json-parts.ts';
+import { instant, runIdText, text } from '../http/common-schemas.ts';
+import { handoffInput, priorityInput } from '../schedules/schemas.ts';
+
+export const MOST_DEPENDENCIES = 1000;
+
+const REF = /^[A-Za-z0-9._-]{1,128}$/;
+
+const ref = z
+  .string()
+  .regex(REF, { error: 'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores' })
+  .meta({ description: 'By which other items of this call name it; kept nowhere.', example: 'load' });
+
+const oneOffFields = {
+  ...handoffInput,
+  key: text(256)
+    .min(1)
+    .meta({ maxLength: 256 })
+    .nullable()
+    .default(null)
+    .meta({
+      description:
+        'Unique over all one-off runs, as long as its run is kept: the same key with the same body answers the run it made, ' +
+        'with another body 422.',
+      example: 'invoice-4711',
+    }),
+  runAt: instant.nullable().default(null).meta({
+    description:
+      'Not before then; null, or in the past, however long ago: at once. The `scheduledFor` of the run.',
+  }),
+  onDependencyFailure: z
+    .enum(ON_DEPENDENCY_FAILURE)
+    .default('fail')
+    .meta({
+      description:
+        'What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started ' +
+        '(`error.kind` is `dependency`), or runs all the same.',
+    }),
+  priority: priorityInput,
+};
+
+export const oneOffRunInput = z
+  .strictObject({
+    ...oneOffFields,
+    dependsOn: z.array(runIdText).max(MOST_DEPENDENCIES).default([]).meta({
+      description: 'Ids of the runs that have to end before it starts; their ends go with its handoff.',
+    }),
+  })
+  .meta({
+    id: 'OneOffRun',
+    description: 'A piece of work that is done once, of no schedule.',
+    example: {
+      target: { type: 'http', url: 'https://example.com/jobs/invoice' },
+      payload: { invoice: 4711 },
+      key: 'invoice-4711',
+    },
+  });
+export type OneOffRunInput = z.output<typeof oneOffRunInput>;
+
+/** Whom it depends on is known by all items together (dependency-faults.ts). */
+export const oneOffItemInput = z
+  .strictObject({
+    ref,
+    ...oneOffFields,
+    dependsOn: z
+      .array(z.string().meta({ pattern: REF.source }))
+      .max(MOST_DEPENDENCIES)
+      .default([])
+      .meta({
+        description:
+          'What has to end before it starts: the `ref` of another item of this call, before or after it, or the id of a run.',
+        example: ['extract', '019a9f00-0000-7000-8000-000000000000'],
+      }),
+  })
+  .meta({ id: 'OneOffRunWithRef', description: 'A one-off run that other items of the call can name.' });
+export type OneOffItemInput = z.output<typeof oneOffItemInput>;
+
+const job = (name: string) => ({ type: 'http', url: `https://example.com/jobs/${name}` });
+
+export const oneOffBatchInput = z.strictObject({ items: z.array(oneOffItemInput).max(MOST_ITEMS) }).meta({
+  example: {
+    items: [
+      { ref: 'extract', target: job('extract'), payload: { day: '2026-11-20' } },
+      { ref: 'load', target: job('load'), dependsOn: ['extract'] },
+      { ref: 'tell', target: job('tell'), dependsOn: ['load'], onDependencyFailure: 'run' },
+    ],
+  },
+});
+
+export const oneOffBatchAnswer = z.object({
+  items: z
+    .array(z.object({ ref: z.string(), id: z.string().meta({ format: 'uuid' }) }))
+    .meta({ description: 'In the order in which they were sent.' }),
+});

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/runs/run.ts';
+import { findRun, findTarget, listRuns } from '../../store/runs/find-runs.ts';
+import { runIdsOfKey } from '../../store/runs/idempotency-keys.ts';
+import { uidsOf } from '../../store/schedules/find-schedules.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../http/pages.ts';
+import { emptyPeriod, periodQuery } from '../http/period.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { noSuchRun, noSuchSchedule } from '../http/problem.ts';
+import { answerRun, answerWholeRun } from './answers.ts';
+import { json, problems } from '../http/response-schemas.ts';
+import { runIdParams, scheduleIdParams, scheduleIdText, text, wordList } from '../http/common-schemas.ts';
+import { run, wholeRun } from './schemas.ts';
+
+const filterQuery = {
+  status: wordList(RUN_STATUSES).optional(),
+  trigger: wordList(RUN_TRIGGERS).optional(),
+  ...periodQuery,
+  limit: limitQuery,
+  cursor: runCursor.optional(),
+};
+const ofScheduleQuery = z.strictObject(filterQuery);
+const runsQuery = z.strictObject({
+  scheduleId: scheduleIdText.optional(),
+  key: text(256).optional(),
+  ...filterQuery,
+});
+
+const tags = [TAGS.runs];
+
+export function addRunRoutes(api: Api, deps: ApiDeps): void {
+  addListRoute(api, deps);
+  addListOfScheduleRoute(api, deps);
+  addGetRoute(api, deps);
+}
+
+function addListRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/runs',
+    {
+      config: { alsoCheck: emptyPeriod },
+      schema: {
+        operationId: 'listRuns',
+        summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
+        tags,
+        querystring: runsQuery,
+        response: { 200: json('A page of runs', pageSchema(run)), ...problems(400) },
+      },
+    },
+    async ({ query: { scheduleId, key, ...query } }) => {
+      const filter = filterOf(query, null);
+      const rows = await database.run(async (db) => {
+        const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId);
+        const ids = key === undefined ? undefined : await runIdsOfKey(db, key);
+        if (scheduleUids?.length === 0 || ids?.length === 0) return [];
+        return listRuns(db, { ...filter, scheduleUids, ids });
+      });
+      return pageOfRuns(rows, query.limit, null);
+    },
+  );
+}
+
+function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/schedules/:id/runs',
+    {
+      config: { alsoCheck: emptyPeriod },
+      schema: {
+        operationId: 'listRunsOfSchedule',
+        summary: 'List the runs of a schedule, newest first; also of a deleted one',
+        tags,
+        params: scheduleIdParams,
+        querystring: ofScheduleQuery,
+        response: { 200: json('A page of runs', pageSchema(run)), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { id }, query }) => {
+      const filter = filterOf(query, id);
+      const rows = await database.run(async (db) => {
+        const scheduleUids = await uidsOf(db, id);
+        if (scheduleUids.length === 0) throw noSuchSchedule(id);
+        return listRuns(db, { ...filter, scheduleUids });
+      });
+      return pageOfRuns(rows, query.limit, id);
+    },
+  );
+}
+
+function addGetRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/runs/:id',
+    {
+      schema: {
+        operationId: 'getRun',
+        summary: 'One run, with what it is handed to and its attempt log',
+        tags,
+        params: runIdParams,
+        response: { 200: json('The run', wholeRun), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { id } }) => {
+      const found = await database.run(async (db) => {
+        const stored = mayBeRunId(id) ? await findRun(db, id) : null;
+        if (!stored) return null;
+        return { stored, target: await findTarget(db, stored) };
+      });
+      if (!found) throw noSuchRun(id);
+      return answerWholeRun(found.stored, found);
+    },
+  );
+}
+
+function filterOf(
+  { status, trigger, from, to, limit, cursor }: z.output<typeof ofScheduleQuery>,
+  listOf: string | null,
+) {
+  const before = cursorIn(cursor, listOf);
+  return { statuses: status, triggers: trigger, from, to, before, limit: limit + 1 };
+}
+
+function pageOfRuns(rows: readonly Run[], limit: number, listOf: string | null) {
+  return pageOf(rows, limit, answerRun, ({ scheduledFor, id }) => ({ of: listOf, scheduledFor, id }));
+}

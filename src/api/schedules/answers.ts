@@ -1,0 +1,68 @@
+import type { z } from 'zod';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import { rawJsonOrNull } from '../http/json/raw-json.ts';
+import type { schedule } from './schemas.ts';
+import { answerTarget } from '../targets/answers.ts';
+
+export type ScheduleAnswer = z.output<typeof schedule>;
+
+export function answerSchedule(stored: Schedule): ScheduleAnswer {
+  const { definition } = stored;
+  return {
+    id: stored.id,
+    ...answerDefinition(definition),
+    payload: rawJsonOrNull(definition.payload),
+    status: stored.status,
+    error: stored.error,
+    nextFireAt: isoOrNull(stored.nextFireAt),
+    lastFireAt: isoOrNull(stored.lastFireAt),
+    lockedBy: stored.lockedBy,
+    lockedAt: isoOrNull(stored.lockedAt),
+    version: stored.version,
+    createdAt: isoInstant(stored.createdAt),
+    updatedAt: isoInstant(stored.updatedAt),
+  };
+}
+
+/** What a client can edit, but for the payload; header values masked. Also what a merge patch is applied to. */
+export function answerDefinition(definition: Definition) {
+  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
+  const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
+  const { enabled, pauseReason, target, retry, timeoutSeconds } = definition;
+  const { completion, completionTimeoutSeconds, delivery, priority, labels } = definition;
+  const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
+  return {
+    description,
+    cron,
+    everySeconds,
+    at: isoOrNull(at),
+    after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
+    timezone,
+    enabled,
+    pauseReason,
+    startAt: isoOrNull(startAt),
+    endAt: isoOrNull(endAt),
+    target: answerTarget(target),
+    catchUp,
+    catchUpLimit,
+    graceSeconds,
+    overlap,
+    jitterSeconds,
+    retry: { maxAttempts, minBackoffSeconds, maxBackoffSeconds },
+    timeoutSeconds,
+    completion,
+    completionTimeoutSeconds,
+    delivery,
+    priority,
+    labels,
+  };
+}
+
+export function isoOrNull(at: Instant | null): string | null {
+  return at === null ? null : isoInstant(at);
+}
+
+export function etagOf(stored: Schedule): string {
+  return `"${stored.version}"`;
+}

@@ -1,0 +1,105 @@
+import { isDeepStrictEqual } from 'node:util';
+import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
+import type { Schedule, Timing } from '../../core/schedules/schedule.ts';
+import { graceMsOf } from '../../core/time/catch-up.ts';
+import { fireTimes } from '../../core/time/fire-times.ts';
+import type { Fault } from '../http/problem.ts';
+
+/** What costs time to find out about a `cron`; as good later on as at `asOf`, until `first` has passed. */
+export interface Outlook {
+  /** The first fire after `asOf`; null: there is none. */
+  first: Instant | null;
+  /** The expression matches nothing at all. */
+  barren: boolean;
+}
+
+export function outlookOf(timing: Timing, id: string, asOf: Instant): Outlook {
+  const identity = { id, createdAt: asOf };
+  const first = fireTimes(timing, identity).next(asOf);
+  if (first !== null) return { first, barren: false };
+  // An expression names no year: what does not come in this century never comes.
+  const anyTime = fireTimes({ ...timing, startAt: null, endAt: null }, identity).next(EARLIEST);
+  return { first, barren: anyTime === null };
+}
+
+/**
+ * Why a schedule could no longer fire; all there is to say against it, to be answered with 422. Nothing where the fields that say when it
+ * fires are those already stored.
+ */
+export function fireFaults(
+  timing: Timing,
+  { id, current, now }: { id: string; current: Schedule | null; now: Instant },
+  outlook?: Outlook,
+): Fault[] {
+  if (current !== null && sameFields(timing, current.definition)) return [];
+  const faults = [...windowFaults(timing, now), ...atFaults(timing, current, now)];
+  if (timing.cron === null && timing.everySeconds === null) return faults;
+  const known = outlook !== undefined && (outlook.first === null || outlook.first > now) ? outlook : null;
+  if (timing.cron !== null) {
+    const { first, barren } = known ?? outlookOf(timing, id, now);
+    if (barren) faults.push({ path: '/cron', message: NEVER_FIRES });
+    else if (first === null && faults.length === 0) faults.push(nothingLeft(timing));
+    return faults;
+  }
+  const next = fireTimes(timing, { id, createdAt: current?.createdAt ?? now }).next(now);
+  if (next === null && faults.length === 0) faults.push(nothingLeft(timing));
+  return faults;
+}
+
+export const NEVER_FIRES = 'never fires';
+
+function windowFaults({ startAt, endAt }: Timing, now: Instant): Fault[] {
+  const faults: Fault[] = [];
+  if (endAt !== null && endAt <= now) faults.push({ path: '/endAt', message: PASSED });
+  if (startAt !== null && endAt !== null && startAt >= endAt) {
+    faults.push({ path: '/startAt', message: 'is not before endAt: nothing fires between them' });
+  }
+  return faults;
+}
+
+const PASSED = 'has passed: nothing fires any more';
+
+function atFaults(
+  { at, startAt, endAt, graceSeconds }: Timing,
+  current: Schedule | null,
+  now: Instant,
+): Fault[] {
+  if (at === null) return [];
+  if (at < now - graceMsOf({ graceSeconds })) {
+    return [
+      { path: '/at', message: `is more than graceSeconds (${graceSeconds}) in the past: it never fires` },
+    ];
+  }
+  const planned = plannedThrough(current, now);
+  if (planned !== null && at <= planned) {
+    const message = `is not after ${isoInstant(planned)}, up to which this schedule has been planned: it never fires`;
+    return [{ path: '/at', message }];
+  }
+  if (startAt !== null && at < startAt)
+    return [{ path: '/at', message: 'is before startAt: it never fires' }];
+  if (endAt !== null && at >= endAt) return [{ path: '/at', message: 'is not before endAt: it never fires' }];
+  return [];
+}
+
+/** The cursor of a schedule only rises. What is due by now is planned before an edit is written. */
+function plannedThrough(current: Schedule | null, now: Instant): Instant | null {
+  if (current === null) return null;
+  const isDue = current.nextOccurrenceAt !== null && current.nextOccurrenceAt <= now;
+  return isDue ? now : current.plannedThrough;
+}
+
+function nothingLeft({ startAt, endAt }: Timing): Fault {
+  if (endAt === null) return { path: '/startAt', message: 'is later than any fire' };
+  const between = startAt === null ? 'before it' : `between startAt (${isoInstant(startAt)}) and it`;
+  return { path: '/endAt', message: `leaves nothing to fire ${between}` };
+}
+
+/** A zone says nothing but about `cron`, and the grace decides only whether an `at` comes too late. */
+function sameFields(a: Timing, b: Timing): boolean {
+  return isDeepStrictEqual(decisive(a), decisive(b));
+}
+
+function decisive({ cron, everySeconds, at, after, timezone, startAt, endAt, graceSeconds }: Timing) {
+  const zone = cron === null ? null : timezone;
+  return { cron, everySeconds, at, after, zone, startAt, endAt, grace: at === null ? null : graceSeconds };
+}

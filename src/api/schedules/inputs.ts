@@ -1,0 +1,106 @@
+import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import { LONGEST_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
+import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
+import { type Fault, invalid } from '../http/problem.ts';
+import { answerDefinition } from './answers.ts';
+import { type ScheduleInput, scheduleInput } from './schemas.ts';
+import { KINDS, kindsOf } from './timing-schemas.ts';
+import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
+import { checkValue } from '../http/validation.ts';
+
+/** A definition as sent, its headers filled in from the stored one where they were sent masked. */
+export interface Resolved {
+  definition: Definition;
+  faults: Fault[];
+}
+
+/** `payload` is the source text that was sent; JSON's null is no payload. */
+export function resolveInput(
+  input: ScheduleInput,
+  payload: string | undefined,
+  current: Schedule | null,
+): Resolved {
+  const faults: Fault[] = [];
+  const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
+  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = input;
+  const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
+  const { enabled, pauseReason, retry, timeoutSeconds } = input;
+  const { completion, completionTimeoutSeconds, delivery, priority, labels } = input;
+  return {
+    faults,
+    definition: {
+      description,
+      cron,
+      everySeconds,
+      at,
+      after,
+      timezone,
+      enabled,
+      // What GET answered of a paused schedule is sent back to resume it.
+      pauseReason: enabled ? null : pauseReason,
+      startAt,
+      endAt,
+      catchUp,
+      catchUpLimit,
+      graceSeconds,
+      overlap,
+      jitterSeconds,
+      target,
+      payload: payload === undefined || payload === 'null' ? null : payload,
+      retry,
+      timeoutSeconds,
+      completion,
+      completionTimeoutSeconds,
+      delivery,
+      priority,
+      labels,
+    },
+  };
+}
+
+/**
+ * The stored schedule with a merge patch applied (RFC 7396), as if the answer of GET had been edited and sent back: what
+ * the patch leaves out of the headers counts as sent masked.
+ * @throws Problem 400
+ */
+export function resolvePatch(patch: unknown, payload: string | undefined, current: Schedule): Resolved {
+  const { payload: stored } = current.definition;
+  const merged = mergePatch(patchable(current, patch), withoutPayload(patch));
+  const kept = keptUnread(patch, current.definition);
+  const checked = checkValue(scheduleInput, isObject(merged) ? { ...merged, ...kept.standIns } : merged);
+  if ('faults' in checked) throw invalid(checked.faults);
+  const newPayload = payload === undefined ? stored : mergeJsonText(stored, payload);
+  if (newPayload !== null && Buffer.byteLength(newPayload) > LONGEST_PAYLOAD_BYTES) {
+    throw invalid([{ path: '/payload', message: `must be at most ${LONGEST_PAYLOAD_BYTES} bytes of JSON` }]);
+  }
+  return resolveInput({ ...checked.value, ...kept.stored }, newPayload ?? undefined, current);
+}
+
+/**
+ * An expression, or a zone, that an earlier version took and this one does not, does not keep a caller from changing something else:
+ * the schedule can be paused, or given another one.
+ */
+function keptUnread(patch: unknown, { cron, timezone }: Definition) {
+  const named = isObject(patch) ? patch : {};
+  const keepsCron = cron !== null && kindsOf(patch).length === 0 && !('cron' in named);
+  const keepsZone = timezone !== null && !('timezone' in named);
+  return {
+    standIns: { ...(keepsCron ? { cron: '@daily' } : {}), ...(keepsZone ? { timezone: 'UTC' } : {}) },
+    stored: { ...(keepsCron ? { cron } : {}), ...(keepsZone ? { timezone } : {}) },
+  };
+}
+
+function patchable(current: Schedule, patch: unknown) {
+  const kinds = kindsOf(patch);
+  const replaced = kinds.length === 0 ? [] : KINDS.filter((kind) => !kinds.includes(kind));
+  return {
+    ...answerDefinition(current.definition),
+    ...Object.fromEntries(replaced.map((kind) => [kind, null])),
+    target: patchableTarget(current.definition.target, isObject(patch) ? patch['target'] : undefined),
+  };
+}
+
+function withoutPayload(patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  return Object.fromEntries(Object.entries(patch).filter(([name]) => name !== 'payload'));
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { isoInstant } from '../../core/instant.ts';
+import { uidsOf } from '../../store/schedules/find-schedules.ts';
+import { type ScheduleVersion, listVersions } from '../../store/schedules/schedule-versions.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http/pages.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { noSuchSchedule } from '../http/problem.ts';
+import { rawJsonOrNull } from '../http/json/raw-json.ts';
+import { answerDefinition } from './answers.ts';
+import { json, problems } from '../http/response-schemas.ts';
+import { scheduleIdParams } from '../http/common-schemas.ts';
+import { scheduleVersion } from '../occurrences/schemas.ts';
+
+const versionsQuery = z.strictObject({ limit: limitQuery, cursor: versionCursor.optional() });
+
+export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/schedules/:id/versions',
+    {
+      schema: {
+        operationId: 'listVersions',
+        summary: 'Every write of a schedule, newest first; also of a deleted one',
+        tags: [TAGS.schedules],
+        params: scheduleIdParams,
+        querystring: versionsQuery,
+        response: { 200: json('A page of versions', pageSchema(scheduleVersion)), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { id }, query: { limit, cursor } }) => {
+      const before = cursorIn(cursor, id);
+      const rows = await database.run(async (db) => {
+        const found = await listVersions(db, id, { before, limit: limit + 1 });
+        if (found.length === 0 && (await uidsOf(db, id)).length === 0) throw noSuchSchedule(id);
+        return found;
+      });
+      return pageOf(
+        rows,
+        limit,
+        (row) => answerVersion(id, row),
+        ({ at, uid, version }) => ({ of: id, at, uid, version }),
+      );
+    },
+  );
+}
+
+function answerVersion(id: string, { version, at, by, change, definition }: ScheduleVersion) {
+  const payload = rawJsonOrNull(definition.payload);
+  return {
+    version,
+    at: isoInstant(at),
+    by,
+    change,
+    schedule: { id, ...answerDefinition(definition), payload },
+  };
+}

@@ -1,0 +1,52 @@
+import { CronError } from '../../core/cron/cron.ts';
+import type { CannotFollow } from '../../operations/followed-schedules.ts';
+import {
+  type ChangedSchedule,
+  type ScheduleChange,
+  changeSchedules,
+} from '../../operations/schedule-changes.ts';
+import type { ApiDeps } from '../deps.ts';
+import { type Fault, invalid, unforeseen } from '../http/problem.ts';
+
+/**
+ * What cannot follow is told at the place of the body that says whom it follows: `pathOf` a schedule's definition; together with
+ * what deciding found to be `impossible`.
+ * @throws Problem 422
+ */
+export async function writeSchedules(
+  deps: ApiDeps,
+  changes: readonly Omit<ScheduleChange, 'by'>[],
+  pathOf: (scheduleId: string) => string,
+  impossible: () => readonly Fault[] = () => [],
+): Promise<ChangedSchedule[]> {
+  const refuse = (cannotFollow: CannotFollow | null) => {
+    const following = (cannotFollow?.faults ?? []).map(({ scheduleId, message }) => ({
+      path: `${pathOf(scheduleId)}/after/scheduleId`,
+      message,
+    }));
+    const faults = [...impossible(), ...following];
+    if (faults.length > 0) throw invalid(faults, 422);
+  };
+  try {
+    return await changeSchedules(
+      deps,
+      changes.map((change) => ({ ...change, by: null, decide: outsideOfTheDatabase(change.decide) })),
+      refuse,
+    );
+  } catch (error) {
+    // Stored by a version that took it; nothing is said of when it fires but that it is to fire again.
+    if (error instanceof CronError) throw invalid([{ path: '/cron', message: error.message }], 422);
+    throw error;
+  }
+}
+
+/** What goes wrong in deciding goes wrong in the middle of a transaction, and has nothing to do with it. */
+function outsideOfTheDatabase(decide: ScheduleChange['decide']): ScheduleChange['decide'] {
+  return (current, now) => {
+    try {
+      return decide(current, now);
+    } catch (error) {
+      throw error instanceof TypeError || error instanceof RangeError ? unforeseen(error) : error;
+    }
+  };
+}

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { headerFault } from '../../core/http/header-rules.ts';
+import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
+import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core/http/template.ts';
+
+/** What stands for a header value in answers. Sent back, it keeps the stored value. */
+export const MASK = '***';
+
+const LONGEST_URL = 2048;
+const LONGEST_HOSTNAME = 253;
+const LONGEST_LABEL = 63;
+const LONGEST_HEADER_VALUE = 8192;
+const MOST_HEADERS = 64;
+
+const templates = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
+
+export const url = z
+  .string()
+  .max(LONGEST_URL)
+  .superRefine((value, context) => {
+    const fault = urlFault(value);
+    if (fault !== null) context.addIssue({ code: 'custom', message: fault });
+  })
+  .meta({
+    format: 'uri-template',
+    maxLength: LONGEST_URL,
+    description:
+      `http or https, without credentials; its hostname, in ASCII, at most ${LONGEST_HOSTNAME} characters, ` +
+      `${LONGEST_LABEL} between dots. Templates in path and query: ${templates}`,
+    example: 'https://example.com/jobs/nightly?run={{runId}}',
+  });
+
+export const method = z.enum(HTTP_METHODS);
+
+export const headers = z
+  .record(z.string(), z.string().max(LONGEST_HEADER_VALUE))
+  .superRefine((value, context) => {
+    for (const [name, message] of headerFaults(value)) {
+      context.addIssue({ code: 'custom', path: [name], message });
+    }
+    if (Object.keys(value).length > MOST_HEADERS) {
+      context.addIssue({ code: 'custom', message: `must be at most ${MOST_HEADERS} headers` });
+    }
+  })
+  .meta({
+    maxProperties: MOST_HEADERS,
+    description: `Write-only values: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${templates}`,
+    example: { Authorization: 'Bearer …' },
+  });
+
+/** Of a merge patch: checked whole once it is merged. */
+export const patchedCall = {
+  method: method.nullish(),
+  headers: z.record(z.string(), z.string().nullable()).nullish(),
+};
+
+export const answeredCall = { url: z.string(), method, headers: z.record(z.string(), z.string()) };
+
+const SAMPLE = { runId: 'x', runName: 'x', scheduleId: 'x', scheduledFor: 0, attempt: 1 };
+
+function urlFault(value: string): string | null {
+  const authority = /^https?:\/\/([^/?#\\]*)/i.exec(value)?.[1];
+  if (authority === undefined) return 'must be an absolute http or https URL';
+  if (/[\s\p{Cc}]/u.test(value)) return 'must not have white space or control characters';
+  if (authority.includes('{{')) return 'must have templates in its path and query only';
+  if (authority.includes('@')) return 'must not have credentials; send them in a header';
+  const unknown = unknownTemplates(value);
+  if (unknown !== null) return unknown;
+  const url = URL.parse(renderTemplate(value, SAMPLE));
+  return url === null ? 'must be a URL' : hostnameFault(url.hostname);
+}
+
+/** What no name server can be asked for (RFC 1035, 2.3.4), by the name in ASCII. The dot of the root does not count. */
+function hostnameFault(hostname: string): string | null {
+  const name = hostname.replace(/\.$/, '');
+  const inAscii = 'as it is sent, in ASCII';
+  if (name.length > LONGEST_HOSTNAME)
+    return `must have a hostname of at most ${LONGEST_HOSTNAME} characters ${inAscii}; it has ${name.length}`;
+  const label = Math.max(...name.split('.').map(({ length }) => length));
+  if (label <= LONGEST_LABEL) return null;
+  return `must have at most ${LONGEST_LABEL} characters between the dots of its hostname ${inAscii}; it has ${label}`;
+}
+
+function headerFaults(given: Record<string, string>): [name: string, fault: string][] {
+  const seen = new Set<string>();
+  return Object.entries(given).flatMap(([name, value]): [string, string][] => {
+    const fault = headerFault(name, value) ?? unknownTemplates(value);
+    const again = seen.has(name.toLowerCase());
+    seen.add(name.toLowerCase());
+    if (fault !== null) return [[name, fault]];
+    return again ? [[name, 'is there in another letter case too']] : [];
+  });
+}
+
+function unknownTemplates(value: string): string | null {
+  const unknown = findUnknownTemplates(value);
+  if (unknown.length === 0) return null;
+  const named = unknown.slice(0, 5).map((name) => `{{${name}}}`);
+  return `has an unknown template ${named.join(' ')}; known: ${templates}`;
+}

@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { MASK, answeredCall, headers, method, patchedCall, url } from './http-call-schemas.ts';
+import { ALWAYS } from '../schedules/timing-schemas.ts';
+import { unsupported } from '../http/unsupported.ts';
+
+const secret = unsupported(null);
+
+export const queue = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,128}$/, {
+    error: 'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores',
+  })
+  .meta({ description: 'Workers claim from it by `/queues/{queue}/claim`.', example: 'reports' });
+
+const lookupInput = z
+  .strictObject({ url, method: method.default('GET'), headers: headers.default({}) })
+  .meta({
+    id: 'Lookup',
+    description:
+      'Asked, without a body, whether a run arrived, before an attempt of unknown outcome is repeated or given up: ' +
+      '2xx = it did, 404 = it did not, anything else = still unknown. A JSON `status` of `running`, `succeeded` or `failed` ' +
+      'in a 2xx is taken over where `completion` is `callback`.',
+  });
+
+const cancelInput = z
+  .strictObject({ url, method: method.default('POST'), headers: headers.default({}) })
+  .meta({
+    id: 'Cancel',
+    description: 'Called once, best effort and without a body, when a running run is cancelled or replaced.',
+  });
+
+const httpInput = z
+  .strictObject(
+    {
+      type: z.literal('http'),
+      url,
+      method: method.default('POST'),
+      headers: headers.default({}),
+      lookup: lookupInput.nullable().default(null),
+      cancel: cancelInput.nullable().default(null),
+      secret,
+    },
+    { error: notAFieldOf('http') },
+  )
+  .meta({ id: 'HttpTarget', description: 'Sends an HTTP request.' });
+
+const pullInput = z
+  .strictObject({ type: z.literal('pull'), queue }, { error: notAFieldOf('pull') })
+  .meta({ id: 'PullTarget', description: 'Sends nothing: the run waits for a worker to claim it.' });
+
+export const targetInput = z
+  .discriminatedUnion('type', [httpInput, pullInput], {
+    error: typeFault,
+  })
+  .meta({ id: 'Target', description: 'What a run is handed to, by `type`.' });
+export type TargetInput = z.output<typeof targetInput>;
+
+const TYPES = ['http', 'pull'] as const;
+/** What its type cannot be without. */
+const REQUIRED: ReadonlySet<string> = new Set(['url', 'queue']);
+const patchedHttpCall = z.strictObject({ url: url.optional(), ...patchedCall });
+const PATCHED = {
+  http: {
+    url: url.nullish(),
+    ...patchedCall,
+    lookup: patchedHttpCall.nullish(),
+    cancel: patchedHttpCall.nullish(),
+    secret,
+  },
+  pull: { queue: queue.nullish() },
+};
+
+/** Another `type` replaces the target whole, so that nothing of the old one has to be taken away by name. */
+export const targetPatch = z
+  .strictObject({ type: z.enum(TYPES).optional(), ...PATCHED.http, ...PATCHED.pull })
+  .superRefine((patch, context) => {
+    const refuse = (name: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [name], message });
+    const named = TYPES.find((type) => type === patch.type);
+    for (const [name, value] of Object.entries<unknown>(patch)) {
+      const type = TYPES.find((one) => Object.hasOwn(PATCHED[one], name));
+      if (type === undefined) continue;
+      const isForeign = named !== undefined && named !== type;
+      if (isForeign && value !== null) refuse(name, `is not a field of a target of type "${named}"`);
+      else if (!isForeign && value === null && REQUIRED.has(name)) refuse(name, 'must be a string');
+    }
+  }, ALWAYS);
+
+const answeredHttpCall = (id: string, what: string) =>
+  z
+    .object(answeredCall)
+    .meta({ id, description: `${what}; each header value is "${MASK}".` })
+    .nullable();
+
+export const answeredTarget = z
+  .discriminatedUnion('type', [
+    z
+      .object({
+        type: z.literal('http'),
+        ...answeredCall,
+        lookup: answeredHttpCall('AnsweredLookup', 'A lookup'),
+        cancel: answeredHttpCall('AnsweredCancel', 'A cancel call'),
+      })
+      .meta({ id: 'AnsweredHttpTarget', description: `Each header value is "${MASK}".` }),
+    z.object({ type: z.literal('pull'), queue: z.string() }).meta({ id: 'AnsweredPullTarget' }),
+  ])
+  .meta({ id: 'AnsweredTarget', description: `A target; each header value is "${MASK}".` });
+
+interface Issue {
+  code?: string;
+  input?: unknown;
+}
+
+function notAFieldOf(type: string) {
+  return ({ code }: Issue) =>
+    code === 'unrecognized_keys' ? `is not a field of a target of type "${type}"` : undefined;
+}
+
+function typeFault({ code, input }: Issue): string | undefined {
+  if (code !== 'invalid_union') return undefined;
+  const isThere = typeof input === 'object' && input !== null && 'type' in input;
+  return isThere ? 'must be "http" or "pull"' : 'is required: "http" or "pull"';
+}

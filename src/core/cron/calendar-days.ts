@@ -1,0 +1,56 @@
+import { DAY_MS } from '../time/utc-day.ts';
+import type { Calendar, Day } from './calendar.ts';
+
+/** The days an expression selects, and the month that was asked about last: questions mostly come in order. */
+export interface Days {
+  calendar: Calendar;
+  /** Bit 0 is January. */
+  months: number;
+  /** The month at hand: its first day, the first day after it, and the days selected of it (bit 0 is the first). */
+  first: Day;
+  end: Day;
+  mask: number;
+}
+
+/** Every month, with its weekdays, recurs within 40 years, whatever century years do in between: after that, never. */
+const MONTHS_TO_SCAN = 41 * 12;
+
+export const daysOf = (calendar: Calendar, months: number): Days => ({
+  calendar,
+  months,
+  first: 0,
+  end: 0,
+  mask: 0,
+});
+
+/** The first selected day at or after one; null: there is none, ever. */
+export function nextDay(days: Days, from: Day): Day | null {
+  if (from < days.first || from >= days.end) standOnMonthOf(days, from);
+  let left = days.mask >>> (from - days.first);
+  if (left !== 0) return from + trailingZeros(left);
+  const date = new Date(days.first * DAY_MS);
+  const start = date.getUTCFullYear() * 12 + date.getUTCMonth();
+  for (let month = start + 1; month <= start + MONTHS_TO_SCAN; month += 1) {
+    if (((days.months >>> (month % 12)) & 1) === 0) continue;
+    standOn(days, Math.floor(month / 12), month % 12);
+    left = days.mask;
+    if (left !== 0) return days.first + trailingZeros(left);
+  }
+  return null;
+}
+
+/** Of a number that is not 0. */
+export const trailingZeros = (bits: number): number => 31 - Math.clz32(bits & -bits);
+
+function standOnMonthOf(days: Days, day: Day): void {
+  const date = new Date(day * DAY_MS);
+  standOn(days, date.getUTCFullYear(), date.getUTCMonth());
+}
+
+function standOn(days: Days, year: number, month: number): void {
+  days.first = Date.UTC(year, month, 1) / DAY_MS;
+  days.end = Date.UTC(year, month + 1, 1) / DAY_MS;
+  // 1970-01-01 was a Thursday.
+  const weekday = (((days.first + 4) % 7) + 7) % 7;
+  days.mask = (days.months >>> month) & 1 ? days.calendar(days.end - days.first, weekday) : 0;
+}

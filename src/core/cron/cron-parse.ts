@@ -1,0 +1,81 @@
+import { CronError } from './cron-error.ts';
+import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, HOUR, MINUTE, MONTH, SECOND } from './cron-fields.ts';
+import { type Fault, type FieldValues, parseField } from './cron-field-parse.ts';
+import { explainShape } from './cron-hints.ts';
+
+export const LONGEST_EXPRESSION = 256;
+
+/** An expression read, with what `H` and `?` stand for already chosen. */
+export interface ParsedCron {
+  second: FieldValues;
+  minute: FieldValues;
+  hour: FieldValues;
+  dayOfMonth: FieldValues;
+  month: FieldValues;
+  dayOfWeek: FieldValues;
+  /** A day must match both day fields, where both are restricted; otherwise one of them is enough. */
+  bothDays: boolean;
+  /** Some field depends on the schedule's id. */
+  hashed: boolean;
+}
+
+const NICKNAMES = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+]);
+
+/** @throws CronError that names each faulty field, with the column (from 1) of its first fault */
+export function parseCron(expression: string, scheduleId: string): ParsedCron {
+  if (expression.length > LONGEST_EXPRESSION) {
+    throw new CronError(`is longer than ${LONGEST_EXPRESSION} characters`);
+  }
+  const texts = split(expression);
+  const nickname = texts.length === 1 ? NICKNAMES.get(texts[0]?.text.toLowerCase() ?? '') : undefined;
+  if (nickname !== undefined) return parseCron(nickname, scheduleId);
+  const shape = explainShape(expression, texts.length);
+  if (shape !== null) throw new CronError(shape);
+  if (texts.length === 5) texts.unshift({ text: '0', column: 1 });
+  return parseFields(texts, scheduleId);
+}
+
+interface Text {
+  text: string;
+  column: number;
+}
+
+const split = (expression: string): Text[] =>
+  Array.from(expression.matchAll(/[^ \t]+/g), ({ 0: text, index }) => ({ text, column: index + 1 }));
+
+function parseFields(texts: Text[], scheduleId: string): ParsedCron {
+  const faults: string[] = [];
+  const read = (field: Field, index: number): FieldValues => {
+    const { text, column } = texts[index] ?? NO_TEXT;
+    const plus = field === DAY_OF_WEEK && text.startsWith('+') ? 1 : 0;
+    const result = plus === text.length ? LONELY_PLUS : parseField(field, text.slice(plus), scheduleId);
+    if (!('fault' in result)) return result;
+    faults.push(`${field.label}, column ${column + plus + result.at}: ${result.fault}`);
+    return NOTHING;
+  };
+  const [second, minute, hour, dayOfMonth, month, dayOfWeek] = [
+    read(SECOND, 0),
+    read(MINUTE, 1),
+    read(HOUR, 2),
+    read(DAY_OF_MONTH, 3),
+    read(MONTH, 4),
+    read(DAY_OF_WEEK, 5),
+  ];
+  if (faults.length > 0) throw new CronError(faults.join('; '));
+  const bothDays = texts[5]?.text.startsWith('+') ?? false;
+  const hashed = [second, minute, hour, dayOfMonth, month, dayOfWeek].some((field) => field.hashed);
+  return { second, minute, hour, dayOfMonth, month, dayOfWeek, bothDays, hashed };
+}
+
+const LONELY_PLUS: Fault = { fault: '“+” stands before days (+SAT), for AND: none follow', at: -1 };
+const NO_TEXT: Text = { text: '', column: 1 };
+/** In place of a field with a fault, so that the others are read as well. */
+const NOTHING: FieldValues = { low: 0, high: 0, special: [], any: false, hashed: false };

@@ -1,0 +1,97 @@
+import { type Calendar, calendarOf, everyDay } from './calendar.ts';
+import { type Days, daysOf, nextDay, trailingZeros } from './calendar-days.ts';
+import { type FieldValues, valuesOf } from './cron-field-parse.ts';
+import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
+import type { ParsedCron } from './cron-parse.ts';
+import type { Second } from '../zones/zone-offsets.ts';
+
+/**
+ * An expression without its zone: what a clock on the wall shows when it fires. There is one for each expression that is in
+ * use, so it is one small object of small numbers: sets of 0 … 59 are two of 30 bits.
+ */
+export interface WallTimes {
+  days: Days;
+  hours: number;
+  minutesLow: number;
+  minutesHigh: number;
+  secondsLow: number;
+  secondsHigh: number;
+  /** The earliest second of a day. */
+  firstTime: Second;
+}
+
+const DAY = 86_400;
+const ALL_HOURS = 2 ** 24 - 1;
+
+export function wallTimes(parsed: ParsedCron): WallTimes {
+  const { second, minute, hour, month } = parsed;
+  const times: WallTimes = {
+    days: daysOf(calendarFor(parsed), month.low >>> 1),
+    hours: hour.low,
+    minutesLow: minute.low,
+    minutesHigh: minute.high,
+    secondsLow: second.low,
+    secondsHigh: second.high,
+    firstTime: 0,
+  };
+  times.firstTime = nextTime(times, 0);
+  return times;
+}
+
+/** All 24 hours are selected: it fires by real time, whatever the clock is set to. */
+export const isPeriodic = ({ hours }: WallTimes): boolean => hours === ALL_HOURS;
+
+/** The first local time at or after one at which it fires; null: never again. */
+export function nextWall(times: WallTimes, wall: Second): Second | null {
+  const day = Math.floor(wall / DAY);
+  let found = nextDay(times.days, day);
+  if (found === day) {
+    const time = nextTime(times, wall - day * DAY);
+    if (time >= 0) return day * DAY + time;
+    found = nextDay(times.days, day + 1);
+  }
+  return found === null ? null : found * DAY + times.firstTime;
+}
+
+/** The first second of a day at or after one; -1: none on that day. */
+function nextTime(times: WallTimes, time: Second): Second {
+  const { hours, minutesLow, minutesHigh, secondsLow, secondsHigh } = times;
+  const hour = Math.floor(time / 3600);
+  if ((hours >>> hour) & 1) {
+    const rest = time - hour * 3600;
+    const minute = Math.floor(rest / 60);
+    if (next60(minutesLow, minutesHigh, minute) === minute) {
+      const second = next60(secondsLow, secondsHigh, rest - minute * 60);
+      if (second >= 0) return hour * 3600 + minute * 60 + second;
+    }
+    const later = next60(minutesLow, minutesHigh, minute + 1);
+    if (later >= 0) return hour * 3600 + later * 60 + next60(secondsLow, secondsHigh, 0);
+  }
+  const left = hours >>> (hour + 1);
+  if (left === 0) return -1;
+  const next = hour + 1 + trailingZeros(left);
+  return next * 3600 + next60(minutesLow, minutesHigh, 0) * 60 + next60(secondsLow, secondsHigh, 0);
+}
+
+/** The first of a set from a value on; -1: none. */
+function next60(low: number, high: number, from: number): number {
+  if (from < 30) {
+    const left = low >>> from;
+    if (left !== 0) return from + trailingZeros(left);
+    return high === 0 ? -1 : 30 + trailingZeros(high);
+  }
+  const left = from < 60 ? high >>> (from - 30) : 0;
+  return left === 0 ? -1 : from + trailingZeros(left);
+}
+
+function calendarFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): Calendar {
+  if (dayOfMonth.any && dayOfWeek.any) return everyDay;
+  const weekdays = cronerText(DAY_OF_WEEK, dayOfWeek);
+  return calendarOf(cronerText(DAY_OF_MONTH, dayOfMonth), bothDays ? `+${weekdays}` : weekdays);
+}
+
+/** Numbers and specials only, in order: what croner reads never depends on how it was spelled. */
+function cronerText(field: Field, values: FieldValues): string {
+  if (values.any) return '*';
+  return [...valuesOf(field, values), ...new Set(values.special.toSorted())].join(',');
+}

@@ -1,0 +1,36 @@
+import { LRUCache } from 'lru-cache';
+import { CronError } from './cron-error.ts';
+import { type CronTimes, firesIn } from './cron-fires.ts';
+import { LONGEST_EXPRESSION, parseCron } from './cron-parse.ts';
+import { wallTimes } from './cron-wall.ts';
+import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
+
+export { CronError, LONGEST_EXPRESSION };
+export type { CronTimes, Note } from './cron-fires.ts';
+
+const parsed = new LRUCache<string, CronTimes>({ max: 10_000 });
+
+/**
+ * Parses 5 fields, or 6 with seconds first, or a nickname. What `H` and `?` stand for depends on the schedule's id; all
+ * other expressions are shared by all schedules. Throws CronError.
+ */
+export function cronTimes(expression: string, timezone: string | null, scheduleId: string): CronTimes {
+  const key = `${timezone ?? 'UTC'} ${expression}`;
+  const ownKey = (): string => `${key} ${scheduleId}`;
+  const known = parsed.get(key) ?? (MAY_HASH.test(expression) ? parsed.get(ownKey()) : undefined);
+  if (known) return known;
+  const cron = parseCron(expression, scheduleId);
+  const times = firesIn(offsetsOf(timezone), wallTimes(cron));
+  parsed.set(cron.hashed ? ownKey() : key, times);
+  return times;
+}
+
+const MAY_HASH = /[Hh?]/;
+
+function offsetsOf(timezone: string | null): ZoneOffsets {
+  try {
+    return zoneOffsets(timezone);
+  } catch {
+    throw new CronError(`${timezone} is not a time zone known here`);
+  }
+}

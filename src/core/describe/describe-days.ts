@@ -1,0 +1,116 @@
+import { type FieldValues, valuesOf } from '../cron/cron-field-parse.ts';
+import { DAY_OF_MONTH, DAY_OF_WEEK, MONTH } from '../cron/cron-fields.ts';
+import type { ParsedCron } from '../cron/cron-parse.ts';
+import { LEAST_RUN, listed, runItems, runsOf } from './describe-words.ts';
+
+/** The days, such as `, on day 1 of the month, or on Monday`; empty: every day. */
+export function daysInWords(parsed: ParsedCron): string {
+  const months = monthsInWords(parsed.month);
+  const days = dayClauses(parsed);
+  const bothKinds = days.length > 1 && !parsed.bothDays;
+  // Behind “or on Monday” the months would be read as those of the Mondays alone.
+  if (bothKinds && months !== '') return `, ${months}: ${days.join(', ')}`;
+  return [...days, months]
+    .filter((text) => text !== '')
+    .map((text) => `, ${text}`)
+    .join('');
+}
+
+/** One clause for each day field that leaves days out. */
+function dayClauses({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): string[] {
+  const [allDays, allWeekdays] = [isFull(dayOfMonth, 31), isFull(dayOfWeek, 7)];
+  // Either field is enough, and one of them has all days, though it is not written as a star.
+  const eitherIsAll = !bothDays && ((allDays && !dayOfMonth.any) || (allWeekdays && !dayOfWeek.any));
+  if ((allDays && allWeekdays) || eitherIsAll) return [];
+  if (allWeekdays) return [`on ${daysOfMonth(dayOfMonth)} of the month`];
+  const weekdays = weekdaysOf(dayOfWeek);
+  if (allDays) return [alone(weekdays)];
+  const also = bothDays ? onlyIf(weekdays) : `or ${on(weekdays)}`;
+  return [`on ${daysOfMonth(dayOfMonth)} of the month`, also];
+}
+
+const isFull = (values: FieldValues, size: number): boolean =>
+  values.any || valuesOf(size === 7 ? DAY_OF_WEEK : DAY_OF_MONTH, values).length === size;
+
+/** `days 1 and 15, the last day, and the weekday nearest day 3`. */
+function daysOfMonth(values: FieldValues): string {
+  const set = valuesOf(DAY_OF_MONTH, values);
+  const numbers = listed(runItems(runsOf(set), String));
+  const special = [...new Set(values.special)]
+    .toSorted((one, other) => (parseInt(one) || 99) - (parseInt(other) || 99))
+    .map((text) => SPECIAL_DAYS[text] ?? `the weekday nearest day ${parseInt(text)}`);
+  return listed([...(set.length === 0 ? [] : [`day${set.length === 1 ? '' : 's'} ${numbers}`]), ...special]);
+}
+
+const SPECIAL_DAYS: Record<string, string | undefined> = { L: 'the last day', LW: 'the last weekday' };
+
+interface Weekdays {
+  /** Every one of these, in runs; a week goes round, so Friday through Monday is one. */
+  runs: number[][];
+  /** `the second Friday`. */
+  special: string[];
+}
+
+const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
+const NTH = ['', 'first', 'second', 'third', 'fourth', 'fifth'];
+
+const weekdayName = (day: number): string => WEEKDAYS[day % 7] ?? '';
+
+function weekdaysOf(values: FieldValues): Weekdays {
+  const set = new Set(valuesOf(DAY_OF_WEEK, values));
+  const special = [...new Set(values.special)]
+    .toSorted(byDayAndNumber)
+    .filter((text) => !set.has(parseInt(text)))
+    .map((text) => `the ${NTH[Number(text.at(-1))] ?? 'last'} ${weekdayName(parseInt(text))}`);
+  // From Monday to Sunday, which is 7: a week that ends on Sunday reads better than one that is torn.
+  const fromMonday = new Set(Array.from(set, (day) => (day === 0 ? 7 : day)));
+  return { runs: runsAround(fromMonday, 7), special };
+}
+
+/** `6L` after `6#5`; Sunday is the last. */
+function byDayAndNumber(one: string, other: string): number {
+  const order = (text: string): number => (parseInt(text) || 7) * 10 + (Number(text.at(-1)) || 9);
+  return order(one) - order(other);
+}
+
+/** Runs in a circle of the values 1 … size: the last may go on at the first. */
+function runsAround(set: ReadonlySet<number>, size: number): number[][] {
+  const circle = Array.from({ length: size }, (_, index) => index + 1);
+  const start = circle.find((value) => set.has(value) && !set.has(value === 1 ? size : value - 1)) ?? 1;
+  const turned = circle.map((value) => start + value - 1);
+  return runsOf(turned.filter((value) => set.has(value > size ? value - size : value)));
+}
+
+/** A single stretch is told without `only on`. */
+function alone(weekdays: Weekdays): string {
+  const { runs, special } = weekdays;
+  if (special.length > 0) return on(weekdays);
+  const isStretch = runs.length === 1 && (runs[0]?.length ?? 0) >= LEAST_RUN;
+  return `${isStretch ? '' : 'only on '}${names(runs)}`;
+}
+
+function on({ runs, special }: Weekdays): string {
+  if (special.length === 0) return `on ${names(runs)}`;
+  const nth = `on ${listed(special)} of the month`;
+  return runs.length === 0 ? nth : `on every ${names(runs)} and ${nth}`;
+}
+
+function onlyIf({ runs, special }: Weekdays): string {
+  if (special.length === 0) return `only on ${names(runs)}`;
+  const plain = runs.flat().map((day) => `a ${weekdayName(day)}`);
+  return `only if it is ${listed([...plain, ...special], 'or')} of the month`;
+}
+
+const names = (runs: number[][]): string => listed(runItems(runs, weekdayName));
+
+const MONTHS = 'January February March April May June July August September October November December'.split(
+  ' ',
+);
+
+function monthsInWords(values: FieldValues): string {
+  const set = new Set(valuesOf(MONTH, values));
+  if (set.size === 12) return '';
+  const runs = runsAround(set, 12);
+  const text = listed(runItems(runs, (month) => MONTHS[(month - 1) % 12] ?? ''));
+  return runs.length === 1 && set.size >= LEAST_RUN ? text : `only in ${text}`;
+}

@@ -1,0 +1,39 @@
+import { parseCron } from '../cron/cron-parse.ts';
+import { daysInWords } from './describe-days.ts';
+import { timesInWords } from './describe-times.ts';
+
+/** Plain English of what firelock fires: `H` and `?` as chosen for this schedule. Throws CronError. */
+export function describeCron(expression: string, scheduleId: string): string {
+  // The sets of values are told, not how they were spelled: `*/45` is not “every 45 minutes”.
+  const parsed = parseCron(expression, scheduleId);
+  return `${timesInWords(parsed)}${daysInWords(parsed)}`;
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+/** Up to here one unit is easier to read than two. */
+const MOST_OF_ONE_UNIT = 120;
+
+/** `Every 90 seconds`, `Every day`, `Every 2 hours 1 minute`. */
+export function describeInterval(everySeconds: number): string {
+  for (const [unit, size] of UNITS) {
+    const count = everySeconds / size;
+    if (count === 1) return `Every ${unit}`;
+    if (Number.isInteger(count) && (count <= MOST_OF_ONE_UNIT || unit === 'day'))
+      return `Every ${counted(count, unit)}`;
+  }
+  let left = everySeconds;
+  const parts: string[] = [];
+  for (const [unit, size] of UNITS) {
+    const count = Math.floor(left / size);
+    left -= count * size;
+    if (count > 0) parts.push(counted(count, unit));
+  }
+  return `Every ${parts.join(' ')}`;
+}
+
+const counted = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`;

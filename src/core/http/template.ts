@@ -1,0 +1,75 @@
+import { type Instant, isoInstant } from '../instant.ts';
+
+/** What a template may name; an attempt has them all. */
+export interface TemplateValues {
+  runId: string;
+  runName: string | null;
+  scheduleId: string | null;
+  scheduledFor: Instant;
+  attempt: number;
+}
+
+export const TEMPLATE_NAMES = ['runId', 'runName', 'scheduleId', 'scheduledFor', 'attempt'] as const;
+export type TemplateName = (typeof TEMPLATE_NAMES)[number];
+
+export function hasTemplate(text: string): boolean {
+  return text.includes('{{');
+}
+
+/** The names in `{{…}}` that mean nothing, in the order they stand there. Braces that never close are plain text. */
+export function findUnknownTemplates(text: string): string[] {
+  const unknown: string[] = [];
+  replaceTemplates(text, (name, whole) => {
+    if (!isTemplateName(name)) unknown.push(name);
+    return whole;
+  });
+  return unknown;
+}
+
+/** The text with its templates filled in, each value through `encode` first. Unknown names stay as they are. */
+export function renderTemplate(
+  text: string,
+  values: TemplateValues,
+  encode: (value: string) => string = asItIs,
+): string {
+  if (!hasTemplate(text)) return text;
+  return replaceTemplates(text, (name, whole) =>
+    isTemplateName(name) ? encode(valueOf(name, values)) : whole,
+  );
+}
+
+/** By hand rather than by a regular expression: one pass, also over thousands of braces that never close. */
+function replaceTemplates(text: string, replace: (name: string, whole: string) => string): string {
+  let result = '';
+  let done = 0;
+  for (;;) {
+    const open = text.indexOf('{{', done);
+    const close = open === -1 ? -1 : text.indexOf('}}', open + 2);
+    if (close === -1) return result + text.slice(done);
+    result += text.slice(done, open) + replace(text.slice(open + 2, close), text.slice(open, close + 2));
+    done = close + 2;
+  }
+}
+
+function isTemplateName(name: string): name is TemplateName {
+  return (TEMPLATE_NAMES as readonly string[]).includes(name);
+}
+
+function valueOf(name: TemplateName, values: TemplateValues): string {
+  switch (name) {
+    case 'runId':
+      return values.runId;
+    case 'runName':
+      return values.runName ?? values.runId;
+    case 'scheduleId':
+      return values.scheduleId ?? '';
+    case 'scheduledFor':
+      return isoInstant(values.scheduledFor);
+    case 'attempt':
+      return String(values.attempt);
+  }
+}
+
+function asItIs(value: string): string {
+  return value;
+}

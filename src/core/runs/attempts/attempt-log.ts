@@ -1,0 +1,30 @@
+import type { AttemptEntry } from './attempt.ts';
+import type { Run } from '../run.ts';
+
+/**
+ * The whole log of a run: what was recorded, and the one entry that never is. A plain first-attempt success, by far the
+ * most frequent attempt, and a worker's claim, stand in their run and nowhere else.
+ */
+export function attemptLogOf(run: Run): AttemptEntry[] {
+  const { attemptLog: recorded, handedOffAt, handoffStartedAt, claimedBy, attempts, queue } = run;
+  // A worker's claim is its handoff, whatever was before; of others all but the first are recorded.
+  const isTold =
+    queue === null
+      ? recorded.length > 0 || attempts !== 1
+      : recorded.some((entry) => entry.attempt === attempts);
+  if (isTold || handedOffAt === null || handoffStartedAt === null || claimedBy === null) return [...recorded];
+  return [
+    ...recorded,
+    {
+      attempt: attempts,
+      instanceId: claimedBy,
+      startedAt: handoffStartedAt,
+      finishedAt: handedOffAt,
+      outcome: 'accepted',
+      statusCode: run.result?.statusCode ?? null,
+      error: null,
+      recovery: false,
+      lookup: null,
+    },
+  ];
+}

@@ -1,0 +1,136 @@
+import type { AttemptEntry, AttemptOutcome, LookedUp } from './attempt.ts';
+import type { Instant } from '../../instant.ts';
+import { isEnd } from '../run.ts';
+import type { Settlement } from './settlement.ts';
+import type { Claim } from '../claim.ts';
+import type { RunRecord } from '../run-record.ts';
+import { withAttempt } from '../transitions.ts';
+
+/** What became of one attempt, with the claim it was made under. */
+export interface AttemptSettlement extends Claim {
+  settlement: Settlement;
+  outcome: AttemptOutcome;
+  startedAt: Instant;
+  finishedAt: Instant;
+  /** Of the first attempt only. */
+  latenessMs: number | null;
+  recovery: boolean;
+  /** What the target said of an earlier attempt; `arrived`: nothing was sent. */
+  lookup: LookedUp | null;
+  /** Whether a request was sent under this claim, as far as is known. */
+  sent: boolean;
+}
+
+export type Settled =
+  | { kind: 'settled'; run: RunRecord }
+  /** An earlier statement, whose answer was lost, has written the same already: at most, its log knows better now. */
+  | { kind: 'settledBefore'; run: RunRecord }
+  /** The claim does not hold any more: the run stays as it is, with one more entry in its log. */
+  | { kind: 'fenced'; run: RunRecord; alreadyEnded: boolean };
+
+/**
+ * Writes the outcome of an attempt into its run. The guard is the claim that the attempt was made under. One exception: a 2xx settles
+ * a run that is still pending, whatever instance has claimed it now, because it is the truth; but not where the 2xx only says that
+ * work has begun, and the run was opened again since.
+ */
+export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now: Instant): Settled {
+  if (mayBeSettled(run, attempted)) return { kind: 'settled', run: settledRun(run, attempted, now) };
+  if (isSettledSo(run, attempted)) return { kind: 'settledBefore', run: loggedRun(run, attempted) };
+  const outcome = attempted.outcome === 'accepted' ? 'acceptedLate' : attempted.outcome;
+  const entry = entryOf({ ...attempted, outcome });
+  const logged = { ...run, attemptLog: withAttempt(run.attemptLog, entry, isUnsure(attempted)) };
+  return { kind: 'fenced', run: logged, alreadyEnded: hasEndedOtherwise(run, attempted) };
+}
+
+function mayBeSettled(run: RunRecord, { outcome, settlement, ...claim }: AttemptSettlement): boolean {
+  if (run.status !== 'pending') return false;
+  if (settlement.status === 'running' && claim.attempt <= (run.retriedAfter ?? 0)) return false;
+  return outcome === 'accepted' || holds(run, claim);
+}
+
+function holds(run: RunRecord, { instanceId, attempt }: Pick<Claim, 'instanceId' | 'attempt'>): boolean {
+  return run.claimedBy === instanceId && run.attempts === attempt;
+}
+
+function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant): RunRecord {
+  const { settlement, outcome, startedAt, finishedAt, latenessMs, lookup, instanceId } = attempted;
+  const { status, doubt, leaseSeconds } = settlement;
+  const isPending = status === 'pending';
+  const settled: RunRecord = {
+    ...run,
+    status,
+    failures: Math.max(run.failures, settlement.failures),
+    dueAt: settlement.retryAt ?? run.dueAt,
+    claimedBy: isPending ? null : instanceId,
+    claimedAt: isPending ? null : run.claimedAt,
+    handoffStartedAt: !isPending && lookup !== 'arrived' ? startedAt : null,
+    handedOffAt: outcome === 'accepted' ? finishedAt : doubt ? run.handedOffAt : null,
+    finishedAt: isEnd(status) ? finishedAt : null,
+    expiresAt: leaseSeconds === null ? null : now + leaseSeconds * 1000,
+    leaseSeconds,
+    lookupAfter: doubt?.until ?? null,
+    lookups: doubt?.lookups ?? 0,
+    uncertainAttempt: uncertainAttempt(run, attempted),
+    latenessMs: run.latenessMs ?? latenessMs,
+    executionId: settlement.executionId,
+    resultStatusCode: settlement.statusCode,
+    resultBody: settlement.body,
+    error: settlement.error,
+    updatedAt: now,
+  };
+  return loggedRun(settled, attempted);
+}
+
+function uncertainAttempt(
+  run: RunRecord,
+  { attempt, settlement, lookup, sent }: AttemptSettlement,
+): number | null {
+  if (settlement.status === 'running' && attempt < run.attempts) return attempt;
+  if (settlement.doubt === null && lookup !== 'arrived') return null;
+  return sent ? attempt : (run.uncertainAttempt ?? attempt);
+}
+
+function loggedRun(run: RunRecord, attempted: AttemptSettlement): RunRecord {
+  if (isToldByRun(run, attempted)) return run;
+  return { ...run, attemptLog: withAttempt(run.attemptLog, entryOf(attempted), isUnsure(attempted)) };
+}
+
+/** A plain first success leaves no entry: the run tells all of it (attempt-log.ts). */
+function isToldByRun(run: RunRecord, { outcome, attempt }: AttemptSettlement): boolean {
+  return outcome === 'accepted' && attempt === 1 && run.attempts === 1 && run.lostAt === null;
+}
+
+function entryOf(attempted: AttemptSettlement): AttemptEntry {
+  const { attempt, instanceId, startedAt, finishedAt, outcome, settlement, recovery, lookup } = attempted;
+  return {
+    attempt,
+    instanceId,
+    startedAt,
+    finishedAt,
+    outcome,
+    statusCode: settlement.statusCode,
+    error: settlement.error,
+    recovery,
+    lookup,
+  };
+}
+
+/** What recovery wrote of an attempt that it knew nothing of gives way to what is known now. */
+function isUnsure({ outcome }: AttemptSettlement): (logged: AttemptEntry) => boolean {
+  return (logged) => logged.outcome === 'unknown' && outcome !== 'unknown';
+}
+
+function isSettledSo(run: RunRecord, attempted: AttemptSettlement): boolean {
+  const { settlement, attempt, instanceId, finishedAt } = attempted;
+  if (run.status !== settlement.status) return false;
+  if (run.status === 'pending')
+    return run.claimedBy === null && run.attempts === attempt && run.failures === settlement.failures;
+  if (run.claimedBy !== instanceId) return false;
+  return run.status === 'running' ? run.handedOffAt === finishedAt : run.finishedAt === finishedAt;
+}
+
+/** firelock itself, or a word about the run, has ended it meanwhile: nothing is wrong. */
+function hasEndedOtherwise(run: RunRecord, attempted: AttemptSettlement): boolean {
+  if (run.reason === 'replaced' || run.reason === 'deleted' || run.reason === 'request') return true;
+  return (run.status === 'succeeded' || run.status === 'failed') && holds(run, attempted);
+}

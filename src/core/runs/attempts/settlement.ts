@@ -1,0 +1,166 @@
+import type { Instant } from '../../instant.ts';
+import {
+  type Accepted,
+  type AttemptError,
+  type Outcome,
+  type Rejected,
+  type Transient,
+  type Unknown,
+  answerError,
+} from './outcome.ts';
+import type { Completion, Delivery, RetryPolicy } from '../../schedules/schedule.ts';
+import { backoffMs } from '../../time/backoff.ts';
+
+/** Where an attempt's outcome takes its run. */
+export interface Settlement {
+  status: 'succeeded' | 'failed' | 'pending' | 'running' | 'unknown';
+  failures: number;
+  /** Of a run whose completion is awaited: it is of unknown outcome after that long without a heartbeat or an end. */
+  leaseSeconds: number | null;
+  /** When the next attempt is due; null where there is none, or where this one did not count: due as before. */
+  retryAt: Instant | null;
+  executionId: string | null;
+  statusCode: number | null;
+  body: string | null;
+  error: AttemptError | null;
+  doubt: Doubt | null;
+}
+
+/** An attempt may have arrived, and the target is to be asked before anything else is done about it. */
+export interface Doubt {
+  /** Nothing of the attempt can still arrive from then on: only then may "it is not here" be believed (doubt.ts). */
+  until: Instant;
+  /** How often it was asked in vain. */
+  lookups: number;
+}
+
+/** What the rule needs to know of the run and of the attempt that ended. */
+export interface Attempted {
+  failures: number;
+  retry: RetryPolicy;
+  delivery: Delivery;
+  completion: Completion;
+  completionTimeoutSeconds: number;
+  /** The target can be asked what became of an attempt. */
+  hasLookup: boolean;
+  startedAt: Instant;
+  timeoutSeconds: number;
+  /** What stood in doubt when the run was claimed. */
+  doubt: Doubt | null;
+  /** The target had acknowledged the attempt that is in doubt, before nothing was heard of it any more. */
+  wasHandedOff: boolean;
+}
+
+/**
+ * A 2xx ends the run, or has its completion awaited; a permanent answer fails it. At least once: all else is tried again until `maxAttempts` failures.
+ * At most once: only what provably was not taken is tried again. An attempt that ended because its sender stopped, unsent, is no failure
+ * and leaves the run due as it was. `random` in [0, 1).
+ */
+export function settlementOf(
+  outcome: Outcome,
+  attempted: Attempted,
+  now: Instant,
+  random: number,
+): Settlement {
+  switch (outcome.kind) {
+    case 'accepted':
+      return accepted(outcome, attempted);
+    case 'rejected':
+      return failed(attempted, outcome);
+    case 'transient':
+      return notTaken(outcome, attempted, now, random);
+    case 'unknown':
+      return inDoubt(outcome, attempted, now, random);
+  }
+}
+
+/** What the target is known to say of the work itself counts for runs whose completion is awaited; for the others taking it is all. */
+function accepted(
+  { executionId, statusCode, body, reported }: Accepted,
+  { failures, retry, delivery, completion, completionTimeoutSeconds }: Attempted,
+): Settlement {
+  const answer = { executionId, statusCode, body };
+  if (completion === 'response' || reported === 'succeeded')
+    return { ...ended('succeeded', failures, null), ...answer };
+  if (reported === 'failed') return { ...ended('failed', failures, REPORTED_FAILED), ...answer };
+  // It is there, and the target does not say whether the work goes on: not for ever.
+  if (reported === undefined && failures >= retry.maxAttempts)
+    return { ...ended(delivery === 'atMostOnce' ? 'unknown' : 'failed', failures, SILENT), ...answer };
+  return { ...ended('running', failures, null), ...answer, leaseSeconds: completionTimeoutSeconds };
+}
+
+const SILENT: AttemptError = { kind: 'expired', message: 'the target has it, and nothing is heard of it' };
+const REPORTED_FAILED: AttemptError = { kind: 'reported', message: 'the target says that it failed' };
+
+function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
+  const { failures, delivery, doubt } = attempted;
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
+  const { statusCode, body, error } = outcome;
+  if (delivery === 'atMostOnce' && statusCode !== null && !NOT_TAKEN.has(statusCode)) {
+    if (!GATEWAY.has(statusCode)) return failed(attempted, { statusCode, body: body ?? '' });
+    const unknown = inDoubt({ kind: 'unknown', error, senderStopped: false }, attempted, now, random);
+    return { ...unknown, statusCode, body };
+  }
+  return { ...triedAgain(attempted, outcome, now, random), statusCode, body };
+}
+
+/** Says that it did not take the request. */
+const NOT_TAKEN = new Set([425, 429, 503]);
+/** A gateway's word that it has none from the server behind it. */
+const GATEWAY = new Set([408, 502, 504]);
+
+function inDoubt(outcome: Unknown, attempted: Attempted, now: Instant, random: number): Settlement {
+  const { failures, delivery, hasLookup, startedAt, timeoutSeconds } = attempted;
+  if (delivery === 'atMostOnce') {
+    if (!hasLookup) return ended('unknown', failures, outcome.error);
+    // The sender has reset its socket: what was under way then has arrived by the attempt's own time limit or never will.
+    const until = Math.max(now, startedAt + timeoutSeconds * 1000);
+    return {
+      ...ended('pending', failures + Number(outcome.error.kind === 'expired'), outcome.error),
+      retryAt: now,
+      doubt: { until, lookups: 0 },
+    };
+  }
+  const doubt = hasLookup ? { until: now, lookups: 0 } : null;
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
+  const again = triedAgain(attempted, outcome, now, random);
+  if (again.status === 'pending') return { ...again, doubt };
+  if (!hasLookup) return again;
+  // The last attempt counts as a failure only if the target does not know of it.
+  return { ...again, status: 'pending', retryAt: now, doubt };
+}
+
+function triedAgain(
+  { failures, retry }: Attempted,
+  outcome: Transient | Unknown,
+  now: Instant,
+  random: number,
+): Settlement {
+  const count = failures + 1;
+  if (count >= retry.maxAttempts) return ended('failed', count, outcome.error);
+  const retryAfterSeconds = outcome.kind === 'transient' ? outcome.retryAfterSeconds : null;
+  const retryAt = now + backoffMs(retry, count, retryAfterSeconds, random);
+  return { ...ended('pending', count, outcome.error), retryAt };
+}
+
+function failed({ failures }: Attempted, { statusCode, body }: Omit<Rejected, 'kind'>): Settlement {
+  return { ...ended('failed', failures, answerError(statusCode)), statusCode, body };
+}
+
+export function ended(
+  status: Settlement['status'],
+  failures: number,
+  error: AttemptError | null,
+): Settlement {
+  return {
+    status,
+    failures,
+    leaseSeconds: null,
+    retryAt: null,
+    executionId: null,
+    statusCode: null,
+    body: null,
+    error,
+    doubt: null,
+  };
+}

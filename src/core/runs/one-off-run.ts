@@ -1,0 +1,56 @@
+import { hash } from 'node:crypto';
+import type { Instant } from '../instant.ts';
+import type { OnDependencyFailure } from './run.ts';
+import type { Handoff, Priority } from '../schedules/schedule.ts';
+
+/** How a run that belongs to no schedule is handed off: what a schedule's definition says of it, but for the payload. */
+export type OneOffHandoff = Omit<Handoff, 'payload'>;
+
+/** A run that is asked for once. */
+export interface OneOffRun {
+  /** Its name within the call, for others of the call to depend on it. */
+  ref: string | null;
+  handoff: OneOffHandoff;
+  /** The client's own JSON text. */
+  payload: string | null;
+  /** Idempotency key, unique over all one-off runs that are kept. */
+  key: string | null;
+  /** Null: now. */
+  runAt: Instant | null;
+  /** Refs of the call, or ids of runs. */
+  dependsOn: readonly string[];
+  onDependencyFailure: OnDependencyFailure;
+  priority: Priority;
+}
+
+/**
+ * The id under which a definition of one-off runs is kept: made of what it says (UUID in version-8 layout, RFC 9562 §5.8, of its
+ * SHA-256), so that a thousand runs of the same kind share one row.
+ */
+export function definitionUid(handoff: OneOffHandoff): string {
+  const hex = hash('sha256', canonicalJson(handoff), 'hex');
+  const variant = ((parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+/** What tells, of two calls with the same key, whether they ask for the same. Defaults count as said, and the order of members does not. */
+export function bodyHashOf({
+  handoff,
+  payload,
+  runAt,
+  dependsOn,
+  onDependencyFailure,
+  priority,
+}: OneOffRun): Buffer {
+  const rest = { handoff, runAt, dependsOn, onDependencyFailure, priority };
+  return hash('sha256', `${canonicalJson(rest)}\n${payload ?? ''}`, 'buffer');
+}
+
+/** Members sorted by name, at any depth. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}

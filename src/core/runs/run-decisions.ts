@@ -1,0 +1,106 @@
+import type { AttemptError } from './attempts/outcome.ts';
+import type { RunStatus } from './run.ts';
+
+/** What decides of an action on a run; of its locked row. */
+export interface RunState {
+  status: RunStatus;
+  reason: string | null;
+  attempts: number;
+  /** The first one that the target may be speaking of, since no newer one is known to have been sent; null: the last. */
+  uncertainAttempt: number | null;
+  /** Of a pull run: who claimed it last. */
+  workerId: string | null;
+  /** Runs it waits for; null: it depends on none. */
+  openDependencies: number | null;
+}
+
+/** `asItIs`: what was asked for is so already. */
+export type Decision<Write> =
+  ({ kind: 'write' } & Write) | { kind: 'asItIs' } | { kind: 'notPossible'; message: string };
+
+/** Which attempt, by which worker, a word is about; null: not said. */
+export interface Speaker {
+  attempt: number | null;
+  workerId: string | null;
+}
+
+/** `toTell`: its target works on it. */
+export function decideCancel({ status }: RunState): Decision<{ toTell: boolean }> {
+  if (status === 'cancelled') return { kind: 'asItIs' };
+  if (status === 'waiting' || status === 'pending') return { kind: 'write', toTell: false };
+  if (status === 'running') return { kind: 'write', toTell: true };
+  return notPossible(`the run has ended as ${status}: there is nothing to cancel`);
+}
+
+/** `isScheduleGone` says nothing of a one-off run, which has none. */
+export function decideRetry(
+  { status, openDependencies }: RunState,
+  isScheduleGone: boolean,
+): Decision<{ status: 'pending' | 'waiting' }> {
+  if (!RETRIABLE.has(status)) {
+    return notPossible(
+      status === 'succeeded'
+        ? 'the run has succeeded: there is nothing to try again'
+        : `the run is ${status}: it is going to be handed off, or is at work`,
+    );
+  }
+  if (isScheduleGone)
+    return notPossible('the schedule of the run is gone: by what to try again is not known');
+  // No dependant starts before what it depends on has ended.
+  return { kind: 'write', status: (openDependencies ?? 0) > 0 ? 'waiting' : 'pending' };
+}
+
+const RETRIABLE: ReadonlySet<RunStatus> = new Set(['failed', 'unknown', 'abandoned', 'skipped', 'cancelled']);
+
+export interface CompletionWord extends Speaker {
+  status: 'succeeded' | 'failed';
+  /** What went wrong, in the words of who reports it. */
+  error: string | null;
+}
+
+export function decideComplete(
+  run: RunState,
+  word: CompletionWord,
+): Decision<{ status: 'succeeded' | 'failed'; error: AttemptError | null }> {
+  const isRepeated = run.status === word.status;
+  const mayEnd = run.status === 'unknown' || isUnderWay(run);
+  if (!isRepeated && !mayEnd) return notPossible(stateOf(run));
+  const stale = staleness(run, word);
+  if (stale !== null) return notPossible(stale);
+  if (isRepeated) return { kind: 'asItIs' };
+  const { status } = word;
+  return { kind: 'write', status, error: status === 'failed' ? reported(word.error) : null };
+}
+
+export function decideHeartbeat(run: RunState, speaker: Speaker): Decision<object> {
+  if (!isUnderWay(run)) return notPossible(stateOf(run));
+  const stale = staleness(run, speaker);
+  return stale === null ? { kind: 'write' } : notPossible(stale);
+}
+
+function isUnderWay({ status, attempts }: RunState): boolean {
+  return status === 'running' || (status === 'pending' && attempts > 0);
+}
+
+function reported(error: string | null): AttemptError {
+  return { kind: 'reported', message: error ?? 'reported as failed' };
+}
+
+/** For its worker to see whether to go on. */
+function stateOf({ status, reason }: RunState): string {
+  if (status === 'pending' || status === 'waiting') return `the run is ${status}: no attempt has started`;
+  return `the run has ended as ${status}${reason === null ? '' : ` (${reason})`}`;
+}
+
+function staleness(run: RunState, { attempt, workerId }: Speaker): string | null {
+  if (attempt !== null && (attempt > run.attempts || attempt < (run.uncertainAttempt ?? run.attempts)))
+    return `attempt ${attempt} is not the current one (${run.attempts})`;
+  if (workerId === null || workerId === run.workerId) return null;
+  return run.workerId === null
+    ? `no worker has claimed the run; it is not with ${workerId}`
+    : `the run is not with worker ${workerId}: ${run.workerId} claimed it last`;
+}
+
+function notPossible(message: string): { kind: 'notPossible'; message: string } {
+  return { kind: 'notPossible', message };
+}

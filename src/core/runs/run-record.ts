@@ -1,0 +1,61 @@
+import type { AttemptEntry } from './attempts/attempt.ts';
+import type { Instant } from '../instant.ts';
+import type { AttemptError } from './attempts/outcome.ts';
+import type { RunEnd } from './run-end.ts';
+import type { OnDependencyFailure, RunStatus, RunTrigger } from './run.ts';
+
+/** A run as its row holds it, open or ended: what transitions.ts turns into what it is next. */
+export interface RunRecord {
+  id: string;
+  scheduledFor: Instant;
+  scheduleUid: string;
+  scheduleVersion: number;
+  /** Empty: a one-off run. */
+  scheduleId: string;
+  trigger: RunTrigger;
+  status: RunStatus;
+  lane: string;
+  priority: number;
+  dueAt: Instant;
+  attempts: number;
+  failures: number;
+  recoveries: number;
+  coalesced: number;
+  coalescedFrom: Instant | null;
+  claimedBy: string | null;
+  claimedAt: Instant | null;
+  firstClaimedAt: Instant | null;
+  lostAt: Instant | null;
+  recoveredAt: Instant | null;
+  lookupAfter: Instant | null;
+  uncertainAttempt: number | null;
+  retriedAfter: number | null;
+  lookups: number;
+  handoffStartedAt: Instant | null;
+  handedOffAt: Instant | null;
+  latenessMs: number | null;
+  executionId: string | null;
+  resultStatusCode: number | null;
+  resultBody: string | null;
+  error: AttemptError | null;
+  ownPayload: string | null;
+  key: string | null;
+  overlapGuarded: boolean;
+  parentRunId: string | null;
+  openDependencies: number | null;
+  onDependencyFailure: OnDependencyFailure | null;
+  hasDependents: boolean;
+  expiresAt: Instant | null;
+  leaseSeconds: number | null;
+  workerId: string | null;
+  progress: number | null;
+  attemptLog: AttemptEntry[] | null;
+  createdAt: Instant;
+  updatedAt: Instant;
+  /** Of an ended run only. */
+  reason: string | null;
+  finishedAt: Instant | null;
+}
+
+/** A run that has ended: its row stands in history. */
+export type EndedRecord = RunRecord & { status: RunEnd; finishedAt: Instant };

@@ -1,0 +1,145 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { AttemptEntry } from './attempts/attempt.ts';
+import { EARLIEST, type Instant, LATEST, isoInstant } from '../instant.ts';
+import type { AttemptError } from './attempts/outcome.ts';
+import { RUN_ENDS, type RunEnd } from './run-end.ts';
+import type { Priority } from '../schedules/schedule.ts';
+
+export const RUN_STATUSES = ['waiting', 'pending', 'running', ...RUN_ENDS] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** Fire times of the schedule itself: one run per (schedule, scheduledFor), with a computed id. */
+export const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
+export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api'] as const;
+export type RunTrigger = (typeof RUN_TRIGGERS)[number];
+export type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
+
+/** The durable record of one fire, as it is told. */
+export interface Run {
+  id: string;
+  /** Null: a one-off run. */
+  scheduleId: string | null;
+  scheduleVersion: number | null;
+  scheduledFor: Instant;
+  trigger: RunTrigger;
+  status: RunStatus;
+  reason: string | null;
+  /** Starts of an attempt; never lowered. */
+  attempts: number;
+  /** Answers that counted against `maxAttempts`. */
+  failures: number;
+  recoveries: number;
+  /** First found lost; null: never. */
+  lostAt: Instant | null;
+  /** An attempt may have arrived, and the target is asked; that it does not have it is believed from then on. */
+  inDoubtUntil: Instant | null;
+  nextAttemptAt: Instant | null;
+  /** How many other, missed fire times it stands for, and the first of them. */
+  coalesced: number;
+  coalescedFrom: Instant | null;
+  claimedBy: string | null;
+  claimedAt: Instant | null;
+  handoffStartedAt: Instant | null;
+  handedOffAt: Instant | null;
+  finishedAt: Instant | null;
+  latenessMs: number | null;
+  executionId: string | null;
+  /** The last answer of its target, or what was reported with its end. */
+  result: { statusCode: number | null; body: string } | null;
+  error: AttemptError | null;
+  key: string | null;
+  /** Whose end it follows. */
+  parentRunId: string | null;
+  /** Ids, as listed. */
+  dependsOn: readonly string[];
+  /** Ids of those that wait, or waited, for it. */
+  dependents: readonly string[];
+  /** Of a pull run. */
+  queue: string | null;
+  workerId: string | null;
+  /** While it runs: when it expires, unless its worker or target is heard of. */
+  expiresAt: Instant | null;
+  /** 0 … 1, as last reported. */
+  progress: number | null;
+  /** Every attempt but a plain first success, which the run itself tells. */
+  attemptLog: readonly AttemptEntry[];
+  /** The client's own JSON text. */
+  payload: string | null;
+  priority: Priority;
+  createdAt: Instant;
+  updatedAt: Instant;
+}
+
+/** What becomes of a run one of whose dependencies did not succeed: it fails without having been started, or runs all the same. */
+export const ON_DEPENDENCY_FAILURE = ['fail', 'run'] as const;
+export type OnDependencyFailure = (typeof ON_DEPENDENCY_FAILURE)[number];
+
+/** How a run ended that another one depends on. */
+export interface Dependency {
+  runId: string;
+  status: RunStatus;
+  error: AttemptError | null;
+  result: Run['result'];
+}
+
+/**
+ * The id of a planned fire: UUIDv7 layout (RFC 9562 §5.7) whose 48 time bits are `scheduledFor` and whose other
+ * bits come from SHA-256(uid, scheduledFor). Planning the same fire again, even after a restored backup,
+ * gives the same id, so a receiver that remembers ids sees no second run.
+ */
+export function plannedRunId(scheduleUid: string, scheduledFor: Instant): string {
+  const input = Buffer.allocUnsafe(24);
+  input.write(scheduleUid.replaceAll('-', ''), 0, 16, 'hex');
+  input.writeBigInt64BE(BigInt(scheduledFor), 16);
+  return uuidV7(scheduledFor, hash('sha256', input, 'hex'));
+}
+
+/** The id of any other run: the same layout, the rest random. */
+export function randomRunId(scheduledFor: Instant): string {
+  return uuidV7(scheduledFor, randomBytes(10).toString('hex'));
+}
+
+/** The instant that an id carries: with it a run is found without searching history. */
+export function scheduledForOf(runId: string): Instant {
+  return parseInt(runId.slice(0, 8) + runId.slice(9, 13), 16);
+}
+
+/** The smallest id of that instant: ids are in the order of (scheduledFor, id). */
+export function firstRunIdAt(scheduledFor: Instant): string {
+  const time = Math.max(0, scheduledFor).toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
+}
+
+/** Any other UUID carries a time that no run has, and that not every timestamp can hold. */
+export function mayBeRunId(id: string): boolean {
+  const at = scheduledForOf(id);
+  return at >= EARLIEST && at <= LATEST;
+}
+
+/** `scheduleId@scheduledFor`: the launch name of a planned fire, known before it happens. */
+export function plannedRunName(scheduleId: string, scheduledFor: Instant): string {
+  return `${scheduleId}@${isoInstant(scheduledFor)}`;
+}
+
+/** Null: it has none, as its time was not known before. */
+export function runNameOf({
+  scheduleId,
+  scheduledFor,
+  trigger,
+}: Pick<Run, 'scheduleId' | 'scheduledFor' | 'trigger'>): string | null {
+  return scheduleId !== null && isPlanned(trigger) ? plannedRunName(scheduleId, scheduledFor) : null;
+}
+
+export function isEnd(status: RunStatus): status is RunEnd {
+  return (RUN_ENDS as readonly string[]).includes(status);
+}
+
+export function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {
+  return (PLANNED_TRIGGERS as readonly string[]).includes(trigger);
+}
+
+function uuidV7(time: Instant, hex: string): string {
+  const timeHex = time.toString(16).padStart(12, '0');
+  const variant = ((parseInt(hex.charAt(3), 16) & 0x3) | 0x8).toString(16);
+  return `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
+}

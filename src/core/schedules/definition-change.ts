@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Instant } from '../instant.ts';
+import type { Definition, Timing } from './schedule.ts';
+import { graceMsOf } from '../time/catch-up.ts';
+import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
+
+/** Where a schedule's planning stands. */
+export interface Cursor {
+  /** The first occurrence that is not planned yet; null: none is to be. */
+  nextOccurrenceAt: Instant | null;
+  /** When that is due. */
+  nextFireAt: Instant | null;
+}
+
+export function sameDefinition(a: Definition, b: Definition): boolean {
+  return a.payload === b.payload && isDeepStrictEqual({ ...a, payload: null }, { ...b, payload: null });
+}
+
+/** A reason holds for as long as the schedule is paused (schedule.ts); the next edit that enables it drops it. */
+export function pausedBecause(definition: Definition, pauseReason: string): Definition {
+  return { ...definition, enabled: false, pauseReason };
+}
+
+/** Whether an edit moves fire times: anything else leaves the cursor where it is. */
+export function movesTimes(before: Timing, after: Timing): boolean {
+  return MOVING.some((field) => !isDeepStrictEqual(before[field], after[field]));
+}
+
+const MOVING = [
+  'cron',
+  'everySeconds',
+  'at',
+  'after',
+  'timezone',
+  'startAt',
+  'endAt',
+  'jitterSeconds',
+] as const satisfies readonly (keyof Timing)[];
+
+/** A definition, and how far it was planned. */
+export interface Before {
+  definition: Definition;
+  nextOccurrenceAt: Instant | null;
+}
+
+/**
+ * Where planning goes on under a new definition. Where fire times stay, where it stood. Where they move, at the first occurrence
+ * after this moment: nothing fires retroactively and nothing is replayed; only an `at` that is new fires when it has
+ * passed by no more than the grace. What is paused keeps its place, since it is judged at the moment at which a fire is
+ * due: what jitter delays beyond the pause fires.
+ */
+export function cursorUnder(
+  definition: Definition,
+  before: Before | null,
+  identity: Identity,
+  now: Instant,
+): Cursor {
+  const stays = before !== null && !movesTimes(before.definition, definition);
+  // Also for an expression that this version cannot plan: what is wrong with it must not keep a caller from pausing it.
+  if (stays && !definition.enabled) return { nextOccurrenceAt: before.nextOccurrenceAt, nextFireAt: null };
+  const times = fireTimes(definition, identity);
+  const nextOccurrenceAt = stays ? nextOf(before, times, now) : firstOf(definition, before, times, now);
+  const isDue = definition.enabled && nextOccurrenceAt !== null;
+  return { nextOccurrenceAt, nextFireAt: isDue ? times.dueAt(nextOccurrenceAt) : null };
+}
+
+function firstOf(
+  definition: Definition,
+  before: Before | null,
+  times: FireTimes,
+  now: Instant,
+): Instant | null {
+  const { at } = definition;
+  const isNew = at !== null && at !== before?.definition.at && now - at <= graceMsOf(definition);
+  return times.next(isNew ? Math.min(now, at - 1) : now);
+}
+
+function nextOf(
+  { definition, nextOccurrenceAt: kept }: Before,
+  times: FireTimes,
+  now: Instant,
+): Instant | null {
+  if (definition.enabled) return kept;
+  // Unpaused: time has passed, but for the last occurrence, whose delay may not have.
+  const last = kept === null ? null : lastBetween(times, kept - 1, now);
+  return last !== null && times.dueAt(last) > now ? last : times.next(now);
+}

@@ -1,0 +1,159 @@
+import type { Instant } from '../instant.ts';
+import type { RunEnd } from '../runs/run-end.ts';
+
+/** Order in which waiting work is handed off: the smaller first. */
+export const PRIORITY_RANK = { high: 0, normal: 1, low: 2 } as const;
+export type Priority = keyof typeof PRIORITY_RANK;
+
+export function priorityOfRank(rank: number): Priority {
+  return rank === PRIORITY_RANK.high ? 'high' : rank === PRIORITY_RANK.low ? 'low' : 'normal';
+}
+
+export interface RetryPolicy {
+  /** Answers that count as failures before the run is `failed`; 1 … 100. */
+  maxAttempts: number;
+  minBackoffSeconds: number;
+  maxBackoffSeconds: number;
+}
+
+/** What a schedule has that says nothing of retries. */
+export const DEFAULT_RETRY: RetryPolicy = { maxAttempts: 5, minBackoffSeconds: 10, maxBackoffSeconds: 3600 };
+export const DEFAULT_TIMEOUT_SECONDS = 30;
+
+/** What follows an attempt of unknown outcome: another one under the same run id, or none, ever. */
+export const DELIVERIES = ['atLeastOnce', 'atMostOnce'] as const;
+export type Delivery = (typeof DELIVERIES)[number];
+
+export interface HttpTarget {
+  type: 'http';
+  url: string;
+  method: HttpMethod;
+  headers: Record<string, string>;
+  /** Asked whether an attempt of unknown outcome arrived, before it is repeated or given up. */
+  lookup: HttpCall | null;
+  /** Told, once and best effort, that a run it is working on was cancelled or replaced. */
+  cancel: HttpCall | null;
+}
+
+/** Beside the handoff itself: without a body. */
+export interface HttpCall {
+  url: string;
+  method: HttpMethod;
+  headers: Record<string, string>;
+}
+
+export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type HttpMethod = (typeof HTTP_METHODS)[number];
+
+/** Nothing is sent: the run waits for a worker to claim it. */
+export interface PullTarget {
+  type: 'pull';
+  queue: string;
+}
+
+/** What a run is handed to, by `type`. A new kind is a new member here and a file in targets/. */
+export type Target = HttpTarget | PullTarget;
+
+/** What ends a run: the target's 2xx, or a word of it afterwards. */
+export const COMPLETIONS = ['response', 'callback'] as const;
+export type Completion = (typeof COMPLETIONS)[number];
+export const DEFAULT_COMPLETION_TIMEOUT_SECONDS = 3600;
+/** 31 days. */
+export const LONGEST_COMPLETION_TIMEOUT_SECONDS = 31 * 86_400;
+
+/** What an attempt needs to know of the definition it was planned under; immutable per (schedule, version). */
+export interface Handoff {
+  target: Target;
+  /** The client's own JSON text: numbers keep their digits. Null where none was given. */
+  payload: string | null;
+  retry: RetryPolicy;
+  timeoutSeconds: number;
+  delivery: Delivery;
+  completion: Completion;
+  /** After which a silent `callback` run is of unknown outcome. */
+  completionTimeoutSeconds: number;
+}
+
+/** What becomes of fires *missed*, that is more than the grace late when planned. */
+export const CATCH_UPS = ['skip', 'latest', 'all'] as const;
+export type CatchUp = (typeof CATCH_UPS)[number];
+
+/** What a fire does while an earlier run of its schedule is active. */
+export const OVERLAPS = ['allow', 'skip', 'queue', 'replace'] as const;
+export type Overlap = (typeof OVERLAPS)[number];
+
+/** The end of another schedule's run as a trigger. */
+export interface After {
+  /** `*`: of every schedule that is not itself an `after` schedule. */
+  scheduleId: string;
+  on: RunEnd[];
+}
+
+/** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
+export interface Timing {
+  cron: string | null;
+  everySeconds: number | null;
+  at: Instant | null;
+  after: After | null;
+  /** Of `cron`; null: UTC. */
+  timezone: string | null;
+  /** Inclusive. */
+  startAt: Instant | null;
+  /** Exclusive. */
+  endAt: Instant | null;
+  jitterSeconds: number;
+  catchUp: CatchUp;
+  /** `all` fires at most that many of what was missed in one outage: the newest. */
+  catchUpLimit: number;
+  /** A fire at most that late when planned is on time. */
+  graceSeconds: number;
+}
+
+/** 366 days. */
+export const LONGEST_INTERVAL_SECONDS = 366 * 86_400;
+
+/** What a schedule has that says nothing but which kind it is. */
+export const DEFAULT_TIMING = {
+  timezone: null,
+  startAt: null,
+  endAt: null,
+  jitterSeconds: 0,
+  catchUp: 'latest',
+  catchUpLimit: 100,
+  graceSeconds: 60,
+} as const satisfies Partial<Timing>;
+
+/** A schedule as its owner wrote it, defaults filled in. Every write of it that changes something is a new version. */
+export interface Definition extends Handoff, Timing {
+  description: string | null;
+  enabled: boolean;
+  /** Why it is paused; null while it is not. */
+  pauseReason: string | null;
+  overlap: Overlap;
+  priority: Priority;
+  labels: Record<string, string>;
+}
+
+export type ScheduleStatus = 'active' | 'paused' | 'ended' | 'error';
+export const SCHEDULE_STATUSES: readonly ScheduleStatus[] = ['active', 'paused', 'ended', 'error'];
+
+/** A definition with its identity and where its firing stands. */
+export interface Schedule {
+  /** Minted at creation: a schedule deleted and created again under its id is another schedule. */
+  uid: string;
+  id: string;
+  version: number;
+  definition: Definition;
+  status: ScheduleStatus;
+  error: string | null;
+  nextFireAt: Instant | null;
+  /** The next occurrence not yet planned: planning only ever steps forward from here. Null where none is left. */
+  nextOccurrenceAt: Instant | null;
+  /** The newest occurrence that has been planned: none up to it is planned again. Null: none has been. */
+  plannedThrough: Instant | null;
+  lastFireAt: Instant | null;
+  lockedBy: string | null;
+  lockedAt: Instant | null;
+  createdAt: Instant;
+  updatedAt: Instant;
+}

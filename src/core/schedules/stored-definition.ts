@@ -1,0 +1,130 @@
+import { EARLIEST, LATEST } from '../instant.ts';
+import {
+  CATCH_UPS,
+  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+  DEFAULT_TIMING,
+  type Definition,
+  type Handoff,
+  type HttpTarget,
+  type PullTarget,
+  type Target,
+  type Timing,
+} from './schedule.ts';
+
+/** What came with a later version than the first. */
+type Later =
+  | Exclude<keyof Timing, 'cron' | 'timezone'>
+  | 'overlap'
+  | 'delivery'
+  | 'completion'
+  | 'completionTimeoutSeconds'
+  | 'pauseReason';
+type LaterCalls = 'lookup' | 'cancel';
+type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, LaterCalls>>) | PullTarget;
+
+/** What a version's definition column holds: all but the payload, which is kept as the client's own text. */
+export type StoredDefinition = Omit<Definition, 'payload' | 'target' | Later> &
+  Partial<Pick<Definition, Later>> & { target: StoredTarget };
+
+const DEFAULTS: Pick<Definition, Later> = {
+  ...DEFAULT_TIMING,
+  everySeconds: null,
+  at: null,
+  after: null,
+  overlap: 'allow',
+  delivery: 'atLeastOnce',
+  completion: 'response',
+  completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+  pauseReason: null,
+};
+
+/** A stored definition as this version knows it; what an older version did not write has the value of that time. */
+export function readDefinition(stored: StoredDefinition, payload: string | null): Definition {
+  return {
+    ...DEFAULTS,
+    ...stored,
+    target: readTarget(stored.target),
+    payload,
+  };
+}
+
+/** The part of it that an attempt needs: read for each run, so nothing else is looked at. */
+export function readHandoff(stored: StoredDefinition, payload: string | null): Handoff {
+  return {
+    target: readTarget(stored.target),
+    retry: stored.retry,
+    timeoutSeconds: stored.timeoutSeconds,
+    delivery: stored.delivery ?? DEFAULTS.delivery,
+    completion: stored.completion ?? DEFAULTS.completion,
+    completionTimeoutSeconds: stored.completionTimeoutSeconds ?? DEFAULTS.completionTimeoutSeconds,
+    payload,
+  };
+}
+
+function readTarget(stored: StoredTarget): Target {
+  return stored.type === 'http' ? { lookup: null, cancel: null, ...stored } : stored;
+}
+
+/** When a schedule fires, as its row holds it for the planner: what is not said has its default. */
+export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<Timing>): string {
+  const said = TIMING_FIELDS.filter((field) => {
+    const value = timing[field];
+    return value !== undefined && value !== UNSAID[field];
+  });
+  return JSON.stringify(timing, [...said, 'scheduleId', 'on']);
+}
+
+/** @throws Error where the text is none that this version writes: of a later one, or a foreign hand's */
+export function readTiming(text: string): Timing {
+  const said = fieldsOf(JSON.parse(text));
+  for (const [field, value] of Object.entries(said)) {
+    if (!(SHAPES[field]?.(value) ?? false))
+      throw new Error(`its timing has ${field}, which cannot be planned by`);
+  }
+  const timing = { ...UNSAID, ...said };
+  const kinds = [timing.cron, timing.everySeconds, timing.at, timing.after].filter((kind) => kind !== null);
+  if (kinds.length !== 1) throw new Error('its timing is of no kind that can be planned');
+  return timing;
+}
+
+const isMoment = (value: unknown) =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= EARLIEST && value <= LATEST;
+const isCount = (least: number) => (value: unknown) =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= least;
+const isText = (value: unknown) => typeof value === 'string';
+const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
+  cron: isText,
+  everySeconds: isCount(1),
+  at: isMoment,
+  after: (value) => typeof fieldsOf(value)['scheduleId'] === 'string',
+  timezone: isText,
+  startAt: isMoment,
+  endAt: isMoment,
+  jitterSeconds: isCount(0),
+  catchUp: (value) => CATCH_UPS.some((known) => known === value),
+  catchUpLimit: isCount(0),
+  graceSeconds: isCount(0),
+};
+
+const UNSAID: Timing = { ...DEFAULT_TIMING, cron: null, everySeconds: null, at: null, after: null };
+const TIMING_FIELDS = Object.keys(UNSAID) as (keyof Timing)[];
+
+/** Whether a stored definition says what it takes to hand a run off; only a foreign hand can store one that does not. */
+export function canBeHandedOff(stored: unknown): boolean {
+  const definition = fieldsOf(stored);
+  const retry = fieldsOf(definition['retry']);
+  const numbers = [
+    definition['timeoutSeconds'],
+    retry['maxAttempts'],
+    retry['minBackoffSeconds'],
+    retry['maxBackoffSeconds'],
+  ];
+  return (
+    typeof fieldsOf(definition['target'])['type'] === 'string' &&
+    numbers.every((value) => typeof value === 'number')
+  );
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

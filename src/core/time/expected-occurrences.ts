@@ -1,0 +1,160 @@
+import type { Instant } from '../instant.ts';
+import type { CatchUp, Timing } from '../schedules/schedule.ts';
+import { movesTimes } from '../schedules/definition-change.ts';
+import { following } from './catch-up.ts';
+import { type FireTimes, type Identity, fireTimes, lastBetween } from './fire-times.ts';
+
+/** One version of a schedule and how long it was in force: it holds for what is due after `since`, up to and with `until`. */
+export interface VersionSpan {
+  uid: string;
+  version: number;
+  identity: Identity;
+  enabled: boolean;
+  timing: Timing;
+  since: Instant;
+  /** Null: it is in force. */
+  until: Instant | null;
+}
+
+/** Where an occurrence stands among all those of an id. */
+export interface Position {
+  fireAt: Instant;
+  uid: string;
+}
+
+/** Instants first; a schedule and one created later under its id can have the same. */
+export function byPosition(a: Position, b: Position): number {
+  if (a.fireAt !== b.fireAt) return a.fireAt - b.fireAt;
+  return a.uid < b.uid ? -1 : a.uid > b.uid ? 1 : 0;
+}
+
+/** An occurrence that a version of a schedule explains. */
+export interface Expected extends Position {
+  dueAt: Instant;
+  version: number;
+  enabled: boolean;
+  catchUp: CatchUp;
+  inForce: boolean;
+}
+
+/** The longest jitter there is: so much later than the occurrence its due moment can be. */
+export const LONGEST_JITTER_MS = 86_400_000;
+
+/** The first occurrences of a period, of versions that are given one after the other, in the order of `since`. */
+export interface Expectation {
+  /** A version that begins later than this has none of them. */
+  reach(): Instant;
+  /** Made in steps: each `next()` is a few hundred occurrences at most. What cannot be planned throws. */
+  add(span: VersionSpan): Generator<void, void, void>;
+  /** In order, each once, at most as many as asked for. */
+  list(): Expected[];
+}
+
+/** Occurrences after a position and before `to`, the first `most` of them. */
+export function createExpectation({
+  after,
+  to,
+  most,
+}: {
+  after: Position;
+  to: Instant;
+  most: number;
+}): Expectation {
+  let found: Expected[] = [];
+  let before: Timed | null = null;
+  const last = (): Instant => (found.length < most ? to - 1 : (found.at(-1)?.fireAt ?? to - 1));
+
+  return {
+    reach: () => last() + LONGEST_JITTER_MS,
+    list: () => found,
+    add: function* (span) {
+      const own: Expected[] = [];
+      let steps = 0;
+      const timed = timedAfter(before, span);
+      const cutOff =
+        before?.uid === span.uid && timed.timedSince === span.since ? delayedBeyond(before) : null;
+      if (cutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
+      before = timed;
+      for (const one of occurrencesOf(timed, after.fireAt)) {
+        if (one.fireAt > last() || own.length > most) break;
+        if (byPosition(one, after) > 0) own.push(one);
+        steps += 1;
+        if (steps % SLICE_STEPS === 0) yield;
+      }
+      if (own.length > 0) found = merged(found, own).slice(0, most);
+    },
+  };
+}
+
+const SLICE_STEPS = 200;
+
+/** Since when the schedule has had the fire times of a version: what occurred before is none of theirs. */
+type Timed = VersionSpan & { timedSince: Instant };
+
+function timedAfter(before: Timed | null, span: VersionSpan): Timed {
+  const goesOn =
+    before?.uid === span.uid && before.until === span.since && !movesTimes(before.timing, span.timing);
+  return { ...span, timedSince: goesOn ? before.timedSince : span.since };
+}
+
+/** The occurrence whose delay an edit of the fire times cut short: it has a run, or its schedule was paused. */
+function delayedBeyond(span: Timed): Expected | null {
+  if (span.until === null || span.timing.jitterSeconds === 0) return null;
+  const times = timesOrNull(span);
+  if (!times) return null;
+  const earliest = Math.max(span.timedSince, span.until - span.timing.jitterSeconds * 1000 - 1);
+  const at = lastBetween(times, earliest, span.until);
+  if (at === null || times.dueAt(at) <= span.until) return null;
+  return { ...expectedOf(span, at, times.dueAt(at)), enabled: false };
+}
+
+/** That a version cannot be planned is said of itself, not of the one that mends it. */
+function timesOrNull({ timing, identity }: VersionSpan): FireTimes | null {
+  try {
+    return fireTimes(timing, identity);
+  } catch {
+    return null;
+  }
+}
+
+function expectedOf(
+  { uid, version, enabled, timing, until }: VersionSpan,
+  fireAt: Instant,
+  dueAt: Instant,
+): Expected {
+  return { uid, fireAt, dueAt, version, enabled, catchUp: timing.catchUp, inForce: until === null };
+}
+
+/** Ascending, from the first one at `from` or later. */
+function* occurrencesOf(span: Timed, from: Instant): Generator<Expected, void, void> {
+  const { since, until } = span;
+  const times = fireTimes(span.timing, span.identity);
+  const end = until ?? Infinity;
+  let at = firstOf(times, span, from);
+  while (at !== null && at <= end) {
+    const dueAt = times.dueAt(at);
+    // None is due later than the next one occurs, so whatever follows is due later still.
+    if (dueAt > end) return;
+    if (dueAt > since) yield expectedOf(span, at, dueAt);
+    at = following(times, at);
+  }
+}
+
+/** Where the walk begins: jitter can make the last occurrence before `since` due after it, and no earlier one. */
+function firstOf(times: FireTimes, { timing, since, timedSince }: Timed, from: Instant): Instant | null {
+  if (since < from) return times.next(from - 1);
+  const earliest = Math.max(from - 1, timedSince, since - timing.jitterSeconds * 1000 - 1);
+  return lastBetween(times, earliest, since) ?? times.next(since);
+}
+
+/** Two versions can both explain an occurrence, where jitter moved it over the edit: the one under which it could fire, and the later one. */
+function merged(some: readonly Expected[], others: readonly Expected[]): Expected[] {
+  const sorted = [...some, ...others].sort(byPosition);
+  const once: Expected[] = [];
+  for (const one of sorted) {
+    const before = once.at(-1);
+    if (!before || byPosition(before, one) !== 0) once.push(one);
+    else if (one.enabled || !before.enabled) once[once.length - 1] = one;
+  }
+  return once;
+}

@@ -1,0 +1,142 @@
+import type { Instant } from '../instant.ts';
+import type { Timing } from '../schedules/schedule.ts';
+import { type FireTimes, type Identity, dependsOnIdentity, fireTimes, lastBetween } from './fire-times.ts';
+
+export interface LoadPeriod {
+  /** Inclusive. */
+  from: Instant;
+  /** Exclusive. */
+  to: Instant;
+  /** Buckets begin at whole multiples of it since 1970. */
+  bucketMs: number;
+}
+
+/** How many fires are due in each bucket, over schedules that are given one after the other. */
+export interface LoadCount {
+  /** Made in steps, as `finish`: each `next()` is short. @throws LoadTooLarge */
+  add(timing: Timing, identity: Identity): Generator<void, void, void>;
+  /** What was put off, to be counted once for all that have it in common. @throws LoadTooLarge */
+  finish(): Generator<void, void, void>;
+  /** Those with fires, in order. */
+  buckets(): { at: Instant; fires: number }[];
+  /** Without those that cannot be planned. */
+  schedules(): number;
+}
+
+/** There is more to count than may be at once. */
+export class LoadTooLarge extends Error {
+  override readonly name = 'LoadTooLarge';
+}
+
+export function createLoadCount(period: LoadPeriod, mostSteps = MOST_STEPS): LoadCount {
+  const fires = new Map<Instant, number>();
+  const alike = new Map<string, { timing: Timing; identity: Identity; count: number }>();
+  let schedules = 0;
+  let steps = 0;
+  let pauseAt = SLICE_STEPS;
+
+  /** True: it is time for others. */
+  function spend(cost: number): boolean {
+    steps += cost;
+    if (steps > mostSteps) throw new LoadTooLarge('too many fires to count at once');
+    if (steps < pauseAt) return false;
+    pauseAt = steps + SLICE_STEPS;
+    return true;
+  }
+
+  function* count(timing: Timing, identity: Identity, times: number): Generator<void, void, void> {
+    try {
+      for (const part of partsOf(timing, identity, period)) {
+        if ('fires' in part) fires.set(part.at, (fires.get(part.at) ?? 0) + part.fires * times);
+        if (spend(part.cost)) yield;
+      }
+      schedules += times;
+    } catch (error) {
+      // One that cannot be planned does not fire.
+      if (error instanceof LoadTooLarge) throw error;
+    }
+  }
+
+  function* finish(): Generator<void, void, void> {
+    for (const one of alike.values()) yield* count(one.timing, one.identity, one.count);
+    alike.clear();
+  }
+
+  return {
+    add: function* (timing, identity) {
+      if (dependsOnIdentity(timing)) return yield* count(timing, identity, 1);
+      const key = JSON.stringify([
+        timing.cron,
+        timing.timezone,
+        timing.everySeconds,
+        timing.at,
+        timing.startAt,
+        timing.endAt,
+      ]);
+      const known = alike.get(key);
+      if (known) known.count += 1;
+      else alike.set(key, { timing, identity, count: 1 });
+      if (alike.size >= MOST_ALIKE) yield* finish();
+      else if (spend(1)) yield;
+    },
+    finish,
+    buckets: () => [...fires].sort(([a], [b]) => a - b).map(([at, sum]) => ({ at, fires: sum })),
+    schedules: () => schedules,
+  };
+}
+
+const MOST_STEPS = 5_000_000;
+const SLICE_STEPS = 400;
+/** Different timings held at once. */
+const MOST_ALIKE = 10_000;
+
+/** Parsing an expression, and finding where to begin, in steps. */
+const COST_TO_BEGIN = 20;
+
+type Part = { cost: number } | { cost: number; at: Instant; fires: number };
+
+function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Generator<Part, void, void> {
+  const times = fireTimes(timing, identity);
+  yield { cost: COST_TO_BEGIN };
+  const { everySeconds, jitterSeconds } = timing;
+  if (everySeconds !== null && jitterSeconds === 0 && everySeconds * 1000 < period.bucketMs) {
+    yield* bucketsOfInterval(times, everySeconds * 1000, timing.endAt ?? Infinity, period);
+    return;
+  }
+  const { from, to, bucketMs } = period;
+  let at = firstOf(times, jitterSeconds, from);
+  while (at !== null && at < to) {
+    const dueAt = times.dueAt(at);
+    const cost = jitterSeconds === 0 ? 1 : 3;
+    if (dueAt < from || dueAt >= to) yield { cost };
+    else yield { cost, at: bucketOf(dueAt, bucketMs), fires: 1 };
+    at = times.next(at);
+  }
+}
+
+/** With jitter, the last occurrence before the period can be due in it, and no earlier one: each is due before the next. */
+function firstOf(times: FireTimes, jitterSeconds: number, from: Instant): Instant | null {
+  const earlier = jitterSeconds === 0 ? null : lastBetween(times, from - jitterSeconds * 1000 - 1, from - 1);
+  return earlier ?? times.next(from - 1);
+}
+
+/** Several fires a bucket: counted by arithmetic. */
+function* bucketsOfInterval(
+  times: FireTimes,
+  everyMs: number,
+  endAt: Instant,
+  { from, to, bucketMs }: LoadPeriod,
+): Generator<Part, void, void> {
+  const end = Math.min(to, endAt);
+  let first = times.next(from - 1);
+  while (first !== null && first < end) {
+    const at = bucketOf(first, bucketMs);
+    const fires = Math.ceil((Math.min(at + bucketMs, end) - first) / everyMs);
+    yield { cost: 1, at, fires };
+    first += fires * everyMs;
+  }
+}
+
+function bucketOf(at: Instant, bucketMs: number): Instant {
+  return Math.floor(at / bucketMs) * bucketMs;
+}

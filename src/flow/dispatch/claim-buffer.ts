@@ -1,0 +1,84 @@
+/**
+ * Guarantees: of one run, this process acts on one claim at a time; a later one waits for the end of the earlier.
+ * Transaction: none; this is memory.
+ * If the process dies here: what it held is found by its rows.
+ */
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import { Claim, type ClaimState, type LaneBook } from './lane.ts';
+
+/** Every claim of this process, until its outcome is written or it is given up: the runs in flight. */
+export class ClaimBuffer {
+  readonly #book: LaneBook;
+  /** The one that is acted on, by the id of its run; later ones follow it in the order of their claims. */
+  readonly #claims = new Map<string, Claim>();
+
+  constructor(book: LaneBook) {
+    this.#book = book;
+  }
+
+  /** Room is taken for it. It waits where an earlier claim of the run is still acted on, as when a settlement's answer was lost. */
+  put(run: ClaimedRun): Claim {
+    const claim = new Claim(run, this.#book.of(run.lane));
+    const earlier = this.#claims.get(run.id);
+    if (earlier) {
+      claim.state = 'awaitsEarlier';
+      lastOf(earlier).later = claim;
+    } else {
+      this.#claims.set(run.id, claim);
+    }
+    return claim;
+  }
+
+  /** Gives a claim and its room up; answers the later one that waited for it and is acted on from now. */
+  drop(claim: Claim): Claim | null {
+    if (claim.state === 'gone') return null;
+    this.#book.addClaims(claim.lane, -1);
+    const isLater = claim.state === 'awaitsEarlier';
+    claim.state = 'gone';
+    const { id } = claim.run;
+    const first = this.#claims.get(id);
+    if (isLater) {
+      const before = first && earlierOf(first, claim);
+      if (before) before.later = claim.later;
+      return null;
+    }
+    const { later } = claim;
+    if (!later) {
+      this.#claims.delete(id);
+      return null;
+    }
+    // The earlier attempt may just have settled the run.
+    later.run = { ...later.run, confirm: true };
+    later.state = 'awaitsDefinition';
+    this.#claims.set(id, later);
+    return later;
+  }
+
+  holds(runId: string, attempt: number): boolean {
+    for (let claim = this.#claims.get(runId); claim; claim = claim.later ?? undefined) {
+      if (claim.run.attempt === attempt) return true;
+    }
+    return false;
+  }
+
+  inState(state: ClaimState): Claim[] {
+    const found: Claim[] = [];
+    for (const first of this.#claims.values()) {
+      for (let claim: Claim | null = first; claim; claim = claim.later)
+        if (claim.state === state) found.push(claim);
+    }
+    return found;
+  }
+}
+
+function lastOf(claim: Claim): Claim {
+  let last = claim;
+  while (last.later) last = last.later;
+  return last;
+}
+
+function earlierOf(first: Claim, claim: Claim): Claim | null {
+  let earlier: Claim | null = first;
+  while (earlier && earlier.later !== claim) earlier = earlier.later;
+  return earlier;
+}

@@ -1,0 +1,112 @@
+/**
+ * Guarantees: claims are kept in memory up to a bound; no lane fills it alone, and those that do not move leave a quarter of it.
+ * Transaction: none; this is memory.
+ * If the process dies here: what was claimed ahead is found by recovery.
+ */
+import type { ClaimRequest, ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { Claim, Lane, LaneBook } from './lane.ts';
+import { slotsForStanding } from './lanes.ts';
+
+export interface ClaimRoomDeps {
+  book: LaneBook;
+  /** Attempts under way at once: in all, and per lane. */
+  total: number;
+  perLane: number;
+}
+
+/** Claims per slot of the whole. */
+const CLAIMS_PER_SLOT = 16;
+/** Each with a payload of 64 KiB, perhaps. */
+const MOST_AT_ONCE = 1_000;
+/** A lane may hold so many times what it leaves free: however much it has, there is room for the next one. */
+const TIMES_WHAT_IS_FREE = 3;
+
+type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
+
+/** How many claims each lane may have here. */
+export class ClaimRoom {
+  readonly #deps: ClaimRoomDeps;
+  readonly #most: number;
+  readonly #mostStanding: number;
+  /** As far as the last look at the database tells, there is more to claim of these than there was room for, or of any. */
+  #haveMore: ReadonlySet<string> = new Set();
+  #anyHasMore = false;
+
+  constructor(deps: ClaimRoomDeps) {
+    this.#deps = deps;
+    this.#most = deps.total * CLAIMS_PER_SLOT;
+    this.#mostStanding = Math.floor((this.#most * 3) / 4);
+  }
+
+  /** Takes room for one claim, where there is some. */
+  take(lane: Lane): boolean {
+    if (this.#freeOf(lane) <= 0) return false;
+    this.#deps.book.addClaims(lane, 1);
+    return true;
+  }
+
+  /** What may be claimed now; null: nothing. */
+  request(): Room | null {
+    const { book, perLane } = this.#deps;
+    const forStanding = this.#mostStanding - book.standing.claims;
+    // Of lanes that have shown nothing the statement alone knows the names.
+    const isOpen = forStanding > 0;
+    const free = Math.ceil((this.#free() * TIMES_WHAT_IS_FREE) / (TIMES_WHAT_IS_FREE + 1));
+    const limit = Math.min(MOST_AT_ONCE, free, isOpen ? forStanding : Infinity);
+    if (limit <= 0) {
+      this.#anyHasMore = true;
+      return null;
+    }
+    const freeByLane = new Map<string, number>();
+    for (const lane of book.lanes()) {
+      const { pace } = lane;
+      const isLikeOthers = lane.claims === 0 && isOpen && (pace.isUnknown || pace.isMoving);
+      if (!isLikeOthers) freeByLane.set(lane.name, this.#freeOf(lane));
+    }
+    return { limit, freeByLane, freePerLane: isOpen ? perLane : 0 };
+  }
+
+  /** Notes what was claimed of what might have been. */
+  claimed({ limit, freeByLane, freePerLane }: Room, runs: readonly ClaimedRun[]): void {
+    const left = new Map(freeByLane);
+    for (const { lane } of runs) left.set(lane, (left.get(lane) ?? freePerLane) - 1);
+    this.#anyHasMore = runs.length >= limit;
+    this.#haveMore = new Set([...left.keys()].filter((lane) => (left.get(lane) ?? 0) <= 0));
+  }
+
+  /** Whether there may be something to claim in the room that a claim of this lane left. */
+  mayHaveMore({ name, pace }: Lane): boolean {
+    if (this.#anyHasMore) return true;
+    if (pace.isMoving) return this.#haveMore.has(name);
+    // They share what there is for them, and each of their attempts takes long: many are claimed at once, not one by one.
+    const { standing } = this.#deps.book;
+    return this.#haveMore.size > 0 && standing.waiting * 2 <= standing.lanes;
+  }
+
+  /** What waits of a lane whose target answers nothing, beyond what it can use; the least urgent. It may have moved before. */
+  surplusOf(lane: Lane): readonly Claim[] {
+    if (!lane.pace.isStalled) return [];
+    const surplus = Math.min(lane.waiting.length, lane.claims - this.#shareOf(lane));
+    return surplus > 0 ? lane.waiting.slice(-surplus) : [];
+  }
+
+  #free(): number {
+    return this.#most - this.#deps.book.all.claims;
+  }
+
+  #freeOf(lane: Lane): number {
+    const forAny = Math.min(this.#shareOf(lane), this.#free() * TIMES_WHAT_IS_FREE) - lane.claims;
+    return lane.pace.isMoving
+      ? forAny
+      : Math.min(forAny, this.#mostStanding - this.#deps.book.standing.claims);
+  }
+
+  /** What stands still is claimed no further ahead than it can get slots. */
+  #shareOf({ pace, underWay, claims }: Lane): number {
+    const { book, total, perLane } = this.#deps;
+    if (pace.isMoving || pace.isUnknown) return perLane + pace.ahead(perLane);
+    const slots = slotsForStanding(total) - book.standing.slots;
+    const lanes = book.standing.lanes + (claims === 0 ? 1 : 0);
+    return Math.min(perLane, underWay + Math.max(1, Math.floor(slots / lanes))) + pace.ahead(perLane);
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Guarantees: what the dispatch stage knows stands in one place.
+ * Transaction: none; this is memory.
+ * If the process dies here: what its rows say is what was claimed.
+ */
+import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
+import type { Handoff } from '../../core/schedules/schedule.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { DatabaseClock } from '../../runtime/database-clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import type { Lease } from '../../runtime/instance-lease.ts';
+import type { Loop } from '../../runtime/loop/loop.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { TargetRegistry } from '../../targets/registry.ts';
+import type { ClaimBuffer } from './claim-buffer.ts';
+import type { ClaimRoom } from './claim-room.ts';
+import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
+import type { LaneBook } from './lane.ts';
+import type { Lanes } from './lanes.ts';
+import type { Settler } from '../settle/settle.ts';
+
+export interface DispatchDeps {
+  database: Database;
+  clock: Clock;
+  databaseClock: DatabaseClock;
+  events: EventBus;
+  targets: TargetRegistry;
+  definitions: HandoffDefinitions;
+  settler: Pick<Settler, 'add'>;
+  lease: Lease;
+  /** There may be work for workers that pull. */
+  wakeWorkers: () => void;
+  /** Attempts under way at once: in all, and per lane. */
+  concurrency: number;
+  concurrencyPerLane: number;
+  /** How often to look for work that no hint told of. */
+  pollIntervalMs: number;
+  attempt: (run: ClaimedRun, handoff: Handoff, signal: AbortSignal) => Promise<AttemptSettlement>;
+  /** The settlement of a run whose version is not there. */
+  withoutDefinition: (run: ClaimedRun) => AttemptSettlement;
+}
+
+/** What the steps of the stage work on. */
+export interface Dispatch {
+  readonly deps: DispatchDeps;
+  readonly book: LaneBook;
+  readonly room: ClaimRoom;
+  readonly buffer: ClaimBuffer;
+  readonly lanes: Lanes;
+  readonly loop: Loop;
+  readonly aborting: AbortController;
+  /** Called once no claim is held. */
+  readonly onIdle: (() => void)[];
+  /** False once it stops. */
+  accepting: boolean;
+}

@@ -1,0 +1,79 @@
+/**
+ * Guarantees: a claim that is not sent goes back to its row, for whichever instance has a slot; rows that others hold are passed over.
+ * Transaction: one statement for all of them.
+ * If the process dies here: what is not handed back is claimed by an instance that is gone, and found as such.
+ */
+import { setTimeout } from 'node:timers/promises';
+import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/claims.ts';
+import type { Dispatch } from './dispatch-state.ts';
+import type { Claim } from './lane.ts';
+import { giveUpForeign, isForeignTo, release } from './send-claims.ts';
+
+/** Of a claim for its slot. Far less than after which a claim counts as lost. */
+const LONGEST_WAIT_MS = 10_000;
+/** Of what a lane cannot use while its target answers nothing. */
+const LONGEST_WAIT_OF_SURPLUS_MS = 5_000;
+const RETRY_MS = 200;
+
+/** What is under way goes on, and is settled if it can be. */
+export function dropForeign(dispatch: Dispatch): void {
+  giveUpForeign(dispatch, takeUnsent(dispatch, isForeignTo(dispatch)));
+}
+
+/** Those that wait for others first, so that none of them takes the place of one that is given up. */
+function takeUnsent({ buffer, lanes }: Dispatch, filter: (claim: Claim) => boolean): Claim[] {
+  const waiting = lanes.takeOut(filter);
+  const [later, noDefinition] = (['awaitsEarlier', 'awaitsDefinition'] as const).map((state) =>
+    buffer.inState(state),
+  );
+  return [...(later ?? []).filter(filter), ...waiting, ...(noDefinition ?? []).filter(filter)];
+}
+
+/** What has waited too long for its slot is left to whichever instance has one: another, or this one later. */
+export async function returnStale(dispatch: Dispatch): Promise<boolean> {
+  const { deps, book, room, lanes } = dispatch;
+  if (book.all.waiting === 0) return false;
+  const now = deps.databaseClock.now();
+  const surplus = new Set<Claim>();
+  for (const lane of book.lanes()) for (const claim of room.surplusOf(lane)) surplus.add(claim);
+  const stale = lanes.takeOut((claim) => {
+    const longest = surplus.has(claim) ? LONGEST_WAIT_OF_SURPLUS_MS : LONGEST_WAIT_MS;
+    return claim.run.claimedAt < now - longest;
+  });
+  if (stale.length === 0) return false;
+  for (const claim of stale) claim.state = 'returning';
+  try {
+    const passedOver = await handBack(dispatch, stale);
+    lanes.add(passedOver);
+    return passedOver.length < stale.length;
+  } catch (error) {
+    // Whether they are handed back is unknown: as old as they are, they are confirmed before they are sent.
+    lanes.add(stale.filter(({ state }) => state === 'returning'));
+    throw error;
+  }
+}
+
+/** What is not handed back stays claimed by an instance that is gone, so it is tried for as long as there is time. */
+export async function handBackAll(dispatch: Dispatch): Promise<void> {
+  const { events } = dispatch.deps;
+  const { signal } = dispatch.aborting;
+  const all = () => true;
+  for (let unsent = takeUnsent(dispatch, all); unsent.length > 0 && !signal.aborted;) {
+    const left = await handBack(dispatch, unsent).catch((error: unknown) => {
+      if (!signal.aborted) events.emit({ type: 'loopFailed', loop: 'hand back', error, retryInMs: RETRY_MS });
+      return unsent;
+    });
+    if (left.length > 0) await setTimeout(RETRY_MS);
+    unsent = [...new Set([...left, ...takeUnsent(dispatch, all)])];
+  }
+}
+
+/** Answers those whose rows others have locked at this moment: they are still this instance's. */
+async function handBack(dispatch: Dispatch, claims: readonly Claim[]): Promise<Claim[]> {
+  const { database, events } = dispatch.deps;
+  const claimed = claims.map(({ run }) => claimOf(run));
+  const { returned, held } = await database.run((db) => returnClaimsIfMine(db, claimed));
+  for (const claim of claims) if (!held.has(claim.run.id)) release(dispatch, claim);
+  events.emit({ type: 'runsReturned', count: returned, stopping: !dispatch.accepting });
+  return claims.filter(({ run }) => held.has(run.id));
+}

@@ -1,0 +1,141 @@
+/**
+ * Guarantees: what all lanes hold together is the sum of what each holds, and of those that do not move likewise.
+ * Transaction: none; this is memory.
+ * If the process dies here: what its rows say is what was claimed.
+ */
+import type { Handoff } from '../../core/schedules/schedule.ts';
+import type { InLine, Line } from '../../runtime/loop/line.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import { LanePace, type PacedAttempt } from './lane-pace.ts';
+
+/**
+ * Where a claim is, from its coming to its end:
+ *
+ *   awaitsEarlier ──► awaitsDefinition ──► awaitsSlot ──► sent ──► settling ──► gone
+ *
+ * What is not sent may be given up before; it is `returning` while the statement that gives its claim up is under way.
+ */
+export type ClaimState =
+  'awaitsEarlier' | 'awaitsDefinition' | 'awaitsSlot' | 'returning' | 'sent' | 'settling' | 'gone';
+
+/** One claim of this process. */
+export class Claim implements InLine<Claim>, PacedAttempt {
+  run: ClaimedRun;
+  readonly lane: Lane;
+  state: ClaimState = 'awaitsDefinition';
+  handoff: Handoff | null = null;
+  /** Its definition is being read. */
+  isBeingDefined = false;
+  /** The next claim of the same run. */
+  later: Claim | null = null;
+
+  /** Of its attempt: when it began (monotonic), and what the pace notes. */
+  beganAt = 0;
+  answersBefore = 0;
+  hangs = false;
+  line: Line<Claim> | null = null;
+  before: Claim | null = null;
+  behind: Claim | null = null;
+
+  constructor(run: ClaimedRun, lane: Lane) {
+    this.run = run;
+    this.lane = lane;
+  }
+}
+
+/** A target's origin: what it has shown, and what it holds. */
+export class Lane implements InLine<Lane> {
+  readonly name: string;
+  readonly pace = new LanePace();
+  /** Claims that this process has of it, or has reserved. */
+  claims = 0;
+  underWay = 0;
+  /** Claims that wait for a slot, the next one first. */
+  readonly waiting: Claim[] = [];
+  /** Monotonic: its last turn, or when it began to wait for one. */
+  since = 0;
+
+  line: Line<Lane> | null = null;
+  before: Lane | null = null;
+  behind: Lane | null = null;
+
+  /** What of it is in the sums of lanes that do not move. */
+  readonly counted: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** What some lanes hold together: slots are attempts under way, lanes those that hold claims. */
+export interface Held {
+  lanes: number;
+  claims: number;
+  waiting: number;
+  slots: number;
+}
+
+const FORGOTTEN_BEYOND = 10_000;
+
+/** All lanes that this process has seen lately, and what they hold. */
+export class LaneBook {
+  readonly #lanes = new Map<string, Lane>();
+  readonly all: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
+  /** Of lanes that do not move, with the slots of attempts that hang in others. */
+  readonly standing: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
+
+  of(name: string): Lane {
+    const known = this.#lanes.get(name);
+    if (known) return known;
+    if (this.#lanes.size >= FORGOTTEN_BEYOND) this.#forgetIdle();
+    const lane = new Lane(name);
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  lanes(): IterableIterator<Lane> {
+    return this.#lanes.values();
+  }
+
+  addClaims(lane: Lane, count: number): void {
+    const before = lane.claims;
+    lane.claims += count;
+    this.all.claims += count;
+    this.all.lanes += Number(lane.claims > 0) - Number(before > 0);
+    this.recount(lane);
+  }
+
+  addWaiting(lane: Lane, count: number): void {
+    this.all.waiting += count;
+    this.recount(lane);
+  }
+
+  addUnderWay(lane: Lane, count: number): void {
+    lane.underWay += count;
+    this.all.slots += count;
+    this.recount(lane);
+  }
+
+  /** To be called after every change of what a lane holds or has shown. */
+  recount(lane: Lane): void {
+    const { counted } = lane;
+    const { standing } = this;
+    const stands = !lane.pace.isMoving;
+    const slots = stands ? lane.underWay : lane.pace.hanging;
+    const claims = stands ? lane.claims : 0;
+    const waiting = stands ? lane.waiting.length : 0;
+    const lanes = claims > 0 ? 1 : 0;
+    standing.slots += slots - counted.slots;
+    standing.claims += claims - counted.claims;
+    standing.waiting += waiting - counted.waiting;
+    standing.lanes += lanes - counted.lanes;
+    counted.slots = slots;
+    counted.claims = claims;
+    counted.waiting = waiting;
+    counted.lanes = lanes;
+  }
+
+  #forgetIdle(): void {
+    for (const [name, lane] of this.#lanes) if (lane.claims === 0) this.#lanes.delete(name);
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * Guarantees: no more under way than the whole and each lane may have; lanes take turns at what comes free; those that stand still
+ *   leave a quarter of all slots to those that move; nothing starts while the lease does not hold.
+ * Transaction: none; this is memory.
+ * If the process dies here: what waited is still claimed by it, and pending.
+ */
+import type { Clock } from '../../runtime/clock.ts';
+import { Line } from '../../runtime/loop/line.ts';
+import type { Claim, Lane, LaneBook } from './lane.ts';
+import { type AttemptEnd, HANGS_MS } from './lane-pace.ts';
+
+export interface LanesDeps {
+  book: LaneBook;
+  clock: Clock;
+  /** Attempts under way at once: in all, and per lane. */
+  total: number;
+  perLane: number;
+  send: (claim: Claim) => void;
+  /** Asked before each start; false: it stays where it is. */
+  mayStart: () => boolean;
+}
+
+/** Of what is free of the last quarter, a lane that moves may begin so much before it answers again. */
+const UNANSWERED_SHARE = 1 / 8;
+/** Where others wait too, the turn of a lane that stands still comes so much later: it is asked at times whether it moves again. */
+const STANDS_BACK_MS = 1_000;
+/** From so many on a quarter of them is kept; of fewer slots a quarter of the time is. */
+const LEAST_TO_SPLIT = 4;
+
+export function slotsForStanding(total: number): number {
+  return total - (total < LEAST_TO_SPLIT ? 0 : Math.ceil(total / 4));
+}
+
+/** Claims that wait for slots. */
+export class Lanes {
+  readonly #deps: LanesDeps;
+  /** The most that lanes which do not move may have under way together. */
+  readonly #mostStanding: number;
+  /** With as many, a lane that has shown nothing yet may still begin one attempt, to show it; with a quarter, as many as it wants. */
+  readonly #mostToShow: number;
+  readonly #quarter: number;
+  /** Lanes with something to send and room for it: those that move or may come to, and those that stand still. */
+  readonly #forward = new Line<Lane>();
+  readonly #back = new Line<Lane>();
+  /** Attempts under way that do not hang, the oldest first. */
+  readonly #young = new Line<Claim>();
+  /** Monotonic: so long every slot is first offered to lanes that move. */
+  #restsUntil = -Infinity;
+  #paused = false;
+
+  constructor(deps: LanesDeps) {
+    this.#deps = deps;
+    this.#mostStanding = slotsForStanding(deps.total);
+    this.#mostToShow = this.#mostStanding + Math.floor((deps.total - this.#mostStanding) / 2);
+    this.#quarter = Math.ceil(deps.total / 4);
+  }
+
+  /** To be sent by priority, then by when it was due; what is added together is started once all of it is there. */
+  add(claims: readonly Claim[]): void {
+    for (const claim of claims) this.#enqueue(claim);
+    this.start();
+  }
+
+  /** The attempt that was sent has ended: its slot is free. */
+  ended(claim: Claim, end: AttemptEnd, durationMs: number): void {
+    const { book, clock } = this.#deps;
+    const { lane } = claim;
+    claim.line?.remove(claim);
+    lane.pace.ended(claim, end, durationMs);
+    book.addUnderWay(lane, -1);
+    if (!lane.pace.isMoving) this.#rest(clock.monotonic(), claim);
+    this.#place(lane);
+    this.start();
+  }
+
+  /** Starts what may be started by now: `mayStart` has changed its mind, say, or a lane has been found to stand still. */
+  start(): void {
+    const { book, clock, total, mayStart } = this.#deps;
+    const now = clock.monotonic();
+    this.#look(now);
+    if (book.all.waiting === 0 || this.#paused) return;
+    while (book.all.slots < total) {
+      const lane = this.#next(now);
+      if (!lane || !mayStart()) return;
+      this.#startFrom(lane, now);
+    }
+  }
+
+  /** Nothing more is started. */
+  pause(): void {
+    this.#paused = true;
+  }
+
+  /** Takes out what waits, of the claims that the filter picks. */
+  takeOut(filter: (claim: Claim) => boolean): Claim[] {
+    const taken: Claim[] = [];
+    for (const lane of this.#deps.book.lanes()) {
+      if (!lane.waiting.some(filter)) continue;
+      const left = lane.waiting.filter((claim) => !filter(claim));
+      taken.push(...lane.waiting.filter(filter));
+      const count = left.length - lane.waiting.length;
+      lane.waiting.splice(0, Infinity, ...left);
+      this.#deps.book.addWaiting(lane, count);
+      this.#place(lane);
+    }
+    return taken;
+  }
+
+  /** Notes which attempts hang by now. */
+  #look(now: number): void {
+    for (let claim = this.#young.first; claim && now - claim.beganAt > HANGS_MS; claim = this.#young.first) {
+      this.#young.remove(claim);
+      claim.lane.pace.hangs(claim);
+      this.#deps.book.recount(claim.lane);
+      this.#place(claim.lane);
+    }
+  }
+
+  #enqueue(claim: Claim): void {
+    const { book, clock } = this.#deps;
+    const { lane } = claim;
+    if (lane.waiting.length === 0) lane.since = clock.monotonic();
+    claim.state = 'awaitsSlot';
+    lane.waiting.splice(placeOf(claim, lane.waiting), 0, claim);
+    book.addWaiting(lane, 1);
+    this.#place(lane);
+  }
+
+  #startFrom(lane: Lane, now: number): void {
+    const { book, send } = this.#deps;
+    const claim = lane.waiting.shift();
+    if (!claim) return;
+    book.addWaiting(lane, -1);
+    lane.since = now;
+    claim.state = 'sent';
+    claim.beganAt = now;
+    this.#young.push(claim);
+    lane.pace.began(claim);
+    book.addUnderWay(lane, 1);
+    // Behind the others.
+    lane.line?.remove(lane);
+    this.#place(lane);
+    send(claim);
+  }
+
+  /** Puts a lane into the line where it belongs by now. */
+  #place(lane: Lane): void {
+    const { waiting, underWay, pace } = lane;
+    const mayCome = waiting.length > 0 && underWay < this.#deps.perLane;
+    const line = !mayCome ? null : pace.isMoving || pace.isUnknown ? this.#forward : this.#back;
+    if (line === lane.line) return;
+    lane.line?.remove(lane);
+    line?.push(lane);
+  }
+
+  /** Whose turn it is at a slot that is free; null: it is kept. */
+  #next(now: number): Lane | null {
+    const forward = this.#nextForward();
+    const { book, total } = this.#deps;
+    if (!this.#back.first || book.standing.slots >= this.#mostStanding) return forward;
+    const back = fewestUnderWay(this.#back.first);
+    if (!forward) return back;
+    const share = Math.max(1, total / book.all.lanes);
+    const isDue = now >= this.#restsUntil && back.since + STANDS_BACK_MS <= forward.since;
+    return isDue && back.underWay < share ? back : forward;
+  }
+
+  #nextForward(): Lane | null {
+    for (let lane = this.#forward.first; lane; lane = lane.behind) if (this.#mayGo(lane)) return lane;
+    return null;
+  }
+
+  #mayGo({ pace, underWay }: Lane): boolean {
+    const { book, total } = this.#deps;
+    if (!pace.isMoving) return book.standing.slots < (underWay === 0 ? this.#mostToShow : this.#quarter);
+    const free = total - book.all.slots;
+    if (free > total - this.#mostStanding) return true;
+    // It grows by what it has under way that it has answered since.
+    return pace.owed < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.owed) / 2);
+  }
+
+  /** Where slots are too few to keep one, those that move get them for a third of the time that one which does not had one. */
+  #rest(now: number, { beganAt }: Claim): void {
+    if (this.#mostStanding === this.#deps.total) this.#restsUntil = now + (now - beganAt) / 3;
+  }
+}
+
+/** A slow lane gets as much as one whose attempts take longer still. */
+function fewestUnderWay(first: Lane): Lane {
+  let fewest = first;
+  for (let lane = first.behind; lane; lane = lane.behind) if (lane.underWay < fewest.underWay) fewest = lane;
+  return fewest;
+}
+
+/** Behind all that are as urgent. */
+function placeOf(claim: Claim, waiting: readonly Claim[]): number {
+  let [from, to] = [0, waiting.length];
+  const last = waiting[to - 1];
+  if (!last || !isBefore(claim, last)) return to;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const other = waiting[middle];
+    if (other && isBefore(claim, other)) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
+function isBefore({ run: a }: Claim, { run: b }: Claim): boolean {
+  return a.priority === b.priority ? a.dueAt < b.dueAt : a.priority < b.priority;
+}

@@ -1,0 +1,139 @@
+/**
+ * Guarantees: a claim that is held is sent once its definition and a slot are there, and held until its outcome is written.
+ * Transaction: none of its own.
+ * If the process dies here: its claims are found as those of an instance that is no more.
+ */
+import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
+import type { Handoff } from '../../core/schedules/schedule.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import { versionKey } from '../../store/schedules/load-handoffs.ts';
+import type { Dispatch } from './dispatch-state.ts';
+import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
+import type { Claim } from './lane.ts';
+import type { AttemptEnd } from './lane-pace.ts';
+import type { EndedAttempt } from '../settle/settle-queue.ts';
+
+export function accept(dispatch: Dispatch, runs: readonly ClaimedRun[]): void {
+  const claims = runs.map((run) => dispatch.buffer.put(run));
+  // Claimed while the instance was declared dead.
+  giveUpForeign(dispatch, claims.filter(isForeignTo(dispatch)));
+  admit(dispatch, claims.filter(awaitsDefinition));
+}
+
+/** Claimed under an id that the others have declared dead. */
+export function isForeignTo({ deps }: Dispatch): (claim: Claim) => boolean {
+  const { instanceId } = deps.lease;
+  return ({ run }) => run.instanceId !== instanceId;
+}
+
+/** What was not sent of a claim that is lost is another instance's now. */
+export function giveUpForeign(dispatch: Dispatch, claims: readonly Claim[]): void {
+  if (claims.length === 0) return;
+  for (const claim of claims) release(dispatch, claim);
+  dispatch.deps.events.emit({ type: 'claimsDropped', count: claims.length });
+}
+
+/** Queues claims whose definition is at hand; the others wait for it. What cannot be read now is read by the next pass. */
+function admit(dispatch: Dispatch, claims: readonly Claim[]): void {
+  const { deps, lanes, loop, accepting } = dispatch;
+  if (accepting) for (const claim of claims) claim.handoff = deps.definitions.known(claim.run) ?? null;
+  const ready = claims.filter(isDefined);
+  lanes.add(ready);
+  if (ready.length === claims.length) return;
+  if (accepting)
+    void defineThese(
+      dispatch,
+      claims.filter((claim) => !isDefined(claim)),
+    ).catch(() => loop.wake());
+  else loop.wake();
+}
+
+function isDefined({ handoff }: Claim): boolean {
+  return handoff !== null;
+}
+
+function awaitsDefinition({ state }: Claim): boolean {
+  return state === 'awaitsDefinition';
+}
+
+/** Fetches missing definitions, then queues the runs that waited for them. */
+export async function define(dispatch: Dispatch): Promise<void> {
+  await defineThese(
+    dispatch,
+    dispatch.buffer.inState('awaitsDefinition').filter((claim) => !claim.isBeingDefined),
+  );
+}
+
+async function defineThese(dispatch: Dispatch, claims: readonly Claim[]): Promise<void> {
+  const { deps, lanes } = dispatch;
+  if (claims.length === 0) return;
+  const found = await loadDefinitions(deps.definitions, claims);
+  // Some may have been given up meanwhile.
+  const left = claims.filter(awaitsDefinition);
+  for (const claim of left) claim.handoff = found.get(versionKey(claim.run)) ?? null;
+  lanes.add(left.filter(isDefined));
+  for (const claim of left) if (!isDefined(claim)) settle(dispatch, claim, deps.withoutDefinition(claim.run));
+}
+
+async function loadDefinitions(
+  definitions: HandoffDefinitions,
+  claims: readonly Claim[],
+): Promise<ReadonlyMap<string, Handoff>> {
+  for (const claim of claims) claim.isBeingDefined = true;
+  try {
+    return await definitions.load(claims.map(({ run }) => run));
+  } finally {
+    for (const claim of claims) claim.isBeingDefined = false;
+  }
+}
+
+export async function send(dispatch: Dispatch, claim: Claim): Promise<void> {
+  const { deps, lanes, aborting } = dispatch;
+  if (!claim.handoff) return;
+  const outcome = await deps.attempt(claim.run, claim.handoff, aborting.signal);
+  settle(dispatch, claim, outcome);
+  lanes.ended(claim, endOf(outcome), outcome.finishedAt - outcome.startedAt);
+}
+
+function endOf({ sent, settlement }: AttemptSettlement): AttemptEnd {
+  if (!sent) return 'unsent';
+  return settlement.error?.kind === 'timeout' ? 'silent' : 'answered';
+}
+
+function settle(dispatch: Dispatch, claim: Claim, outcome: AttemptSettlement): void {
+  claim.state = 'settling';
+  dispatch.deps.settler.add(new Ended(dispatch, claim, outcome));
+}
+
+class Ended implements EndedAttempt {
+  readonly #dispatch: Dispatch;
+  readonly #claim: Claim;
+  readonly outcome: AttemptSettlement;
+
+  constructor(dispatch: Dispatch, claim: Claim, outcome: AttemptSettlement) {
+    this.#dispatch = dispatch;
+    this.#claim = claim;
+    this.outcome = outcome;
+  }
+
+  get run(): ClaimedRun {
+    return this.#claim.run;
+  }
+
+  onSettled(): void {
+    release(this.#dispatch, this.#claim);
+  }
+}
+
+/** The claim is no longer held. */
+export function release(dispatch: Dispatch, claim: Claim): void {
+  const { room, buffer, loop } = dispatch;
+  const next = buffer.drop(claim);
+  if (room.mayHaveMore(claim.lane)) loop.wake();
+  if (next) admit(dispatch, [next]);
+  tellIfIdle(dispatch);
+}
+
+export function tellIfIdle({ book, onIdle }: Dispatch): void {
+  if (book.all.claims === 0) for (const resolve of onIdle.splice(0)) resolve();
+}

@@ -1,0 +1,134 @@
+/**
+ * Guarantees: firelock calls the target of a run that was cancelled or replaced while it was running at most once, best effort; a silent target delays only its own.
+ * Transaction: none; the run has ended already.
+ * If the process dies here: the target is not told, and finds out when it reports the run's completion.
+ */
+import { runNameOf, scheduledForOf } from '../../core/runs/run.ts';
+import type { Handoff } from '../../core/schedules/schedule.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import type { Service } from '../../runtime/service.ts';
+import { createSlots } from '../../runtime/loop/slots.ts';
+import type { Effect } from '../../store/effects/effect-rows.ts';
+import { versionKey } from '../../store/schedules/load-handoffs.ts';
+import type { TargetRegistry } from '../../targets/registry.ts';
+import type { Attempt, TargetKind } from '../../targets/target.ts';
+import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
+
+export interface TargetCancellerDeps {
+  definitions: HandoffDefinitions;
+  targets: TargetRegistry;
+  events: EventBus;
+}
+
+export interface TargetCanceller extends Service {
+  /** Returns at once. */
+  add(runs: readonly Effect[]): void;
+  /** Ends what is under way, and tells no other target. */
+  stop(): Promise<void>;
+}
+
+interface Call {
+  run: Effect;
+  handoff: Handoff;
+  kind: TargetKind;
+  lane: string;
+}
+
+const MOST_AT_ONCE = 16;
+const MOST_AT_ONCE_PER_LANE = 4;
+/** More than that are not told: what is cancelled in such numbers finds out by itself. */
+const MOST_WAITING = 10_000;
+
+export function createTargetCanceller({
+  definitions,
+  targets,
+  events,
+}: TargetCancellerDeps): TargetCanceller {
+  const stopping = new AbortController();
+  const slots = createSlots(MOST_AT_ONCE, MOST_AT_ONCE_PER_LANE);
+  const waiting = new Set<Call>();
+  const underWay = new Set<Promise<void>>();
+
+  function follow(work: Promise<void>): void {
+    underWay.add(work);
+    void work.finally(() => underWay.delete(work));
+  }
+
+  async function enqueue(runs: readonly Effect[]): Promise<void> {
+    try {
+      const found = await definitions.load(runs);
+      for (const run of runs) {
+        const handoff = found.get(versionKey(run));
+        if (!handoff) continue;
+        const kind = targets.kindOf(handoff.target);
+        if (!kind?.hasCancel(handoff.target)) continue;
+        if (stopping.signal.aborted) tell(run, 'stopped before anything was sent');
+        else if (waiting.size >= MOST_WAITING) tell(run, 'too many others wait to be told');
+        else waiting.add({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
+      }
+      begin();
+    } catch (error) {
+      for (const run of runs) tell(run, reasonOf(error));
+    }
+  }
+
+  function begin(): void {
+    for (const call of waiting) {
+      if (slots.free() <= 0) return;
+      if (!slots.take(call.lane)) continue;
+      waiting.delete(call);
+      follow(make(call));
+    }
+  }
+
+  async function make({ run, handoff, kind, lane }: Call): Promise<void> {
+    try {
+      const fault = await kind.cancel(handoff.target, attemptOf(run, handoff), stopping.signal);
+      tell(run, fault?.message ?? null);
+    } catch (error) {
+      tell(run, reasonOf(error));
+    } finally {
+      slots.release(lane);
+      begin();
+    }
+  }
+
+  /** Null: it took it. */
+  function tell({ runId, scheduleId }: Effect, error: string | null): void {
+    events.emit({ type: 'targetCancelled', runId, scheduleId, told: error === null, error });
+  }
+
+  return {
+    name: 'cancel',
+    start: () => undefined,
+    add: (runs) => {
+      if (runs.length > 0) follow(enqueue(runs));
+    },
+    stop: async () => {
+      const left = [...waiting];
+      waiting.clear();
+      stopping.abort();
+      for (const { run } of left) tell(run, 'stopped before anything was sent');
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}
+
+function attemptOf(run: Effect, { timeoutSeconds, delivery }: Handoff): Attempt {
+  return {
+    runId: run.runId,
+    runName: runNameOf({ ...run, scheduledFor: scheduledForOf(run.runId) }),
+    scheduleId: run.scheduleId,
+    scheduledFor: scheduledForOf(run.runId),
+    trigger: run.trigger,
+    attempt: run.attempt,
+    payload: null,
+    timeoutSeconds,
+    delivery,
+    recovery: null,
+    dependencies: [],
+    // That the run is off holds whatever becomes of this instance's lease.
+    mayStart: () => true,
+  };
+}

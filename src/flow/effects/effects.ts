@@ -1,0 +1,169 @@
+/**
+ * Guarantees: what is to follow from the end of a run is done once, soon after, by any instance; one that cannot be done holds up no other.
+ * Transaction: one for a batch of effects, which deletes them with what it does; a batch that the database refuses is halved, and the one at
+ *   fault is put off.
+ * If the process dies here: the effects are still there; any instance finds them.
+ */
+import { inHalves } from '../../runtime/loop/batch.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
+import type { Database } from '../../postgres/database.ts';
+import { type AppliedEffects, applyEffects } from '../../store/effects/apply-effects.ts';
+import { splitByFollower } from '../../store/effects/after-runs.ts';
+import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../../store/effects/effect-rows.ts';
+import { isDataRefused } from '../../postgres/errors.ts';
+import { emitJudged } from '../../operations/judged-overlaps.ts';
+
+export interface EffectsDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  wake: Wake;
+  /** Tells targets that their runs were cancelled. */
+  cancelTargets: (effects: readonly Effect[]) => void;
+  /** Pauses schedules whose target is gone, and deletes the effect. */
+  pauseGone: (effects: readonly Effect[]) => void;
+}
+
+export interface Effects extends Turning {
+  /** Some were written. */
+  wake(): void;
+}
+
+const MAX_BATCH = 200;
+/** Other instances wake their own loop; what a dead one has left is found by this. */
+const IDLE_MS = 2_000;
+/**
+ * Before rows that other transactions have locked are tried again: each time twice as long, so that however many effects wait for a row
+ * that stays locked, the others get their turn.
+ */
+const MIN_REST_MS = 50;
+const MAX_REST_MS = 2_000;
+const MIN_PUT_OFF_SECONDS = 1;
+const MAX_PUT_OFF_SECONDS = 300;
+
+interface State extends EffectsDeps {
+  /** Effects that are not to be looked at for now: passed over, or under way elsewhere in this process. */
+  rests: Map<number, Rest>;
+}
+
+interface Rest {
+  /** Monotonic. */
+  until: number;
+  ms: number;
+}
+
+export function createEffects(deps: EffectsDeps): Effects {
+  const state: State = { ...deps, rests: new Map() };
+  const loop = createLoop({
+    name: 'effects',
+    clock: deps.clock,
+    events: deps.events,
+    body: () => pass(state),
+  });
+  return { ...turningOf(loop), wake: () => loop.wake() };
+}
+
+async function pass(state: State): Promise<number> {
+  const { clock, events, rests } = state;
+  const now = clock.monotonic();
+  // Later than it is over: an effect that is passed over again rests for longer.
+  for (const [id, { until }] of rests) if (until + MAX_REST_MS <= now) rests.delete(id);
+  const isMore = await applyNext(state, now);
+  events.emit({ type: 'effectsApplied' });
+  if (isMore) return 0;
+  let next = clock.monotonic() + IDLE_MS;
+  for (const { until } of rests.values()) if (until > now) next = Math.min(next, until);
+  return Math.max(0, next - clock.monotonic());
+}
+
+/** Answers whether there may be more that can be done at once. */
+async function applyNext(state: State, now: number): Promise<boolean> {
+  const besides = [...state.rests].filter(([, { until }]) => until > now).map(([id]) => id);
+  let batch: Effect[] = [];
+  try {
+    const applied = await state.database.transaction(async (tx) => {
+      batch = await lockEffects(tx, { limit: MAX_BATCH, besides });
+      return batch.length === 0 ? null : applyEffects(tx, batch);
+    });
+    if (!applied) return false;
+    followUp(state, applied);
+    return applied.isMore || batch.length === MAX_BATCH;
+  } catch (error) {
+    if (!isDataRefused(error)) throw error;
+    await applyApart(state, batch);
+    return batch.length === MAX_BATCH;
+  }
+}
+
+/** One that the database refuses must not hold up the others. */
+async function applyApart(state: State, batch: readonly Effect[]): Promise<void> {
+  const half = Math.ceil(batch.length / 2);
+  const halving = {
+    work: async (part: readonly Effect[]) => {
+      const applied = await state.database.transaction(async (tx) =>
+        applyEffects(tx, await lockEffectsAgain(tx, part.map(idOf))),
+      );
+      followUp(state, applied);
+    },
+    isRefused: isDataRefused,
+    setAside: (effect: Effect, error: unknown) => putOff(state, effect, error),
+  };
+  for (const part of [batch.slice(0, half), batch.slice(half)]) await inHalves(part, halving);
+}
+
+async function putOff({ database, events, wake }: State, effect: Effect, error: unknown): Promise<void> {
+  if (effect.kind === 'followers' && effect.followerUid === null) {
+    // Only one of them may be at fault: each is tried by itself, in the next pass.
+    await database.transaction((tx) => splitByFollower(tx, effect));
+    wake.effects();
+    return;
+  }
+  const seconds = Math.min(MAX_PUT_OFF_SECONDS, MIN_PUT_OFF_SECONDS * 2 ** Math.min(effect.failures, 20));
+  const reason = reasonOf(error);
+  await database.run((db) => putOffEffect(db, effect.id, { error: reason, seconds }));
+  const { kind, runId, scheduleId, failures } = effect;
+  events.emit({
+    type: 'effectPutOff',
+    kind,
+    runId,
+    scheduleId,
+    error: reason,
+    failures: failures + 1,
+    seconds,
+  });
+}
+
+/** Once what was applied is committed. */
+function followUp(state: State, applied: AppliedEffects): void {
+  const { events, clock, rests } = state;
+  const now = clock.monotonic();
+  for (const { id } of applied.isMore ? [] : applied.unfinished) {
+    const ms = Math.min(MAX_REST_MS, 2 * (rests.get(id)?.ms ?? MIN_REST_MS / 2));
+    rests.set(id, { until: now + ms, ms });
+  }
+  for (const { id } of applied.done) rests.delete(id);
+  // Deleted by the loop that pauses; should that fail, they are found again.
+  for (const { id } of applied.gone) rests.set(id, { until: now + GONE_REST_MS, ms: GONE_REST_MS });
+  if (applied.schedules > 0) events.emit({ type: 'overlapsJudged', count: applied.schedules });
+  emitJudged(events, applied.judged);
+  if (applied.failed.length > 0)
+    events.emit({
+      type: 'dependentsFailed',
+      count: applied.failed.length,
+      runIds: applied.failed.slice(0, MAX_NAMED),
+    });
+  if (applied.cancels.length > 0) state.cancelTargets(applied.cancels);
+  if (applied.gone.length > 0) state.pauseGone(applied.gone);
+  wakeFor(state.wake, applied);
+}
+
+const GONE_REST_MS = 30_000;
+const MAX_NAMED = 10;
+
+function idOf({ id }: Effect): number {
+  return id;
+}

@@ -1,0 +1,47 @@
+/**
+ * Guarantees: an attempt has how those runs ended that its run depends on, or is not made; attempts that begin at the
+ * same moment read it together.
+ * Transaction: none; reads only.
+ * If the process dies here: nothing was sent.
+ */
+import type { Dependency } from '../../core/runs/run.ts';
+import { batchCalls } from '../../runtime/loop/batched-calls.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { Database } from '../../postgres/database.ts';
+import { findDependencyIds, findOutcomes } from '../../store/runs/find-runs.ts';
+
+/** Its parent, or what it waited for, as listed and as far as it is kept; null where that cannot be read now. */
+export type ReadDependencies = (run: ClaimedRun) => Promise<Dependency[] | null>;
+
+/** Runs, each with up to 1,000 ids. */
+const MAX_RUNS = 100;
+/** Outcomes, of up to 4 KiB each. */
+const MAX_OUTCOMES = 1_000;
+
+export function createDependencyReader(database: Database): ReadDependencies {
+  const idsOf = batchCalls<string, readonly string[]>({
+    most: MAX_RUNS,
+    work: async (runIds) => {
+      const found = await database.run((db) => findDependencyIds(db, runIds));
+      return runIds.map((id) => found.get(id) ?? []);
+    },
+  });
+  const outcomesOf = batchCalls<readonly string[], Dependency[]>({
+    most: MAX_OUTCOMES,
+    weightOf: (ids) => ids.length,
+    work: async (asked) => {
+      const found = await database.run((db) => findOutcomes(db, [...new Set(asked.flat())]));
+      return asked.map((ids) => ids.flatMap((id) => found.get(id) ?? []));
+    },
+  });
+
+  return async ({ id, parentRunId, hasDependencies }) => {
+    const ids = parentRunId === null ? [] : [parentRunId];
+    try {
+      if (hasDependencies) ids.push(...(await idsOf(id)));
+      return ids.length === 0 ? [] : await outcomesOf(ids);
+    } catch {
+      return null;
+    }
+  };
+}

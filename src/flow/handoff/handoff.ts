@@ -1,0 +1,282 @@
+/**
+ * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; a run in doubt is asked about before it is sent again.
+ * Transaction: none of its own; the intent is durable already, the outcome is settled after.
+ * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
+ */
+import type { AttemptOutcome, LookedUp } from '../../core/runs/attempts/attempt.ts';
+import type { Instant } from '../../core/instant.ts';
+import { NO_DEFINITION } from '../../core/schedules/no-definition.ts';
+import { type Outcome, notSent } from '../../core/runs/attempts/outcome.ts';
+import { type Dependency, runNameOf } from '../../core/runs/run.ts';
+import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
+import type { Handoff } from '../../core/schedules/schedule.ts';
+import {
+  type Attempted,
+  type Doubt,
+  type Settlement,
+  settlementOf,
+} from '../../core/runs/attempts/settlement.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { DatabaseClock } from '../../runtime/database-clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import type { Lease } from '../../runtime/instance-lease.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { TargetRegistry } from '../../targets/registry.ts';
+import type { Attempt, TargetKind } from '../../targets/target.ts';
+import type { ReadDependencies } from './dependency-outcomes.ts';
+import { resolveDoubt } from './lookup.ts';
+import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
+
+export interface HandoffDeps {
+  lease: Lease;
+  clock: Clock;
+  databaseClock: DatabaseClock;
+  events: EventBus;
+  targets: TargetRegistry;
+  starter: HandoffStarter;
+  readDependencies: ReadDependencies;
+  /** How often a target is asked about an attempt in doubt. */
+  maxRecoveries: number;
+}
+
+/** Makes the attempt that the claim is for; never throws. */
+export async function attemptHandoff(
+  deps: HandoffDeps,
+  run: ClaimedRun,
+  handoff: Handoff,
+  signal: AbortSignal,
+): Promise<AttemptSettlement> {
+  const startedAt = deps.databaseClock.now();
+  try {
+    return await attemptOnce(deps, run, handoff, signal);
+  } catch (error) {
+    // A fault of ours, or a definition that could not be sent, must not end the process: it would end the next one too.
+    const { delivery } = handoff;
+    const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, startedAt);
+    return settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error), SENT);
+  }
+}
+
+/** What becomes of a run whose definition is not there. */
+export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun): AttemptSettlement {
+  const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
+  const { scheduleId, scheduleVersion } = run;
+  const what =
+    scheduleId === null ? 'its definition' : `version ${scheduleVersion} of schedule ${scheduleId}`;
+  const message = `${what} is not there, or cannot be read`;
+  const settled = settlementFor(databaseClock, run, attempted, unsent(message));
+  // What the definition would say of an earlier attempt cannot be asked: the doubt stays.
+  return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
+}
+
+async function attemptOnce(
+  deps: HandoffDeps,
+  run: ClaimedRun,
+  handoff: Handoff,
+  signal: AbortSignal,
+): Promise<AttemptSettlement> {
+  const { databaseClock, targets } = deps;
+  const kind = targets.kindOf(handoff.target);
+  const startedAt = databaseClock.now();
+  const settledBy = (outcome: Outcome) =>
+    settlementFor(databaseClock, run, attemptedOf(run, handoff, kind, startedAt), outcome);
+  if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
+
+  const dependencies = dependsOnNone(run) ? NONE : await deps.readDependencies(run);
+  if (!dependencies)
+    return settledBy(unsent('not begun: how those ended that it depends on could not be read', true));
+  const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, dependencies), signal };
+  const asked = run.lookupAfter === null ? null : await askIfInDoubt(deps, sending, startedAt);
+  if (asked && 'settled' in asked) return asked.settled;
+  if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
+    return settledBy(unsent('not begun: the claim could not be confirmed', true));
+  }
+  const sent = await send(deps, sending);
+  return asked ? { ...sent, lookup: asked.lookup } : sent;
+}
+
+/** Most runs: nothing is waited for, in the database or here, before they are sent. */
+function dependsOnNone({ parentRunId, hasDependencies }: ClaimedRun): boolean {
+  return parentRunId === null && !hasDependencies;
+}
+
+const NONE: readonly Dependency[] = [];
+
+interface Sending {
+  kind: TargetKind;
+  run: ClaimedRun;
+  handoff: Handoff;
+  attempt: Attempt;
+  signal: AbortSignal;
+}
+
+type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
+
+async function askIfInDoubt(deps: HandoffDeps, sending: Sending, startedAt: Instant): Promise<Asked | null> {
+  const attempted = attemptedOf(sending.run, sending.handoff, sending.kind, startedAt);
+  const { doubt } = attempted;
+  return doubt && askTarget(deps, sending, { ...attempted, doubt });
+}
+
+/** What becomes of a run in doubt by what its target says; without `settled` it is sent again. */
+async function askTarget(
+  { databaseClock, events, maxRecoveries }: HandoffDeps,
+  { kind, run, handoff, attempt, signal }: Sending,
+  attempted: Attempted & { doubt: Doubt },
+): Promise<Asked> {
+  const ask = () => kind.lookup(handoff.target, attempt, signal);
+  const isStopped = () => signal.aborted || !attempt.mayStart();
+  const { claimedAt } = run;
+  const resolved = await resolveDoubt(ask, attempted, { databaseClock, maxRecoveries, claimedAt, isStopped });
+  const { lookup } = resolved;
+  if (lookup) {
+    const { id: runId, scheduleId } = run;
+    events.emit({ type: 'targetAsked', runId, scheduleId, attempt: run.attempt, lookup });
+  }
+  if (resolved.kind === 'send') return { lookup };
+  const settled =
+    resolved.kind === 'settled'
+      ? made(databaseClock, run, attempted.startedAt, resolved)
+      : settlementFor(databaseClock, run, attempted, resolved.outcome);
+  return { settled: { ...settled, lookup } };
+}
+
+async function send(
+  { clock, databaseClock, events }: HandoffDeps,
+  { kind, run, handoff, attempt, signal }: Sending,
+): Promise<AttemptSettlement> {
+  const startedAt = databaseClock.now();
+  const began = clock.monotonic();
+  let outcome: Outcome;
+  try {
+    outcome = await kind.deliver(handoff.target, attempt, signal);
+  } catch (error) {
+    outcome = mayHaveArrived(error);
+  }
+  // Not by the attempt's number: one that was handed back, or refused at the last moment, has used up its own.
+  const isFirst = run.latenessMs === null && !isUnsent(outcome);
+  const latenessMs = isFirst ? startedAt - run.dueAt : null;
+  if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
+  const durationMs = clock.monotonic() - began;
+  events.emit({
+    type: 'attemptEnded',
+    target: kind.type,
+    runId: run.id,
+    attempt: run.attempt,
+    outcome: outcome.kind,
+    durationMs,
+  });
+  const attempted = attemptedOf(run, handoff, kind, startedAt);
+  return settlementFor(databaseClock, run, attempted, outcome, { latenessMs, sent: !isUnsent(outcome) });
+}
+
+/** Something threw that promised not to; what it sent before is unknown. */
+function mayHaveArrived(error: unknown): Outcome {
+  return { kind: 'unknown', error: { kind: 'network', message: reasonOf(error) }, senderStopped: false };
+}
+
+function isUnsent(outcome: Outcome): boolean {
+  return outcome.kind === 'transient' && outcome.senderStopped;
+}
+
+function unsent(message: string, senderStopped = false): Outcome {
+  return notSent({ kind: 'network', message }, senderStopped);
+}
+
+function attemptOf(
+  lease: Lease,
+  run: ClaimedRun,
+  handoff: Handoff,
+  dependencies: readonly Dependency[],
+): Attempt {
+  const { id: runId, instanceId, recoveredAt, recoveries } = run;
+  return {
+    runId,
+    runName: runNameOf(run),
+    scheduleId: run.scheduleId,
+    scheduledFor: run.scheduledFor,
+    trigger: run.trigger,
+    attempt: run.attempt,
+    payload: run.ownPayload ?? handoff.payload,
+    timeoutSeconds: handoff.timeoutSeconds,
+    delivery: handoff.delivery,
+    recovery: recoveries > 0 && recoveredAt !== null ? { recoveries, recoveredAt } : null,
+    mayStart: () => lease.instanceId === instanceId && lease.holds(),
+    dependencies,
+  };
+}
+
+function attemptedOf(
+  run: ClaimedRun,
+  {
+    target,
+    retry,
+    delivery,
+    timeoutSeconds,
+    completion,
+    completionTimeoutSeconds,
+  }: Omit<Handoff, 'target' | 'payload'> & Partial<Handoff>,
+  kind: TargetKind | undefined,
+  startedAt: Instant,
+): Attempted {
+  const { failures } = run;
+  const hasLookup = (target && kind?.hasLookup(target)) ?? false;
+  const doubt = hasLookup ? doubtOf(run) : null;
+  const { wasHandedOff } = run;
+  return {
+    retry,
+    delivery,
+    timeoutSeconds,
+    completion,
+    completionTimeoutSeconds,
+    failures,
+    startedAt,
+    hasLookup,
+    doubt,
+    wasHandedOff,
+  };
+}
+
+function doubtOf({ lookupAfter, lookups }: ClaimedRun): Doubt | null {
+  return lookupAfter === null ? null : { until: lookupAfter, lookups };
+}
+
+type Sent = Pick<AttemptSettlement, 'latenessMs' | 'sent'>;
+
+const UNSENT: Sent = { latenessMs: null, sent: false };
+const SENT: Sent = { latenessMs: null, sent: true };
+
+function settlementFor(
+  databaseClock: DatabaseClock,
+  run: ClaimedRun,
+  attempted: Attempted,
+  outcome: Outcome,
+  sent = UNSENT,
+): AttemptSettlement {
+  const settlement = settlementOf(outcome, attempted, databaseClock.now(), Math.random());
+  return made(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement }, sent);
+}
+
+function made(
+  databaseClock: DatabaseClock,
+  run: ClaimedRun,
+  startedAt: Instant,
+  { outcome, settlement }: { outcome: AttemptOutcome; settlement: Settlement },
+  { latenessMs, sent } = UNSENT,
+): AttemptSettlement {
+  return {
+    runId: run.id,
+    instanceId: run.instanceId,
+    attempt: run.attempt,
+    outcome,
+    settlement,
+    startedAt,
+    // The database's clock may have been found to be a little earlier than thought.
+    finishedAt: Math.max(startedAt, databaseClock.now()),
+    latenessMs,
+    recovery: run.recoveries > 0,
+    lookup: null,
+    sent,
+  };
+}

@@ -1,0 +1,250 @@
+/**
+ * Guarantees: every outcome is written, or kept in memory until it can be; what the claim no longer covers is refused, except a 2xx.
+ * Transaction: one statement for all plain successes since the last one; one transaction for a batch of the others, which passes over
+ *   rows that other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
+ * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
+ */
+import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
+import type { Settlement } from '../../core/runs/attempts/settlement.ts';
+import { inHalves } from '../../runtime/loop/batch.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { type Loop, type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import { type StarvationGuard, createStarvationGuard } from '../../runtime/loop/starvation-guard.ts';
+import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
+import type { Database } from '../../postgres/database.ts';
+import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
+import type { MeetingLocks } from '../../store/runs/lock-runs.ts';
+import { type SettledRuns, settleLockedRuns } from '../../store/runs/ends/settle-locked.ts';
+import { settlePlainIfClaimed } from '../../store/runs/ends/settle-plain.ts';
+import { type EndedAttempt, type SettleQueue, createSettleQueue } from './settle-queue.ts';
+
+export interface SettleDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  wake: Wake;
+}
+
+export interface Settler extends Turning {
+  add(ended: EndedAttempt): void;
+  /** Tries at once to write what waits now; resolves when that is done or has failed for some passes. */
+  flush(): Promise<void>;
+}
+
+const MAX_BATCH = 500;
+const IDLE_MS = 60_000;
+/** A statement costs as much as twenty of its rows; a run that ends alone does not wait. */
+const MIN_MS = 15;
+/** Where many end, many more are about to. */
+const MIN_MS_IF_MANY = 40;
+const MANY = 100;
+/** Before rows that other transactions have locked are tried again. */
+const PASSED_OVER_MS = 500;
+const FLUSH_PASSES = 5;
+
+interface State extends SettleDeps {
+  queue: SettleQueue;
+  guard: StarvationGuard;
+  /** The one outcome that waits in line for its row, beside all others. */
+  awaitingLock: EndedAttempt | null;
+  /** Smaller after a transaction that failed: what is too much at once is tried with less. */
+  maxLocking: number;
+  /** How many plain ones there were when the last pass began. */
+  found: number;
+  afterPass: (() => void)[];
+}
+
+export function createSettler(deps: SettleDeps): Settler {
+  const state: State = {
+    ...deps,
+    queue: createSettleQueue(),
+    guard: createStarvationGuard(),
+    awaitingLock: null,
+    maxLocking: MAX_BATCH,
+    found: 0,
+    afterPass: [],
+  };
+  const loop: Loop = createLoop({
+    name: 'settle',
+    clock: deps.clock,
+    body: () => pass(state, () => loop.wake()),
+    leastMs: () => pauseOf(state),
+    events: deps.events,
+  });
+  return {
+    ...turningOf(loop),
+    add: (ended) => {
+      state.queue.add(ended);
+      loop.wake();
+    },
+    flush: () => flush(state, loop),
+  };
+}
+
+function pauseOf({ queue, found }: State): number {
+  if (queue.sizes().plain >= MAX_BATCH) return 0;
+  return found >= MANY ? MIN_MS_IF_MANY : MIN_MS;
+}
+
+async function pass(state: State, wakeLoop: () => void): Promise<number> {
+  const { queue } = state;
+  state.found = queue.sizes().plain;
+  try {
+    if (state.found > 0) await settlePlain(state, queue.plain(MAX_BATCH));
+    const before = queue.sizes().locking;
+    const batch = queue.locking(state.maxLocking).filter((ended) => ended !== state.awaitingLock);
+    if (batch.length > 0) await settleLocking(state, batch, wakeLoop);
+    const left = queue.sizes();
+    if (left.plain > 0 || left.locking < before) return 0;
+    return left.locking > 0 ? PASSED_OVER_MS : IDLE_MS;
+  } finally {
+    for (const resolve of state.afterPass.splice(0)) resolve();
+  }
+}
+
+/** Whatever the statement does not write, for whatever reason, takes a transaction in the same pass. */
+async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promise<void> {
+  const { database, queue, events } = state;
+  try {
+    const { settled, effects } = await database.run((db) => settlePlainIfClaimed(db, batch.map(outcomeOf)));
+    wakeFor(state.wake, { effects });
+    for (const ended of batch) {
+      if (settled(ended.outcome.runId)) emitSettled(state, ended, { wasLost: false });
+      else queue.lockFirst(ended);
+    }
+  } catch (error) {
+    for (const ended of batch) queue.lockFirst(ended);
+    if (isLockedByOthers(error)) events.emit({ type: 'batchHeldUp', loop: 'settle', count: batch.length });
+    else if (!isDataRefused(error)) throw error;
+  }
+}
+
+async function settleLocking(
+  state: State,
+  batch: readonly EndedAttempt[],
+  wakeLoop: () => void,
+): Promise<void> {
+  state.queue.putBack(batch);
+  const passedOver: string[] = [];
+  try {
+    await inHalves(batch, {
+      work: async (part) => {
+        passedOver.push(...(await settleInTransaction(state, part, 'skipLocked')));
+      },
+      isRefused: isDataRefused,
+      setAside: (ended, error) => settleWithoutText(state, ended, error),
+    });
+    state.maxLocking = Math.min(MAX_BATCH, state.maxLocking * 2);
+  } catch (error) {
+    state.maxLocking = Math.max(1, Math.floor(state.maxLocking / 2));
+    throw error;
+  }
+  const starving = state.guard.starving(passedOver, new Set());
+  const next = batch.find(({ outcome }) => starving.has(outcome.runId));
+  if (next && state.awaitingLock === null) void awaitLock(state, next).finally(wakeLoop);
+}
+
+/** Answers the ids of runs whose rows other transactions have locked. */
+async function settleInTransaction(
+  state: State,
+  batch: readonly EndedAttempt[],
+  meeting: MeetingLocks,
+): Promise<ReadonlySet<string>> {
+  const settled = await state.database.transaction((tx) =>
+    settleLockedRuns(tx, batch.map(outcomeOf), meeting),
+  );
+  wakeFor(state.wake, settled);
+  for (const ended of batch) emitOutcome(state, ended, settled);
+  return settled.passedOver;
+}
+
+/** Waits in line for a row that another transaction has at every look. Where that fails it is tried again with the others. */
+async function awaitLock(state: State, ended: EndedAttempt): Promise<void> {
+  state.awaitingLock = ended;
+  try {
+    await settleInTransaction(state, [ended], 'wait');
+  } catch {
+    // It is still in the queue.
+  } finally {
+    state.awaitingLock = null;
+  }
+}
+
+/** An outcome that the database refuses, such as for a text it cannot store, is written without its texts. */
+async function settleWithoutText(state: State, ended: EndedAttempt, error: unknown): Promise<void> {
+  const { runId } = ended.outcome;
+  state.events.emit({ type: 'settlementRefused', runId, error: reasonOf(error) });
+  const bare = { ...ended.outcome, settlement: withoutText(ended.outcome.settlement) };
+  try {
+    const settled = await state.database.transaction((tx) => settleLockedRuns(tx, [bare], 'skipLocked'));
+    wakeFor(state.wake, settled);
+    emitOutcome(state, ended, settled);
+  } catch (refusedAgain) {
+    if (!isDataRefused(refusedAgain)) throw refusedAgain;
+    // Nothing is left to leave out: recovery finds the claim in the row, and the others go on.
+    emitFenced(state, ended, { alreadyEnded: false });
+  }
+}
+
+function withoutText(settlement: Settlement): Settlement {
+  return { ...settlement, body: null, executionId: null, error: null };
+}
+
+function outcomeOf({ outcome }: EndedAttempt): AttemptSettlement {
+  return outcome;
+}
+
+/** Nothing, where its row was passed over: it stays in the queue. */
+function emitOutcome(state: State, ended: EndedAttempt, { settled, fenced }: SettledRuns): void {
+  const { runId } = ended.outcome;
+  const written = settled.get(runId);
+  if (written) emitSettled(state, ended, written);
+  else if (fenced.has(runId)) emitFenced(state, ended, fenced.get(runId) ?? { alreadyEnded: false });
+}
+
+function emitSettled(state: State, ended: EndedAttempt, { wasLost }: { wasLost: boolean }): void {
+  done(state, ended);
+  const { runId, attempt, outcome, settlement, finishedAt } = ended.outcome;
+  const { status, error, retryAt } = settlement;
+  const { scheduleId, firstClaimedAt } = ended.run;
+  const goesOn = status === 'pending' || status === 'running';
+  const durationMs = goesOn ? null : finishedAt - firstClaimedAt;
+  const recovered = wasLost && outcome === 'accepted';
+  const uncertain = status === 'pending' && settlement.doubt !== null;
+  const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered, uncertain };
+  state.events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: told });
+}
+
+function emitFenced(state: State, ended: EndedAttempt, { alreadyEnded }: { alreadyEnded: boolean }): void {
+  done(state, ended);
+  const { runId, attempt, outcome, settlement } = ended.outcome;
+  const { scheduleId } = ended.run;
+  const { statusCode } = settlement;
+  state.events.emit({
+    type: 'settlementFenced',
+    runId,
+    scheduleId,
+    attempt,
+    outcome,
+    statusCode,
+    alreadyEnded,
+  });
+}
+
+function done({ queue }: State, ended: EndedAttempt): void {
+  if (!queue.has(ended)) return;
+  queue.remove(ended);
+  ended.onSettled();
+}
+
+async function flush({ queue, afterPass }: State, loop: Loop): Promise<void> {
+  const before = queue.all();
+  const isLeft = () => before.some((ended) => queue.has(ended));
+  for (let passes = 0; isLeft() && passes < FLUSH_PASSES; passes += 1) {
+    const passed = new Promise<void>((resolve) => afterPass.push(resolve));
+    loop.retry();
+    await passed;
+  }
+}

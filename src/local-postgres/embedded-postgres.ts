@@ -1,0 +1,127 @@
+import { readFile, stat } from 'node:fs/promises';
+import { isAbsolute, join, relative } from 'node:path';
+import type { Clock } from '../runtime/clock.ts';
+import type { Account } from './account.ts';
+import { chooseAccount } from './account.ts';
+import { provideBinaries } from './binaries.ts';
+import { ensureCluster, refuseOtherMajor, SUPERUSER } from './cluster.ts';
+import { errorCode, unlessMissing } from './files.ts';
+import type { Home } from './home.ts';
+import { homeLink, openHome } from './home.ts';
+import { withLock } from './lock.ts';
+import { choosePort } from './port.ts';
+import { isAlive } from './process-identity.ts';
+import type { RunningServer, ServerDeps } from './postgres-server.ts';
+import { settledServer, startServer, stopServer } from './postgres-server.ts';
+import { superviseServer } from './supervision.ts';
+import { registerUser, unregisterUser } from './users.ts';
+
+/** This process's share in the local PostgreSQL. */
+export interface EmbeddedPostgres {
+  /** Holds the password. Stays valid until `stop`, also across a restart of the server. */
+  readonly url: string;
+  /** One line for the terminal, such as `PostgreSQL 18.4 in .firelock/postgres, port 23456`. */
+  readonly whatRuns: string;
+  /** Idempotent. Leaves the server to the other processes that use it; stops it when there are none. */
+  stop(): Promise<void>;
+}
+
+export interface EmbeddedPostgresOptions {
+  /** Made if it does not exist. Daemons with the same directory share one server. */
+  readonly dataDir: string;
+  readonly clock: Clock;
+  /** Hears what happens to the server after this function has returned, and how it came to run. */
+  readonly onEvent: (message: string, details: Record<string, unknown>) => void;
+}
+
+/**
+ * Joins the PostgreSQL under `dataDir`, or makes and starts it. It takes connections when this resolves, and is started
+ * again should it die while this process uses it. Every error names what is wrong and what to do.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const { dataDir, clock, onEvent } = options;
+  const link = homeLink(dataDir);
+  const account = await chooseAccount(join(link, 'cluster'));
+  const binaries = await provideBinaries(account);
+  const home = await openHome(dataDir, account);
+  await refuseOtherMajor(home.cluster, binaries);
+  const deps: ServerDeps = { home, binaries, account, clock };
+
+  const { server, note } = await withLock(home.directory, () => joinServer(deps, onEvent));
+  const supervision = superviseServer({ ...deps, onEvent }, server);
+  const password = await readFile(home.passwordFile, 'utf8');
+  let stopped: Promise<void> | undefined;
+  return {
+    url: `postgres://${SUPERUSER}:${password}@127.0.0.1:${server.port}/postgres`,
+    whatRuns: describe(link, { home, account, version: binaries.version, port: server.port }),
+    stop: () => {
+      stopped ??= supervision.stop().then((last) => leaveServer(deps, { note, last, onEvent }));
+      return stopped;
+    },
+  };
+}
+
+async function joinServer(
+  deps: ServerDeps,
+  onEvent: EmbeddedPostgresOptions['onEvent'],
+): Promise<{ server: RunningServer; note: string }> {
+  const { home, binaries, account } = deps;
+  await ensureCluster(home, { binaries, account, sync: true });
+  const note = await registerUser(home, account);
+  try {
+    const running = await settledServer(deps);
+    const server = running ?? (await startServer(deps, await choosePort(home)));
+    onEvent(running === undefined ? 'PostgreSQL started' : 'joined the PostgreSQL that runs already', {
+      serverPid: server.identity.pid,
+      port: server.port,
+    });
+    return { server, note };
+  } catch (error) {
+    await unregisterUser(home.users, note);
+    throw error;
+  }
+}
+
+async function leaveServer(
+  deps: ServerDeps,
+  { note, last, onEvent }: { note: string; last: RunningServer; onEvent: EmbeddedPostgresOptions['onEvent'] },
+): Promise<void> {
+  const { home } = deps;
+  try {
+    await withLock(home.directory, async () => {
+      const others = await unregisterUser(home.users, note);
+      if (others > 0) {
+        onEvent('left PostgreSQL to the others that use it', { others });
+        return;
+      }
+      await stopServer(deps);
+      onEvent('PostgreSQL stopped', {});
+    });
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT' || (await unlessMissing(stat(home.directory))) !== undefined)
+      throw error;
+    // The directory was removed while the server ran: there is nothing to save, and no lock file names it.
+    if (await isAlive(last.identity)) process.kill(last.identity.pid, 'SIGQUIT');
+    onEvent('PostgreSQL ended, whose directory was removed', {});
+  }
+}
+
+function describe(
+  link: string,
+  {
+    home,
+    account,
+    version,
+    port,
+  }: { home: Home; account: Account | undefined; version: string; port: number },
+): string {
+  const path = relative(process.cwd(), link);
+  const shown = path.startsWith('..') || isAbsolute(path) ? link : path;
+  if (account === undefined) return `PostgreSQL ${version} in ${shown}, port ${port}`;
+  const closed = home.closedDirectory;
+  if (closed === undefined) return `PostgreSQL ${version} in ${shown}, port ${port}, as user ${account.name}`;
+  return (
+    `PostgreSQL ${version} in ${home.directory} (linked from ${shown}), port ${port}, as user ${account.name}, ` +
+    `who cannot enter ${closed}`
+  );
+}

@@ -1,0 +1,198 @@
+/**
+ * Guarantees: what was due when it began is not fired: it stands as skipped, one record a schedule; at-most-once runs that may have been sent are not sent again.
+ * Transaction: one a batch of schedules, guarded by version and cursor; before them one for the pending runs.
+ * If the process dies here: what was committed is done, the rest is as it was; run again, it goes on.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import type { Instant } from '../core/instant.ts';
+import { type Plan, graceMsOf, walkDue } from '../core/time/catch-up.ts';
+import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
+import type { Database } from '../postgres/database.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
+import { readTiming } from '../core/schedules/stored-definition.ts';
+import type { Transaction } from '../postgres/executor.ts';
+import {
+  type DueSchedule,
+  type LivingInstance,
+  type PendingAfterResume,
+  type RestingSchedules,
+  type Skip,
+  countRestingSchedules,
+  listDueSchedules,
+  livingInstances,
+  resumeOpenRuns,
+  skipDueIfUnmoved,
+} from '../store/schedules/skip-to-now.ts';
+
+export interface ResumeDeps {
+  database: Database;
+  /** For as long after it was sent a request of an instance that is gone may still arrive, beside its own time limit. */
+  lockTtlSeconds: number;
+  /** Ends it between two batches, or in the middle of a long count. */
+  signal: AbortSignal;
+}
+
+export interface Resumed {
+  /** The database's clock when it began: what is due after that is fired. */
+  now: Instant;
+  /** Schedules moved on, each with one skipped run. */
+  moved: number;
+  /** Occurrences that these runs stand for. */
+  skipped: number;
+  /** Edited or planned by another process meanwhile, and left to it. */
+  fenced: number;
+  unplannable: { scheduleId: string; error: unknown }[];
+  runs: PendingAfterResume;
+  resting: RestingSchedules;
+}
+
+/** A living instance may be planning what is to be skipped. */
+export class InstancesLive extends Error {
+  override readonly name = 'InstancesLive';
+  readonly instances: readonly LivingInstance[];
+
+  constructor(instances: readonly LivingInstance[]) {
+    super('instances live on this database');
+    this.instances = instances;
+  }
+}
+
+const BATCH = 500;
+/** No statement waits for these rows: no instance lives. */
+const BATCH_LIMIT_MS = 60_000;
+const FIRST_UID = '00000000-0000-0000-0000-000000000000';
+
+type Alone = <T>(work: (tx: Transaction) => Promise<T>, limitMs: number) => Promise<T>;
+
+/**
+ * Begins anew from this moment. Counts before it locks: a week of missed seconds takes many seconds to count, and locks nothing.
+ * @throws InstancesLive, also in the middle, where one has started since
+ */
+export async function resumeFromNow({ database, lockTtlSeconds, signal }: ResumeDeps): Promise<Resumed> {
+  const alone: Alone = (work, limitMs) =>
+    database.transaction(async (tx) => {
+      const instances = await livingInstances(tx);
+      if (instances.length > 0) throw new InstancesLive(instances);
+      return work(tx);
+    }, limitMs);
+
+  const now = await alone(databaseNow, BATCH_LIMIT_MS);
+  const runs = await resumeRuns(alone, { reason: UNCERTAIN, lockTtlSeconds, signal });
+  const count = counter(now, signal);
+  const done = { moved: 0, skipped: 0, fenced: 0, unplannable: [] as Resumed['unplannable'] };
+  for (let after = FIRST_UID; ;) {
+    signal.throwIfAborted();
+    const page = await database.run(
+      (db) => listDueSchedules(db, now, { after, limit: BATCH }),
+      BATCH_LIMIT_MS,
+    );
+    const last = page.at(-1);
+    if (!last) break;
+    after = last.uid;
+    const { skips, unplannable } = await skipsOf(page, count, { now, signal });
+    done.unplannable.push(...unplannable);
+    const moved = await alone((tx) => skipDueIfUnmoved(tx, skips), BATCH_LIMIT_MS);
+    const written = skips.filter(({ schedule }) => moved.has(schedule.uid));
+    done.moved += written.length;
+    done.skipped += written.reduce((sum, { coalesced }) => sum + coalesced + 1, 0);
+    done.fenced += skips.length - written.length;
+  }
+  return { now, ...done, runs, resting: await database.run(countRestingSchedules, BATCH_LIMIT_MS) };
+}
+
+async function resumeRuns(
+  alone: Alone,
+  { signal, ...given }: { reason: string; lockTtlSeconds: number; signal: AbortSignal },
+): Promise<PendingAfterResume> {
+  const done = { ended: 0, asked: 0, left: 0 };
+  for (let after: string | null = FIRST_UID; after !== null;) {
+    signal.throwIfAborted();
+    const from: string = after;
+    const page = await alone(
+      (tx) => resumeOpenRuns(tx, { after: from, limit: BATCH, ...given }),
+      BATCH_LIMIT_MS,
+    );
+    done.ended += page.ended;
+    done.asked += page.asked;
+    done.left += page.left;
+    after = page.next;
+  }
+  return done;
+}
+
+async function skipsOf(
+  page: readonly DueSchedule[],
+  count: (schedule: DueSchedule) => Promise<Plan>,
+  { now, signal }: { now: Instant; signal: AbortSignal },
+): Promise<{ skips: Skip[]; unplannable: Resumed['unplannable'] }> {
+  const skips: Skip[] = [];
+  const unplannable: Resumed['unplannable'] = [];
+  for (const schedule of page) {
+    try {
+      const skip = skipOf(schedule, await count(schedule), now);
+      if (skip) skips.push(skip);
+    } catch (error) {
+      signal.throwIfAborted();
+      unplannable.push({ scheduleId: schedule.id, error });
+    }
+  }
+  return { skips, unplannable };
+}
+
+const UNCERTAIN =
+  'recorded before firelock was resumed from a restored database: whether it was sent since then is not known';
+
+const SLICE_STEPS = 500;
+
+/** Everything due is missed, whatever the schedule's own policy. */
+const SKIP_ALL = { catchUp: 'skip', catchUpLimit: 0, graceSeconds: -1 } as const;
+
+/** Schedules of one timing mostly stand at the same moment: what was walked for one is the answer for all. */
+function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => Promise<Plan> {
+  const counted = new LRUCache<string, Plan>({ max: 10_000 });
+  return async (schedule) => {
+    const { nextOccurrenceAt } = schedule;
+    if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to count from');
+    const timing = readTiming(schedule.timing);
+    const key = `${nextOccurrenceAt} ${dependsOnIdentity(timing) ? schedule.uid : ''} ${schedule.timing}`;
+    const known = counted.get(key);
+    if (known) return known;
+    const walk = walkDue(fireTimes(timing, schedule), SKIP_ALL, nextOccurrenceAt, {
+      now,
+      horizon: -Infinity,
+      plannedThrough: null,
+    });
+    for (;;) {
+      let steps = 0;
+      const plan = walk.step(() => (steps += 1) < SLICE_STEPS);
+      if (plan) {
+        counted.set(key, plan);
+        return plan;
+      }
+      await setImmediate();
+      signal.throwIfAborted();
+    }
+  };
+}
+
+/** Null: with its jitter nothing is due yet. */
+function skipOf(
+  schedule: DueSchedule,
+  { fires: [skipped], nextOccurrenceAt, nextFireAt }: Plan,
+  now: Instant,
+): Skip | null {
+  if (!skipped) return null;
+  const { scheduledFor, dueAt, coalesced, coalescedFrom } = skipped;
+  const isOnTime = now - dueAt <= graceMsOf(readTiming(schedule.timing));
+  return {
+    schedule,
+    scheduledFor,
+    dueAt,
+    trigger: isOnTime ? 'schedule' : 'catchUp',
+    coalesced,
+    coalescedFrom,
+    nextOccurrenceAt,
+    nextFireAt,
+  };
+}

@@ -1,0 +1,36 @@
+import type { Host } from '../../config/database-url.ts';
+import { connectTo } from './socket.ts';
+
+/** What the server gave to the session, to be shown where something of it is to be cancelled. */
+export interface Key {
+  pid: number;
+  secret: number;
+}
+
+const CANCEL_REQUEST = 80_877_102;
+const LIMIT_MS = 2_000;
+
+/**
+ * Asks the server to end what runs in the session; resolves when it has heard, or cannot be reached in time. Only then may the session's
+ * connection be closed: a pooler between forgets the key of a client that is gone, and leaves its statement alone.
+ *
+ * A connection that is thrown away takes nothing with it on the server: a statement that waits there for a lock goes on waiting, and
+ * holds a connection, until the server has none left. So it is cancelled, as the protocol has it (PostgreSQL documentation,
+ * "Message Flow", canceling requests in progress): by a connection of its own, with the key of the one that runs it. Not by the driver's
+ * `cancel`, whose failure no caller could catch.
+ */
+export function sendCancelRequest(host: Host, { pid, secret }: Key): Promise<void> {
+  const message = Buffer.alloc(16);
+  message.writeUInt32BE(16, 0);
+  message.writeUInt32BE(CANCEL_REQUEST, 4);
+  message.writeUInt32BE(pid >>> 0, 8);
+  message.writeUInt32BE(secret >>> 0, 12);
+  const socket = connectTo(host);
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  socket.setTimeout(LIMIT_MS, () => socket.destroy());
+  socket.unref();
+  // Left open until the other side closes it: PgBouncer 1.18 ends itself over a cancel request whose sender has gone already.
+  socket.resume();
+  socket.write(message);
+  return closed;
+}

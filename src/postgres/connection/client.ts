@@ -1,0 +1,126 @@
+import type { Socket } from 'node:net';
+import postgres from 'postgres';
+import { type DatabaseUrl, type Host, hostText } from '../../config/database-url.ts';
+import { ConnectionLost } from '../errors.ts';
+import { connectTo, connected } from './socket.ts';
+
+/**
+ * A client of the driver that has one connection, to one server, and never another: the driver by itself would open one where that is
+ * lost, and send there what was meant for a transaction of the session before.
+ */
+export interface Client {
+  readonly sql: postgres.Sql;
+  /** Whether its connection is there, and not so old that another one had better take its place. */
+  isUsable: () => boolean;
+  /** Resolves when its connection is gone. */
+  readonly lost: Promise<void>;
+  /** False: nothing more may be sent. */
+  isOpen: () => boolean;
+  /** From now on nothing more may be sent. */
+  shut: () => void;
+  /** Waits for a statement that runs. */
+  close: () => Promise<void>;
+  /** Ends the connection at once, also where the server is frozen and does not close its side. */
+  drop: () => Promise<void>;
+}
+
+/** Nothing is sent before its first statement; `onNotify` hears the channels of NOTIFY. */
+export function createClient(url: DatabaseUrl, host: Host, onNotify?: (channel: string) => void): Client {
+  const line = createLine(host);
+  const sql = postgres(`postgres://localhost${url.rest}`, {
+    ...OPTIONS,
+    // As lists they are taken as they are, colons of IPv6 and all.
+    host: [host.name],
+    port: [host.port],
+    ...(url.user === undefined ? {} : { username: url.user }),
+    ...(url.password === undefined ? {} : { password: url.password }),
+    socket: line.connect,
+    onnotify: onNotify,
+    onclose: () => {
+      line.lose();
+      // What waits there to be sent is refused, and the next connection not made.
+      void sql.end({ timeout: 0 });
+    },
+  } as object);
+  return {
+    sql,
+    lost: line.lost,
+    isUsable: () => line.state() === 'usable',
+    isOpen: () => line.state() !== 'shut',
+    shut: line.shut,
+    close: async () => {
+      await sql.end({ timeout: 5 });
+      line.end();
+    },
+    drop: async () => {
+      line.shut();
+      await sql.end({ timeout: 0 });
+      line.end();
+    },
+  };
+}
+
+/** `socket` is documented, `onnotify` is what the driver's listen() is made of; neither is among its types. */
+const OPTIONS = {
+  max: 1,
+  // Gives leave to name statements; those that are named say so (statement-names.ts).
+  prepare: true,
+  // The driver would ask for array types on every connection, and its caller does not wait for that question: cut in the middle of
+  // it, a connection would end the process. Arrays are sent as text here (arrays.ts) and never read.
+  fetch_types: false,
+  // These limits are kept here: the driver would end a session between two statements of a transaction.
+  connect_timeout: 0,
+  max_lifetime: null,
+  idle_timeout: 0,
+  onnotice: () => undefined,
+  // What rows are read back with must not hang on the server's settings.
+  connection: { application_name: 'firelock', TimeZone: 'UTC', DateStyle: 'ISO' },
+};
+
+/** To twice that: what a server keeps for a session grows, and names and addresses change. */
+const LIFETIME_MS = 30 * 60_000;
+
+type State = 'new' | 'usable' | 'old' | 'shut';
+
+interface Line {
+  connect: () => Promise<Socket>;
+  state: () => State;
+  shut: () => void;
+  /** Its connection is gone. */
+  lose: () => void;
+  lost: Promise<void>;
+  end: () => void;
+}
+
+function createLine(host: Host): Line {
+  let state: State = 'new';
+  let socket: Socket | undefined;
+  let aging: NodeJS.Timeout | undefined;
+  let tellLost: () => void = () => undefined;
+  const lost = new Promise<void>((resolve) => (tellLost = resolve));
+  const shut = () => {
+    state = 'shut';
+    clearTimeout(aging);
+  };
+  return {
+    connect: () => {
+      if (state !== 'new')
+        throw new ConnectionLost('CONNECTION_CLOSED', `${hostText(host)} closed the connection`);
+      state = 'usable';
+      aging = setTimeout(() => (state = 'old'), LIFETIME_MS * (1 + Math.random())).unref();
+      socket = connectTo(host);
+      return connected(socket);
+    },
+    state: () => state,
+    shut,
+    lose: () => {
+      shut();
+      tellLost();
+    },
+    lost,
+    end: () => {
+      shut();
+      socket?.destroy();
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { sql } from 'drizzle-orm';
+import { hostText } from '../../config/database-url.ts';
+import { ConnectionLost, NoServer, ServerReadOnly } from '../errors.ts';
+import { type Hosts, hostsOf } from './hosts.ts';
+import { type Session, type SessionOptions, openSession } from './session.ts';
+
+/** One connection to PostgreSQL: opened when first used, opened again when lost. */
+export interface Connection {
+  /** Before each work. An opening that takes longer than the work can wait goes on for the next. */
+  session(): Promise<Session>;
+  isOpening(): boolean;
+  /** What lent it out last may not write: another server may. */
+  mayNotWrite(): void;
+  /** Waits for a statement that runs on it. */
+  close(): Promise<void>;
+  /** Drops it with whatever runs on it, here and on the server. */
+  destroy(): Promise<void>;
+}
+
+export function connect(url: string): Connection {
+  const hosts = hostsOf(url);
+  let session: Session | undefined;
+  let opening: Promise<Session> | undefined;
+  let isWanted = true;
+  const open = async (): Promise<Session> => {
+    void session?.close();
+    session = undefined;
+    session = await openBest(hosts, { isWanted: () => isWanted });
+    return session;
+  };
+  const end = (how: 'close' | 'destroy') => {
+    isWanted = false;
+    return session?.[how]() ?? Promise.resolve();
+  };
+  return {
+    session: async () => {
+      if (session?.isUsable() === true && !hosts.isLeft(session.host)) return session;
+      opening ??= open().finally(() => (opening = undefined));
+      return opening;
+    },
+    isOpening: () => opening !== undefined,
+    mayNotWrite: () => {
+      if (session) hosts.failed(session.host);
+    },
+    close: () => end('close'),
+    destroy: () => end('destroy'),
+  };
+}
+
+/**
+ * Calls what stands by the channel (an SQL identifier) for each NOTIFY on it, and all of them after every (re)connection, when some
+ * may have been missed. A hint: behind a pooler in transaction mode nothing is heard.
+ */
+export function listen(url: string, channels: Record<string, () => void>): { stop: () => Promise<void> } {
+  const hosts = hostsOf(url);
+  const statement = Object.keys(channels)
+    .map((channel) => `LISTEN ${channel}`)
+    .join(';');
+  let retry: NodeJS.Timeout | undefined;
+  let session: Session | undefined;
+  let isWanted = true;
+
+  async function subscribe(): Promise<void> {
+    retry = undefined;
+    let opened: Session | undefined;
+    try {
+      const onNotify = (channel: string) => channels[channel]?.();
+      opened = session = await openBest(hosts, { isWanted: () => isWanted, onNotify });
+      await session.executor.execute(sql.raw(statement));
+      for (const heard of Object.values(channels)) heard();
+      await session.lost;
+    } catch {
+      void opened?.destroy();
+    }
+    again();
+  }
+
+  function again(): void {
+    if (isWanted) retry ??= setTimeout(() => void subscribe(), LISTEN_RETRY_MS);
+  }
+
+  // A server that is frozen says nothing, and does not close what it had.
+  const unwatch = hosts.onMoved(() => void session?.destroy());
+  void subscribe();
+  return {
+    stop: async () => {
+      isWanted = false;
+      unwatch();
+      clearTimeout(retry);
+      await session?.close();
+    },
+  };
+}
+
+const LISTEN_RETRY_MS = 1_000;
+
+/** For one server all that a statement has; of several, the next must get its turn. */
+const ONLY_HOST_MS = 5_000;
+const EACH_HOST_MS = 3_000;
+
+interface OpenOptions extends SessionOptions {
+  /** False: what wanted the session was closed meanwhile. */
+  isWanted: () => boolean;
+}
+
+/**
+ * A session on the server that writes: the last one that did is tried first. Where none does, one on a server that can be read, unless
+ * the URL demands one that writes.
+ */
+async function openBest(hosts: Hosts, { isWanted, ...options }: OpenOptions): Promise<Session> {
+  const { mustWrite } = hosts.url;
+  const order = hosts.inOrder();
+  const tried: { host: string; error: unknown }[] = [];
+  let readable: Session | undefined;
+  for (const host of order) {
+    try {
+      const limitMs = order.length > 1 ? EACH_HOST_MS : ONLY_HOST_MS;
+      const session = await openSession(hosts.url, host, limitMs, options);
+      if (session.mayWrite) {
+        hosts.found(host);
+        void readable?.close();
+        return await wanted(session, isWanted);
+      }
+      hosts.failed(host);
+      if (mustWrite || readable) void session.close();
+      else readable = session;
+      if (mustWrite) tried.push({ host: hostText(host), error: new ServerReadOnly('it may not be written') });
+    } catch (error) {
+      hosts.failed(host);
+      tried.push({ host: hostText(host), error });
+    }
+    if (!isWanted()) break;
+  }
+  if (readable) return wanted(readable, isWanted);
+  throw order.length === 1 ? tried[0]?.error : new NoServer(tried);
+}
+
+async function wanted(session: Session, isWanted: () => boolean): Promise<Session> {
+  if (isWanted()) return session;
+  await session.close();
+  throw new ConnectionLost('CONNECTION_ENDED', 'the connection has been closed');
+}

@@ -1,0 +1,113 @@
+import { drizzle } from 'drizzle-orm/postgres-js';
+import type postgres from 'postgres';
+import { type DatabaseUrl, type Host, hostText } from '../../config/database-url.ts';
+import { type Key, sendCancelRequest } from './cancel-request.ts';
+import { type Client, createClient } from './client.ts';
+import { ConnectionLost, NotReadCommitted } from '../errors.ts';
+import type { Executor } from '../executor.ts';
+import { type Naming, createNaming } from './statement-names.ts';
+import { type Scope, transaction } from '../transaction.ts';
+
+/** One session on one server: it ends with its connection, and is never opened again. */
+export interface Session {
+  readonly host: Host;
+  readonly executor: Executor;
+  readonly mayWrite: boolean;
+  /** Whether its connection is there, and not so old that another one had better take its place. */
+  isUsable(): boolean;
+  /** Resolves when its connection is gone. */
+  readonly lost: Promise<void>;
+  /** Waits for a statement that runs in it. */
+  close(): Promise<void>;
+  /** Drops it with whatever runs in it, here and on the server. */
+  destroy(): Promise<void>;
+}
+
+export interface SessionOptions {
+  onNotify?: (channel: string) => void;
+}
+
+/** Connects, logs in, and looks what kind of session it is; all of that within the limit. */
+export async function openSession(
+  url: DatabaseUrl,
+  host: Host,
+  limitMs: number,
+  { onNotify }: SessionOptions = {},
+): Promise<Session> {
+  const client = createClient(url, host, onNotify);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const message = `no session on ${hostText(host)} within ${limitMs} ms`;
+    timer = setTimeout(() => reject(new ConnectionLost('CONNECT_TIMEOUT', message)), limitMs);
+  });
+  try {
+    return sessionOn(host, client, await Promise.race([look(client.sql), late]));
+  } catch (error) {
+    void client.drop();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+interface Look {
+  key: Key;
+  /** No pooler is between: state may be kept in the session. */
+  isOwn: boolean;
+  mayWrite: boolean;
+}
+
+/**
+ * A pooler hands out keys of its own making, since a client of its has no one backend: only where the key names the backend that
+ * answers is there nobody between.
+ *
+ * Single statements take their isolation from what the role or the database has as its default. In a session of our own it is set right;
+ * a pooler's session is not ours to set, and there it is refused.
+ */
+async function look(sql: postgres.Sql): Promise<Look> {
+  const rows = await sql.unsafe<{ pid: number; read_only: string; isolation: string; role: string }[]>(LOOK);
+  const [row] = rows;
+  if (!row) throw new ConnectionLost('CONNECTION_CLOSED', 'the server did not say what session it is');
+  const { pid, read_only, isolation, role } = row;
+  const { pid: keyPid, secret } = rows.state;
+  const isOwn = keyPid === pid;
+  if (isolation !== 'read committed') {
+    if (!isOwn) throw new NotReadCommitted(role, isolation);
+    await sql.unsafe('SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED');
+  }
+  return { key: { pid: keyPid, secret }, isOwn, mayWrite: read_only === 'off' };
+}
+
+const LOOK = `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only,
+  current_setting('transaction_isolation') AS isolation, quote_ident(current_user) AS role`;
+
+function sessionOn(host: Host, client: Client, { key, isOwn, mayWrite }: Look): Session {
+  return {
+    host,
+    mayWrite,
+    executor: executorOn(host, client, isOwn ? createNaming() : undefined),
+    isUsable: client.isUsable,
+    lost: client.lost,
+    close: client.close,
+    destroy: async () => {
+      client.shut();
+      await sendCancelRequest(host, key);
+      await client.drop();
+    },
+  };
+}
+
+/** `naming`: which statements are prepared by name; never in a transaction, which would fail with a name that is not there. */
+function executorOn(host: Host, { sql, isOpen }: Client, naming: Naming | undefined): Executor {
+  const send = (text: string, parameters: unknown[] = [], prepare = false) => {
+    if (!isOpen()) throw new ConnectionLost('CONNECTION_ENDED', `the session on ${hostText(host)} has ended`);
+    return sql.unsafe<postgres.Row[]>(text, parameters as never[], { prepare });
+  };
+  const unsafe = (text: string, parameters: unknown[] = [], { prepare = false } = {}) => {
+    if (naming?.isTimeToReplan() === true) send('DISCARD PLANS').catch(() => undefined);
+    return send(text, parameters, prepare && naming?.names(text, parameters) === true);
+  };
+  const begin = <T>(work: (scope: Scope) => Promise<T>) => transaction({ unsafe: send }, work);
+  // All that the query builder uses of it.
+  return drizzle({ options: sql.options, unsafe, begin } as unknown as postgres.Sql);
+}

@@ -1,0 +1,164 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Connection, connect } from './connection/connection.ts';
+import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost, markAsOfDatabaseWork } from './errors.ts';
+import type { Executor, Transaction } from './executor.ts';
+import { TRANSACTION_LIMIT_MS } from './transaction.ts';
+
+/**
+ * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a connection:
+ * when it runs out the connection is dropped with whatever runs on it, and the work fails with QueryTimeout; what it
+ * did is then unknown. Deadlocks and serialization failures repeat the whole work; so does, once and in a new session, one
+ * that may not write.
+ */
+export interface Database {
+  /** One statement, or several that need not be one transaction. */
+  run<T>(work: (db: Executor) => Promise<T>, limitMs?: number): Promise<T>;
+  /** READ COMMITTED; committed when the work resolves. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, limitMs?: number): Promise<T>;
+  close(): Promise<void>;
+}
+
+export const STATEMENT_LIMIT_MS = 5_000;
+const REPETITIONS = 5;
+
+/** Nothing here depends on session state, so it works behind a pooler in transaction mode. */
+export function openDatabase(url: string, size: number): Database {
+  const pool = createPool(url, size);
+
+  async function within<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T> {
+    for (let repetition = 1; ; repetition += 1) {
+      try {
+        return await pool.use(work, limitMs);
+      } catch (error) {
+        if (repetition > (isReadOnly(error) ? 1 : isRepeatable(error) ? REPETITIONS : 0)) throw error;
+        await delay(Math.random() * 20 * repetition);
+      }
+    }
+  }
+
+  return {
+    run: (work, limitMs = STATEMENT_LIMIT_MS) => within(work, limitMs),
+    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) => within((db) => db.transaction(work), limitMs),
+    close: () => pool.close(),
+  };
+}
+
+interface Pool {
+  use<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T>;
+  close(): Promise<void>;
+}
+
+/**
+ * A pool of our own, since the driver's cannot end one query that hangs: here a connection is a client by itself, which
+ * is thrown away, query and all, when its time is up.
+ */
+function createPool(url: string, size: number): Pool {
+  const idle: Connection[] = Array.from({ length: size }, () => connect(url));
+  const all = new Set(idle);
+  const underWay = new Set<Promise<unknown>>();
+  const waiting: ((connection: Connection) => void)[] = [];
+
+  function giveBack(connection: Connection): void {
+    const next = waiting.shift();
+    if (next) next(connection);
+    else idle.push(connection);
+  }
+
+  function replace(connection: Connection): void {
+    all.delete(connection);
+    const fresh = connect(url);
+    all.add(fresh);
+    giveBack(fresh);
+  }
+
+  async function acquire(limitMs: number): Promise<Connection> {
+    const free = idle.pop();
+    if (free) return free;
+    return new Promise((resolve, reject) => {
+      const take = (connection: Connection): void => {
+        clearTimeout(timer);
+        resolve(connection);
+      };
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(take), 1);
+        reject(new QueryTimeout(limitMs));
+      }, limitMs);
+      waiting.push(take);
+    });
+  }
+
+  async function use<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T> {
+    const connection = await acquire(limitMs);
+    const limit = deadline(limitMs);
+    let usable = true;
+    try {
+      const working = connection.session().then(({ executor }) => {
+        // By now it may be another work's.
+        if (limit.isOver()) throw new QueryTimeout(limitMs);
+        return work(executor);
+      });
+      return await Promise.race([working, limit.expired]);
+    } catch (error) {
+      markAsOfDatabaseWork(error);
+      usable = !isReadOnly(error) && !isSessionLost(error);
+      if (isReadOnly(error)) {
+        connection.mayNotWrite();
+        // The others were made at about the same time, and would only find out one after the other.
+        for (const other of idle.splice(0)) {
+          void other.close();
+          replace(other);
+        }
+      }
+      throw error;
+    } finally {
+      limit.clear();
+      if ((usable && !limit.isOver()) || connection.isOpening()) {
+        giveBack(connection);
+      } else {
+        void connection.destroy();
+        replace(connection);
+      }
+    }
+  }
+
+  return {
+    use: async (work, limitMs) => {
+      const using = use(work, limitMs);
+      underWay.add(using);
+      try {
+        return await using;
+      } finally {
+        underWay.delete(using);
+      }
+    },
+    close: async () => {
+      await Promise.race([Promise.allSettled(underWay), delay(CLOSING_MS, undefined, { ref: false })]);
+      await Promise.all([...all].map((connection) => connection.close()));
+    },
+  };
+}
+
+const CLOSING_MS = 5_000;
+
+interface Deadline {
+  /** Rejects when the time is up. */
+  expired: Promise<never>;
+  isOver(): boolean;
+  clear(): void;
+}
+
+function deadline(limitMs: number): Deadline {
+  let inTime = true;
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      inTime = false;
+      reject(new QueryTimeout(limitMs));
+    }, limitMs);
+  });
+  return {
+    expired,
+    isOver: () => !inTime,
+    clear: () => clearTimeout(timer),
+  };
+}

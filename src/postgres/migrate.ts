@@ -1,0 +1,74 @@
+import { fileURLToPath } from 'node:url';
+import { sql } from 'drizzle-orm';
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
+import { type Database, openDatabase } from './database.ts';
+import { databaseNow } from './sql/database-now.ts';
+import { isNotNow } from './errors.ts';
+import type { Executor } from './executor.ts';
+import { createPartition, missingDays } from './history-partitions.ts';
+import { rowsOf } from './sql/rows.ts';
+
+const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
+/** Long enough for the second process to wait for the first. */
+const MIGRATION_LIMIT_MS = 10 * 60_000;
+const LOCK_LIMIT_MS = 4_000;
+
+/**
+ * Brings the schema up to this version; answers how many migrations were applied. Any number of instances may start
+ * at once on an empty database: the lock lets one work while the others wait, and belongs to the transaction, so it
+ * holds behind a pooler too. What is applied stands in the same schema, so that several installations fit one database.
+ */
+export async function migrate(url: string): Promise<number> {
+  const database = openDatabase(url, 1);
+  try {
+    // Asked first, within the limit of any statement: a database that does not answer is soon known for one.
+    const missing = await database.run(missingMigrations);
+    const applied = missing.length === 0 ? 0 : await database.transaction(applyMissing, MIGRATION_LIMIT_MS);
+    await createMissingPartitions(database);
+    return applied;
+  } finally {
+    await database.close();
+  }
+}
+
+/**
+ * Before anything ends: after days of standstill, today has its partition at once. Where a lock cannot be had, what ends goes to the
+ * default partition until the loop that makes partitions comes to it.
+ */
+async function createMissingPartitions(database: Database): Promise<void> {
+  const missing = await database.run(async (db) => missingDays(db, await databaseNow(db)));
+  for (const day of missing) {
+    await database
+      .run((db) => createPartition(db, day))
+      .catch((error: unknown) => {
+        if (!isNotNow(error)) throw error;
+      });
+  }
+}
+
+async function applyMissing(tx: Executor): Promise<number> {
+  await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`);
+  // Every statement on a table queues up behind a migration that waits for it: rather fail, and try again a little later.
+  await tx.execute(sql.raw(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}`));
+  await tx.execute(
+    sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,
+  );
+  const missing = await missingMigrations(tx);
+  for (const migration of missing) {
+    for (const statement of migration.sql) await tx.execute(sql.raw(statement));
+    await tx.execute(sql`INSERT INTO firelock_migrations VALUES (${migration.hash}, clock_timestamp())`);
+  }
+  return missing.length;
+}
+
+async function missingMigrations(db: Executor): Promise<MigrationMeta[]> {
+  const [table] = await rowsOf<{ there: boolean }>(
+    db,
+    sql`SELECT to_regclass(quote_ident(current_schema()) || '.firelock_migrations') IS NOT NULL AS there`,
+  );
+  const rows = table?.there
+    ? await rowsOf<{ hash: string }>(db, sql`SELECT hash FROM firelock_migrations`)
+    : [];
+  const applied = new Set(rows.map((row) => row.hash));
+  return readMigrationFiles({ migrationsFolder: MIGRATIONS_FOLDER }).filter(({ hash }) => !applied.has(hash));
+}

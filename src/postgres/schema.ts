@@ -1,0 +1,359 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  check,
+  customType,
+  doublePrecision,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
+import type { EffectKind } from '../core/runs/effect.ts';
+import type { RunEnd } from '../core/runs/run-end.ts';
+import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
+import type { Overlap } from '../core/schedules/schedule.ts';
+import type { AttemptError } from '../core/runs/attempts/outcome.ts';
+import { instant } from './sql/columns.ts';
+import type { StoredDefinition } from '../core/schedules/stored-definition.ts';
+
+/** Ids sort by code point on every database, whatever its collation. */
+const identifier = customType<{ data: string; driverData: string }>({ dataType: () => 'text COLLATE "C"' });
+const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
+
+/**
+ * firelock's own have at most 200 bytes (targets/bounded-lane.ts). One that no row of an index can take, written by another program, would fail
+ * every batch it is in.
+ */
+const BOUNDED_LANE = sql`octet_length(lane) <= 1000`;
+
+/**
+ * One narrow, hot row per schedule: what the tick reads and writes. The definition stands in schedule_versions.
+ * Every fire rewrites this row twice (lock, advance), so it has few indexes and room in its pages.
+ */
+export const schedules = pgTable(
+  'schedules',
+  {
+    uid: uuid().primaryKey(),
+    id: identifier().notNull(),
+    version: integer().notNull(),
+    enabled: boolean().notNull(),
+    /** When it fires, as JSON, for the planner. */
+    timing: text().notNull(),
+    /** Its fire times hang on the zone data of the instance that plans it: a cron in a zone other than UTC. */
+    zoned: boolean().notNull(),
+    overlap: text().$type<Overlap>().notNull(),
+    /** Whose runs' ends it follows, which ends, from when and until when; null: it has fire times of its own. */
+    afterUid: uuid('after_uid'),
+    afterOn: text('after_on').array().$type<RunEnd[]>(),
+    afterStartAt: instant('after_start_at'),
+    afterEndAt: instant('after_end_at'),
+    afterJitterSeconds: integer('after_jitter_seconds'),
+    /** Where its runs go, for the share of slots: kind and origin of the target. */
+    lane: text().notNull(),
+    priority: smallint().notNull(),
+    /** The newest occurrence that has been planned. It only rises, and no occurrence up to it is planned again. */
+    plannedThrough: instant('planned_through'),
+    /** The next occurrence not yet planned; planning only ever steps forward from here. */
+    nextOccurrenceAt: instant('next_occurrence_at'),
+    /** When the tick must look at this row: null while paused or ended, later than the occurrence while set aside. */
+    nextFireAt: instant('next_fire_at'),
+    lastFireAt: instant('last_fire_at'),
+    /** The fire-lock. */
+    lockedBy: uuid('locked_by'),
+    lockedAt: instant('locked_at'),
+    /** Why it cannot be planned, and how often that was tried. */
+    error: text(),
+    planFailures: integer('plan_failures').notNull().default(0),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (t) => [
+    uniqueIndex('schedules_id').on(t.id),
+    index('schedules_due')
+      .on(t.nextFireAt)
+      .where(sql`enabled AND next_fire_at IS NOT NULL`),
+    index('schedules_followers')
+      .on(t.afterUid)
+      .where(sql`after_uid IS NOT NULL`),
+    // By the order of lists. A fire neither enters nor leaves it.
+    index('schedules_apart')
+      .on(t.id)
+      .where(sql`NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL`),
+    check('schedules_lane', BOUNDED_LANE),
+  ],
+);
+
+/**
+ * Every definition a schedule ever had; a run names its version instead of carrying a copy. Rows never change. Those of one-off
+ * runs stand here too, under an id made of what they say, without a schedule's id: equal ones are one.
+ */
+export const scheduleVersions = pgTable(
+  'schedule_versions',
+  {
+    scheduleUid: uuid('schedule_uid').notNull(),
+    version: integer().notNull(),
+    scheduleId: identifier('schedule_id').notNull(),
+    change: text().$type<'created' | 'updated' | 'deleted'>().notNull(),
+    at: instant().notNull(),
+    /** Who wrote it: the name of a token. Null: a caller without one. */
+    by: text(),
+    definition: jsonb().$type<StoredDefinition>().notNull(),
+    payload: text(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.scheduleUid, t.version] }),
+    index('schedule_versions_by_id').on(t.scheduleId, t.scheduleUid),
+  ],
+);
+
+/** What a run has from its recording until history drops it. `runs` and `history` share these columns, so that a run moves between them. */
+const runColumns = () => ({
+  /** Begins with scheduledFor, in milliseconds: the order of ids is the order of (scheduledFor, id). */
+  id: uuid().notNull(),
+  scheduledFor: instant('scheduled_for').notNull(),
+  scheduleUid: uuid('schedule_uid').notNull(),
+  scheduleVersion: integer('schedule_version').notNull(),
+  scheduleId: identifier('schedule_id').notNull(),
+  trigger: text().$type<RunTrigger>().notNull(),
+  status: text().$type<RunStatus>().notNull(),
+  lane: text().notNull(),
+  priority: smallint().notNull(),
+  /** When the next attempt is due. */
+  dueAt: instant('due_at').notNull(),
+  attempts: integer().notNull(),
+  failures: integer().notNull().default(0),
+  recoveries: integer().notNull().default(0),
+  coalesced: integer().notNull().default(0),
+  coalescedFrom: instant('coalesced_from'),
+  claimedBy: uuid('claimed_by'),
+  claimedAt: instant('claimed_at'),
+  /** Kept through all attempts: the time from here to the end is the run's duration. */
+  firstClaimedAt: instant('first_claimed_at'),
+  /** When recovery first found the run lost; kept through /retry. */
+  lostAt: instant('lost_at'),
+  /** When recovery last took the run over. */
+  recoveredAt: instant('recovered_at'),
+  /**
+   * An earlier attempt may have arrived, and the target can be asked. Its "no" is believed from this moment on, when nothing of that
+   * attempt can still arrive. Null: nothing is uncertain, or the target cannot be asked.
+   */
+  lookupAfter: instant('lookup_after'),
+  /** The first attempt that may have arrived, or that the target said had arrived: the target speaks of that one. */
+  uncertainAttempt: integer('uncertain_attempt'),
+  /** The last attempt before the run was opened again: words about this attempt or an older one come too late. */
+  retriedAfter: integer('retried_after'),
+  /** How often the target was asked about the uncertain attempt without an answer that settles it. */
+  lookups: smallint().notNull().default(0),
+  /** An attempt is under way, or was the last one; written before its first byte under atMostOnce. Null between attempts. */
+  handoffStartedAt: instant('handoff_started_at'),
+  handedOffAt: instant('handed_off_at'),
+  /** More than 24 days of it do not fit an integer. */
+  latenessMs: bigint('lateness_ms', { mode: 'number' }),
+  executionId: text('execution_id'),
+  resultStatusCode: smallint('result_status_code'),
+  resultBody: text('result_body'),
+  error: jsonb().$type<AttemptError>(),
+  /** A manual fire's own payload and key; planned runs have the payload of their version and no key. */
+  ownPayload: text('own_payload'),
+  key: text(),
+  /** The schedule allows one active run at a time: the end of this one may let another start. */
+  overlapGuarded: boolean('overlap_guarded').notNull().default(false),
+  /** The run whose end this one follows. */
+  parentRunId: uuid('parent_run_id'),
+  /** Dependencies whose end is not counted yet; null: the run depends on none. */
+  openDependencies: integer('open_dependencies'),
+  onDependencyFailure: text('on_dependency_failure').$type<OnDependencyFailure>(),
+  /** Other runs depend on this one: its end has an effect. */
+  hasDependents: boolean('has_dependents').notNull().default(false),
+  /** While it runs: when it expires, and by how much a heartbeat extends that. */
+  expiresAt: instant('expires_at'),
+  leaseSeconds: doublePrecision('lease_seconds'),
+  /** The worker that claimed a pull run last. */
+  workerId: text('worker_id'),
+  /** 0 … 1, from the last heartbeat that said so. */
+  progress: doublePrecision(),
+  /** Every attempt but a plain first success, which the run itself tells. Null: none. */
+  attemptLog: jsonb('attempt_log').$type<AttemptEntry[]>(),
+  createdAt: instant('created_at').notNull(),
+  updatedAt: instant('updated_at').notNull(),
+});
+
+/** Open runs only (waiting, pending, running). The end of a run moves its row to `history`, in the statement that ends it. */
+export const runs = pgTable(
+  'runs',
+  {
+    ...runColumns(),
+    /** Due, as far as anyone has looked: only such runs are claimed. Later ones become ready when they come due (promoteDueRuns). */
+    ready: boolean().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.id] }),
+    uniqueIndex('runs_one_per_fire')
+      .on(t.scheduleUid, t.scheduledFor)
+      .where(sql`trigger IN ('schedule', 'catchUp', 'backfill')`),
+    index('runs_unplanned')
+      .on(t.scheduleUid)
+      .where(sql`trigger NOT IN ('schedule', 'catchUp', 'backfill')`),
+    index('runs_guarded')
+      .on(t.scheduleUid)
+      .where(sql`overlap_guarded`),
+    index('runs_unclaimed')
+      .on(t.lane, t.priority, t.dueAt)
+      .where(sql`status = 'pending' AND claimed_by IS NULL AND ready`),
+    index('runs_to_come')
+      .on(t.dueAt)
+      .where(sql`status = 'pending' AND claimed_by IS NULL AND NOT ready`),
+    index('runs_claimed')
+      .on(t.claimedBy)
+      .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
+    index('runs_running')
+      .on(t.expiresAt)
+      .where(sql`status = 'running'`),
+    index('runs_waiting')
+      .on(t.scheduleUid)
+      .where(sql`status = 'waiting'`),
+    // PostgreSQL's instants may be infinite, ours may not: one such row, written by another program, would fail every batch it is in.
+    check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
+    check(
+      'runs_finite_claim',
+      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after)`,
+    ),
+    check('runs_lane', BOUNDED_LANE),
+    check('runs_open', sql`status IN ('waiting', 'pending', 'running')`),
+  ],
+);
+
+/** What an ended run has beside the columns of an open one. */
+const endColumns = () => ({
+  reason: text(),
+  /** When it ended, as told: of an attempt, when its answer came. */
+  finishedAt: instant('finished_at').notNull(),
+  /** When its row was written here, by the database's clock. */
+  endedAt: instant('ended_at').notNull(),
+});
+
+/**
+ * Ended runs, partitioned by the UTC day of endedAt and dropped whole. drizzle's schema cannot say so: the migration does. What
+ * ended lately enters today's partition, however old its scheduledFor is.
+ */
+export const history = pgTable('history', { ...runColumns(), ...endColumns() }, (t) => [
+  index('history_id').on(t.id),
+  index('history_of_schedule').on(t.scheduleUid, t.id),
+  index('history_coalesced')
+    .on(t.scheduleUid, t.id)
+    .where(sql`coalesced > 0`),
+  // What lists look for among very many plain successes, which enter neither of these.
+  index('history_ends')
+    .on(t.status, t.id)
+    .where(sql`status <> 'succeeded'`),
+  index('history_ends_of_schedule')
+    .on(t.scheduleUid, t.status, t.id)
+    .where(sql`status <> 'succeeded'`),
+  index('history_seldom')
+    .on(t.trigger, t.id)
+    .where(sql`trigger <> 'schedule'`),
+]);
+
+/** What is to follow from the end of a run: written in the commit of the end, done and deleted in another one (flow/effects/effects.ts). */
+export const effects = pgTable(
+  'effects',
+  {
+    id: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    kind: text().$type<EffectKind>().notNull(),
+    runId: uuid('run_id').notNull(),
+    scheduleUid: uuid('schedule_uid').notNull(),
+    scheduleVersion: integer('schedule_version').notNull(),
+    scheduleId: identifier('schedule_id').notNull(),
+    trigger: text().$type<RunTrigger>().notNull(),
+    /** How the run ended, when, and in which attempt. */
+    status: text().$type<RunStatus>().notNull(),
+    finishedAt: instant('finished_at').notNull(),
+    attempt: integer().notNull(),
+    /** The one follower that it is about; null: about all that follow. */
+    followerUid: uuid('follower_uid'),
+    /** How often it failed, when it is tried again, and why it failed last. */
+    failures: smallint().notNull().default(0),
+    retryAt: instant('retry_at'),
+    error: text(),
+  },
+  (t) => [index('effects_of_run').on(t.runId)],
+);
+
+/** Which run depends on which. */
+export const runDependencies = pgTable(
+  'run_dependencies',
+  {
+    runId: uuid('run_id').notNull(),
+    dependsOn: uuid('depends_on').notNull(),
+    /** As the client listed them. */
+    position: smallint().notNull(),
+    /** When the dependency's end was counted: once, however often it ends. */
+    countedAt: instant('counted_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.dependsOn, t.runId] }),
+    index('run_dependencies_of').on(t.runId, t.position),
+    index('run_dependencies_open')
+      .on(t.dependsOn, t.runId)
+      .where(sql`counted_at IS NULL`),
+  ],
+);
+
+/** Pull workers that asked for work, for those who look at the queues. */
+export const queueWorkers = pgTable(
+  'queue_workers',
+  {
+    queue: identifier().notNull(),
+    workerId: identifier('worker_id').notNull(),
+    seenAt: instant('seen_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.queue, t.workerId] })],
+);
+
+/** The run that a client's key stands for. A key is free again once its run is in neither table. */
+export const runKeys = pgTable(
+  'run_keys',
+  {
+    /** Keys of manual fires are unique per schedule, of one-off runs over all (ONE_OFF_KEYS). */
+    scope: uuid().notNull(),
+    key: text().notNull(),
+    bodyHash: bytes('body_hash').notNull(),
+    runId: uuid('run_id').notNull(),
+  },
+  // The key first: lists look it up by itself.
+  (t) => [primaryKey({ columns: [t.key, t.scope] }), index('run_keys_of_run').on(t.runId)],
+);
+
+/** One row per daemon process. */
+export const instances = pgTable('instances', {
+  id: uuid().primaryKey(),
+  host: text().notNull(),
+  version: text().notNull(),
+  zoneData: text('zone_data').notNull(),
+  startedAt: instant('started_at').notNull(),
+  heartbeatAt: instant('heartbeat_at').notNull(),
+  /** Silent for longer than this, it may be declared dead: its own word, as its own lease runs by it. */
+  ttlSeconds: integer('ttl_seconds').notNull().default(10),
+  /** When it left, or was declared dead. */
+  diedAt: instant('died_at'),
+});
+
+/** One row: with which zone data the cursors of all schedules were last looked through. */
+export const zoneData = pgTable(
+  'zone_data',
+  {
+    one: boolean().primaryKey().default(true),
+    version: text().notNull(),
+    /** When that began: plans by other data from before do not count. */
+    lookedThroughAt: instant('looked_through_at').notNull(),
+  },
+  (t) => [check('zone_data_one_row', sql`${t.one}`)],
+);

@@ -1,0 +1,46 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+
+/**
+ * Batches go to the database as one array per column, unnested there: one statement whatever the
+ * batch, and no text to be parsed as JSON. A column that says nothing goes as an empty array: unnested beside the others it is
+ * nulls all the same, and costs nothing. So some column of a batch says something in each row: its ids.
+ */
+export const uuids = (values: readonly (string | null)[]): SQL => sql`${plain(values)}::uuid[]`;
+export const ints = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::int[]`;
+export const bigints = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::bigint[]`;
+export const doubles = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::float8[]`;
+export const booleans = (values: readonly (boolean | null)[]): SQL => sql`${plain(values)}::boolean[]`;
+/** Any text, quoted. */
+export const texts = (values: readonly (string | null)[]): SQL =>
+  sql`${plain(values.map((value) => (value === null ? null : quoted(value))))}::text[]`;
+
+export const instants = (values: readonly (Instant | null)[]): SQL =>
+  sql`${plain(values.map((at) => (at === null ? null : isoInstant(at))))}::timestamptz[]`;
+
+/**
+ * Instants as their milliseconds, for `fromMs`: of the statements of each fire. PostgreSQL reads them in half the time that it takes
+ * for a written date.
+ */
+export const milliseconds = (values: readonly (Instant | null)[]): SQL => bigints(values.map(msOf));
+
+/** What a double says of it is off by a quarter of a microsecond at most, and `to_timestamp` rounds to whole ones. */
+export const fromMs = (column: SQL): SQL => sql`to_timestamp(${column} / 1000.0::float8)`;
+
+function msOf(at: Instant | null): number | null {
+  if (at === null) return null;
+  if (!Number.isFinite(at)) throw new RangeError(`${at} is no instant`);
+  return Math.trunc(at);
+}
+
+/** Values whose text needs no quotes: ids, numbers, instants. */
+function plain(values: readonly (string | number | boolean | null)[]): string {
+  if (!values.includes(null)) return `{${values.join(',')}}`;
+  return values.some((value) => value !== null)
+    ? `{${values.map((value) => value ?? 'NULL').join(',')}}`
+    : '{}';
+}
+
+function quoted(value: string): string {
+  return `"${value.replaceAll(/["\\]/g, '\\$&')}"`;
+}

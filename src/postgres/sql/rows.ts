@@ -1,0 +1,52 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import type { Instant } from '../../core/instant.ts';
+import type { Executor } from '../executor.ts';
+
+/** The rows of a statement written by hand, as the type its author says they have. */
+export async function rowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
+  return [...(await db.execute(statement))] as unknown as Row[];
+}
+
+/**
+ * The same of a statement that every fire takes part in, or that is asked over and over: prepared by name where that can be (statement-names.ts). Its words must not hang on
+ * what is asked, and what it is planned by are no particular values.
+ */
+export async function frequentRowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
+  const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
+  return [...((await query.execute()) as Row[])];
+}
+
+const dialect = new PgDialect();
+
+/** A `timestamptz` as the driver hands it over. */
+export type InstantText = string;
+
+export function toInstant(text: InstantText): Instant {
+  return Date.parse(text);
+}
+
+export function toInstantOrNull(text: InstantText | null): Instant | null {
+  return text === null ? null : Date.parse(text);
+}
+
+/** What stands for the id of a schedule in rows of one-off runs, and of their definitions. */
+export const NO_SCHEDULE = '';
+
+export function scheduleIdOf(text: string): string | null {
+  return text === NO_SCHEDULE ? null : text;
+}
+
+/**
+ * The ids in `rows`, as one text for `isAmong`: NULL where they are as many as were asked for, as they mostly are. A row for each costs
+ * as much as writing it.
+ */
+export function idsUnlessAll(rows: SQL, asked: number): SQL {
+  return sql`CASE WHEN (SELECT count(*) FROM ${rows}) < ${asked} THEN (SELECT coalesce(string_agg(id::text, ','), '') FROM ${rows}) END`;
+}
+
+export function isAmong(ids: string | null): (id: string) => boolean {
+  if (ids === null) return () => true;
+  const found = new Set(ids.split(','));
+  return (id) => found.has(id);
+}

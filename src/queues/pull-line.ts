@@ -1,0 +1,153 @@
+/**
+ * Guarantees: workers that wait at a queue get its runs in the order in which they asked, by one claim at a time for all of them; who went away gets none.
+ * Transaction: none; this is memory.
+ * If the process dies here: who waited asks again.
+ */
+import { isRepeatable, isUnavailable } from '../postgres/errors.ts';
+import type { PullAsk, Pulled, PulledRun } from '../store/queues/pull-claims.ts';
+
+export interface ClaimRequest extends PullAsk {
+  queue: string;
+  /** For how long to wait for work; 0: not at all. */
+  waitSeconds: number;
+  /** Aborted when the caller no longer listens to the answer. */
+  signal: AbortSignal;
+}
+
+/** Those who wait at one queue. */
+export interface PullLine {
+  /** Empty where the time was up, or the worker went away. @throws what keeps the database from answering, where that goes on */
+  claim(request: ClaimRequest): Promise<PulledRun[]>;
+  /** There may be work. */
+  look(): void;
+  waiting(): number;
+  /** Answers all of them, with what is being claimed for them at this moment or with nothing. */
+  dismiss(): Promise<void>;
+}
+
+export interface PullLineDeps {
+  /** What each of them gets. */
+  claim: (asks: readonly ClaimRequest[]) => Promise<Pulled>;
+  /** Claimed for a worker that is gone. */
+  takeBack: (runs: readonly PulledRun[]) => void;
+  /** Why the database cannot be asked, as far as is known at this moment; null: it can. */
+  trouble: () => Error | null;
+  /** No worker waits any more. */
+  onEmpty: () => void;
+}
+
+interface Waiter {
+  request: ClaimRequest;
+  /** It waits no longer: what is being claimed for it is its last chance. */
+  over: boolean;
+  /** Called once. */
+  answer: (runs: PulledRun[] | Error) => void;
+}
+
+/** Of one claim, for all workers together: as much as a single one may ask for. */
+const MOST_RUNS = 100;
+
+export function createPullLine(deps: PullLineDeps): PullLine {
+  /** In the order in which they came. */
+  const waiters = new Set<Waiter>();
+  /** For whom a claim is under way. */
+  let served: readonly Waiter[] = [];
+  let serving: Promise<void> | undefined;
+  let again = false;
+
+  function look(): void {
+    again = true;
+    serving ??= serve().finally(() => {
+      serving = undefined;
+      if (waiters.size === 0) deps.onEmpty();
+      // A worker came after the last look.
+      else if (again) look();
+    });
+  }
+
+  async function serve(): Promise<void> {
+    while (again && waiters.size > 0) {
+      again = false;
+      const present = [...waiters];
+      served = firstOf(present);
+      const outcome = await claimFor(served).catch(asError);
+      served = [];
+      if (outcome === 'more') again = true;
+      else tried(present, outcome);
+    }
+  }
+
+  /** `more`: all of them got what they asked for, or as much as could be told, and there may be more. */
+  async function claimFor(asking: readonly Waiter[]): Promise<'more' | null> {
+    const { given, isCut } = await deps.claim(asking.map(({ request }) => request));
+    let isShort = false;
+    for (const [index, waiter] of asking.entries()) {
+      const runs = given[index] ?? [];
+      if (runs.length < waiter.request.max) isShort = true;
+      if (runs.length === 0) continue;
+      if (!waiters.has(waiter)) deps.takeBack(runs);
+      else end(waiter, runs);
+    }
+    return isShort && !isCut ? null : 'more';
+  }
+
+  /** There was nothing for those who are still here, or no answer. Who may wait goes on waiting where that can help. */
+  function tried(present: readonly Waiter[], error: Error | null): void {
+    const isPassing = error === null || isUnavailable(error) || isRepeatable(error);
+    for (const waiter of present) if (waiter.over || !isPassing) end(waiter, error ?? []);
+  }
+
+  function timeIsUp(waiter: Waiter): void {
+    waiter.over = true;
+    if (!served.includes(waiter)) end(waiter, deps.trouble() ?? []);
+  }
+
+  function end(waiter: Waiter, answer: PulledRun[] | Error): void {
+    if (!waiters.delete(waiter)) return;
+    waiter.answer(answer);
+    if (waiters.size === 0 && !serving) deps.onEmpty();
+  }
+
+  function join(request: ClaimRequest, answer: (runs: PulledRun[] | Error) => void): void {
+    const { waitSeconds, signal } = request;
+    const gone = (): void => end(waiter, []);
+    const timer = waitSeconds > 0 ? setTimeout(() => timeIsUp(waiter), waitSeconds * 1000) : undefined;
+    const waiter: Waiter = {
+      request,
+      over: waitSeconds === 0,
+      answer: (given) => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', gone);
+        answer(given);
+      },
+    };
+    signal.addEventListener('abort', gone);
+    waiters.add(waiter);
+    look();
+  }
+
+  return {
+    claim: async (request) => {
+      if (request.signal.aborted) return [];
+      const given = await new Promise<PulledRun[] | Error>((resolve) => join(request, resolve));
+      if (given instanceof Error) throw given;
+      return given;
+    },
+    look,
+    waiting: () => waiters.size,
+    dismiss: async () => {
+      for (const waiter of [...waiters]) timeIsUp(waiter);
+      await serving;
+    },
+  };
+}
+
+/** In their order, as many as one claim serves. */
+function firstOf(waiters: readonly Waiter[]): Waiter[] {
+  let runs = 0;
+  return waiters.filter(({ request }) => (runs += request.max) <= MOST_RUNS);
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

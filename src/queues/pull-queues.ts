@@ -1,0 +1,160 @@
+/**
+ * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is found whichever instance recorded it, and when it comes due.
+ * Transaction: one for a claim and all that is told of what was claimed.
+ * If the process dies here: what was claimed and not told of goes on when its lease runs out.
+ */
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/instance-lease.ts';
+import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
+import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
+import { NotNow } from '../postgres/errors.ts';
+import {
+  type Pulled,
+  type PulledRun,
+  claimPullRuns,
+  queuesWithWork,
+  takeBackIfStillLeased,
+} from '../store/queues/pull-claims.ts';
+import { promoteDueRuns } from '../store/runs/claims/claims.ts';
+import { createPullHints } from './pull-hints.ts';
+import { type ClaimRequest, type PullLine, createPullLine } from './pull-line.ts';
+import { createWorkerSightings } from './worker-sightings.ts';
+
+export interface PullQueueDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  lease: Pick<Lease, 'instanceId'>;
+}
+
+export interface PullQueues extends Turning {
+  /**
+   * Runs for a worker, at once where there are some, else as soon as there are; none once its time is up, or when it goes away.
+   * @throws NotNow once it stops, and what keeps the database from answering
+   */
+  claim(request: ClaimRequest): Promise<PulledRun[]>;
+  isStopping(): boolean;
+  /** There may be work for those who wait here. */
+  wake(): void;
+  /** The same, and the other instances are told. */
+  announce(): void;
+  /** Answers all waiting workers with nothing; from then on it serves none. */
+  stop(): Promise<void>;
+}
+
+/** How often queues with waiting workers are looked at. */
+const POLL_MS = 500;
+/** Between two looks, however often there is reason for one. */
+const LEAST_POLL_MS = 10;
+const IDLE_MS = 60_000;
+const MAX_PROMOTED = 1_000;
+
+export function createPullQueues(deps: PullQueueDeps): PullQueues {
+  const { database, clock, events, lease } = deps;
+  const lines = new Map<string, PullLine>();
+  const sightings = createWorkerSightings(deps);
+  const hints = createPullHints(database);
+  const takingBack = new Set<Promise<void>>();
+  let trouble: Error | null = null;
+  let stopping = false;
+  /** No worker waited at the last look, so that the next is far off. */
+  let idle = true;
+  const loop = createLoop({ name: 'pull', clock, body: look, leastMs: () => LEAST_POLL_MS, events });
+
+  /** Two statements for all queues that workers wait at, and none where no worker waits. */
+  async function look(): Promise<number> {
+    const queues = [...lines.keys()];
+    idle = queues.length === 0;
+    if (idle) return IDLE_MS;
+    const { msUntilNextDue } = await observed(database.run((db) => promoteDueRuns(db, MAX_PROMOTED)));
+    const withWork = await observed(database.run((db) => queuesWithWork(db, queues)));
+    events.emit({ type: 'queuesLookedAt' });
+    for (const queue of withWork) lines.get(queue)?.look();
+    return Math.ceil(Math.min(POLL_MS, msUntilNextDue ?? Infinity));
+  }
+
+  function lineOf(queue: string): PullLine {
+    const known = lines.get(queue);
+    if (known) return known;
+    const line = createPullLine({
+      claim: (asks) => claim(queue, asks),
+      takeBack,
+      trouble: () => trouble,
+      onEmpty: () => {
+        if (lines.get(queue) === line) lines.delete(queue);
+      },
+    });
+    lines.set(queue, line);
+    return line;
+  }
+
+  async function claim(queue: string, asks: readonly ClaimRequest[]): Promise<Pulled> {
+    const { instanceId } = lease;
+    const work = database.transaction(
+      (tx) => claimPullRuns(tx, { queue, instanceId, asks }),
+      STATEMENT_LIMIT_MS,
+    );
+    return observed(work);
+  }
+
+  async function observed<T>(work: Promise<T>): Promise<T> {
+    try {
+      const result = await work;
+      trouble = null;
+      return result;
+    } catch (error) {
+      trouble = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    }
+  }
+
+  /** Where that fails, the leases run out. */
+  function takeBack(runs: readonly PulledRun[]): void {
+    const work = database
+      .run((db) => takeBackIfStillLeased(db, runs))
+      .then(announce, () => undefined)
+      .finally(() => takingBack.delete(work));
+    takingBack.add(work);
+  }
+
+  function wake(): void {
+    if (lines.size > 0) loop.wake();
+  }
+
+  function announce(): void {
+    wake();
+    if (!stopping) hints.send();
+  }
+
+  return {
+    ...turningOf(loop),
+    claim: async (request) => {
+      // Answered with nothing, a worker would ask again at once, and again.
+      if (stopping) throw new NotNow('this instance is leaving: ask another one');
+      const { queue, workerId } = request;
+      sightings.saw({ queue, workerId });
+      const claimed = lineOf(queue).claim(request);
+      if (idle && request.waitSeconds > 0) loop.wake();
+      const runs = await claimed;
+      if (runs.length > 0) tell(events, request, runs);
+      return runs;
+    },
+    isStopping: () => stopping,
+    wake,
+    announce,
+    stop: async () => {
+      stopping = true;
+      await Promise.all([...lines.values()].map((line) => line.dismiss()));
+      await Promise.all([loop.stop(), hints.stop(), sightings.settled(), ...takingBack]);
+    },
+  };
+}
+
+function tell(events: EventBus, { queue, workerId }: ClaimRequest, runs: readonly PulledRun[]): void {
+  events.emit({ type: 'pullRunsClaimed', queue, workerId, count: runs.length });
+  for (const { run, isFirst } of runs) {
+    if (isFirst && run.latenessMs !== null)
+      events.emit({ type: 'runStarted', runId: run.id, latenessMs: run.latenessMs });
+  }
+}

@@ -1,0 +1,71 @@
+import type { Turning } from './loop/loop.ts';
+import type { Service } from './service.ts';
+import { within } from './within.ts';
+
+/**
+ * When a service stops: what claims and locks before anything else; what works in the background beside that, all at
+ * once; what writes outcomes and keeps the lease once the last outcome is written; what all of them stand on last, one
+ * after the other.
+ */
+export type StopPhase = 'claiming' | 'work' | 'settling' | 'last';
+
+export interface ServiceEntry {
+  service: Service | Turning;
+  /** At once, or as soon as the database has its schema; among its likes in the order of the table. */
+  starts: 'atOnce' | 'migrated';
+  stops: StopPhase;
+  /** For how long its end is waited for. What it does after that is cut off by the end of the process. */
+  patienceMs: number;
+}
+
+export interface ServicesDeps {
+  /** It could not stop; all the others stop as if it had. */
+  onFailure: (service: string, error: unknown) => void;
+  onOverdue: (service: string) => void;
+}
+
+/** A table of services, started and stopped by what it says. */
+export interface Services {
+  /** Rejects with what the first one that fails says; the later ones are not started then, nor once anything stops. */
+  start(when: ServiceEntry['starts']): Promise<void>;
+  /**
+   * Calls all of the phase before it returns; resolves when they have stopped, or their patience is over. Never
+   * rejects.
+   */
+  stop(phase: StopPhase): Promise<void>;
+}
+
+export function createServices(
+  table: readonly ServiceEntry[],
+  { onFailure, onOverdue }: ServicesDeps,
+): Services {
+  let stopping = false;
+
+  async function stopOne({ service, patienceMs }: ServiceEntry): Promise<void> {
+    // Called at once, so that it knows of it however long the others take.
+    const stopped = (async () => {
+      await service.stop();
+    })().catch((error: unknown) => onFailure(service.name, error));
+    if (!(await within(stopped, patienceMs))) onOverdue(service.name);
+  }
+
+  return {
+    start: async (when) => {
+      for (const { service, starts } of table) {
+        if (stopping) return;
+        if (starts === when) await service.start();
+      }
+    },
+    stop: async (phase) => {
+      stopping = true;
+      const entries = table.filter(({ stops }) => stops === phase);
+      if (phase === 'last') for (const entry of entries.reverse()) await stopOne(entry);
+      else await Promise.all(entries.map(stopOne));
+    },
+  };
+}
+
+/** Those that turn, and so can be seen to stand still. */
+export function loopsOf(table: readonly ServiceEntry[]): Turning[] {
+  return table.flatMap(({ service }) => ('passes' in service ? [service] : []));
+}

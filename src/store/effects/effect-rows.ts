@@ -1,0 +1,105 @@
+import { sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
+import type { EffectKind } from '../../core/runs/effect.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, scheduleIdOf, toInstant } from '../../postgres/sql/rows.ts';
+
+/** What is to follow from the end of a run. */
+export interface Effect {
+  id: number;
+  kind: EffectKind;
+  /** The run that ended: how, when, and in which attempt. */
+  runId: string;
+  scheduleUid: string;
+  scheduleVersion: number;
+  /** Null: a one-off run. */
+  scheduleId: string | null;
+  trigger: RunTrigger;
+  /** `overlap`: perhaps of a run that has not ended. */
+  status: RunStatus;
+  finishedAt: Instant;
+  attempt: number;
+  /** Of `followers`: the one that it is about; null: all that follow. */
+  followerUid: string | null;
+  failures: number;
+}
+
+interface Row {
+  /** bigint: a string on the wire. */
+  id: string;
+  kind: EffectKind;
+  run_id: string;
+  schedule_uid: string;
+  schedule_version: number;
+  schedule_id: string;
+  trigger: RunTrigger;
+  status: RunStatus;
+  finished_at: InstantText;
+  attempt: number;
+  follower_uid: string | null;
+  failures: number;
+}
+
+/**
+ * Effects that are to be done now, the oldest first, their rows locked until the transaction ends; without those of `besides`. What
+ * other instances work on is passed over.
+ */
+export async function lockEffects(
+  tx: Transaction,
+  { limit, besides }: { limit: number; besides: readonly number[] },
+): Promise<Effect[]> {
+  const rows = await rowsOf<Row>(
+    tx,
+    sql`SELECT * FROM effects WHERE coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])
+    ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED`,
+  );
+  return rows.map(toEffect);
+}
+
+/** These effects, where they are still there and no other instance works on them. */
+export async function lockEffectsAgain(tx: Transaction, ids: readonly number[]): Promise<Effect[]> {
+  const rows = await rowsOf<Row>(
+    tx,
+    sql`SELECT * FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[]) ORDER BY id FOR UPDATE SKIP LOCKED`,
+  );
+  return rows.map(toEffect);
+}
+
+export async function deleteEffects(tx: Executor, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.execute(sql`DELETE FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[])`);
+}
+
+/** Puts an effect off after it failed. */
+export async function putOffEffect(
+  db: Executor,
+  id: number,
+  { error, seconds }: { error: string; seconds: number },
+): Promise<void> {
+  await db.execute(
+    sql`UPDATE effects SET failures = least(failures + 1, 30000), error = ${error},
+      retry_at = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ${id}`,
+  );
+}
+
+function idsIn(ids: readonly number[]): string {
+  return `{${ids.join(',')}}`;
+}
+
+function toEffect(row: Row): Effect {
+  return {
+    id: Number(row.id),
+    kind: row.kind,
+    runId: row.run_id,
+    scheduleUid: row.schedule_uid,
+    scheduleVersion: row.schedule_version,
+    scheduleId: scheduleIdOf(row.schedule_id),
+    trigger: row.trigger,
+    status: row.status,
+    finishedAt: toInstant(row.finished_at),
+    attempt: row.attempt,
+    followerUid: row.follower_uid,
+    failures: row.failures,
+  };
+}

@@ -1,0 +1,150 @@
+import { sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+
+export interface Instance {
+  id: string;
+  host: string;
+  version: string;
+  zoneData: string;
+  /** Silent for longer, the others may declare it dead. */
+  ttlSeconds: number;
+}
+
+export interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
+  startedAt: Instant;
+  heartbeatAt: Instant;
+  alive: boolean;
+  /** Runs it has claimed and not settled. */
+  inFlight: number;
+}
+
+/** A row of `instances i` that the others count on; the clock is a row `clock` with the column `now`. */
+export const lives = sql`i.died_at IS NULL AND i.heartbeat_at > clock.now - make_interval(secs => i.ttl_seconds)`;
+
+export async function registerInstance(db: Executor, instance: Instance): Promise<void> {
+  await db.execute(
+    sql`INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
+    VALUES (${instance.id}, ${instance.host}, ${instance.version}, ${instance.zoneData}, ${instance.ttlSeconds},
+      clock_timestamp(), clock_timestamp())
+    ON CONFLICT DO NOTHING`,
+  );
+}
+
+export interface HeartbeatAnswer {
+  /** The database's clock. */
+  now: Instant;
+  /** False: this instance is not, or no longer, listed as living. */
+  listed: boolean;
+  /** What the database had as this instance's last heartbeat; null where it has no row of it at all. */
+  previous: Instant | null;
+  /** Others that are listed as living and silent for longer than their TTL. */
+  overdue: { id: string; ttlSeconds: number }[];
+}
+
+/** Says that this instance lives, where it is still listed as living. */
+export async function beatIfListed(db: Executor, instanceId: string): Promise<HeartbeatAnswer> {
+  const rows = await rowsOf<{
+    now: InstantText;
+    listed: boolean;
+    previous: InstantText | null;
+    overdue: string | null;
+    overdue_ttl: number;
+  }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    before AS MATERIALIZED (SELECT heartbeat_at FROM instances WHERE id = ${instanceId} FOR UPDATE),
+    beaten AS (
+      UPDATE instances i SET heartbeat_at = clock.now FROM clock, before
+      WHERE i.id = ${instanceId} AND i.died_at IS NULL RETURNING i.id
+    )
+    SELECT clock.now, EXISTS (SELECT FROM beaten) AS listed, (SELECT heartbeat_at FROM before) AS previous,
+      peers.id AS overdue, peers.ttl_seconds AS overdue_ttl
+    FROM clock LEFT JOIN instances peers ON peers.died_at IS NULL AND peers.id <> ${instanceId}
+      AND peers.heartbeat_at < clock.now - make_interval(secs => peers.ttl_seconds)`,
+  );
+  const [first] = rows;
+  if (!first) throw new Error('the heartbeat statement answered no row');
+  return {
+    now: toInstant(first.now),
+    listed: first.listed,
+    previous: toInstantOrNull(first.previous),
+    overdue: rows.flatMap((row) =>
+      row.overdue === null ? [] : [{ id: row.overdue, ttlSeconds: row.overdue_ttl }],
+    ),
+  };
+}
+
+/**
+ * Declares dead who is still silent for longer than its TTL, where the caller itself lives; answers their ids. Their
+ * fire-locks are free with that, and their claims are found by recovery. It is for the caller to know that it was not the database
+ * that stood still.
+ */
+export async function declareDeadIfSilent(
+  db: Executor,
+  instanceId: string,
+  silent: readonly string[],
+): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    dying AS MATERIALIZED (
+      SELECT i.id FROM instances i, clock
+      WHERE i.id = ANY(${uuids(silent)}) AND i.died_at IS NULL
+        AND i.heartbeat_at < clock.now - make_interval(secs => i.ttl_seconds)
+        AND EXISTS (SELECT FROM instances i WHERE i.id = ${instanceId} AND ${lives})
+      ORDER BY i.id FOR UPDATE OF i
+    )
+    UPDATE instances i SET died_at = clock.now FROM dying, clock WHERE i.id = dying.id RETURNING i.id`,
+  );
+  return rows.map((row) => row.id);
+}
+
+/** The dead stay listed for a day. Those that still hold a claim stay until recovery has taken it over. */
+export async function forgetLongDead(db: Executor): Promise<void> {
+  await db.execute(
+    sql`DELETE FROM instances i WHERE i.died_at < (SELECT clock_timestamp() - interval '1 day')
+      AND NOT EXISTS (SELECT FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)`,
+  );
+}
+
+/** A clean stop: its fire-locks are free at once. */
+export async function markInstanceLeft(db: Executor, instanceId: string): Promise<void> {
+  await db.execute(
+    sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${instanceId} AND died_at IS NULL`,
+  );
+}
+
+/** The living, and for a day those that left or fell silent; newest first. */
+export async function listInstances(db: Executor): Promise<InstanceState[]> {
+  const rows = await rowsOf<{
+    id: string;
+    host: string;
+    version: string;
+    zone_data: string;
+    started_at: InstantText;
+    heartbeat_at: InstantText;
+    alive: boolean;
+    in_flight: number;
+  }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT i.*, ${lives} AS alive,
+      (SELECT count(*) FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)::int
+        AS in_flight
+    FROM instances i, clock WHERE heartbeat_at > clock.now - interval '1 day'
+    ORDER BY started_at DESC, id`,
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    host: row.host,
+    version: row.version,
+    zoneData: row.zone_data,
+    startedAt: toInstant(row.started_at),
+    heartbeatAt: toInstant(row.heartbeat_at),
+    alive: row.alive,
+    inFlight: row.in_flight,
+  }));
+}

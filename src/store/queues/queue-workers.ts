@@ -1,0 +1,87 @@
+import { sql } from 'drizzle-orm';
+import { texts } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { isPull, laneOfQueue, queueOfLane } from './queue-lanes.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+
+/** The name of the NOTIFY that tells instances of work for pull workers: a hint, never needed. */
+export const WORK_FOR_PULL = 'firelock_pull';
+
+export async function hintAtWork(db: Executor): Promise<void> {
+  await db.execute(sql`SELECT pg_notify(${WORK_FOR_PULL}, '')`);
+}
+
+export interface SeenWorker {
+  queue: string;
+  workerId: string;
+}
+
+/** Remembers that these workers asked for work, where that was not written a moment ago. Each of them once. */
+export async function seeWorkers(db: Executor, seen: readonly SeenWorker[]): Promise<void> {
+  await db.execute(
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    INSERT INTO queue_workers AS w (queue, worker_id, seen_at)
+    SELECT queue, worker_id, clock.now
+    FROM unnest(${texts(seen.map(({ queue }) => queue))}, ${texts(seen.map(({ workerId }) => workerId))})
+      AS s(queue, worker_id), clock
+    ORDER BY queue COLLATE "C", worker_id COLLATE "C"
+    ON CONFLICT (queue, worker_id) DO UPDATE SET seen_at = excluded.seen_at
+    WHERE w.seen_at < excluded.seen_at - interval '5 seconds'`,
+  );
+}
+
+export async function forgetOldWorkers(db: Executor): Promise<void> {
+  await db.execute(
+    sql`DELETE FROM queue_workers WHERE seen_at < (SELECT clock_timestamp() - interval '1 day')`,
+  );
+}
+
+/** What stands in a queue. */
+export interface QueueState {
+  queue: string;
+  /** Due, and not claimed. */
+  pending: number;
+  /** Not due yet. */
+  scheduled: number;
+  running: number;
+  /** How long the oldest pending run has been due; 0 where there is none. */
+  oldestPendingSeconds: number;
+  /** That asked within the last five minutes. */
+  workers: number;
+}
+
+/** All queues in which something stands, or whose workers were seen lately; by name. */
+export async function listQueues(db: Executor): Promise<QueueState[]> {
+  const rows = await rowsOf<{
+    lane: string;
+    pending: number;
+    scheduled: number;
+    running: number;
+    oldest_pending: number;
+    workers: number;
+  }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    open AS (
+      SELECT lane, count(*) FILTER (WHERE due_at <= (SELECT now FROM clock)) AS pending,
+        count(*) FILTER (WHERE due_at > (SELECT now FROM clock)) AS scheduled, min(due_at) AS oldest
+      FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND lane >= ${laneOfQueue('').trimEnd()} AND ${isPull(sql`lane`)}
+      GROUP BY lane
+    ), running AS (
+      SELECT lane, count(*) AS running FROM runs WHERE status = 'running' AND ${isPull(sql`lane`)} GROUP BY lane
+    ), seen AS (
+      SELECT ${laneOfQueue('')} || queue AS lane, count(*) AS workers FROM queue_workers
+      WHERE seen_at > (SELECT now - interval '5 minutes' FROM clock) GROUP BY queue
+    )
+    SELECT lane, coalesce(pending, 0)::int AS pending, coalesce(scheduled, 0)::int AS scheduled,
+      coalesce(running, 0)::int AS running, coalesce(workers, 0)::int AS workers,
+      greatest(0, coalesce(round(extract(epoch FROM clock.now - oldest), 3), 0))::float8 AS oldest_pending
+    FROM clock, open FULL JOIN running USING (lane) FULL JOIN seen USING (lane)
+    ORDER BY lane COLLATE "C"`,
+  );
+  return rows.map(({ lane, oldest_pending, ...counts }) => ({
+    queue: queueOfLane(lane) ?? '',
+    ...counts,
+    oldestPendingSeconds: oldest_pending,
+  }));
+}

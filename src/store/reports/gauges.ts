@@ -1,0 +1,154 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { RunStatus } from '../../core/runs/run.ts';
+import type { ScheduleStatus } from '../../core/schedules/schedule.ts';
+import { READY_LANES } from '../runs/claims/claims.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { lives } from '../instances/instances.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { isApart, isOver } from '../schedules/status-conditions.ts';
+
+/** How the work goes: as much is read as there are lanes, claims, instances and overdue schedules, however much waits. */
+export interface WorkGauges {
+  /** How long the oldest pending run has been due, claimed or not; 0 where there is none. */
+  oldestPendingSeconds: number;
+  /** Pending runs whose claimant is no living instance. */
+  strandedRuns: number;
+  /** Due for longer than the grace and still not planned. */
+  schedulesOverdue: number;
+  /** Ends of runs whose consequences are still to be seen to. */
+  effectsPending: number;
+  /** Those of them that have failed, and are tried again. */
+  effectsFailing: number;
+  instancesAlive: number;
+  /**
+   * For how long the oldest transaction in this database has kept its snapshot: nothing that was updated or deleted since can be
+   * cleaned up. 0 where there is none. Sessions of other roles are seen by a role with pg_read_all_stats only.
+   */
+  oldestSnapshotSeconds: number;
+  /** Versions of the time zone data that the living plan with, each once, sorted. */
+  zoneData: string[];
+}
+
+export type OpenRunCounts = Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
+export type ScheduleCounts = Record<ScheduleStatus, number>;
+
+/** What was found, and for how many ms the server was at it, planning included: a caller that asks again and again goes by that. */
+export interface Sample<T> {
+  values: T;
+  costMs: number;
+}
+
+export async function sampleWork(
+  db: Executor,
+  { overdueSeconds }: { overdueSeconds: number },
+): Promise<Sample<WorkGauges>> {
+  // The clock is joined to the schedules, not asked for by a sub-select: the planner takes any moment for one that a third of them is
+  // due before, and would start workers for a count of none.
+  const {
+    oldest_pending,
+    stranded,
+    overdue,
+    effects,
+    effects_failing,
+    alive,
+    oldest_snapshot,
+    zone_data,
+    cost_ms,
+  } = await one<{
+    oldest_pending: number | null;
+    stranded: number;
+    overdue: number;
+    effects: number;
+    effects_failing: number;
+    alive: number;
+    oldest_snapshot: number | null;
+    zone_data: string;
+  }>(
+    db,
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES},
+    living AS MATERIALIZED (SELECT i.id, i.zone_data FROM instances i, clock WHERE ${lives}),
+    unclaimed AS (
+      SELECT min(first.due_at) AS oldest FROM lanes, LATERAL (
+        SELECT r.due_at FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready
+          AND r.lane = lanes.lane AND r.priority = lanes.priority ORDER BY r.due_at LIMIT 1) AS first
+    ), to_come AS (
+      SELECT min(r.due_at) AS oldest FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND NOT r.ready
+    ), claimed AS (
+      SELECT min(r.due_at) AS oldest, count(*) FILTER (WHERE living.id IS NULL)::int AS stranded
+      FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
+    ), overdue AS (
+      SELECT count(*)::int AS overdue FROM clock, schedules
+      WHERE enabled AND next_fire_at < clock.now - make_interval(secs => ${overdueSeconds})
+    ), alive AS (
+      SELECT count(*)::int AS alive, coalesce(json_agg(DISTINCT zone_data), '[]')::text AS zone_data FROM living
+    ), snapshots AS (
+      SELECT min(began) AS oldest FROM (
+        SELECT xact_start AS began FROM pg_stat_activity
+        WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
+        UNION ALL SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()) AS held
+    )
+    SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
+      claimed.stranded, overdue.overdue, (SELECT count(*) FROM effects)::int AS effects,
+      (SELECT count(*) FROM effects WHERE failures > 0)::int AS effects_failing, alive.alive, alive.zone_data,
+      extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
+    FROM clock, unclaimed, to_come, claimed, overdue, alive, snapshots`,
+  );
+  const values = {
+    oldestPendingSeconds: Math.max(0, oldest_pending ?? 0),
+    strandedRuns: stranded,
+    schedulesOverdue: overdue,
+    effectsPending: effects,
+    effectsFailing: effects_failing,
+    instancesAlive: alive,
+    oldestSnapshotSeconds: Math.max(0, oldest_snapshot ?? 0),
+    zoneData: (JSON.parse(zone_data) as string[]).sort(),
+  };
+  return { values, costMs: cost_ms };
+}
+
+/** Reads all that is open. */
+export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
+  const count = (status: string) =>
+    sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
+  const { cost_ms: costMs, ...values } = await one<OpenRunCounts>(
+    db,
+    sql`SELECT open.*, ${COST} AS cost_ms
+    FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')} FROM runs) AS open`,
+  );
+  return { values, costMs };
+}
+
+/** What has a next fire is counted by the index of what is due, and all that is not simply active by its own. */
+export async function countSchedules(db: Executor): Promise<Sample<ScheduleCounts>> {
+  const count = (name: string, condition: SQL) =>
+    sql`count(*) FILTER (WHERE ${condition})::int AS ${sql.identifier(name)}`;
+  const { cost_ms, timed, broken, following, ...apart } = await one<{
+    timed: number;
+    /** Of these, those in error. */
+    broken: number;
+    /** Active without a next fire: they follow others. */
+    following: number;
+    paused: number;
+    ended: number;
+    error: number;
+  }>(
+    db,
+    sql`SELECT timed.count AS timed, apart.*, ${COST} AS cost_ms
+    FROM (SELECT count(*)::int AS count FROM schedules WHERE enabled AND next_fire_at IS NOT NULL) AS timed, (
+      SELECT ${count('broken', sql`enabled AND error IS NOT NULL AND next_fire_at IS NOT NULL`)},
+        ${count('following', sql`enabled AND error IS NULL AND next_fire_at IS NULL AND NOT ${isOver}`)},
+        ${count('paused', sql`NOT enabled`)}, ${count('ended', sql`enabled AND error IS NULL AND ${isOver}`)},
+        ${count('error', sql`enabled AND error IS NOT NULL`)}
+      FROM schedules WHERE ${isApart}) AS apart`,
+  );
+  return { values: { active: timed - broken + following, ...apart }, costMs: cost_ms };
+}
+
+/** Said of the one row that comes out at the end. From when the transaction began, which is before it was planned. */
+const COST = sql`(extract(epoch FROM clock_timestamp() - now()) * 1000)::float8`;
+
+async function one<Row extends object>(db: Executor, statement: SQL): Promise<Row & { cost_ms: number }> {
+  const [row] = await rowsOf<Row & { cost_ms: number }>(db, statement);
+  if (!row) throw new Error('a gauges statement answered no row');
+  return row;
+}

@@ -1,0 +1,161 @@
+import { sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { RunStatus } from '../../core/runs/run.ts';
+import type { Position, VersionSpan } from '../../core/time/expected-occurrences.ts';
+import type { PlannedRun, Sight } from '../../core/time/occurrences.ts';
+import { firstRunIdAt } from '../../core/runs/run.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+
+/** The present moment and how far planning has come. Read first: what is planned meanwhile is then found among the runs. */
+export async function lookAt(db: Executor, scheduleId: string): Promise<Omit<Sight, 'horizon'>> {
+  const [row] = await rowsOf<{
+    now: InstantText;
+    uid: string | null;
+    next_occurrence_at: InstantText | null;
+    in_error: boolean;
+  }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT clock.now, s.uid, s.next_occurrence_at, s.error IS NOT NULL AS in_error
+    FROM clock LEFT JOIN schedules s ON s.id = ${scheduleId}`,
+  );
+  if (!row) throw new Error('the database told no time');
+  const { uid, next_occurrence_at, in_error: inError } = row;
+  const nextOccurrenceAt = toInstantOrNull(next_occurrence_at);
+  return { now: toInstant(row.now), current: uid === null ? null : { uid, nextOccurrenceAt, inError } };
+}
+
+/** A schedule that was known under an id. They follow each other: one is deleted before the next is created. */
+export interface Life {
+  uid: string;
+  createdAt: Instant;
+}
+
+/** In the order of their creation. */
+export async function livesOf(db: Executor, scheduleId: string): Promise<Life[]> {
+  const rows = await rowsOf<{ uid: string; at: InstantText }>(
+    db,
+    sql`SELECT schedule_uid AS uid, at FROM schedule_versions WHERE schedule_id = ${scheduleId} AND version = 1
+    ORDER BY at, schedule_uid`,
+  );
+  return rows.map(({ uid, at }) => ({ uid, createdAt: toInstant(at) }));
+}
+
+/** Whether its last definition makes it fire at the ends of others' runs. */
+export async function isFollower(db: Executor, uid: string): Promise<boolean> {
+  const [row] = await rowsOf<{ follows: boolean | null }>(
+    db,
+    sql`SELECT jsonb_typeof(definition->'after') = 'object' AS follows FROM schedule_versions
+    WHERE schedule_uid = ${uid} ORDER BY version DESC LIMIT 1`,
+  );
+  return row?.follows ?? false;
+}
+
+/** The version in force for what is due at an instant; the first one, where there was none yet. */
+export async function versionFor(db: Executor, uid: string, dueAt: Instant): Promise<number> {
+  const [row] = await rowsOf<{ version: number }>(
+    db,
+    sql`SELECT version FROM schedule_versions WHERE schedule_uid = ${uid} AND at < ${isoInstant(dueAt)}::timestamptz
+    ORDER BY version DESC LIMIT 1`,
+  );
+  return row?.version ?? 1;
+}
+
+/** How long each version was in force, from one version on, in their order. A deletion only ends the one before it. */
+export async function versionSpans(
+  db: Executor,
+  { uid, createdAt }: Life,
+  { from, limit }: { from: number; limit: number },
+): Promise<VersionSpan[]> {
+  const rows = await rowsOf<{
+    version: number;
+    schedule_id: string;
+    at: InstantText;
+    until: InstantText | null;
+    definition: StoredDefinition;
+  }>(
+    db,
+    sql`SELECT v.version, v.schedule_id, v.at, following.at AS until, v.definition FROM schedule_versions v
+    LEFT JOIN schedule_versions following
+      ON following.schedule_uid = v.schedule_uid AND following.version = v.version + 1
+    WHERE v.schedule_uid = ${uid} AND v.version >= ${from} AND v.change <> 'deleted' ORDER BY v.version LIMIT ${limit}`,
+  );
+  return rows.map((row) => {
+    const timing = readDefinition(row.definition, null);
+    return {
+      uid,
+      version: row.version,
+      identity: { id: row.schedule_id, createdAt },
+      enabled: timing.enabled,
+      timing,
+      since: toInstant(row.at),
+      until: toInstantOrNull(row.until),
+    };
+  });
+}
+
+/** Planned runs of these schedules after a position, up to and with an instant, in the order of (scheduledFor, uid). */
+export async function plannedRuns(
+  db: Executor,
+  uids: readonly string[],
+  { after, upTo, limit }: { after: Position; upTo: Instant; limit: number },
+): Promise<PlannedRun[]> {
+  const rows = await rowsOf<RunRow>(
+    db,
+    sql`SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
+      SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM all_runs
+      WHERE schedule_uid = u.uid AND trigger IN ('schedule', 'catchUp', 'backfill')
+        AND id >= ${firstRunIdAt(after.fireAt)}::uuid AND id < ${firstRunIdAt(upTo + 1)}::uuid
+        AND (scheduled_for, schedule_uid) > (${isoInstant(after.fireAt)}::timestamptz, ${after.uid}::uuid)
+      ORDER BY id LIMIT ${limit}) AS r
+    ORDER BY r.scheduled_for, r.schedule_uid LIMIT ${limit}`,
+  );
+  return rows.map(plannedRun);
+}
+
+/** Of each schedule, the first runs after an instant that stand for missed occurrences. */
+export async function recordsAfter(
+  db: Executor,
+  uids: readonly string[],
+  at: Instant,
+): Promise<PlannedRun[]> {
+  const rows = await rowsOf<RunRow>(
+    db,
+    sql`SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
+      SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM all_runs
+      WHERE schedule_uid = u.uid AND coalesced > 0 AND trigger IN ('schedule', 'catchUp', 'backfill')
+        AND id >= ${firstRunIdAt(at + 1)}::uuid
+      ORDER BY id LIMIT ${RECORDS}) AS r`,
+  );
+  return rows.map(plannedRun);
+}
+
+/** What they stand for lies one after the other, but for an edit of the jitter between. */
+const RECORDS = 3;
+
+interface RunRow {
+  id: string;
+  schedule_uid: string;
+  scheduled_for: InstantText;
+  schedule_version: number;
+  status: RunStatus;
+  reason: string | null;
+  coalesced: number;
+  coalesced_from: InstantText | null;
+}
+
+function plannedRun(row: RunRow): PlannedRun {
+  return {
+    id: row.id,
+    uid: row.schedule_uid,
+    scheduledFor: toInstant(row.scheduled_for),
+    version: row.schedule_version,
+    status: row.status,
+    reason: row.reason,
+    coalesced: row.coalesced,
+    coalescedFrom: toInstantOrNull(row.coalesced_from),
+  };
+}

@@ -1,0 +1,118 @@
+import { sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../../core/instant.ts';
+import { expireRun, isStillSilent } from '../../../core/runs/expire-run.ts';
+import type { Settlement } from '../../../core/runs/attempts/settlement.ts';
+import { databaseNow } from '../../../postgres/sql/database-now.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
+import { queueOfLane } from '../../queues/queue-lanes.ts';
+import {
+  type InstantText,
+  frequentRowsOf,
+  scheduleIdOf,
+  toInstant,
+  toInstantOrNull,
+} from '../../../postgres/sql/rows.ts';
+import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
+import { saveLockedRuns } from '../save-runs.ts';
+
+/** A running run whose worker or target was not heard of in time. */
+export interface SilentRun {
+  id: string;
+  scheduleUid: string;
+  scheduleVersion: number;
+  scheduleId: string | null;
+  attempt: number;
+  failures: number;
+  startedAt: Instant;
+  /** Of its first attempt. */
+  firstClaimedAt: Instant | null;
+  /** Null: it is not pulled. */
+  queue: string | null;
+  workerId: string | null;
+  expiresAt: Instant;
+}
+
+interface Row {
+  id: string;
+  schedule_uid: string;
+  schedule_version: number;
+  schedule_id: string;
+  lane: string;
+  attempts: number;
+  failures: number;
+  started_at: InstantText;
+  first_claimed_at: InstantText | null;
+  worker_id: string | null;
+  expires_at: InstantText;
+  now: InstantText;
+}
+
+/** Since when workers and targets can be heard of, and how much of its lease, at most, a run gets from then on. */
+export interface ListeningSince {
+  since: Instant;
+  graceSeconds: number;
+}
+
+/**
+ * The longest silent first, and at which moment that was so. From when it could be heard of again each gets half its lease: a worker
+ * that beats every third of it comes to speak.
+ */
+export async function findSilent(
+  db: Executor,
+  { since, graceSeconds }: ListeningSince,
+  limit: number,
+): Promise<{ runs: SilentRun[]; now: Instant }> {
+  const rows = await frequentRowsOf<Row>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,
+      coalesce(r.handoff_started_at, r.claimed_at, r.expires_at) AS started_at, r.first_claimed_at, r.worker_id,
+      r.expires_at, clock.now
+    FROM clock, runs r
+    WHERE r.status = 'running' AND r.expires_at <= (SELECT now FROM clock)
+      AND clock.now >= ${isoInstant(since)}::timestamptz
+        + make_interval(secs => least(coalesce(r.lease_seconds, 0) / 2, ${graceSeconds}::float8))
+    ORDER BY r.expires_at LIMIT ${limit}`,
+  );
+  const [first] = rows;
+  return { runs: rows.map(silentRun), now: first ? toInstant(first.now) : since };
+}
+
+/** What becomes of a silent run. */
+export interface Expiry {
+  run: SilentRun;
+  settlement: Settlement;
+}
+
+/** Settles them where they are still silent, in the same attempt. Answers the ids of those it settled. */
+export async function expireIfStillSilent(
+  tx: Transaction,
+  expiries: readonly Expiry[],
+  meeting: MeetingLocks,
+): Promise<{ ids: ReadonlySet<string>; effects: number }> {
+  const byId = new Map(expiries.map((expiry) => [expiry.run.id, expiry]));
+  const locked = await lockOpenRuns(tx, [...byId.keys()], meeting);
+  const now = await databaseNow(tx);
+  const changes = locked.flatMap((from) => {
+    const expiry = byId.get(from.id);
+    if (!expiry || !isStillSilent(from, expiry.run.attempt, now)) return [];
+    return [{ from, to: expireRun(from, expiry.settlement, now) }];
+  });
+  return { ids: new Set(changes.map(({ from }) => from.id)), effects: await saveLockedRuns(tx, changes) };
+}
+
+function silentRun(row: Row): SilentRun {
+  return {
+    id: row.id,
+    scheduleUid: row.schedule_uid,
+    scheduleVersion: row.schedule_version,
+    scheduleId: scheduleIdOf(row.schedule_id),
+    attempt: row.attempts,
+    failures: row.failures,
+    startedAt: toInstant(row.started_at),
+    firstClaimedAt: toInstantOrNull(row.first_claimed_at),
+    queue: queueOfLane(row.lane),
+    workerId: row.worker_id,
+    expiresAt: toInstant(row.expires_at),
+  };
+}

@@ -1,0 +1,116 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { RunTakenOver } from '../../../core/events.ts';
+import type { Instant } from '../../../core/instant.ts';
+import type { Claim } from '../../../core/runs/claim.ts';
+import { type RecoveryPolicy, judgeLostClaim, takeOverRun } from '../../../core/runs/lost-claim.ts';
+import type { RunRecord } from '../../../core/runs/run-record.ts';
+import { databaseNow } from '../../../postgres/sql/database-now.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
+import { type InstantText, rowsOf, scheduleIdOf, toInstantOrNull } from '../../../postgres/sql/rows.ts';
+import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
+import { loadRunFacts } from './run-facts.ts';
+import { type RunChange, saveLockedRuns } from '../save-runs.ts';
+
+/** A claim on which nothing comes of its run: by an instance that is gone, that does not know of it, or for too long. */
+export interface LostClaim extends Claim {
+  /** As it was when the claim was found: an attempt that began since is not lost. */
+  handoffStartedAt: Instant | null;
+}
+
+interface ClaimRow {
+  id: string;
+  claimed_by: string;
+  attempts: number;
+  handoff_started_at: InstantText | null;
+}
+
+/** Claims of instances that are not listed as living, oldest due first; found by their rows, whatever was heard of a death. */
+export function findOrphans(db: Executor, limit: number): Promise<LostClaim[]> {
+  return lostClaims(
+    db,
+    sql`SELECT id, claimed_by, attempts, handoff_started_at FROM runs r
+    WHERE status = 'pending' AND claimed_by IS NOT NULL
+      AND NOT EXISTS (SELECT FROM instances i WHERE i.id = r.claimed_by AND i.died_at IS NULL)
+    ORDER BY due_at LIMIT ${limit}`,
+  );
+}
+
+/** Every claim of this instance, for it to compare with what it knows. */
+export function findClaimsOf(db: Executor, instanceId: string): Promise<LostClaim[]> {
+  return lostClaims(
+    db,
+    sql`SELECT id, claimed_by, attempts, handoff_started_at FROM runs
+    WHERE status = 'pending' AND claimed_by IS NOT NULL AND claimed_by = ${instanceId}`,
+  );
+}
+
+/** Claims older than their attempt may take by `lostAfterSeconds`, whatever is known of their instance. */
+export function findExpiredClaims(
+  db: Executor,
+  lostAfterSeconds: number,
+  limit: number,
+): Promise<LostClaim[]> {
+  return lostClaims(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT r.id, r.claimed_by, r.attempts, r.handoff_started_at
+    FROM clock, runs r LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
+    WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
+      AND coalesce(r.handoff_started_at, r.claimed_at) < clock.now - make_interval(secs => ${lostAfterSeconds})
+      AND coalesce(r.handoff_started_at, r.claimed_at)
+        < clock.now - make_interval(secs => ${lostAfterSeconds} + ${timeoutSeconds(sql`v.definition`)})
+    ORDER BY r.due_at LIMIT ${limit}`,
+  );
+}
+
+/**
+ * Takes runs away from claims that are lost, where they still are as found, and decides under their row locks what becomes of them
+ * (core/runs/lost-claim.ts). Each is counted as lost, and the attempt whose outcome will never come is logged.
+ */
+export async function takeOverIfStillClaimed(
+  tx: Transaction,
+  claims: readonly LostClaim[],
+  policy: RecoveryPolicy,
+  meeting: MeetingLocks,
+): Promise<{ runs: RunTakenOver[]; effects: number }> {
+  const found = new Map(claims.map((claim) => [claim.runId, claim]));
+  const locked = await lockOpenRuns(tx, [...found.keys()], meeting);
+  const lost = locked.filter((run) => isAsFound(run, found.get(run.id)));
+  const facts = await loadRunFacts(tx, lost);
+  const now = await databaseNow(tx);
+  const runs: RunTakenOver[] = [];
+  const changes = lost.map((from): RunChange => {
+    const known = facts.of(from);
+    const verdict = judgeLostClaim(from, known, policy, now);
+    const { id: runId, claimedBy, scheduleId } = from;
+    runs.push({ runId, scheduleId: scheduleIdOf(scheduleId), instanceId: claimedBy ?? '', verdict });
+    return { from, to: takeOverRun(from, verdict, known, policy, now) };
+  });
+  return { runs, effects: await saveLockedRuns(tx, changes) };
+}
+
+function isAsFound(run: RunRecord, claim: LostClaim | undefined): boolean {
+  return (
+    claim !== undefined &&
+    run.status === 'pending' &&
+    run.claimedBy === claim.instanceId &&
+    run.attempts === claim.attempt &&
+    run.handoffStartedAt === claim.handoffStartedAt
+  );
+}
+
+/** Of a stored definition, within what the API allows; the longest where it says none. Whatever stands there, no cast can fail. */
+function timeoutSeconds(definition: SQL): SQL {
+  return sql`(CASE WHEN jsonb_typeof(${definition}->'timeoutSeconds') = 'number'
+    THEN least(3600, greatest(1, (${definition}->>'timeoutSeconds')::numeric)) ELSE 3600 END)::float8`;
+}
+
+async function lostClaims(db: Executor, statement: SQL): Promise<LostClaim[]> {
+  const rows = await rowsOf<ClaimRow>(db, statement);
+  return rows.map((row) => ({
+    runId: row.id,
+    instanceId: row.claimed_by,
+    attempt: row.attempts,
+    handoffStartedAt: toInstantOrNull(row.handoff_started_at),
+  }));
+}

@@ -1,0 +1,91 @@
+import { sql } from 'drizzle-orm';
+import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
+import { bigints, fromMs, ints, milliseconds, texts, uuids } from '../../../postgres/sql/arrays.ts';
+import { anyUid } from '../../../postgres/sql/by-key.ts';
+import { ALL_SCHEDULES } from '../../effects/followers.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
+import { frequentRowsOf, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
+import { endedColumns } from '../record-columns.ts';
+
+/** A first attempt's 2xx that ends its run, of which nothing else has to be said: nearly every outcome is one. */
+export function isPlainSuccess({
+  settlement,
+  outcome,
+  attempt,
+  recovery,
+  lookup,
+}: AttemptSettlement): boolean {
+  const { status, retryAt, doubt, error } = settlement;
+  const isFirst = attempt === 1 && !recovery && lookup === null;
+  return outcome === 'accepted' && status === 'succeeded' && isFirst && retryAt === null && !doubt && !error;
+}
+
+/** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
+const ANY_FOLLOWER = sql`SELECT after_uid FROM schedules WHERE after_uid IS NOT NULL ORDER BY after_uid LIMIT 1`;
+
+export interface PlainSettled {
+  /** Whether this statement settled the run of that id. */
+  settled: (id: string) => boolean;
+  /** How many effects there are to see to. */
+  effects: number;
+}
+
+/**
+ * Ends runs whose first attempt succeeded, in one statement: each row moves to history, with the effects of its end. The guard is the
+ * claim; a run that has been through anything else (lost, uncertain, tried before) is left to settleLockedRuns. So is one that another
+ * transaction has locked: where a lock is not free within 200 ms the statement fails (isLockedByOthers). No run may be in the batch twice.
+ *
+ * The guard is a CASE so that the planner cannot take it for a filter: statistics call pending runs rare, and it would begin with all
+ * of them instead of with the batch's ids.
+ */
+export async function settlePlainIfClaimed(
+  db: Executor,
+  plain: readonly AttemptSettlement[],
+): Promise<PlainSettled> {
+  const [row] = await frequentRowsOf<{ settled: string | null; effects: number }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
+    ended AS (
+      DELETE FROM runs r USING clock, unnest(${uuids(plain.map((one) => one.runId))},
+        ${uuids(plain.map((one) => one.instanceId))}, ${texts(plain.map((one) => one.settlement.executionId))},
+        ${ints(plain.map((one) => one.settlement.statusCode))}, ${texts(plain.map((one) => one.settlement.body))},
+        ${milliseconds(plain.map((one) => one.startedAt))}, ${milliseconds(plain.map((one) => one.finishedAt))},
+        ${bigints(plain.map((one) => one.latenessMs))})
+        AS i(run_id, instance_id, answered_id, answered_code, answer, started_ms, finished_ms, first_lateness_ms)
+      WHERE r.id = i.run_id AND ${anyUid(sql`i.run_id`)}
+        AND CASE WHEN r.status = 'pending' THEN r.claimed_by = i.instance_id AND r.attempts = 1 AND r.lost_at IS NULL
+          AND r.lookup_after IS NULL AND r.uncertain_attempt IS NULL AND r.attempt_log IS NULL END
+      RETURNING r.*, clock.now, i.answered_id, i.answered_code, i.answer, i.first_lateness_ms,
+        ${fromMs(sql`i.started_ms`)} AS started_at, ${fromMs(sql`i.finished_ms`)} AS answered_at
+    ), kept AS (
+      INSERT INTO history (${endedColumns.names})
+      SELECT ${endedColumns.valuesOf('e', {
+        status: `'succeeded'`,
+        handoff_started_at: 'e.started_at',
+        handed_off_at: 'e.answered_at',
+        lateness_ms: 'coalesce(e.lateness_ms, e.first_lateness_ms)',
+        execution_id: 'e.answered_id',
+        result_status_code: 'e.answered_code',
+        result_body: 'e.answer',
+        updated_at: 'e.now',
+        reason: 'NULL',
+        finished_at: 'e.answered_at',
+        ended_at: 'e.now',
+      })} FROM ended e
+    ), followed AS MATERIALIZED (
+      SELECT e.id FROM ended e
+      WHERE e.trigger <> 'api' AND (${ANY_FOLLOWER}) IS NOT NULL
+        AND EXISTS (SELECT FROM schedules f WHERE f.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid]))
+    ), caused AS (
+      INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+      SELECT k.kind, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
+      FROM ended e CROSS JOIN LATERAL (VALUES ('overlap', e.overlap_guarded), ('dependents', e.has_dependents),
+        ('followers', e.id IN (SELECT id FROM followed))) AS k(kind, is_caused)
+      WHERE k.is_caused RETURNING 1
+    )
+    SELECT ${idsUnlessAll(sql`ended`, plain.length)} AS settled, (SELECT count(*) FROM caused)::int AS effects`,
+  );
+  if (!row) throw new Error('the settling statement answered no row');
+  return { settled: isAmong(row.settled), effects: row.effects };
+}

@@ -1,0 +1,94 @@
+import { sql } from 'drizzle-orm';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import { TryAgain } from '../../postgres/errors.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { presentAmong } from './lock-runs.ts';
+
+/** Keys of one-off runs are unique over all of them: one scope. Those of manual fires have their schedule's uid for a scope. */
+export const ONE_OFF_KEYS = '00000000-0000-0000-0000-000000000000';
+
+export interface KeyToTake {
+  key: string;
+  bodyHash: Buffer;
+  runId: string;
+}
+
+/** The run that a key stands for, and the hash of the body that it was used with. */
+export interface KeyHolder {
+  runId: string;
+  bodyHash: string;
+}
+
+/**
+ * Takes the keys of a scope that stand for no run, for the runs named; answers which run each of the others stands for. A key whose
+ * run history has dropped is free again. A call that takes one at the same moment is waited for. In key order, as everywhere.
+ * @throws TryAgain where another call takes a free one, or the sweep deletes it, at the same moment
+ */
+export async function takeKeysUnlessTaken(
+  tx: Transaction,
+  scope: string,
+  keys: readonly KeyToTake[],
+): Promise<Map<string, KeyHolder>> {
+  if (keys.length === 0) return new Map();
+  const sorted = [...keys].sort((a, b) => (a.key < b.key ? -1 : 1));
+  await tx.execute(
+    sql`INSERT INTO run_keys (scope, key, body_hash, run_id)
+    SELECT ${scope}::uuid, k.key, decode(k.hash, 'hex'), k.run_id
+    FROM unnest(${texts(sorted.map(({ key }) => key))}, ${texts(sorted.map(({ bodyHash }) => bodyHash.toString('hex')))},
+      ${uuids(sorted.map(({ runId }) => runId))}) WITH ORDINALITY AS k(key, hash, run_id, place)
+    ORDER BY place ON CONFLICT DO NOTHING`,
+  );
+  const holders = await holdersOf(tx, scope, sorted);
+  const present = await presentAmong(
+    tx,
+    [...holders.values()].map(({ runId }) => runId),
+  );
+  for (const wanted of sorted) {
+    const holder = holders.get(wanted.key);
+    if (!holder || present.has(holder.runId)) continue;
+    await replaceHolder(tx, scope, holder, wanted);
+    holders.delete(wanted.key);
+  }
+  return holders;
+}
+
+/**
+ * Without those that were taken just now. A statement of its own: it sees what the call that was waited for has committed.
+ * @throws TryAgain where a row that was in the way is gone by now: no row stands for the new run either
+ */
+async function holdersOf(
+  tx: Transaction,
+  scope: string,
+  keys: readonly KeyToTake[],
+): Promise<Map<string, KeyHolder>> {
+  const rows = await rowsOf<{ key: string; body_hash: string; run_id: string }>(
+    tx,
+    sql`SELECT key, encode(body_hash, 'hex') AS body_hash, run_id FROM run_keys
+    WHERE key = ANY (${texts(keys.map(({ key }) => key))}) AND scope = ${scope}::uuid`,
+  );
+  if (rows.length < keys.length) throw new TryAgain('a key was swept at the same moment');
+  const own = new Set(keys.map(({ runId }) => runId));
+  const others = rows.filter(({ run_id }) => !own.has(run_id));
+  return new Map(others.map(({ key, body_hash, run_id }) => [key, { runId: run_id, bodyHash: body_hash }]));
+}
+
+async function replaceHolder(
+  tx: Transaction,
+  scope: string,
+  gone: KeyHolder,
+  { key, bodyHash, runId }: KeyToTake,
+): Promise<void> {
+  const rows = await rowsOf(
+    tx,
+    sql`UPDATE run_keys SET body_hash = decode(${bodyHash.toString('hex')}, 'hex'), run_id = ${runId}::uuid
+    WHERE key = ${key} AND scope = ${scope}::uuid AND run_id = ${gone.runId}::uuid RETURNING key`,
+  );
+  if (rows.length === 0) throw new TryAgain('a key was taken at the same moment');
+}
+
+/** Ids of the runs that a client's key stands for: one for each schedule it was used with, and a one-off run. */
+export async function runIdsOfKey(db: Executor, key: string): Promise<string[]> {
+  const rows = await rowsOf<{ run_id: string }>(db, sql`SELECT run_id FROM run_keys WHERE key = ${key}`);
+  return rows.map((row) => row.run_id);
+}

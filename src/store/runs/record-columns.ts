@@ -1,0 +1,68 @@
+import { type SQL, getTableColumns, sql } from 'drizzle-orm';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { history, runs } from '../../postgres/schema.ts';
+
+/** Which of the two tables a record's row stands in. */
+export type RunTable = 'runs' | 'history';
+
+/** Columns that both tables have, under their names in TypeScript. */
+const SHARED = Object.entries(getTableColumns(runs)).filter(([key]) => key !== 'ready');
+const OF_HISTORY = Object.entries(getTableColumns(history)).filter(([key]) => key !== 'endedAt');
+
+/** For a SELECT that toRecord reads: `reason` and `finishedAt` are null of an open run. */
+export const RECORD_COLUMNS: Record<RunTable | 'all_runs', SQL> = {
+  runs: sql.raw(`${namesOf(SHARED, 'r')}, NULL AS reason, NULL AS finished_at`),
+  history: sql.raw(namesOf(OF_HISTORY, 'r')),
+  all_runs: sql.raw(namesOf(OF_HISTORY, 'r')),
+};
+
+/** Column lists of an INSERT or UPDATE whose values come from `recordset`. */
+export const WRITTEN_COLUMNS: Record<RunTable, SQL> = {
+  runs: sql.raw(namesOf(SHARED)),
+  history: sql.raw(namesOf(OF_HISTORY)),
+};
+
+/** Of an INSERT INTO history that takes its values from a row of `runs`, but for those given: SQL by the column's name. */
+export const endedColumns = {
+  names: sql.raw(`${namesOf(OF_HISTORY)}, ended_at`),
+  valuesOf: (row: string, given: Record<string, string>): SQL =>
+    sql.raw(
+      [...OF_HISTORY.map(([, { name }]) => name), 'ended_at']
+        .map((name) => given[name] ?? `${row}.${name}`)
+        .join(', '),
+    ),
+};
+
+function namesOf(columns: readonly [string, { name: string }][], alias?: string): string {
+  return columns.map(([, { name }]) => (alias === undefined ? name : `${alias}.${name}`)).join(', ');
+}
+
+export type RecordRow = Record<string, unknown>;
+
+/** A row of RECORD_COLUMNS as the driver hands it over. */
+export function toRecord(row: RecordRow): RunRecord {
+  const record: Record<string, unknown> = {};
+  for (const [key, column] of OF_HISTORY) {
+    const value = row[column.name];
+    record[key] = value === null || value === undefined ? null : column.mapFromDriverValue(value);
+  }
+  return record as unknown as RunRecord;
+}
+
+/** Records as one JSON array, for `jsonb_populate_recordset`: one parameter, however many columns and rows. */
+export function recordset(records: readonly RunRecord[]): SQL {
+  return sql`${JSON.stringify(records.map(toJson))}::jsonb`;
+}
+
+function toJson(record: RunRecord): Record<string, unknown> {
+  const values = record as unknown as Record<string, unknown>;
+  return Object.fromEntries(OF_HISTORY.map(([key, { name }]) => [name, inJson(name, values[key])]));
+}
+
+const INSTANTS = new Set(
+  OF_HISTORY.flatMap(([, column]) => (column.getSQLType().startsWith('timestamp') ? [column.name] : [])),
+);
+
+function inJson(name: string, value: unknown): unknown {
+  return typeof value === 'number' && INSTANTS.has(name) ? new Date(value).toISOString() : value;
+}

@@ -1,0 +1,58 @@
+import { sql } from 'drizzle-orm';
+import type { Speaker } from '../../core/runs/run-decisions.ts';
+import { mayBeRunId } from '../../core/runs/run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import type { CurrentDefinition } from '../../core/runs/transitions.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
+
+/** A run as it stands, open or ended; another transaction may change it at any time. Null: there is none. */
+export async function findRecord(db: Executor, id: string): Promise<RunRecord | null> {
+  if (!mayBeRunId(id)) return null;
+  const [row] = await rowsOf<RecordRow>(
+    db,
+    sql`SELECT ${RECORD_COLUMNS.all_runs} FROM all_runs r WHERE r.id = ${id}::uuid`,
+  );
+  return row ? toRecord(row) : null;
+}
+
+/** What a run of this schedule goes by now; the schedule's row is shared until the transaction ends, so that it stays so. */
+export async function shareCurrentDefinition(
+  tx: Transaction,
+  scheduleUid: string,
+): Promise<CurrentDefinition | null> {
+  const [row] = await rowsOf<{ version: number; lane: string; priority: number; overlap: string }>(
+    tx,
+    sql`SELECT version, lane, priority, overlap FROM schedules WHERE uid = ${scheduleUid} FOR SHARE`,
+  );
+  if (!row) return null;
+  const { version, lane, priority, overlap } = row;
+  return { version, lane, priority, overlapGuarded: overlap !== 'allow' };
+}
+
+/**
+ * Puts off when the run expires, by its own lease, and keeps the progress where it is said; false: it is not under way, or not with
+ * the one who speaks. In one statement: a guard on one row sees it as it is once its lock is had.
+ */
+export async function heartbeatIfCurrent(
+  db: Executor,
+  id: string,
+  { attempt, workerId, progress }: Speaker & { progress: number | null },
+): Promise<boolean> {
+  if (!mayBeRunId(id)) return false;
+  const rows = await rowsOf(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    UPDATE runs r SET progress = coalesce(${progress}::float8, r.progress), updated_at = clock.now,
+      expires_at = CASE WHEN r.status = 'running'
+        THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END
+    FROM clock WHERE r.id = ${id}::uuid
+      AND CASE r.status WHEN 'running' THEN true WHEN 'pending' THEN r.attempts > 0 END
+      AND coalesce(r.attempts = ${attempt}::float8
+        OR r.attempts > ${attempt}::float8 AND r.uncertain_attempt <= ${attempt}::float8, ${attempt}::float8 IS NULL)
+      AND coalesce(r.worker_id = ${workerId}::text, ${workerId}::text IS NULL)
+    RETURNING r.id`,
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,178 @@
+import { sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import type { Overlap } from '../../core/schedules/schedule.ts';
+import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { type InstantText, frequentRowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+
+/** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
+export interface LockedSchedule {
+  uid: string;
+  id: string;
+  version: number;
+  /** For `readTiming`. */
+  timing: string;
+  overlap: Overlap;
+  lane: string;
+  /** Its rank: the smaller, the sooner. */
+  priority: number;
+  nextOccurrenceAt: Instant;
+  /** No occurrence up to this one is planned again; null: none has been planned. */
+  plannedThrough: Instant | null;
+  planFailures: number;
+  lockedAt: Instant;
+  createdAt: Instant;
+}
+
+export interface DueSchedules {
+  /** The database's clock when it decided what was due. */
+  now: Instant;
+  locked: LockedSchedule[];
+  /** How many of them were taken from an expired lock or a dead instance. */
+  takenOver: number;
+  /** Due, but under another instance's lock; counted up to the batch size, and only where the batch is not full. */
+  contended: number;
+  /** The next moment at which something becomes due; null: nothing will. */
+  nextDueAt: Instant | null;
+}
+
+export interface FireLockRequest {
+  instanceId: string;
+  limit: number;
+  lockTtlSeconds: number;
+  /** Schedules this instance is still planning; any other lock of its own is a failed round's. */
+  walking: readonly string[];
+}
+
+/** One of the answer says what is of all of them, each other one is of a schedule; all other columns are null in either. */
+type Row = Head | LockedRow;
+
+interface Head {
+  uid: null;
+  now: InstantText;
+  locked_at: InstantText;
+  next_due_at: InstantText | null;
+  contended: number;
+}
+
+/** What is usual is null. */
+interface LockedRow {
+  timing: string;
+  planned_through: InstantText | null;
+  uid: string;
+  id: string;
+  version: number;
+  overlap: Exclude<Overlap, 'allow'> | null;
+  lane: string;
+  priority: number;
+  next_occurrence_at: InstantText;
+  plan_failures: number | null;
+  created_at: InstantText;
+  taken_over: true | null;
+}
+
+/**
+ * Takes the fire-lock of due schedules, oldest first, in one statement: where it is free, mine by a failed round, held
+ * by an instance that is not alive, or expired. Rows that another statement works on right now are passed over. An
+ * instance that was declared dead locks nothing.
+ */
+export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
+  const { instanceId, limit, lockTtlSeconds, walking } = request;
+  // clock_timestamp() is volatile: only through a sub-select can the index on next_fire_at use it.
+  const rows = await frequentRowsOf<Row>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    me AS MATERIALIZED (
+      SELECT EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AS listed
+    ), due AS MATERIALIZED (
+      SELECT uid, locked_by FROM schedules
+      WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
+        AND (locked_by IS NULL
+          OR locked_by = ${instanceId} AND (uid <> ALL(${uuids(walking)})
+            OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
+          OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
+          OR NOT EXISTS (SELECT FROM instances i WHERE i.id = locked_by AND i.died_at IS NULL))
+        AND (SELECT listed FROM me)
+      ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    ), locked AS (
+      UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
+      FROM (SELECT * FROM due LIMIT (SELECT ${limit}::int)) AS due WHERE s.uid = due.uid
+      RETURNING s.uid, s.id, s.version, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority,
+        s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
+        CASE WHEN due.locked_by <> ${instanceId} THEN true END AS taken_over
+    ), held AS (
+      SELECT FROM schedules
+      WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
+        AND locked_by <> ${instanceId} AND locked_at >= (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
+      LIMIT ${limit}
+    )
+    SELECT * FROM (
+      SELECT now, now::timestamptz(3) AS locked_at,
+        CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM held)::int ELSE 0 END AS contended,
+        (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)
+          AND next_fire_at < 'infinity') AS next_due_at
+      FROM clock) AS head FULL JOIN locked ON false`,
+  );
+  const head = rows.find((row) => row.uid === null);
+  if (!head) throw new Error('the fire-lock statement did not answer');
+  const locked = rows.filter((row) => row.uid !== null);
+  const lockedAt = toInstant(head.locked_at);
+  return {
+    now: toInstant(head.now),
+    nextDueAt: toInstantOrNull(head.next_due_at),
+    contended: head.contended,
+    takenOver: locked.filter((row) => row.taken_over).length,
+    locked: locked.map((row) => lockedSchedule(row, lockedAt)),
+  };
+}
+
+/** Gives locks back unplanned, where they are still the caller's: on a clean stop no instance waits for the TTL. */
+export async function releaseFireLocksIfMine(db: Executor, instanceId: string): Promise<void> {
+  await db.execute(
+    sql`UPDATE schedules SET locked_by = NULL, locked_at = NULL
+    WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by = ${instanceId}`,
+  );
+}
+
+export interface SetAside {
+  uid: string;
+  version: number;
+  lockedAt: Instant;
+  error: string;
+  failures: number;
+  retryAt: Instant;
+}
+
+/** A schedule that cannot be planned keeps its cursor, says why, and is looked at again later. */
+export async function setAsideIfLocked(
+  db: Executor,
+  instanceId: string,
+  rows: readonly SetAside[],
+): Promise<void> {
+  await db.execute(
+    sql`UPDATE schedules s SET error = a.error, plan_failures = a.failures, next_fire_at = a.retry_at,
+      locked_by = NULL, locked_at = NULL
+    FROM unnest(${uuids(rows.map((row) => row.uid))}, ${ints(rows.map((row) => row.version))},
+      ${instants(rows.map((row) => row.lockedAt))}, ${texts(rows.map((row) => row.error))},
+      ${ints(rows.map((row) => row.failures))}, ${instants(rows.map((row) => row.retryAt))})
+      AS a(uid, version, locked_at, error, failures, retry_at)
+    WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version`,
+  );
+}
+
+function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {
+  return {
+    uid: row.uid,
+    id: row.id,
+    version: row.version,
+    timing: row.timing,
+    overlap: row.overlap ?? 'allow',
+    lane: row.lane,
+    priority: row.priority,
+    nextOccurrenceAt: toInstant(row.next_occurrence_at),
+    plannedThrough: toInstantOrNull(row.planned_through),
+    planFailures: row.plan_failures ?? 0,
+    lockedAt,
+    createdAt: toInstant(row.created_at),
+  };
+}

@@ -1,0 +1,211 @@
+import { sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import { plannedRunId } from '../../core/runs/run.ts';
+import { resumeRun } from '../../core/runs/lost-claim.ts';
+import { newRun } from '../../core/runs/new-run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { lives } from '../instances/instances.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { lockOpenRuns } from '../runs/lock-runs.ts';
+import { loadRunFacts } from '../runs/claims/run-facts.ts';
+import { recordRuns, saveLockedRuns } from '../runs/save-runs.ts';
+import { isOver } from './status-conditions.ts';
+
+/** What `firelock resume` reads and writes while no instance lives. */
+
+export interface LivingInstance {
+  id: string;
+  host: string;
+  /** Without another heartbeat it counts as gone after that. */
+  livesForSeconds: number;
+}
+
+export async function livingInstances(db: Executor): Promise<LivingInstance[]> {
+  const rows = await rowsOf<{ id: string; host: string; lives_for: number }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT i.id, i.host, ceil(extract(epoch FROM i.heartbeat_at - clock.now) + i.ttl_seconds)::int AS lives_for
+    FROM instances i, clock WHERE ${lives} ORDER BY i.started_at, i.id`,
+  );
+  return rows.map((row) => ({ id: row.id, host: row.host, livesForSeconds: row.lives_for }));
+}
+
+/** A schedule whose cursor stands in the past, as it stood when it was read: the guard of its move. */
+export interface DueSchedule {
+  uid: string;
+  id: string;
+  version: number;
+  /** For `readTiming`. */
+  timing: string;
+  createdAt: Instant;
+  /** No number where the row holds no moment. */
+  nextOccurrenceAt: Instant;
+}
+
+/** Ordered by uid, after that of `after`. What is paused, has ended or is in error is not among them. */
+export async function listDueSchedules(
+  db: Executor,
+  now: Instant,
+  { after, limit }: { after: string; limit: number },
+): Promise<DueSchedule[]> {
+  const rows = await rowsOf<{
+    timing: string;
+    uid: string;
+    id: string;
+    version: number;
+    created_at: InstantText;
+    next_occurrence_at: InstantText;
+  }>(
+    db,
+    sql`SELECT uid, id, version, timing, created_at, next_occurrence_at FROM schedules
+    WHERE enabled AND error IS NULL AND next_fire_at <= ${isoInstant(now)}::timestamptz AND uid > ${after}
+    ORDER BY uid LIMIT ${limit}`,
+  );
+  return rows.map((row) => ({
+    uid: row.uid,
+    id: row.id,
+    version: row.version,
+    timing: row.timing,
+    createdAt: toInstant(row.created_at),
+    nextOccurrenceAt: toInstant(row.next_occurrence_at),
+  }));
+}
+
+export interface Skip {
+  schedule: DueSchedule;
+  /** The newest of what was due: the one record is of this moment. */
+  scheduledFor: Instant;
+  dueAt: Instant;
+  trigger: 'schedule' | 'catchUp';
+  /** How many others it stands for, and the first of them. */
+  coalesced: number;
+  coalescedFrom: Instant | null;
+  nextOccurrenceAt: Instant | null;
+  nextFireAt: Instant | null;
+}
+
+/**
+ * Moves schedules on and records what was due of each as one skipped run. One that was edited, moved or
+ * set aside since it was read is left as it is. Answers the uids of those moved on. Callers sort by uid.
+ */
+export async function skipDueIfUnmoved(
+  tx: Transaction,
+  skips: readonly Skip[],
+): Promise<ReadonlySet<string>> {
+  const schedules = skips.map(({ schedule }) => schedule);
+  const rows = await rowsOf<{ uid: string; id: string; version: number; lane: string; priority: number }>(
+    tx,
+    sql`UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
+      planned_through = greatest(s.planned_through, i.scheduled_for), locked_by = NULL, locked_at = NULL
+    FROM unnest(${uuids(schedules.map(({ uid }) => uid))}, ${ints(schedules.map(({ version }) => version))},
+      ${instants(schedules.map(({ nextOccurrenceAt }) => nextOccurrenceAt))},
+      ${instants(skips.map(({ scheduledFor }) => scheduledFor))}, ${instants(skips.map((skip) => skip.nextOccurrenceAt))},
+      ${instants(skips.map((skip) => skip.nextFireAt))})
+      AS i(uid, version, first, scheduled_for, next_occurrence_at, next_fire_at)
+    WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
+      THEN s.version = i.version AND s.next_occurrence_at = i.first END
+    RETURNING s.uid, s.id, s.version, s.lane, s.priority`,
+  );
+  const moved = new Map(rows.map((row) => [row.uid, row]));
+  const now = await databaseNow(tx);
+  await recordRuns(
+    tx,
+    skips.flatMap((skip) => {
+      const schedule = moved.get(skip.schedule.uid);
+      return schedule ? [skippedRun(schedule, skip, now)] : [];
+    }),
+  );
+  return new Set(moved.keys());
+}
+
+function skippedRun(
+  {
+    uid,
+    id,
+    version,
+    lane,
+    priority,
+  }: { uid: string; id: string; version: number; lane: string; priority: number },
+  { scheduledFor, dueAt, trigger, coalesced, coalescedFrom }: Skip,
+  now: Instant,
+): RunRecord {
+  const ended = { status: 'skipped', reason: 'missed', finishedAt: now } as const;
+  const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId: id, lane, priority };
+  const fire = {
+    id: plannedRunId(uid, scheduledFor),
+    scheduledFor,
+    dueAt,
+    trigger,
+    coalesced,
+    coalescedFrom,
+  };
+  return newRun({ ...schedule, ...fire, ...ended }, now);
+}
+
+export interface PendingAfterResume {
+  /** At most once, and now `unknown`. */
+  ended: number;
+  /** Their target is asked whether they arrived before anything is sent. */
+  asked: number;
+  /** Of the others. */
+  left: number;
+}
+
+/** Where a walk over all open runs stands. */
+export interface ResumedPage extends PendingAfterResume {
+  /** Null: this was the last page. */
+  next: string | null;
+}
+
+/**
+ * One page of the pending and waiting runs as the database has them, by id: they may have been sent since what it holds
+ * (core/runs/lost-claim.ts, resumeRun).
+ */
+export async function resumeOpenRuns(
+  tx: Transaction,
+  { after, limit, ...given }: { after: string; limit: number; reason: string; lockTtlSeconds: number },
+): Promise<ResumedPage> {
+  const page = await rowsOf<{ id: string }>(
+    tx,
+    sql`SELECT id FROM runs WHERE status IN ('pending', 'waiting') AND id > ${after}::uuid ORDER BY id LIMIT ${limit}`,
+  );
+  const locked = await lockOpenRuns(
+    tx,
+    page.map(({ id }) => id),
+    'wait',
+  );
+  const runs = locked.filter(({ status }) => status !== 'running');
+  const facts = await loadRunFacts(tx, runs);
+  const now = await databaseNow(tx);
+  const changes = runs.flatMap((from) => {
+    const to = resumeRun(from, facts.of(from), given, now);
+    return to ? [{ from, to }] : [];
+  });
+  await saveLockedRuns(tx, changes);
+  const ended = changes.filter(({ to }) => to.status === 'unknown').length;
+  const asked = changes.length - ended;
+  const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
+  return { ended, asked, left: runs.length - changes.length, next };
+}
+
+export interface RestingSchedules {
+  paused: number;
+  ended: number;
+  inError: number;
+}
+
+/** Those that `listDueSchedules` does not list, whatever is due. */
+export async function countRestingSchedules(db: Executor): Promise<RestingSchedules> {
+  const [row] = await rowsOf<{ paused: number; ended: number; in_error: number }>(
+    db,
+    sql`SELECT count(*) FILTER (WHERE NOT enabled)::int AS paused,
+      count(*) FILTER (WHERE enabled AND error IS NULL AND ${isOver})::int AS ended,
+      count(*) FILTER (WHERE enabled AND error IS NOT NULL)::int AS in_error
+    FROM schedules`,
+  );
+  if (!row) throw new Error('the statement about schedules answered no row');
+  return { paused: row.paused, ended: row.ended, inError: row.in_error };
+}

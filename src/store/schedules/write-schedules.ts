@@ -1,0 +1,153 @@
+import { type SQL, eq, sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
+import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { timingText } from '../../core/schedules/stored-definition.ts';
+import { scheduleVersions, schedules } from '../../postgres/schema.ts';
+import { abandonOpenRuns } from '../runs/ends/abandon-runs.ts';
+
+/** A schedule as it is to stand after this write. */
+export interface ScheduleWrite {
+  uid: string;
+  id: string;
+  version: number;
+  definition: Definition;
+  lane: string;
+  nextOccurrenceAt: Instant | null;
+  nextFireAt: Instant | null;
+  lastFireAt: Instant | null;
+  /** The newest occurrence that has been planned; what is stored only rises. */
+  plannedThrough: Instant | null;
+  /** Whose runs' ends it follows; null where it has fire times of its own. */
+  afterUid: string | null;
+  createdAt: Instant;
+  /** Who wants it so; null: a caller without a name. */
+  by: string | null;
+}
+
+/** The name of the NOTIFY that tells instances to look at schedules again: a hint, never needed. */
+export const SCHEDULES_CHANGED = 'firelock_schedules';
+
+/**
+ * Writes schedules, new or under the caller's row locks, each with its version; every write clears the fire-lock.
+ * A new id that another caller took meanwhile fails on the unique index (23505).
+ */
+export async function writeSchedules(
+  tx: Executor,
+  writes: readonly ScheduleWrite[],
+  now: Instant,
+): Promise<void> {
+  if (writes.length === 0) return;
+  for (const some of inPortions(writes)) {
+    await tx.execute(upsertSchedules(some, now));
+    await tx.execute(insertVersions(some, now));
+  }
+  await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
+}
+
+/** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */
+export async function deleteScheduleAndAbandon(
+  tx: Transaction,
+  last: ScheduleWrite,
+  now: Instant,
+): Promise<{ abandoned: number; effects: number }> {
+  const abandoned = await abandonOpenRuns(tx, last.uid);
+  await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
+  await tx.delete(schedules).where(eq(schedules.uid, last.uid));
+  return abandoned;
+}
+
+interface VersionedWrite extends ScheduleWrite {
+  /** What its version says, as JSON, without the payload. */
+  said: string;
+}
+
+/**
+ * As few statements as may be, since each is planned anew; but one with a thousand payloads takes long to be put together, and nobody
+ * else has a turn meanwhile.
+ */
+function* inPortions(writes: readonly ScheduleWrite[]): Generator<VersionedWrite[], void, void> {
+  let portion: VersionedWrite[] = [];
+  let length = 0;
+  for (const write of writes) {
+    const { payload, ...definition } = write.definition;
+    const said = JSON.stringify(definition);
+    portion.push({ ...write, said });
+    length += said.length + (payload?.length ?? 0);
+    if (portion.length < MOST_AT_ONCE && length < LONGEST_AT_ONCE) continue;
+    yield portion;
+    [portion, length] = [[], 0];
+  }
+  if (portion.length > 0) yield portion;
+}
+
+const MOST_AT_ONCE = 250;
+/** In characters: what is around definitions and payloads is little beside them. */
+const LONGEST_AT_ONCE = 512 * 1024;
+
+/** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */
+function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
+  const definitions = writes.map((write) => write.definition);
+  const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));
+  return sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority,
+      planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
+      after_jitter_seconds, updated_at)
+    SELECT w.uid, w.id, w.version, w.enabled, w.timing, w.zoned, w.overlap, w.lane, w.priority,
+      w.planned_through, w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
+      w.after_start_at, w.after_end_at, w.after_jitter_seconds, ${isoInstant(now)}::timestamptz
+    FROM unnest(
+      ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
+      ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
+      ${texts(definitions.map(timingText))}, ${booleans(definitions.map(isZoned))}, ${texts(definitions.map(({ overlap }) => overlap))},
+      ${texts(writes.map((write) => write.lane))}, ${ints(definitions.map(({ priority }) => PRIORITY_RANK[priority]))},
+      ${instants(writes.map((write) => write.plannedThrough))}, ${instants(writes.map((write) => write.nextOccurrenceAt))},
+      ${instants(writes.map((write) => write.nextFireAt))},
+      ${instants(writes.map((write) => write.lastFireAt))}, ${instants(writes.map((write) => write.createdAt))},
+      ${uuids(writes.map((write) => write.afterUid))},
+      ${texts(followers.map((follower) => follower?.after?.on.join(',') ?? null))},
+      ${instants(followers.map((follower) => follower?.startAt ?? null))},
+      ${instants(followers.map((follower) => follower?.endAt ?? null))},
+      ${ints(followers.map((follower) => follower?.jitterSeconds ?? null))})
+      AS w(uid, id, version, enabled, timing, zoned, overlap, lane, priority, planned_through, next_occurrence_at, next_fire_at,
+        last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds)
+    ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled, timing = excluded.timing,
+      zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
+      overlap = excluded.overlap, lane = excluded.lane, priority = excluded.priority,
+      next_occurrence_at = excluded.next_occurrence_at, next_fire_at = excluded.next_fire_at,
+      last_fire_at = excluded.last_fire_at, after_uid = excluded.after_uid, after_on = excluded.after_on,
+      after_start_at = excluded.after_start_at, after_end_at = excluded.after_end_at,
+      after_jitter_seconds = excluded.after_jitter_seconds, locked_by = NULL, locked_at = NULL, error = NULL,
+      plan_failures = 0, updated_at = excluded.updated_at`;
+}
+
+function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
+  return sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload)
+    SELECT w.uid, w.version, w.id, w.change, ${isoInstant(now)}::timestamptz, w.by, w.definition::jsonb, w.payload
+    FROM unnest(${uuids(writes.map((write) => write.uid))}, ${ints(writes.map((write) => write.version))},
+      ${texts(writes.map((write) => write.id))}, ${texts(writes.map(changeOf))}, ${texts(writes.map((write) => write.by))},
+      ${texts(writes.map((write) => write.said))}, ${texts(writes.map((write) => write.definition.payload))})
+      AS w(uid, version, id, change, by, definition, payload)`;
+}
+
+/** Zone data says when it fires: a cron in a zone other than UTC. */
+function isZoned({ cron, timezone }: Definition): boolean {
+  return cron !== null && timezone !== null && timezone.toUpperCase() !== 'UTC';
+}
+
+function changeOf({ version }: ScheduleWrite): 'created' | 'updated' {
+  return version === 1 ? 'created' : 'updated';
+}
+
+function versionRow(write: ScheduleWrite, now: Instant) {
+  const { payload, ...definition } = write.definition;
+  return {
+    scheduleUid: write.uid,
+    version: write.version,
+    scheduleId: write.id,
+    at: now,
+    by: write.by,
+    definition,
+    payload,
+  };
+}

@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { plannedRunId } from '../../../src/core/runs/run.ts';
+import { fireTimes } from '../../../src/core/time/fire-times.ts';
+import { definitionOf } from '../../support/pipeline.ts';
+import { changeRun } from '../../support/run-rows.ts';
+import { type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+
+let api: Api;
+let now: number;
+beforeAll(async () => {
+  api = await startApi();
+  const [row] = await api.sql<{ now: Date }[]>`SELECT date_trunc('hour', clock_timestamp()) AS now`;
+  now = Number(row?.now);
+});
+afterAll(() => api.stop());
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const iso = (at: number) => new Date(at).toISOString();
+
+async function put(id: string, more: object): Promise<void> {
+  const answer = await api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...more });
+  expect(answer.status).toBeLessThan(300);
+}
+
+/** Of whole hours before now. */
+async function backfill(id: string, fromHours: number, toHours: number, more: object = {}) {
+  const body = { from: iso(now - fromHours * HOUR), to: iso(now - toHours * HOUR), ...more };
+  const answer = await api.call('POST', `/api/v1/schedules/${id}/backfill`, body);
+  return { ...answer, told: [answer.status, answer.body] };
+}
+
+interface Row {
+  id: string;
+  schedule_uid: string;
+  scheduled_for: Date;
+  due_at: Date;
+  trigger: string;
+  status: string;
+  reason: string | null;
+  schedule_version: number;
+  priority: number;
+  attempts: number;
+  failures: number;
+  recoveries: number;
+  claimed_by: string | null;
+  finished_at: Date | null;
+  error: object | null;
+  overlap_guarded: boolean;
+}
+
+const runs = (id: string) =>
+  api.sql<Row[]>`SELECT * FROM all_runs WHERE schedule_id = ${id} ORDER BY scheduled_for`;
+const done = (created: number, existing: number, remainingFrom: string | null = null) => [
+  202,
+  { created, existing, remainingFrom },
+];
+
+describe('a backfill', () => {
+  test('records a run for each occurrence of the period that has none, due at once, and wakes who sends', async () => {
+    await put('hourly', { cron: '0 * * * *', priority: 'high' });
+    const woken = api.woken();
+    expect((await backfill('hourly', 5, 2)).told).toEqual(done(3, 0));
+    expect(api.woken()).toBe(woken + 1);
+    const rows = await runs('hourly');
+    expect(rows.map(({ scheduled_for }) => now - Number(scheduled_for))).toEqual([
+      5 * HOUR,
+      4 * HOUR,
+      3 * HOUR,
+    ]);
+    for (const row of rows) {
+      expect(row).toMatchObject({ trigger: 'backfill', status: 'pending', reason: null, claimed_by: null });
+      expect(row).toMatchObject({ schedule_version: 1, priority: 0, attempts: 0, overlap_guarded: false });
+      expect(row.id).toBe(plannedRunId(row.schedule_uid, Number(row.scheduled_for)));
+      expect(row.due_at).toEqual(row.scheduled_for);
+    }
+    expect((await backfill('hourly', 6, 2)).told).toEqual(done(1, 3));
+    expect((await backfill('hourly', 6, 2)).told).toEqual(done(0, 4));
+    expect(api.woken()).toBe(woken + 2);
+  });
+
+  test('goes on where its limit ended it', async () => {
+    await put('limited', { cron: '0 * * * *' });
+    expect((await backfill('limited', 10, 0, { limit: 4 })).told).toEqual(done(4, 0, iso(now - 6 * HOUR)));
+    expect((await backfill('limited', 6, 0, { limit: 6 })).told).toEqual(done(6, 0));
+    expect((await backfill('limited', 10, 0, { limit: 9 })).told).toEqual(done(0, 9, iso(now - HOUR)));
+  });
+
+  test('opens again what was skipped or abandoned, under its id, and leaves all else alone', async () => {
+    await put('ended', { cron: '0 * * * *' });
+    expect((await backfill('ended', 8, 0)).told).toEqual(done(8, 0));
+    const [claimant] = await api.sql<{ id: string }[]>`SELECT gen_random_uuid() AS id`;
+    const statuses = [
+      'skipped',
+      'abandoned',
+      'succeeded',
+      'failed',
+      'unknown',
+      'cancelled',
+      'pending',
+      'running',
+    ];
+    const before = await runs('ended');
+    for (const [index, { id }] of before.entries()) {
+      const at = iso(now);
+      await changeRun(api.sql, id, {
+        status: statuses[index],
+        trigger: 'schedule',
+        reason: 'x',
+        attempts: 3,
+        failures: 2,
+        recoveries: 1,
+        claimed_by: claimant?.id,
+        claimed_at: at,
+        finished_at: at,
+        handoff_started_at: at,
+        lost_at: at,
+        error: { kind: 'network', message: 'm' },
+      });
+    }
+    await put('ended', { cron: '0 * * * *', priority: 'low', overlap: 'skip' });
+    expect((await backfill('ended', 8, 0)).told).toEqual(done(2, 6));
+    const after = await runs('ended');
+    for (const [index, row] of after.entries()) {
+      expect(row.id).toBe(before[index]?.id);
+      if (index >= 2) {
+        // An open run has none.
+        const reason = row.finished_at === null ? null : 'x';
+        const untouched = {
+          status: statuses[index],
+          trigger: 'schedule',
+          reason,
+          attempts: 3,
+          schedule_version: 1,
+        };
+        expect(row).toMatchObject(untouched);
+        continue;
+      }
+      expect(row).toMatchObject({ status: 'pending', trigger: 'backfill', reason: null, error: null });
+      expect(row).toMatchObject({
+        attempts: 3,
+        failures: 0,
+        recoveries: 0,
+        claimed_by: null,
+        finished_at: null,
+      });
+      expect(row).toMatchObject({
+        schedule_version: 2,
+        priority: 2,
+        overlap_guarded: true,
+        handoff_started_at: null,
+      });
+      expect(Number(row.due_at)).toBeGreaterThanOrEqual(now);
+      expect(row).not.toMatchObject({ lost_at: null });
+    }
+  });
+
+  test('goes by the definition of now: its window, its jitter, and what it was before', async () => {
+    await put('changed', { cron: '30 * * * *' });
+    expect((await backfill('changed', 3, 1)).told).toEqual(done(2, 0));
+    const more = { cron: '0 * * * *', jitterSeconds: 600, startAt: iso(now - 2 * HOUR) };
+    await put('changed', more);
+    expect((await backfill('changed', 4, 0)).told).toEqual(done(2, 0));
+    const rows = (await runs('changed')).filter(({ schedule_version }) => schedule_version === 2);
+    const timing = { ...definitionOf({ url: '' }), cron: '0 * * * *', jitterSeconds: 600 };
+    const times = fireTimes(timing, { id: 'changed', createdAt: 0 });
+    expect(rows.map(({ scheduled_for, due_at }) => [Number(scheduled_for), Number(due_at)])).toEqual(
+      [now - 2 * HOUR, now - HOUR].map((at) => [at, times.dueAt(at)]),
+    );
+  });
+
+  test('is allowed while paused, and says of its runs that they must not overlap with others', async () => {
+    await put('paused', { cron: '0 * * * *', enabled: false, overlap: 'queue' });
+    expect((await backfill('paused', 3, 0)).told).toEqual(done(3, 0));
+    const rows = await runs('paused');
+    expect(rows.map(({ status, overlap_guarded }) => [status, overlap_guarded])).toEqual(
+      Array(3).fill(['pending', true]),
+    );
+  });
+
+  test('is one transaction whoever else asks for the same', async () => {
+    await put('raced', { cron: '* * * * *' });
+    const all = await Promise.all(Array.from({ length: 6 }, () => backfill('raced', 10, 0)));
+    expect(all.map(({ status }) => status)).toEqual(Array(6).fill(202));
+    const created = all.map(({ body }) => Number(body['created'] as unknown));
+    expect(created.sort((a, b) => b - a)).toEqual([600, 0, 0, 0, 0, 0]);
+    expect(await runs('raced')).toHaveLength(600);
+  });
+
+  test('of ten thousand is one call', async () => {
+    await put('many', { cron: '* * * * *' });
+    const { told } = await backfill('many', 200, 0, { limit: 10_000 });
+    expect(told).toEqual(done(10_000, 0, iso(now - 200 * HOUR + 10_000 * 60_000)));
+  });
+
+  test('reaches back as far as it is asked to, also beyond what history keeps', async () => {
+    await put('old', { cron: '0 12 * * *' });
+    const yearAgo = now - 366 * DAY;
+    const year = { from: iso(yearAgo), to: iso(yearAgo + 3 * DAY) };
+    const answer = await api.call('POST', '/api/v1/schedules/old/backfill', year);
+    expect([answer.status, answer.body]).toEqual([202, { created: 3, existing: 0, remainingFrom: null }]);
+    const rows = await runs('old');
+    for (const { scheduled_for, status, due_at, id, schedule_uid } of rows) {
+      expect(Number(scheduled_for)).toBeGreaterThanOrEqual(yearAgo);
+      expect([status, due_at, id]).toEqual([
+        'pending',
+        scheduled_for,
+        plannedRunId(schedule_uid, Number(scheduled_for)),
+      ]);
+    }
+    expect((await api.call('POST', '/api/v1/schedules/old/backfill', year)).body).toMatchObject({
+      existing: 3,
+    });
+    const first = { from: '2000-01-01T00:00:00Z', to: '2000-01-03T00:00:00Z' };
+    expect((await api.call('POST', '/api/v1/schedules/old/backfill', first)).body).toMatchObject({
+      created: 2,
+    });
+  });
+
+  test('of a period without occurrences is none', async () => {
+    await put('rare', SCHEDULE);
+    expect((await backfill('rare', 5, 0)).told).toEqual(done(0, 0));
+    expect(await runs('rare')).toEqual([]);
+  });
+
+  test('waits until the schedule is caught up with', async () => {
+    await put('behind', { cron: '0 * * * *' });
+    await api.sql`UPDATE schedules SET next_occurrence_at = ${iso(now - 3 * HOUR)}, next_fire_at = ${iso(now - 3 * HOUR)}
+      WHERE id = 'behind'`;
+    const answer = await backfill('behind', 5, 0);
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
+    expect((await backfill('behind', 5, 3)).told).toEqual(done(2, 0));
+  });
+});
+
+describe('a backfill that cannot be', () => {
+  test('of what is to come is 422 and says where the limit is', async () => {
+    await put('some', { cron: '0 * * * *' });
+    const future = await backfill('some', 1, -2);
+    expect([future.status, faultPaths(future)]).toEqual([422, ['/to']]);
+    expect(future.text).toContain('only what is past can be backfilled');
+    expect(await runs('some')).toEqual([]);
+  });
+
+  test('is 404, or 409 for a schedule that follows others or cannot be planned', async () => {
+    expect((await backfill('nobody', 2, 1)).status).toBe(404);
+    await put('follower', { after: { scheduleId: '*' } });
+    expect((await backfill('follower', 2, 1)).status).toBe(409);
+    await put('broken', { cron: '0 * * * *' });
+    await api.sql`UPDATE schedule_versions SET definition = jsonb_set(definition, '{cron}', '"soon"')
+      WHERE schedule_id = 'broken'`;
+    const broken = await backfill('broken', 2, 1);
+    expect(broken.status).toBe(409);
+    expect(broken.body['detail']).toContain('cannot be planned');
+  });
+
+  test.each<[object, string[]]>([
+    [{}, ['/from', '/to']],
+    [{ from: '2026-01-02T00:00:00Z', to: '2026-01-02T00:00:00Z' }, ['/to']],
+    [{ from: 1, to: 'x', limit: 0, all: true }, ['/all', '/from', '/limit', '/to']],
+    [{ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z', limit: 10_001 }, ['/limit']],
+  ])('is refused: %j', async (body, paths) => {
+    const answer = await api.call('POST', '/api/v1/schedules/some/backfill', body);
+    expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
+  });
+});

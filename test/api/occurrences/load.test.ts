@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { LONG } from '../../support/runner/long.ts';
+import { type Answer, type Api, TARGET, faultPaths, startApi } from '../api.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(() => api.sql`DELETE FROM schedules`);
+afterAll(() => api.stop());
+
+interface Bucket {
+  at: string;
+  fires: number;
+}
+
+const load = (query = '') => api.call('GET', `/api/v1/load?${query}`);
+const itemsOf = (answer: Answer) => answer.body['items'] as unknown as Bucket[];
+
+async function put(...schedules: object[]): Promise<void> {
+  const items = schedules.map((timing, index) => ({ id: `s${index}`, target: TARGET, ...timing }));
+  expect((await api.call('POST', '/api/v1/schedules/batch', { items })).status).toBe(200);
+}
+
+describe('the load', () => {
+  const day = 'from=2090-06-01T00:00:00Z&to=2090-06-02T00:00:00Z';
+
+  test('is how many fires are due in each bucket, and where the herd is', async () => {
+    await put(
+      { cron: '0 0 * * *' },
+      { cron: '0 0 * * *' },
+      { cron: '0 0 * * *', timezone: 'Asia/Tokyo' },
+      { cron: '30 12 * * *' },
+      { everySeconds: 43_200, startAt: '2090-01-01T12:30:10Z' },
+      { at: '2090-06-01T23:59:59.999Z' },
+      { at: '2090-06-02T00:00:00Z' },
+      { cron: '0 0 * * *', enabled: false },
+      { after: { scheduleId: '*' } },
+    );
+    expect((await load(day)).body).toEqual({
+      items: [
+        { at: '2090-06-01T00:00:00.000Z', fires: 2 },
+        { at: '2090-06-01T00:30:00.000Z', fires: 1 },
+        { at: '2090-06-01T12:30:00.000Z', fires: 2 },
+        { at: '2090-06-01T15:00:00.000Z', fires: 1 },
+        { at: '2090-06-01T23:59:00.000Z', fires: 1 },
+      ],
+      busiest: { at: '2090-06-01T00:00:00.000Z', fires: 2 },
+      schedules: 7,
+    });
+    expect(itemsOf(await load(`${day}&bucketSeconds=43200`))).toEqual([
+      { at: '2090-06-01T00:00:00.000Z', fires: 3 },
+      { at: '2090-06-01T12:00:00.000Z', fires: 4 },
+    ]);
+  });
+
+  test('is of fires as they are due, jitter included', async () => {
+    await put(...Array.from({ length: 30 }, () => ({ cron: '0 0 * * *', jitterSeconds: 3600 })));
+    const items = itemsOf(await load(day));
+    expect(items.reduce((sum, { fires }) => sum + fires, 0)).toBe(30);
+    expect(items.length).toBeGreaterThan(15);
+    expect(items.every(({ at }) => at < '2090-06-01T01:00:01Z')).toBe(true);
+  });
+
+  test('is nothing where there is nothing', async () => {
+    expect((await load()).body).toEqual({ items: [], busiest: null, schedules: 0 });
+  });
+
+  test('is of the next day unless said otherwise, and of the past as if all had been so', async () => {
+    await put({ cron: '* * * * *' });
+    const items = itemsOf(await load());
+    expect(items).toHaveLength(1440);
+    const [row] = await api.sql<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
+    expect(Math.abs(Date.parse(items[0]?.at ?? '') - Number(row?.now))).toBeLessThan(120_000);
+    expect(itemsOf(await load('bucketSeconds=1')).length).toBeLessThanOrEqual(34);
+    expect(itemsOf(await load('from=2001-01-01T00:00:00Z&to=2001-01-01T00:10:00Z'))).toHaveLength(10);
+  });
+
+  test('leaves out the row that cannot be planned', async () => {
+    await put({ cron: '0 0 * * *' }, { cron: '0 0 * * *' }, { cron: '0 0 * * *' });
+    await api.sql`UPDATE schedules SET timing = '{"cron":"soon"}' WHERE id = 's0'`;
+    await api.sql`UPDATE schedules SET timing = 'nonsense' WHERE id = 's1'`;
+    expect((await load(day)).body).toMatchObject({ busiest: { fires: 1 }, schedules: 1 });
+  });
+
+  async function manyAreOneAnswer(many: number, moments: number): Promise<void> {
+    await put({ cron: '0 0 * * *' });
+    await api.sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority,
+        next_occurrence_at, next_fire_at, created_at, updated_at)
+      SELECT gen_random_uuid(), 'many-' || n, 1, true, timing, zoned, overlap, lane, priority, next_occurrence_at,
+        next_fire_at, created_at, updated_at
+      FROM schedules, generate_series(1, ${many}::int) n WHERE id = 's0'`;
+    await api.sql`UPDATE schedules SET timing = '{"cron":"H H * * *"}' WHERE id LIKE '%7'`;
+    const answers = await Promise.all([load(day), load(day), load(day)]);
+    const [first] = answers;
+    for (const answer of answers) expect(answer.body).toEqual(first.body);
+    const items = itemsOf(first);
+    expect(first.body).toMatchObject({ schedules: many + 1, busiest: { at: '2090-06-01T00:00:00.000Z' } });
+    expect(items.reduce((sum, { fires }) => sum + fires, 0)).toBe(many + 1);
+    expect(items.length).toBeGreaterThan(moments);
+  }
+
+  test('of ten thousand schedules is one answer; others wait for theirs', () =>
+    manyAreOneAnswer(10_000, 600));
+  test('of a hundred thousand too', { tags: [LONG] }, () => manyAreOneAnswer(100_000, 1400));
+
+  test('that is too much to count is 422', { tags: [LONG] }, async () => {
+    await put(...Array.from({ length: 100 }, () => ({ cron: '* * * * * *', jitterSeconds: 1 })));
+    const answer = await load(day);
+    expect(answer.status).toBe(422);
+    expect([answer.body['detail'], faultPaths(answer)]).toEqual([
+      expect.stringContaining('ask for a shorter one'),
+      ['to'],
+    ]);
+    const [, fitting] = / a period to (\S+) would fit/.exec(answer.text) ?? [];
+    const shorter = await load(`from=2090-06-01T00:00:00Z&to=${fitting ?? ''}`);
+    expect([shorter.status, itemsOf(shorter).length]).toEqual([
+      200,
+      expect.toSatisfy((minutes: number) => minutes > 60),
+    ]);
+    expect((await load('from=2090-06-01T00:00:00Z&to=2090-06-01T00:10:00Z')).status).toBe(200);
+  });
+
+  test.each([
+    ['from=2090-06-01T00:00:00Z&to=2090-06-03T00:00:00Z', ['bucketSeconds']],
+    ['from=2090-06-01T00:00:00Z&to=2090-06-01T00:00:00Z', ['to']],
+    ['to=2001-01-01T00:00:00Z', ['to']],
+    ['from=x&to=y&bucketSeconds=86401&limit=5', ['bucketSeconds', 'from', 'limit', 'to']],
+    ['bucketSeconds=0.5', ['bucketSeconds']],
+  ])('is refused for ?%s', async (query, paths) => {
+    const answer = await load(query);
+    expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
+  });
+
+  test('has at most two thousand buckets, counted from the first that is touched', async () => {
+    const to = (seconds: number) => new Date(Date.UTC(2090, 5, 1) + seconds * 1000).toISOString();
+    const from = 'from=2090-06-01T00:00:00Z&bucketSeconds=60';
+    expect((await load(`${from}&to=${to(120_000)}`)).status).toBe(200);
+    expect((await load(`${from}&to=${to(120_001)}`)).status).toBe(400);
+    const later = 'from=2090-06-01T00:00:59.999Z&bucketSeconds=60';
+    expect((await load(`${later}&to=${to(120_001)}`)).status).toBe(400);
+  });
+});

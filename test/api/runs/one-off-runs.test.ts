@@ -1,0 +1,417 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scheduledForOf } from '../../../src/core/runs/run.ts';
+import { changeRun } from '../../support/run-rows.ts';
+import {
+  ANSWERED_TARGET,
+  type Answer,
+  type Api,
+  type Json,
+  SCHEDULE,
+  TARGET,
+  faultPaths,
+  startApi,
+} from '../api.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(async () => {
+  expect(api.warnings).toEqual([]);
+  await api.stop();
+});
+
+const post = (body: unknown) => api.call('POST', '/api/v1/runs', body);
+const get = (id: string) => api.call('GET', `/api/v1/runs/${id}`);
+const textOf = (value: unknown) => value as string;
+const items = (answer: Answer) => answer.body['items'] as unknown as Json[];
+const errors = (answer: Answer) => answer.body['errors'] as unknown as { path: string; message: string }[];
+const idsOf = (answer: Answer) => items(answer).map((run) => run['id']);
+
+async function created(body: object): Promise<string> {
+  const answer = await post(body);
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+  return textOf(answer.body['id']);
+}
+
+/** As settling leaves it. */
+const end = (id: string, status: string) => changeRun(api.sql, id, { status });
+
+/** Whether it is claimed as it stands, or has to come due first. */
+async function isReady(id: string): Promise<boolean | undefined> {
+  const [row] = await api.sql<{ ready: boolean }[]>`SELECT ready FROM runs WHERE id = ${id}`;
+  return row?.ready;
+}
+
+async function count(): Promise<number> {
+  const [row] = await api.sql<{ count: number }[]>`SELECT (SELECT count(*) FROM all_runs)::int
+    + (SELECT count(*) FROM run_keys)::int + (SELECT count(*) FROM run_dependencies)::int
+    + (SELECT count(*) FROM schedule_versions)::int AS count`;
+  return row?.count ?? -1;
+}
+
+describe('a one-off run', () => {
+  test('is answered with 201, where it is, and of no schedule', async () => {
+    api.justWoken();
+    const answer = await post({ target: TARGET, payload: { invoice: 4711 }, key: 'first' });
+    const { body } = answer;
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get('location')).toBe(`/api/v1/runs/${textOf(body['id'])}`);
+    expect(body).toMatchObject({
+      name: null,
+      scheduleId: null,
+      scheduleVersion: null,
+      trigger: 'api',
+      status: 'pending',
+      reason: null,
+      attempts: 0,
+      failures: 0,
+      finishedAt: null,
+      result: null,
+      error: null,
+      key: 'first',
+      payload: { invoice: 4711 },
+      priority: 'normal',
+      dependsOn: [],
+      dependents: [],
+      parentRunId: null,
+      queue: null,
+      workerId: null,
+      leaseUntil: null,
+      completionDueAt: null,
+      progress: null,
+    });
+    expect(body['nextAttemptAt']).toBe(body['scheduledFor']);
+    expect(scheduledForOf(textOf(body['id']))).toBe(Date.parse(textOf(body['scheduledFor'])));
+    expect((await get(textOf(body['id']))).body).toEqual({
+      ...body,
+      target: ANSWERED_TARGET,
+      attemptLog: [],
+    });
+    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0 });
+  });
+
+  test('goes by what it says, and by the defaults of schedules', async () => {
+    const said = {
+      target: { ...TARGET, method: 'PUT', headers: { A: 'secret' } },
+      retry: { maxAttempts: 2 },
+      timeoutSeconds: 7,
+      completion: 'callback',
+      completionTimeoutSeconds: 90,
+      delivery: 'atMostOnce',
+    };
+    const id = await created({ ...said, priority: 'high' });
+    const plain = await created({ target: TARGET });
+    const definitionOf = async (runId: string) => {
+      const [row] = await api.sql<{ definition: Record<string, unknown> }[]>`SELECT definition
+        FROM schedule_versions v JOIN all_runs r USING (schedule_uid) WHERE r.id = ${runId}`;
+      return row?.definition;
+    };
+    expect(await definitionOf(id)).toMatchObject({
+      ...said,
+      retry: { maxAttempts: 2, minBackoffSeconds: 10, maxBackoffSeconds: 3600 },
+    });
+    expect(await definitionOf(plain)).toMatchObject({
+      retry: { maxAttempts: 5, minBackoffSeconds: 10, maxBackoffSeconds: 3600 },
+      timeoutSeconds: 30,
+      completion: 'response',
+      completionTimeoutSeconds: 3600,
+      delivery: 'atLeastOnce',
+    });
+    const answer = await get(id);
+    expect(answer.body['priority']).toBe('high');
+    expect(answer.text).not.toContain('secret');
+  });
+
+  test('of a queue says which, and wakes those who wait for work', async () => {
+    api.justWoken();
+    const id = await created({ target: { type: 'pull', queue: 'reports' } });
+    expect((await get(id)).body).toMatchObject({ queue: 'reports', status: 'pending', workerId: null });
+    expect(api.justWoken()).toMatchObject({ effects: 0, workers: 1 });
+  });
+
+  test('has its payload byte for byte', async () => {
+    const text = '{"a" :\t1.0,\r\n "a": 12345678901234567890.10}';
+    const answer = await post(`{"target": ${JSON.stringify(TARGET)}, "payload": ${text} }`);
+    expect(answer.text).toContain(`"payload":${text},`);
+    expect((await get(textOf(answer.body['id']))).text).toContain(`"payload":${text},`);
+    expect((await post({ target: TARGET, payload: null })).body['payload']).toBeNull();
+  });
+
+  test.each([
+    ['2030-01-02T03:04:05.678Z', '2030-01-02T03:04:05.678Z'],
+    ['2030-01-02T03:04:05.6789+02:00', '2030-01-02T01:04:05.678Z'],
+    ['2030-01-02T03:04-0130', '2030-01-02T04:34:00.000Z'],
+    ['2100-01-01T00:00:00Z', '2100-01-01T00:00:00.000Z'],
+  ])('with runAt %s is due then', async (runAt, at) => {
+    const { body } = await post({ target: TARGET, runAt });
+    expect(body).toMatchObject({ status: 'pending', scheduledFor: at, nextAttemptAt: at });
+    expect(scheduledForOf(textOf(body['id']))).toBe(Date.parse(at));
+    expect(await isReady(textOf(body['id']))).toBe(false);
+  });
+
+  test('with a runAt that has passed is due at once, however long ago that is', async () => {
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString();
+    for (const runAt of [yesterday, '2020-01-01T00:00:00.000Z', '2000-01-01T00:00:00.000Z']) {
+      const body = { target: TARGET, runAt, key: `of ${runAt}` };
+      api.justWoken();
+      const id = await created(body);
+      expect(api.justWoken()).toMatchObject({ dispatch: 1 });
+      expect((await get(id)).body).toMatchObject({
+        status: 'pending',
+        scheduledFor: runAt,
+        nextAttemptAt: runAt,
+      });
+      expect(await isReady(id)).toBe(true);
+      const again = await post(body);
+      expect([again.status, again.body['id']]).toEqual([200, id]);
+    }
+  });
+
+  test('may leave out what it has none of, or say null', async () => {
+    const answer = await post({ target: TARGET, payload: null, key: null, runAt: null });
+    expect([answer.status, answer.body['key']]).toEqual([201, null]);
+  });
+
+  test('is found among all runs by its trigger and key, and among those of no schedule', async () => {
+    await api.call('PUT', '/api/v1/schedules/other', SCHEDULE);
+    await api.call('POST', '/api/v1/schedules/other/fire', {}, { 'idempotency-key': 'both' });
+    const id = await created({ target: TARGET, key: 'both' });
+    expect(idsOf(await api.call('GET', '/api/v1/runs?trigger=api&key=both'))).toEqual([id]);
+    expect(idsOf(await api.call('GET', '/api/v1/runs?key=both'))).toHaveLength(2);
+    const ofOther = items(await api.call('GET', '/api/v1/runs?scheduleId=other'));
+    expect(ofOther.map((run) => run['scheduleId'])).toEqual(['other']);
+    const all = items(await api.call('GET', '/api/v1/runs?trigger=api&limit=500'));
+    expect(new Set(all.map((run) => run['scheduleId']))).toEqual(new Set([null]));
+  });
+});
+
+describe('a key', () => {
+  test('makes one run, however often it is used at the same time', async () => {
+    const body = { target: TARGET, payload: { n: 1 }, key: 'once' };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => post(body)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(7).fill(200), 201]);
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(new Set(answers.map(({ headers }) => headers.get('location'))).size).toBe(1);
+  });
+
+  test('is one whatever the order of the members, and whatever is default and said all the same', async () => {
+    const first = await post({ target: TARGET, key: 'same', priority: 'normal' });
+    const again = await post({ key: 'same', target: { ...TARGET, method: 'POST', headers: {} }, retry: {} });
+    expect([again.status, again.body['id']]).toEqual([200, first.body['id']]);
+  });
+
+  test.each([
+    ['payload', { payload: 2 }],
+    ['target', { target: { ...TARGET, url: 'https://example.com/other' } }],
+    ['header', { target: { ...TARGET, headers: { A: 'b' } } }],
+    ['runAt', { runAt: '2031-01-01T00:00:00Z' }],
+    ['priority', { priority: 'low' }],
+    ['retry', { retry: { maxAttempts: 1 } }],
+    ['onDependencyFailure', { onDependencyFailure: 'run' }],
+  ])('with another %s is 422, and stores nothing', async (_name, other) => {
+    const body = { target: TARGET, payload: 1, key: 'other-body' };
+    await post(body);
+    const before = await count();
+    const answer = await post({ ...body, ...other });
+    expect([answer.status, faultPaths(answer), await count()]).toEqual([422, ['/key'], before]);
+    expect((await post(body)).status).toBe(200);
+  });
+
+  test('is 1 to 256 characters of any kind', async () => {
+    const longest = '\u{1f600}'.repeat(256);
+    const id = await created({ target: TARGET, key: longest });
+    expect(idsOf(await api.call('GET', `/api/v1/runs?key=${encodeURIComponent(longest)}`))).toEqual([id]);
+    for (const key of ['', `${longest}x`, 7]) {
+      const answer = await post({ target: TARGET, key });
+      expect([answer.status, faultPaths(answer)]).toEqual([400, ['/key']]);
+    }
+  });
+});
+
+describe('dependencies', () => {
+  test('are waited for, and told on both sides in the order listed', async () => {
+    const [a, b] = [await created({ target: TARGET }), await created({ target: TARGET })];
+    api.justWoken();
+    const id = await created({ target: TARGET, dependsOn: [b.toUpperCase(), a] });
+    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 0, workers: 0 });
+    expect((await get(id)).body).toMatchObject({
+      status: 'waiting',
+      dependsOn: [b, a],
+      nextAttemptAt: null,
+    });
+    expect((await get(a)).body).toMatchObject({ dependents: [id], status: 'pending' });
+  });
+
+  test('that have succeeded keep nobody waiting', async () => {
+    const a = await created({ target: TARGET });
+    await end(a, 'succeeded');
+    const id = await created({ target: TARGET, dependsOn: [a] });
+    expect((await get(id)).body).toMatchObject({ status: 'pending', dependsOn: [a] });
+  });
+
+  test('that have failed already are seen to at once', async () => {
+    const a = await created({ target: TARGET });
+    await end(a, 'failed');
+    api.justWoken();
+    const id = await created({ target: TARGET, dependsOn: [a] });
+    expect((await get(id)).body).toMatchObject({
+      status: 'failed',
+      error: { kind: 'dependency' },
+      attempts: 0,
+    });
+    expect(api.justWoken()).toMatchObject({ dispatch: 0 });
+    const all = await created({ target: TARGET, dependsOn: [a], onDependencyFailure: 'run' });
+    expect((await get(all)).body).toMatchObject({ status: 'pending' });
+  });
+
+  test('can be 1000, and not one more', async () => {
+    const target = { type: 'pull', queue: 'many' };
+    const batch = await api.call('POST', '/api/v1/runs/batch', {
+      items: Array.from({ length: 1000 }, (_, n) => ({ ref: `${n}`, target })),
+    });
+    const ids = idsOf(batch).map(String);
+    const id = await created({ target, dependsOn: ids });
+    expect((await get(id)).body['dependsOn']).toEqual(ids);
+    const before = await count();
+    const more = await post({ target, dependsOn: [...ids, id] });
+    expect([more.status, faultPaths(more), await count()]).toEqual([400, ['/dependsOn'], before]);
+  });
+
+  test('that nobody knows are 422, each of them named, and nothing is stored', async () => {
+    const known = await created({ target: TARGET });
+    const before = await count();
+    const unknown = [
+      known.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
+      'ffffffff-ffff-ffff-ffff-ffffffffffff',
+      '00000000-0000-0000-0000-000000000000',
+    ];
+    const answer = await post({ target: TARGET, key: 'k-unknown', dependsOn: [known, ...unknown] });
+    expect(answer.status).toBe(422);
+    expect(errors(answer).map(({ path }) => path)).toEqual(['/dependsOn/1', '/dependsOn/2', '/dependsOn/3']);
+    expect(errors(answer)[0]?.message).toContain(unknown[0]);
+    expect(await count()).toBe(before);
+  });
+
+  test('that are no ids, or listed twice, are 400', async () => {
+    const known = await created({ target: TARGET });
+    const before = await count();
+    const dependsOn = [known, 'x', known.toUpperCase(), 7, null, '', `${known} `];
+    const answer = await post({ target: TARGET, dependsOn });
+    expect([answer.status, faultPaths(answer)]).toEqual([
+      400,
+      [1, 2, 3, 4, 5, 6].map((n) => `/dependsOn/${n}`),
+    ]);
+    expect(errors(answer).find(({ path }) => path === '/dependsOn/2')?.message).toBe('is dependsOn/0 too');
+    expect(await count()).toBe(before);
+  });
+});
+
+describe('what is refused, with nothing stored:', () => {
+  const refused = async (body: unknown, status: number, paths: string[]) => {
+    const before = await count();
+    const answer = await post(body);
+    expect([answer.status, faultPaths(answer)]).toEqual([status, paths]);
+    expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    expect(await count()).toBe(before);
+    return answer;
+  };
+
+  test('every fault at once', async () => {
+    await refused(
+      {
+        target: { type: 'http', url: 'ftp://x', headers: { 'a b': 'x' } },
+        key: '',
+        runAt: '2030-02-30T00:00:00Z',
+        dependsOn: ['x'],
+        onDependencyFailure: 'ignore',
+        retry: { maxAttempts: 0, more: 1 },
+        timeoutSeconds: 0,
+        completion: 'later',
+        completionTimeoutSeconds: 0,
+        delivery: 'exactlyOnce',
+        priority: 'urgent',
+        ref: 'x',
+        scheduleId: 'y',
+      },
+      400,
+      [
+        '/completion',
+        '/completionTimeoutSeconds',
+        '/delivery',
+        '/dependsOn/0',
+        '/key',
+        '/onDependencyFailure',
+        '/priority',
+        '/ref',
+        '/retry/maxAttempts',
+        '/retry/more',
+        '/runAt',
+        '/scheduleId',
+        '/target/headers/a b',
+        '/target/url',
+        '/timeoutSeconds',
+      ],
+    );
+  });
+
+  test.each([
+    '2030-01-01',
+    '2030-01-01T00:00:00',
+    '2030-01-01T24:00:00Z',
+    '2030-13-01T00:00:00Z',
+    '1999-12-31T23:59:59.999Z',
+    '2100-01-01T00:00:00.001Z',
+    'now',
+    '',
+    1_900_000_000_000,
+    true,
+  ])('runAt %j', async (runAt) => {
+    await refused({ target: TARGET, runAt }, 400, ['/runAt']);
+  });
+
+  test('no target, or one of no kind there is', async () => {
+    await refused({}, 400, ['/target']);
+    await refused({ target: null }, 400, ['/target']);
+    await refused({ target: { type: 'queue', queue: 'x' } }, 400, ['/target/type']);
+    await refused({ target: { type: 'pull', queue: 'a/b' } }, 400, ['/target/queue']);
+    await refused({ target: { type: 'pull', queue: 'a', url: 'https://x' } }, 400, ['/target/url']);
+  });
+
+  test('header values that are masked: there is nothing stored to keep', async () => {
+    const lookup = { url: TARGET.url, headers: { B: '***' } };
+    const answer = await refused(
+      { target: { ...TARGET, headers: { A: '***' }, lookup, cancel: lookup } },
+      400,
+      ['/target/cancel/headers/B', '/target/headers/A', '/target/lookup/headers/B'],
+    );
+    expect(errors(answer)[0]?.message).toBe('is "***", and there is no stored value to keep');
+  });
+
+  test('a payload over 64 KiB', () =>
+    refused({ target: TARGET, payload: 'x'.repeat(64 * 1024) }, 400, ['/payload']));
+
+  test('a body over 256 KiB', () => refused({ target: TARGET, payload: 'x'.repeat(256 * 1024) }, 413, []));
+
+  const target = JSON.stringify(TARGET);
+  test.each([
+    ['nesting deeper than 64', `{"target":${target},"payload":${'['.repeat(64)}${']'.repeat(64)}}`, []],
+    ['a NUL in the key', `{"target":${target},"key":"a\\u0000"}`, ['/key']],
+    ['half a surrogate pair in the key', `{"target":${target},"key":"\\ud800"}`, ['/key']],
+    ['a NUL in the queue', '{"target":{"type":"pull","queue":"a\\u0000"}}', ['/target/queue']],
+    ['a NUL in a dependency', `{"target":${target},"dependsOn":["\\u0000"]}`, ['/dependsOn/0']],
+    ['__proto__', `{"target":${target},"__proto__":{"priority":"high"}}`, ['/__proto__']],
+    ['dependencies that are no list', `{"target":${target},"dependsOn":"x"}`, ['/dependsOn']],
+    ['a list', '[]', ['']],
+    ['null', 'null', ['']],
+    ['nothing', '', ['']],
+    ['half a body', `{"target":${target}`, []],
+  ])('%s', async (_name, body, paths) => {
+    await refused(body, 400, paths);
+  });
+
+  test('a query, which there is none for', async () => {
+    const answer = await api.call('POST', '/api/v1/runs?wait=true', { target: TARGET });
+    expect([answer.status, faultPaths(answer)]).toEqual([400, ['wait']]);
+  });
+});

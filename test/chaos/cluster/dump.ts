@@ -1,0 +1,64 @@
+import postgres from 'postgres';
+import type { Dump } from '../checker/history.ts';
+
+/** The id of the row that cannot be planned; it is not the checker's business. */
+export const POISON_ID = 'poison';
+
+/** The schedule that follows every end of every other one; its runs wait for a worker that never comes. */
+export const FOLLOWER_ID = 'follower';
+
+/** Everything the checker asks of the database, straight from the tables and in one snapshot. */
+export async function dumpDatabase(url: string): Promise<Dump> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    return await sql.begin('isolation level repeatable read', async (tx) => {
+      const all = async (table: string) => (await tx.unsafe(`SELECT * FROM ${table}`)).map(rowOf);
+      const open = (await all('runs')).map((row) => ({
+        ...row,
+        table: 'runs',
+        reason: null,
+        finishedAt: null,
+      }));
+      const ended = (await all('history')).map((row) => ({ ...row, table: 'history' }));
+      const runs = [...open, ...ended] as Record<string, unknown>[];
+      const isFollower = (row: Record<string, unknown>) => row['scheduleId'] === FOLLOWER_ID;
+      const [clock] = await tx.unsafe('SELECT clock_timestamp() AS now');
+      const versions = await all('schedule_versions');
+      return {
+        at: Number(clock?.['now']),
+        runs: runs.filter((row) => !isFollower(row)),
+        followers: runs.filter(isFollower),
+        effects: await all('effects'),
+        attempts: runs.flatMap(attemptsOf),
+        versions: versions
+          .filter((row) => !isFollower(row))
+          .map((row) => ({ ...row, marker: markerOf(row['payload']) })),
+        schedules: (await all('schedules')).filter(
+          (row) => row['id'] !== POISON_ID && row['id'] !== FOLLOWER_ID,
+        ),
+        instances: await all('instances'),
+      } as unknown as Dump;
+    });
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** `scheduled_for` becomes `scheduledFor`, a moment its milliseconds. */
+function rowOf(row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [
+      column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      value instanceof Date ? value.getTime() : value,
+    ]),
+  );
+}
+
+function attemptsOf(run: Record<string, unknown>): Record<string, unknown>[] {
+  const log = (run['attemptLog'] ?? []) as Record<string, unknown>[];
+  return log.map((entry) => ({ ...entry, runId: run['id'] }));
+}
+
+function markerOf(payload: unknown): string {
+  return typeof payload === 'string' ? ((JSON.parse(payload) as { marker?: string }).marker ?? '') : '';
+}

@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, openSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FaultProxy } from './fault-proxy.ts';
+import { sourceAddress } from './source-address.ts';
+import { QUICK_START } from '../../support/runner/quick-start.ts';
+
+export interface InstanceOptions {
+  /** From 1. */
+  number: number;
+  /** Of the daemon's source: this repository, or a copy with a fault in it. */
+  root: string;
+  /** The program to run, for failpoints; else the daemon's own. */
+  program?: string;
+  proxy: FaultProxy;
+  receiverPort: number;
+  /** For its log and its fake clock. */
+  directory: string;
+  variables: Record<string, string>;
+}
+
+/** One of the three daemons, over all of its processes. Its API stays at one address. */
+export interface Instance {
+  readonly name: string;
+  readonly url: string;
+  readonly proxy: FaultProxy;
+  /** The fault that is at work on it, if any: one at a time. */
+  busy: string | null;
+  /** Seconds by which its wall clock is wrong; a running fake clock follows. Zero at the next start: no fake at all. */
+  skew(seconds: number): void;
+  start(variables?: Record<string, string>): void;
+  running(): boolean;
+  pid(): number;
+  /** When its last process ended. */
+  endedAt(): number;
+  signal(name: NodeJS.Signals): void;
+  /** Resolves when the present process is gone. */
+  gone(): Promise<void>;
+  ready(): Promise<boolean>;
+  /** Resolves with true when it is ready, with false when the time is up. */
+  becomesReady(limitMs: number): Promise<boolean>;
+}
+
+/** Why a campaign does not run elsewhere. */
+export const NEEDS_LINUX = 'needs Linux: /proc, loopback addresses, signals';
+/** Debian's package libfaketime; without it clocks are left alone. */
+const [FAKETIME] = globSync('/usr/lib/*/faketime/libfaketime.so.1');
+export const CLOCKS_CAN_BE_WRONG = FAKETIME !== undefined;
+/** How long SIGUSR2 keeps its event loop from turning. */
+export const BLOCK_MS = 6_000;
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+export async function createInstance(options: InstanceOptions): Promise<Instance> {
+  const { number, root, directory, proxy } = options;
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const log = openSync(join(directory, `instance-${number}.log`), 'a');
+  const clockFile = join(directory, `instance-${number}.clock`);
+  const preload = pathToFileURL(join(import.meta.dirname, 'instance-preload.ts')).href;
+  let child: ChildProcess | undefined;
+  let processes = 0;
+  let skewSeconds = 0;
+  let endedAt = 0;
+
+  function start(variables: Record<string, string> = {}): void {
+    processes += 1;
+    const started = spawn(process.execPath, [options.program ?? join(root, 'src', 'main.ts')], {
+      cwd: root,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        ...QUICK_START,
+        NODE_OPTIONS: `${QUICK_START.NODE_OPTIONS} --import=${preload}`,
+        CHAOS_SOURCE_ADDRESS: sourceAddress(number, processes),
+        CHAOS_RECEIVER_PORT: String(options.receiverPort),
+        CHAOS_BLOCK_MS: String(BLOCK_MS),
+        CHAOS_ROOT: root,
+        DATABASE_URL: proxy.url,
+        PORT: String(port),
+        ...options.variables,
+        ...(skewSeconds === 0 ? {} : fakeClock(clockFile)),
+        ...variables,
+      },
+      stdio: ['ignore', log, log],
+    });
+    children.add(started);
+    started.once('exit', () => {
+      children.delete(started);
+      endedAt = Date.now();
+    });
+    child = started;
+  }
+
+  const running = () => child?.exitCode === null && child.signalCode === null;
+  const ready = async () => {
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
+    await answer?.text();
+    return answer?.status === 200;
+  };
+  return {
+    name: String(number),
+    url,
+    proxy,
+    busy: null,
+    skew: (seconds) => {
+      skewSeconds = seconds;
+      writeFileSync(clockFile, seconds < 0 ? String(seconds) : `+${seconds}`);
+    },
+    start,
+    running,
+    pid: () => child?.pid ?? 0,
+    endedAt: () => endedAt,
+    signal: (name) => void child?.kill(name),
+    gone: async () => {
+      if (child && running()) await once(child, 'exit');
+    },
+    ready,
+    becomesReady: async (limitMs) => {
+      const limit = performance.now() + limitMs;
+      while (performance.now() < limit) {
+        if (await ready()) return true;
+        await sleep(100);
+      }
+      return false;
+    },
+  };
+}
+
+/** Its monotonic clock stays right, or Node's timers would stop: that is what a wrong wall clock is like. */
+function fakeClock(file: string): Record<string, string> {
+  return {
+    LD_PRELOAD: FAKETIME ?? '',
+    FAKETIME_TIMESTAMP_FILE: file,
+    FAKETIME_NO_CACHE: '1',
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  };
+}
+
+/**
+ * Kept for an instance while it is down: so not of those that systems give to outgoing connections, and of a range of this process's
+ * own, as campaigns run side by side.
+ */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = FIRST_PORT + (process.pid % RANGES) * RANGE + (given % RANGE);
+    given += 1;
+    if (await isFree(port)) return port;
+  }
+}
+
+const FIRST_PORT = 10_000;
+const RANGE = 20;
+const RANGES = 500;
+let given = 0;
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
+}

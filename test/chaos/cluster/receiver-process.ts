@@ -1,0 +1,192 @@
+/** The receiver's own process: its log must survive whatever happens to the campaign's other parts, and share no event loop with them. */
+import { appendFileSync } from 'node:fs';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Answer, Arrival, Lookup } from '../checker/history.ts';
+import { createRandom } from '../random.ts';
+import { senderOf } from './source-address.ts';
+import type { ReceiverMessage, ReceiverOptions, ReceiverRequest } from './receiver.ts';
+
+const options = JSON.parse(process.argv[2] ?? '{}') as ReceiverOptions;
+const random = createRandom(options.seed, 'receiver');
+let rates = options.rates;
+/** Runs that were taken, by whatever answer the sender saw: what a lookup tells. */
+const taken = new Set<string>();
+const open = new Set<() => void>();
+let lines: string[] = [];
+let arrivals = 0;
+let lastCanaryAt = 0;
+
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    if (request.url?.startsWith('/lookup/') === true) lookUp(request, response);
+    else arrive(request, Buffer.concat(chunks).toString(), response);
+  });
+  request.on('error', () => undefined);
+});
+server.keepAliveTimeout = 30_000;
+server.listen(0, '127.0.0.1', () =>
+  tell({ type: 'listening', port: (server.address() as AddressInfo).port }),
+);
+setInterval(flush, 200);
+
+process.on('message', (message: ReceiverRequest) => {
+  if (message.type === 'rates') rates = message.rates;
+  else if (message.type === 'status') tell({ type: 'status', arrivals, lastCanaryAt });
+  else {
+    // What is still open was never answered.
+    for (const close of [...open]) close();
+    flush();
+    tell({ type: 'ended' });
+    process.exit(0);
+  }
+});
+process.on('disconnect', () => process.exit(0));
+
+function arrive(request: IncomingMessage, text: string, response: ServerResponse): void {
+  const answer = choose();
+  const heldMs = answer === 'ok' || answer === 'slow' ? holdOf(request) : 0;
+  const arrival = {
+    ...read(request, text),
+    at: Date.now(),
+    sender: senderOf(request.socket.remoteAddress ?? ''),
+    answer,
+  };
+  arrivals += 1;
+  if (arrival.scheduleId === options.canaryId) lastCanaryAt = Math.max(lastCanaryAt, arrival.scheduledFor);
+  if (answer !== 'unavailable' && answer !== 'error') taken.add(arrival.runId);
+  const log = once((delivered: boolean) => {
+    open.delete(abandon);
+    lines.push(
+      JSON.stringify({ arrival: { ...arrival, answeredAt: Date.now(), delivered } satisfies Arrival }),
+    );
+  });
+  const abandon = (): void => log(false);
+  open.add(abandon);
+  // Once it is finished the response has no socket any more.
+  const { socket } = request;
+  response.on('finish', () => log(!socket.destroyed));
+  response.on('close', abandon);
+  if (heldMs === 0) respond(answer, response);
+  else setTimeout(() => respond(answer, response), heldMs);
+}
+
+/** What a schedule asks for, give or take. */
+function holdOf({ url }: IncomingMessage): number {
+  const asked = Number(/\?hold=(\d+)$/.exec(url ?? '')?.[1] ?? 0);
+  return asked === 0 ? 0 : Math.round(asked * random.between(0.5, 1.2));
+}
+
+function respond(answer: Answer, response: ServerResponse): void {
+  switch (answer) {
+    case 'ok':
+      response.end('{}');
+      return;
+    case 'slow':
+      setTimeout(() => response.end('{}'), random.between(200, 800));
+      return;
+    case 'unavailable':
+      response.writeHead(503).end();
+      return;
+    case 'error':
+      response.writeHead(500).end();
+      return;
+    case 'lost':
+      response.socket?.resetAndDestroy();
+      return;
+    case 'stalled':
+      setTimeout(() => response.socket?.resetAndDestroy(), options.stallMs).unref();
+      return;
+    case 'dripped':
+      drip(response);
+  }
+}
+
+/** A byte now and then, and never the last one. */
+function drip(response: ServerResponse): void {
+  response.writeHead(200, { 'content-length': '1000' });
+  const timer = setInterval(() => response.write(' '), 200);
+  response.on('close', () => clearInterval(timer));
+}
+
+function lookUp(request: IncomingMessage, response: ServerResponse): void {
+  const runId = (request.url ?? '').slice('/lookup/'.length);
+  const statusCode = random.chance(rates.lookupFails) ? 500 : taken.has(runId) ? 200 : 404;
+  const lookup = { at: Date.now(), sender: senderOf(request.socket.remoteAddress ?? ''), runId, statusCode };
+  const log = once((delivered: boolean) => {
+    lines.push(JSON.stringify({ lookup: { ...lookup, delivered } satisfies Lookup }));
+  });
+  response.on('finish', () => log(true));
+  response.on('close', () => log(false));
+  response.writeHead(statusCode).end('{}');
+}
+
+function choose(): Answer {
+  let drawn = random.next();
+  for (const [answer, rate] of Object.entries(rates.answers)) {
+    drawn -= rate;
+    if (drawn < 0) return answer as Answer;
+  }
+  return 'ok';
+}
+
+interface Read {
+  runId: string;
+  scheduleId: string;
+  scheduledFor: number;
+  attempt: number;
+  marker: string;
+  fault: string | null;
+}
+
+function read(request: IncomingMessage, text: string): Read {
+  const told = { runId: '', scheduleId: '', scheduledFor: NaN, attempt: NaN, marker: '' };
+  try {
+    const body = JSON.parse(text) as Record<string, unknown>;
+    const payload = body['payload'] as { marker: string };
+    const scheduledFor = Date.parse(String(body['scheduledFor']));
+    const { runId, scheduleId } = body as { runId: string; scheduleId: string };
+    const faults = [
+      request.headers['webhook-id'] === runId ? null : 'webhook-id is not the run id',
+      request.headers['idempotency-key'] === runId ? null : 'idempotency-key is not the run id',
+      request.url?.split('?')[0] === `/fire/${scheduleId}` ? null : `sent to ${request.url ?? ''}`,
+      body['runName'] === nameOf(body, scheduleId, scheduledFor) ? null : 'wrong runName',
+      request.method === 'POST' ? null : `method ${request.method ?? ''}`,
+    ];
+    const fault = faults.find((one) => one !== null) ?? null;
+    return {
+      runId,
+      scheduleId,
+      scheduledFor,
+      attempt: Number(body['attempt']),
+      marker: payload.marker,
+      fault,
+    };
+  } catch {
+    return { ...told, fault: `not the body of a handoff: ${text.slice(0, 80)}` };
+  }
+}
+
+/** A fire by hand is nobody's planned one, so it has no name. */
+function nameOf(body: Record<string, unknown>, scheduleId: string, scheduledFor: number): string | null {
+  return body['trigger'] === 'manual' ? null : `${scheduleId}@${new Date(scheduledFor).toISOString()}`;
+}
+
+function once<Argument>(action: (argument: Argument) => void): (argument: Argument) => void {
+  let done = false;
+  return (argument) => {
+    if (!done) action(argument);
+    done = true;
+  };
+}
+
+function flush(): void {
+  if (lines.length > 0) appendFileSync(options.logFile, `${lines.join('\n')}\n`);
+  lines = [];
+}
+
+function tell(message: ReceiverMessage): void {
+  process.send?.(message);
+}

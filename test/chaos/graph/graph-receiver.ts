@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { COMPLETION_TIMEOUT_SECONDS } from './checker/graph-check-leases.ts';
+import type { About, GraphApi } from './graph-api.ts';
+import type { Asked, Delivery, Told } from './checker/graph-history.ts';
+import { pairOf } from './graph-plan.ts';
+import type { Random } from '../random.ts';
+import { senderOf } from '../cluster/source-address.ts';
+
+/** The target of all runs that are sent: it deals with each as its client wants it. In the campaign's own process, for the one clock. */
+export interface GraphReceiver {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export interface GraphReceiverDeps {
+  /** By ref. */
+  asked: ReadonlyMap<string, Asked>;
+  deliveries: Delivery[];
+  api: GraphApi;
+  random: Random;
+}
+
+/** Of a handoff's body, and of a claimed run. */
+export interface ToldRun {
+  runId: string;
+  status: string;
+  error: { kind: string } | null;
+  result: { body: string } | null;
+}
+
+export function toldOf(dependencies: readonly ToldRun[] | undefined): Told[] {
+  return (dependencies ?? []).map(({ runId, status, error, result }) => ({
+    runId,
+    status,
+    errorKind: error?.kind ?? null,
+    body: result?.body ?? null,
+  }));
+}
+
+/** How long the first of two waits for the other. */
+const PATIENCE_MS = 1_000;
+/** Longer than its completion timeout, in all. */
+const BEATS = 5;
+
+export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<GraphReceiver> {
+  const { asked, deliveries, api, random } = deps;
+  /** How often each ref arrived. */
+  const arrivals = new Map<string, number>();
+
+  /** Those that the first of two waits for, by pair. */
+  const expected = new Map<string, () => void>();
+
+  /** Resolves when the other one of the pair is there as well; it may not come for long. */
+  async function theOther(pair: string): Promise<void> {
+    const arrived = expected.get(pair);
+    if (arrived) {
+      arrived();
+      return;
+    }
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    expected.set(pair, () => resolve(undefined));
+    await Promise.race([promise, sleep(PATIENCE_MS)]);
+  }
+
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('error', () => undefined);
+    request.on('end', () => {
+      arrive(request, Buffer.concat(chunks).toString(), response).catch((error: unknown) => {
+        api.refusals.push(`not a handoff: ${String(error)}`);
+      });
+    });
+  });
+
+  async function arrive(request: IncomingMessage, text: string, response: ServerResponse): Promise<void> {
+    const at = performance.now();
+    const body = JSON.parse(text) as {
+      runId: string;
+      attempt: number;
+      dependencies?: ToldRun[];
+      payload: { ref: string };
+    };
+    const { runId, attempt, payload } = body;
+    const delivery: Delivery = {
+      runId,
+      attempt,
+      at,
+      sender: senderOf(request.socket.remoteAddress ?? ''),
+      told: toldOf(body.dependencies),
+      answer: null,
+      lease: null,
+    };
+    deliveries.push(delivery);
+    const run = asked.get(payload.ref);
+    if (!run) {
+      answer(delivery, response, 404);
+      return;
+    }
+    const arrived = (arrivals.get(run.ref) ?? 0) + 1;
+    arrivals.set(run.ref, arrived);
+    const manner = arrived === 1 || run.manner === 'early' ? run.manner : 'plain';
+    const about = { runId, attempt, workerId: null };
+    if (run.kind === 'http') await actAtOnce({ ...run, manner }, delivery, response);
+    else await callBack({ ...run, manner }, about, delivery, response);
+  }
+
+  async function actAtOnce({ ref, manner, fate }: Asked, delivery: Delivery, response: ServerResponse) {
+    await (manner === 'together' ? theOther(pairOf(ref)) : sleep(random.between(0, 30)));
+    const statusCode = manner === 'flaky' ? 503 : fate === 'succeeded' ? 200 : 400;
+    answer(delivery, response, statusCode, JSON.stringify({ ref }));
+  }
+
+  async function callBack(run: Asked, about: About, delivery: Delivery, response: ServerResponse) {
+    const { ref, manner, fate } = run;
+    const end = () => api.end(about, fate, ref);
+    if (manner === 'early') {
+      // Its sender may die of it, or be dead: the answer must not wait for ever.
+      await Promise.race([end(), sleep(3_000)]);
+    }
+    answer(delivery, response, 202);
+    if (manner === 'early') return;
+    if (manner === 'never') return;
+    if (manner === 'late') await sleep(COMPLETION_TIMEOUT_SECONDS * 1000 + random.between(200, 2_000));
+    else if (manner === 'plain') await sleep(random.between(0, 150));
+    else if (manner === 'together') await theOther(pairOf(ref));
+    else if (!(await worksLong(api, about))) return;
+    await end();
+  }
+
+  function answer(delivery: Delivery, response: ServerResponse, statusCode: number, body = '{}'): void {
+    const { socket } = response;
+    const said = { statusCode, at: performance.now(), sent: false };
+    delivery.answer = said;
+    response.on('finish', () => (said.sent = socket?.destroyed === false));
+    response.writeHead(statusCode, { 'content-type': 'application/json' }).end(body);
+  }
+
+  server.keepAliveTimeout = 30_000;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** False: it was told not to go on. */
+export async function worksLong(api: GraphApi, about: About): Promise<boolean> {
+  for (let beat = 0; beat < BEATS; beat += 1) {
+    await sleep(700);
+    if (!(await api.beat(about))) return false;
+  }
+  return true;
+}

@@ -1,0 +1,109 @@
+import { hostname } from 'node:os';
+import type { GraphOptions, GraphResult } from './graph-campaign.ts';
+import { endsNotBefore } from './checker/graph-check-ends.ts';
+import type { Delivery } from './checker/graph-history.ts';
+import { trace } from './checker/graph-trace.ts';
+import { GRAPH_VIOLATIONS, type GraphViolation, createGraphReport } from './checker/graph-violations.ts';
+import { commitOf, quantiles, tally } from '../report.ts';
+
+/** What a graph campaign says of itself: printed, and written as JSON. */
+export interface GraphSummary {
+  seed: number;
+  commit: string;
+  machine: string;
+  seconds: number;
+  asked: number;
+  edges: number;
+  kinds: Record<string, number>;
+  instances: number;
+  kills: number;
+  /** Declared dead by the others while they lived. */
+  replaced: number;
+  ends: Record<string, number>;
+  deliveries: { requests: number; claims: number; repeats: number; mostAttempts: number };
+  /** Calls of /complete and /heartbeat, by what they were answered with. */
+  words: Record<string, number>;
+  /** From the last end that a run waited for to its first delivery. */
+  releaseMs: { p50: number; p99: number; max: number };
+  violations: Record<string, number>;
+  examples: Record<string, string[]>;
+  ok: boolean;
+  logs: string | null;
+}
+
+export async function summarizeGraph(options: GraphOptions, result: GraphResult): Promise<GraphSummary> {
+  const { history, verdict, kills, seconds, directory } = result;
+  const { asked, deliveries, words, rows, lives } = history;
+  const names = Object.keys(GRAPH_VIOLATIONS) as GraphViolation[];
+  const counts = verdict.violations;
+  return {
+    seed: options.seed,
+    commit: await commitOf(options.root),
+    machine: hostname(),
+    seconds: Math.round(seconds),
+    asked: asked.length,
+    edges: asked.reduce((sum, { dependsOn }) => sum + dependsOn.length, 0),
+    kinds: tally(asked.map(({ kind, manner }) => (manner === 'plain' ? kind : `${kind} (${manner})`))),
+    instances: options.instances,
+    kills,
+    replaced: lives.filter(({ replaced }) => replaced).length,
+    ends: tally(
+      rows.map(({ status, errorKind }) => (errorKind === null ? status : `${status} (${errorKind})`)),
+    ),
+    deliveries: {
+      requests: deliveries.filter(({ lease }) => lease === null).length,
+      claims: deliveries.filter(({ lease }) => lease !== null).length,
+      repeats: deliveries.length - new Set(deliveries.map(({ runId }) => runId)).size,
+      mostAttempts: rows.reduce((most, { attempts }) => Math.max(most, attempts), 0),
+    },
+    words: tally(words.map(({ say, statusCode }) => `${say} ${statusCode ?? 'unanswered'}`)),
+    releaseMs: releaseOf(result),
+    violations: Object.fromEntries(names.map((name) => [name, counts[name].count])),
+    examples: Object.fromEntries(
+      names.filter((name) => counts[name].count > 0).map((name) => [name, counts[name].examples]),
+    ),
+    ok: verdict.ok,
+    logs: verdict.ok ? null : directory,
+  };
+}
+
+function releaseOf({ history }: GraphResult): GraphSummary['releaseMs'] {
+  const traced = trace(history, createGraphReport());
+  const endOf = endsNotBefore(traced);
+  const took = traced.flatMap(({ dependsOn, deliveries }) => {
+    const [first]: Delivery[] = deliveries;
+    if (!first || dependsOn.length === 0) return [];
+    return [first.at - dependsOn.reduce((last, one) => Math.max(last, endOf(one)), -Infinity)];
+  });
+  const [p50 = 0, p99 = 0, max = 0] = quantiles(took, [0.5, 0.99, 1]).map(Math.round);
+  return { p50, p99, max };
+}
+
+/** One page, for a person. */
+export function graphPage(summary: GraphSummary): string {
+  const { deliveries, releaseMs } = summary;
+  const list = (counts: Record<string, number>) =>
+    Object.entries(counts)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', ');
+  const lines = [
+    `seed ${summary.seed}, commit ${summary.commit}, ${summary.seconds} s, ${summary.instances} instances`,
+    `runs        ${summary.asked}, ${summary.edges} dependencies`,
+    `kinds       ${list(summary.kinds)}`,
+    `kills       ${summary.kills}; ${summary.replaced} declared dead while they lived`,
+    `ends        ${list(summary.ends)}`,
+    `deliveries  ${deliveries.requests} requests, ${deliveries.claims} claims, ${deliveries.repeats} repeats; at most ${deliveries.mostAttempts} attempts`,
+    `words       ${list(summary.words)}`,
+    `release     p50 ${releaseMs.p50} ms, p99 ${releaseMs.p99} ms, max ${releaseMs.max} ms (from the last end to the first delivery, kills included)`,
+    '',
+    ...Object.entries(summary.violations).map(([name, count]) =>
+      count === 0 ? `ok   ${name} 0` : `FAIL ${name} ${count}  (${GRAPH_VIOLATIONS[name as GraphViolation]})`,
+    ),
+    ...Object.entries(summary.examples).flatMap(([name, examples]) =>
+      examples.map((example) => `     ${name}: ${example}`),
+    ),
+    '',
+    summary.ok ? 'PASS' : `FAIL; logs in ${summary.logs ?? ''}`,
+  ];
+  return lines.join('\n');
+}

@@ -1,0 +1,117 @@
+import type { Definition } from '../checker/history.ts';
+import type { Random } from '../random.ts';
+
+/** All are taken from the API itself: an older version of the daemon is tried with what it knows. */
+export interface Features {
+  atMostOnce: boolean;
+  lookup: boolean;
+  /** Intervals, jitter, and what becomes of missed fires. */
+  timing: boolean;
+  /** What a fire does while an earlier run is active. */
+  overlap: boolean;
+}
+
+export const NO_FEATURES: Features = { atMostOnce: false, lookup: false, timing: false, overlap: false };
+
+/** By a schedule's number: what is more than a plain cron schedule. Four in a row are of one kind; every fourth is edited. */
+const KINDS = [
+  'overlap',
+  'plain',
+  'skipMissed',
+  'interval',
+  'allMissed',
+  'jitter',
+  'plain',
+  'plain',
+] as const;
+const OVERLAPS = ['skip', 'queue', 'replace'] as const;
+
+/** About 0.7 fires a second for each schedule; a quarter at most once, half of those with a lookup. */
+export function definitionOf(index: number, features: Features): Definition {
+  const atMostOnce = features.atMostOnce && index % 4 === 1;
+  const lookup = features.lookup && index % 8 >= 4 && index % 4 <= 1;
+  const own = { delivery: atMostOnce ? 'atMostOnce' : 'atLeastOnce', lookup } as const;
+  return { ...plain(index), ...own, ...special(index, features) };
+}
+
+/** One that every version of the daemon knows. */
+export function plain(index: number): Definition {
+  const crons = [
+    '* * * * * *',
+    '* * * * * *',
+    '*/2 * * * * *',
+    '* * * * * *',
+    '*/3 * * * * *',
+    '*/5 * * * * *',
+  ];
+  const rare = ['* * * * *', '*/2 * * * *', '30 * * * * *'];
+  return {
+    cron: (index % 20 === 19 ? rare[index % 3] : crons[index % crons.length]) ?? '',
+    everySeconds: null,
+    jitterSeconds: 0,
+    catchUp: 'latest',
+    catchUpLimit: 100,
+    graceSeconds: 60,
+    overlap: 'allow',
+    holdMs: 0,
+    enabled: true,
+    delivery: 'atLeastOnce',
+    lookup: false,
+    maxAttempts: 100,
+    timeoutSeconds: 1 + (index % 3 === 0 ? 1 : 0),
+  };
+}
+
+function special(index: number, features: Features): Partial<Definition> {
+  const kind = KINDS[Math.floor(index / 4) % KINDS.length];
+  if (kind === 'overlap' && features.overlap) {
+    // Most of its runs take longer than the time between two fires.
+    const times = { cron: '* * * * * *', holdMs: 1_300, timeoutSeconds: 3 };
+    return { ...times, overlap: OVERLAPS[index % OVERLAPS.length] ?? 'skip' };
+  }
+  if (!features.timing) return {};
+  if (kind === 'interval') return { cron: null, everySeconds: 1 + (index % 3) };
+  if (kind === 'jitter') return { cron: '*/5 * * * * *', jitterSeconds: index % 2 === 0 ? 3 : 60 };
+  if (kind === 'skipMissed') return { catchUp: 'skip', graceSeconds: 2 };
+  if (kind === 'allMissed')
+    return { catchUp: 'all', graceSeconds: 1, catchUpLimit: index % 2 === 0 ? 3 : 100 };
+  return {};
+}
+
+/** What one edit changes. */
+export function change(before: Definition, random: Random): Partial<Definition> {
+  const drawn = random.next();
+  if (drawn < 0.3) return { enabled: !before.enabled };
+  if (drawn >= 0.6) return {};
+  if (before.everySeconds !== null) return { everySeconds: random.pick([1, 2, 4]) };
+  return { cron: random.pick(['* * * * * *', '*/2 * * * * *', '*/4 * * * * *', '* * * * *']) };
+}
+
+/** As the API takes it; nothing that an older version does not know, where it says nothing. */
+export function bodyOf(
+  id: string,
+  definition: Definition,
+  marker: string,
+  port: number,
+): Record<string, unknown> {
+  const { cron, everySeconds, enabled, lookup, maxAttempts, timeoutSeconds, holdMs } = definition;
+  const origin = `http://127.0.0.1:${port}`;
+  const usual: Partial<Definition> = plain(0);
+  const named = ['jitterSeconds', 'catchUp', 'catchUpLimit', 'graceSeconds', 'overlap', 'delivery'] as const;
+  return {
+    id,
+    ...(everySeconds === null ? { cron } : { everySeconds }),
+    enabled,
+    timeoutSeconds,
+    ...Object.fromEntries(
+      named.flatMap((name) => (definition[name] === usual[name] ? [] : [[name, definition[name]]])),
+    ),
+    target: {
+      type: 'http',
+      url: `${origin}/fire/${id}${holdMs > 0 ? `?hold=${holdMs}` : ''}`,
+      ...(lookup ? { lookup: { url: `${origin}/lookup/{{runId}}` } } : {}),
+    },
+    payload: { marker },
+    retry: { maxAttempts, minBackoffSeconds: 0.2, maxBackoffSeconds: 2 },
+  };
+}

@@ -1,0 +1,531 @@
+import type { CampaignOptions } from '../campaign.ts';
+import { FAILPOINT_PROGRAM } from '../faults/failpoints.ts';
+import type { GraphOptions } from '../graph/graph-campaign.ts';
+import type { GraphViolation } from '../graph/checker/graph-violations.ts';
+import {
+  cutWhileSlow,
+  leaveWithForgottenClaims,
+  quietFor,
+  slowDatabase,
+  through,
+} from './mutant-campaigns.ts';
+import { randomly } from '../faults/nemesis.ts';
+import type { Violation } from '../checker/violations.ts';
+
+/** A known way to break a promise, and the campaign that must notice. */
+export type Mutant = CampaignMutant | GraphMutant;
+
+interface Broken {
+  name: string;
+  why: string;
+  edits: { file: string; find: string; replace: string }[];
+}
+
+export interface CampaignMutant extends Broken {
+  /** Done to the database once the migrations are through. */
+  sql?: string;
+  /** Each of them says that it was noticed, and for the right reason. */
+  caughtBy: Violation[];
+  campaign: Pick<CampaignOptions, 'disturb'> & Partial<CampaignOptions>;
+}
+
+/** Noticed by a campaign of runs that depend on each other. */
+export interface GraphMutant extends Broken {
+  caughtBy: GraphViolation[];
+  graph: Partial<GraphOptions>;
+}
+
+const INTENT_GUARD = `CASE WHEN s.locked_by = \${instanceId} THEN s.locked_at = \${fromMs(sql\`a.locked_ms\`)} AND s.version = a.version END`;
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'send-before-intent',
+    why: 'a crash between the two leaves a delivery that nobody knows of',
+    edits: [
+      {
+        file: 'src/flow/record-intent.ts',
+        find: '  const recorded = await database\n    .run(',
+        replace: `  dispatcher.accept(
+    reserved.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, Date.now())),
+  );
+  const recorded = await database\n    .run(`,
+      },
+      {
+        file: 'src/flow/record-intent.ts',
+        find: `  dispatcher.accept(
+    mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+  );\n`,
+        replace: '',
+      },
+    ],
+    caughtBy: ['phantom'],
+    campaign: { disturb: slowDatabase(8_000) },
+  },
+  {
+    name: 'no-unique-key',
+    why: 'without the index, and the id that follows from it, two instances that plan the same moment make two runs',
+    edits: [
+      {
+        file: 'src/store/runs/record-intents.ts',
+        find: 'id: plannedRunId(scheduleUid, fire.scheduledFor)',
+        replace: 'id: plannedRunId(crypto.randomUUID(), fire.scheduledFor)',
+      },
+      { file: 'src/store/runs/record-intents.ts', find: INTENT_GUARD, replace: 'true' },
+      {
+        file: 'src/store/schedules/fire-locks.ts',
+        find: 'AND (locked_by IS NULL\n',
+        replace: 'AND (true OR locked_by IS NULL\n',
+      },
+    ],
+    sql: 'DROP INDEX runs_one_per_fire',
+    caughtBy: ['plannedTwice'],
+    campaign: { disturb: slowDatabase(8_000) },
+  },
+  {
+    name: 'no-fence',
+    why: 'a plan made before a freeze is written after it, over edits and plans that were made meanwhile',
+    edits: [{ file: 'src/store/runs/record-intents.ts', find: INTENT_GUARD, replace: 'true' }],
+    // Conservation: what is planned again is missed by now, and told to stand for what has its own run.
+    caughtBy: ['phantom', 'lost', 'conservation'],
+    campaign: {
+      // Many that are edited: what the late plan writes must contradict an edit.
+      schedules: 100,
+      editEveryMs: 30,
+      ...through([
+        { at: 'before:recordPlanned', action: 'stop' },
+        { at: 'before:recordPlanned', action: 'stop' },
+        { at: 'before:recordPlanned', action: 'stop' },
+        { at: 'before:recordPlanned', action: 'stop' },
+      ]),
+    },
+  },
+  {
+    name: 'client-clock',
+    why: 'an instance with a wrong clock fires an hour early, or late',
+    edits: [
+      {
+        file: 'src/store/schedules/fire-locks.ts',
+        find: 'WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),\n    me AS',
+        replace:
+          'WITH clock AS MATERIALIZED (SELECT ${new Date().toISOString()}::timestamptz AS now),\n    me AS',
+      },
+    ],
+    caughtBy: ['early', 'phantom'],
+    campaign: { disturb: randomly({ weights: { wrongClock: 1 }, everyMs: 3_000, seconds: 12 }) },
+  },
+  {
+    name: 'no-socket-reset',
+    why: 'what a cut network held back arrives after the sender has given it up',
+    edits: [
+      {
+        file: 'src/targets/http-connect.ts',
+        find: 'return this.resetAndDestroy();',
+        replace: 'return super.destroy(error);',
+      },
+    ],
+    caughtBy: ['arrivedLate'],
+    campaign: { disturb: randomly({ weights: { targetCut: 1 }, everyMs: 6_000, seconds: 20 }) },
+  },
+  {
+    name: 'at-most-once-resent-by-recovery',
+    why: 'a run whose attempt had begun when its instance died is sent again',
+    edits: [
+      {
+        file: 'src/core/runs/lost-claim.ts',
+        find: 'if (facts.atMostOnce && mayHaveArrived &&',
+        replace: "if (facts.atMostOnce && run.id === 'none' && mayHaveArrived &&",
+      },
+    ],
+    caughtBy: ['atMostOnceRepeat'],
+    campaign: {
+      rates: { answers: { slow: 0.9 }, lookupFails: 0 },
+      ...through([
+        { at: 'after:deliver', action: 'kill', count: 8 },
+        { at: 'after:deliver', action: 'kill', count: 12 },
+      ]),
+    },
+  },
+  {
+    name: 'at-most-once-resent-after-a-lost-answer',
+    why: 'an attempt of unknown outcome is repeated',
+    edits: [
+      {
+        file: 'src/core/runs/attempts/settlement.ts',
+        find: "  if (delivery === 'atMostOnce') {\n    if (!hasLookup)",
+        replace: "  if (delivery === ('never' as string)) {\n    if (!hasLookup)",
+      },
+    ],
+    caughtBy: ['atMostOnceRepeat'],
+    campaign: { disturb: quietFor(8_000), rates: { answers: { lost: 0.3 }, lookupFails: 0 } },
+  },
+  {
+    name: 'lookup-believed-too-early',
+    why: 'a target says "not here" of what a frozen instance is about to send',
+    edits: [
+      {
+        file: 'src/core/runs/lost-claim.ts',
+        find: 'return handoffStartedAt + (timeoutSeconds + lockTtlSeconds) * 1000;',
+        replace: 'return handoffStartedAt + 0 * (timeoutSeconds + lockTtlSeconds);',
+      },
+    ],
+    caughtBy: ['atMostOnceRepeat'],
+    campaign: through([
+      { at: 'after:mayStartWithLookup', action: 'stop', stopMs: 7_000 },
+      { at: 'after:mayStartWithLookup', action: 'stop', stopMs: 7_000 },
+    ]),
+  },
+  {
+    name: 'no-self-reconciliation',
+    why: 'claims whose answer was lost belong to a living instance that does not know of them',
+    edits: [
+      {
+        file: 'src/recovery/recovery.ts',
+        find: "  await takeOver(state, 'forgotten', forgotten.slice(0, BATCH));\n",
+        replace: '',
+      },
+    ],
+    caughtBy: ['stuck'],
+    campaign: through([
+      { at: 'after:recordPlanned', action: 'lose' },
+      { at: 'after:recordPlanned', action: 'lose' },
+    ]),
+  },
+  {
+    name: 'death-as-an-event',
+    why: 'whose death nobody declared, or whose declarer died, is not heard of again',
+    edits: [
+      {
+        file: 'src/recovery/heartbeat.ts',
+        find: "    events.emit({ type: 'instancesDeclaredDead', instanceIds });\n",
+        replace:
+          "    Object.assign(globalThis, { declared: instanceIds });\n    events.emit({ type: 'instancesDeclaredDead', instanceIds });\n",
+      },
+      {
+        file: 'src/recovery/recovery.ts',
+        find: 'const orphans = await state.database.run((db) => findOrphans(db, BATCH));',
+        replace: `const { declared = [] } = globalThis as { declared?: string[] };
+  const orphans = (await state.database.run((db) => findOrphans(db, BATCH))).filter((one) => declared.includes(one.instanceId));`,
+      },
+    ],
+    caughtBy: ['stuck'],
+    campaign: { program: FAILPOINT_PROGRAM, disturb: leaveWithForgottenClaims },
+  },
+  {
+    name: 'advance-without-insert',
+    why: 'the cursor moves on in one commit and the run is inserted in the next',
+    edits: [
+      {
+        file: 'src/store/runs/record-intents.ts',
+        find: '  const write = (onConflict: SQL) => record(db, instanceId, advances, intents, { alone, onConflict });',
+        replace: `  const write = async (onConflict: SQL) => {
+    const before = await db.execute(sql\`SELECT uid, next_occurrence_at, next_fire_at FROM schedules
+      WHERE uid = ANY (\${uuids(advances.map(({ uid }) => uid))})\`);
+    await db.execute(sql\`UPDATE schedules s SET next_occurrence_at = \${fromMs(sql\`a.ms\`)}, next_fire_at = \${fromMs(sql\`a.ms\`)}
+      FROM unnest(\${uuids(advances.map(({ uid }) => uid))}, \${milliseconds(advances.map(({ nextFireAt }) => nextFireAt))}) AS a(uid, ms)
+      WHERE s.uid = a.uid AND s.locked_by = \${instanceId} AND \${before.length} >= 0\`);
+    return record(db, instanceId, advances, intents, { alone, onConflict });
+  };`,
+      },
+    ],
+    caughtBy: ['lost'],
+    campaign: { disturb: cutWhileSlow(20_000) },
+  },
+  {
+    name: 'attempt-in-the-run-id',
+    why: 'a repeat that has another key is another run to its receiver',
+    edits: [
+      {
+        file: 'src/flow/handoff/handoff.ts',
+        find: '    runId,\n    runName:',
+        replace:
+          '    runId: run.attempt === 1 ? runId : runId.slice(0, -2) + String(10 + (run.attempt % 90)),\n    runName:',
+      },
+    ],
+    caughtBy: ['phantom'],
+    campaign: { disturb: quietFor(8_000), rates: { answers: { unavailable: 0.2 }, lookupFails: 0 } },
+  },
+  {
+    name: 'swallowed-settle-error',
+    why: 'an outcome that could not be written is forgotten, and its run sent again',
+    edits: [
+      {
+        file: 'src/flow/settle/settle.ts',
+        find: `  } catch (error) {
+    for (const ended of batch) queue.lockFirst(ended);`,
+        replace: `  } catch (error) {
+    for (const ended of batch) emitFenced(state, ended, { alreadyEnded: false });`,
+      },
+    ],
+    caughtBy: ['unexplainedRepeat', 'missedAccept'],
+    campaign: through([
+      { at: 'before:settlePlain', action: 'lose', count: 3 },
+      { at: 'before:settlePlain', action: 'lose', count: 5 },
+    ]),
+  },
+  {
+    name: 'no-catch-per-row',
+    why: 'one row that cannot be planned keeps every other from firing',
+    edits: [
+      {
+        file: 'src/flow/plan.ts',
+        find: 'done.unplannable.push({ schedule, error });',
+        replace: 'throw error;',
+      },
+    ],
+    caughtBy: ['liveness', 'lost', 'stuck'],
+    campaign: { disturb: quietFor(5_000) },
+  },
+  {
+    name: 'lease-never-checked',
+    why: 'an instance that was frozen for long sends what others have been told it never sent',
+    edits: [
+      {
+        file: 'src/flow/handoff/handoff.ts',
+        find: 'mayStart: () => lease.instanceId === instanceId && lease.holds(),',
+        replace: 'mayStart: () => lease.instanceId !== instanceId || true,',
+      },
+      {
+        file: 'src/flow/dispatch/dispatch.ts',
+        find: 'mayStart: () => deps.lease.holds(),',
+        replace: 'mayStart: () => true,',
+      },
+    ],
+    caughtBy: ['atMostOnceRepeat'],
+    campaign: through([
+      { at: 'after:startBatch', action: 'stop', stopMs: 20_000 },
+      { at: 'after:startBatch', action: 'stop', stopMs: 20_000, count: 2 },
+    ]),
+  },
+  {
+    name: 'settle-without-claim-guard',
+    why: 'a frozen instance settles what others have under way, and frees it for a third',
+    edits: [
+      {
+        file: 'src/core/runs/attempts/settle-attempt.ts',
+        find: "return outcome === 'accepted' || holds(run, claim);",
+        replace: "return outcome !== 'accepted' || outcome === 'accepted' || holds(run, claim);",
+      },
+    ],
+    caughtBy: ['unexplainedRepeat', 'atMostOnceRepeat', 'conservation'],
+    campaign: {
+      // Many, since few of them are at most once and under way at two instances at once.
+      schedules: 120,
+      rates: { answers: { unavailable: 0.45, slow: 0.5 }, lookupFails: 0 },
+      ...through(
+        [4_600, 5_000, 5_400, 5_800, 6_200, 6_600].map(
+          (stopMs) => ({ at: 'before:settlePlain', action: 'stop', stopMs }) as const,
+        ),
+      ),
+    },
+  },
+  {
+    name: 'no-recovery',
+    why: 'what a dead instance had claimed stays claimed',
+    edits: [
+      {
+        file: 'src/daemon.ts',
+        find: "    row(workers.recovery, 'work', work),\n",
+        replace: '',
+      },
+    ],
+    caughtBy: ['stuck'],
+    campaign: through([
+      { at: 'after:recordPlanned', action: 'kill' },
+      { at: 'after:deliver', action: 'kill' },
+    ]),
+  },
+  {
+    name: 'overlap-decided-in-the-statement-that-locks',
+    why: 'a statement that has waited for the lock still sees no run of whoever held it: two are started side by side',
+    edits: [
+      {
+        file: 'src/store/schedules/find-schedules.ts',
+        find: '.for(strength);',
+        replace: ".for(strength === 'update' ? strength : 'key share');",
+      },
+      {
+        file: 'src/store/runs/overlaps.ts',
+        find: 'WHERE s.uid = ANY (${uuids(uids)})`,\n  );\n  const bySchedule',
+        replace: `WHERE s.uid = ANY (\${uuids(uids)})
+      AND s.uid IN (SELECT uid FROM (SELECT uid FROM schedules WHERE uid = ANY (\${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE) AS locked)\`,
+  );
+  const bySchedule`,
+      },
+    ],
+    caughtBy: ['overlap'],
+    campaign: { fireEveryMs: 150, disturb: quietFor(10_000) },
+  },
+  {
+    name: 'dependents-not-exists',
+    why: 'of two last dependencies that end at the same moment, each sees the other as still open, and nobody releases',
+    edits: [
+      {
+        file: 'src/store/effects/dependents.ts',
+        find: "r.status = 'waiting' AND r.open_dependencies = l.ended\n",
+        replace: `r.status = 'waiting' AND NOT EXISTS (SELECT FROM run_dependencies e
+    JOIN runs d ON d.id = e.depends_on WHERE e.run_id = r.id) AND NOT EXISTS (SELECT FROM run_dependencies e
+    WHERE e.run_id = r.id AND e.counted_at IS NULL AND NOT EXISTS (SELECT FROM counted WHERE counted.depends_on = e.depends_on AND counted.run_id = e.run_id))\n`,
+      },
+    ],
+    // What recovery releases after a while is noticed as well.
+    caughtBy: ['stuck', 'backstop'],
+    graph: { shape: 'joins', runs: 1_500, killEveryMs: Infinity, paceMs: 2, limitSeconds: 25 },
+  },
+  {
+    name: 'released-by-the-first-end',
+    why: 'a run starts when the first of those that it waits for has ended',
+    edits: [
+      {
+        file: 'src/store/effects/dependents.ts',
+        find: ' AND r.open_dependencies = l.ended\n',
+        replace: ' AND r.open_dependencies >= l.ended\n',
+      },
+    ],
+    caughtBy: ['tooEarly'],
+    graph: { runs: 300, killEveryMs: Infinity, limitSeconds: 30 },
+  },
+  {
+    name: 'word-of-any-attempt',
+    why: 'what an attempt says that was given up ends the run, while another one works on it',
+    edits: [
+      {
+        file: 'src/core/runs/run-decisions.ts',
+        find: '|| attempt < (run.uncertainAttempt ?? run.attempts))',
+        replace: '|| attempt < Math.min(1, run.uncertainAttempt ?? run.attempts))',
+      },
+    ],
+    caughtBy: ['staleWord'],
+    graph: { killEveryMs: Infinity, limitSeconds: 60 },
+  },
+  {
+    name: 'heartbeat-without-effect',
+    why: 'a lease runs out although its worker is heard of, and another one gets the run',
+    edits: [
+      {
+        file: 'src/store/runs/run-to-act-on.ts',
+        find: 'THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END',
+        replace: 'THEN r.expires_at END',
+      },
+    ],
+    caughtBy: ['twoWorkers', 'leaseBroken'],
+    graph: { runs: 500, killEveryMs: Infinity, limitSeconds: 60 },
+  },
+  {
+    name: 'effect-lost',
+    why: 'an effect is deleted before it is done: who dies in between has it forgotten',
+    edits: [
+      {
+        file: 'src/flow/effects/effects.ts',
+        find: '      return batch.length === 0 ? null : applyEffects(tx, batch);\n    });',
+        replace: `      await deleteEffects(tx, batch.map(idOf));
+      return null;
+    });
+    if (batch.length > 0) followUp(state, await state.database.transaction((tx) => applyEffects(tx, batch)));`,
+      },
+      {
+        file: 'src/flow/effects/effects.ts',
+        find: 'import { type Effect, lockEffects,',
+        replace: 'import { type Effect, deleteEffects, lockEffects,',
+      },
+      {
+        file: 'src/flow/effects/effects.ts',
+        find: '    const applied = await state.database.transaction(async (tx) => {\n      batch',
+        replace:
+          '    const applied = await state.database.transaction(async (tx): Promise<AppliedEffects | null> => {\n      batch',
+      },
+    ],
+    caughtBy: ['effects'],
+    campaign: through([
+      { at: 'after:applyNext', action: 'kill', count: 11 },
+      { at: 'after:applyNext', action: 'kill', count: 13 },
+      { at: 'after:applyNext', action: 'lose', count: 7 },
+    ]),
+  },
+  {
+    name: 'effect-twice',
+    why: 'an effect is deleted in a commit of its own, after what it did: who dies in between has it done again',
+    edits: [
+      {
+        file: 'src/store/effects/apply-effects.ts',
+        find: `  await deleteEffects(
+    tx,
+    done.map(({ id }) => id),
+  );
+`,
+        replace: '',
+      },
+      {
+        file: 'src/flow/effects/effects.ts',
+        find: '    if (!applied) return false;\n    followUp(state, applied);',
+        replace: `    if (!applied) return false;
+    await state.database.run((db) => deleteEffects(db, applied.done.map(idOf)));
+    followUp(state, applied);`,
+      },
+      {
+        file: 'src/flow/effects/effects.ts',
+        find: 'import { type Effect, lockEffects,',
+        replace: 'import { type Effect, deleteEffects, lockEffects,',
+      },
+    ],
+    caughtBy: ['effects'],
+    campaign: through([
+      { at: 'after:applyNext', action: 'kill', count: 11 },
+      { at: 'after:applyNext', action: 'kill', count: 13 },
+      { at: 'after:applyNext', action: 'lose', count: 7 },
+    ]),
+  },
+  {
+    name: 'effect-before-its-end',
+    why: 'what is to follow from an end is written before the end is, in a commit of its own',
+    edits: [
+      {
+        file: 'src/store/runs/ends/settle-plain.ts',
+        find: '  const [row] = await frequentRowsOf<{ settled',
+        replace: `  await db.execute(sql\`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    SELECT 'followers', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, 'succeeded', clock_timestamp(), 1
+    FROM runs r WHERE r.id = ANY (\${uuids(plain.map((one) => one.runId))}) AND r.attempts = 1 AND r.trigger <> 'api'\`);
+  const [row] = await frequentRowsOf<{ settled`,
+      },
+      {
+        file: 'src/store/runs/ends/settle-plain.ts',
+        find: "('followers', e.id IN (SELECT id FROM followed))",
+        replace: "('followers', false AND e.id IN (SELECT id FROM followed))",
+      },
+    ],
+    caughtBy: ['effects'],
+    campaign: { disturb: slowDatabase(8_000) },
+  },
+  {
+    name: 'in-both-tables',
+    why: 'an end is written to history in one commit, and deleted from the open runs in the next',
+    edits: [
+      {
+        file: 'src/store/runs/ends/settle-plain.ts',
+        find: '      DELETE FROM runs r USING clock,',
+        replace: '      UPDATE runs r SET updated_at = clock.now FROM clock,',
+      },
+      {
+        file: 'src/store/runs/ends/settle-plain.ts',
+        find: "  if (!row) throw new Error('the settling statement answered no row');",
+        replace: `  await db.execute(sql\`DELETE FROM runs WHERE id IN (SELECT id FROM history WHERE id = ANY (\${uuids(plain.map((one) => one.runId))}))\`);
+  if (!row) throw new Error('the settling statement answered no row');`,
+      },
+    ],
+    caughtBy: ['tables'],
+    campaign: { disturb: cutWhileSlow(12_000) },
+  },
+  {
+    name: 'in-neither-table',
+    why: 'an end is deleted from the open runs in one commit, and written to history in the next',
+    edits: [
+      {
+        file: 'src/store/runs/save-runs.ts',
+        find: '  await insertEnded(tx, ended.map(toOf));\n',
+        replace:
+          "  if (ended.length === 0 || ended[0]?.to.status !== 'failed') await insertEnded(tx, ended.map(toOf));\n",
+      },
+    ],
+    caughtBy: ['lost', 'phantom', 'conservation', 'effects'],
+    campaign: { disturb: quietFor(8_000), rates: { answers: { error: 0.2 }, lookupFails: 0 } },
+  },
+];

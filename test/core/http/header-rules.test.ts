@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { headerFault } from '../../../src/core/http/header-rules.ts';
+
+describe('headerFault', () => {
+  test.each([
+    ['authorization', 'Bearer abc'],
+    ['Content-Type', 'text/plain; charset=utf-8'],
+    ['x-empty', ''],
+    ['x-run', '{{runId}} of {{scheduleId}}'],
+    ['x-latin', 'caf\u00e9'],
+    ['cents', '5'],
+    ["!#$%&'*+-.^_`|~", 'a\tb'],
+  ])('lets %s: %s pass', (name, value) => {
+    expect(headerFault(name, value)).toBeNull();
+  });
+
+  test.each(['', 'a b', 'a:b', 'caf\u00e9', 'a\r\nb', '(x)'])('refuses the name %j', (name) => {
+    expect(headerFault(name, 'x')).toBe('is not a header name');
+  });
+
+  test.each([
+    'webhook-id',
+    'Webhook-Signature',
+    'webhook-anything',
+    'Idempotency-Key',
+    'ce-id',
+    'CE-custom',
+    'traceparent',
+    'User-Agent',
+    'Host',
+    'connection',
+    'keep-alive',
+    'Proxy-Authorization',
+    'te',
+    'Trailer',
+    'transfer-encoding',
+    'upgrade',
+    'Content-Length',
+    'expect',
+    'HTTP2-Settings',
+  ])('keeps %s for itself', (name) => {
+    expect(headerFault(name, 'x')).toBe('is a header that users cannot set');
+  });
+
+  test.each(['a\r\nb', 'a\nb', 'a\0b', '\u007f', '\u20ac', '\ud83d\ude00'])(
+    'refuses the value %j',
+    (value) => {
+      expect(headerFault('x-a', value)).toBe('has a value with characters that no header can carry');
+    },
+  );
+
+  test.each([' a', 'a ', '\ta', 'a\u00a0'])('refuses the white space around %j', (value) => {
+    expect(headerFault('x-a', value)).toBe('has a value that begins or ends with white space');
+  });
+});

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type RunState,
+  decideCancel,
+  decideComplete,
+  decideHeartbeat,
+  decideRetry,
+} from '../../../src/core/runs/run-decisions.ts';
+import { RUN_STATUSES, type RunStatus } from '../../../src/core/runs/run.ts';
+
+const run = (status: RunStatus, rest: Partial<RunState> = {}): RunState => ({
+  status,
+  reason: null,
+  attempts: 3,
+  uncertainAttempt: null,
+  workerId: null,
+  openDependencies: null,
+  ...rest,
+});
+const ANYBODY = { attempt: null, workerId: null };
+const word = (status: 'succeeded' | 'failed', rest: object = {}) => ({
+  ...ANYBODY,
+  status,
+  error: null,
+  ...rest,
+});
+const kindsByStatus = (decide: (state: RunState) => { kind: string }, rest: Partial<RunState> = {}) =>
+  Object.fromEntries(RUN_STATUSES.map((status) => [status, decide(run(status, rest)).kind]));
+
+describe('what can be asked of a run', () => {
+  it('is in each status what the contract says', () => {
+    expect(kindsByStatus(decideCancel)).toEqual({
+      waiting: 'write',
+      pending: 'write',
+      running: 'write',
+      cancelled: 'asItIs',
+      succeeded: 'notPossible',
+      failed: 'notPossible',
+      unknown: 'notPossible',
+      abandoned: 'notPossible',
+      skipped: 'notPossible',
+    });
+    expect(kindsByStatus((state) => decideRetry(state, false))).toEqual({
+      waiting: 'notPossible',
+      pending: 'notPossible',
+      running: 'notPossible',
+      succeeded: 'notPossible',
+      failed: 'write',
+      unknown: 'write',
+      abandoned: 'write',
+      skipped: 'write',
+      cancelled: 'write',
+    });
+    expect(kindsByStatus((state) => decideComplete(state, word('succeeded')))).toEqual({
+      waiting: 'notPossible',
+      pending: 'write',
+      running: 'write',
+      succeeded: 'asItIs',
+      failed: 'notPossible',
+      unknown: 'write',
+      abandoned: 'notPossible',
+      skipped: 'notPossible',
+      cancelled: 'notPossible',
+    });
+    expect(kindsByStatus((state) => decideHeartbeat(state, ANYBODY))).toEqual({
+      waiting: 'notPossible',
+      pending: 'write',
+      running: 'write',
+      succeeded: 'notPossible',
+      failed: 'notPossible',
+      unknown: 'notPossible',
+      abandoned: 'notPossible',
+      skipped: 'notPossible',
+      cancelled: 'notPossible',
+    });
+  });
+
+  it('is nothing from a worker, before an attempt has started', () => {
+    const unstarted = run('pending', { attempts: 0 });
+    const refused = { kind: 'notPossible', message: 'the run is pending: no attempt has started' };
+    expect(decideComplete(unstarted, word('succeeded'))).toEqual(refused);
+    expect(decideHeartbeat(unstarted, ANYBODY)).toEqual(refused);
+  });
+});
+
+describe('cancelling', () => {
+  it('has the target told of a run it works on, and of no other', () => {
+    expect(decideCancel(run('running'))).toEqual({ kind: 'write', toTell: true });
+    expect(decideCancel(run('pending'))).toEqual({ kind: 'write', toTell: false });
+    expect(decideCancel(run('waiting'))).toEqual({ kind: 'write', toTell: false });
+  });
+});
+
+describe('retrying', () => {
+  it('lets a run wait again that has open dependencies', () => {
+    expect(decideRetry(run('failed', { openDependencies: 2 }), false)).toMatchObject({ status: 'waiting' });
+    expect(decideRetry(run('failed', { openDependencies: 0 }), false)).toMatchObject({ status: 'pending' });
+    expect(decideRetry(run('failed'), false)).toMatchObject({ status: 'pending' });
+  });
+
+  it('is not possible once the schedule is gone', () => {
+    expect(decideRetry(run('failed'), true)).toMatchObject({
+      kind: 'notPossible',
+      message: expect.stringContaining('schedule') as string,
+    });
+  });
+});
+
+describe('the word of who works on a run', () => {
+  it('is refused where it is of an attempt that is not the current one', () => {
+    for (const attempt of [2, 4]) {
+      const message = `attempt ${attempt} is not the current one (3)`;
+      const stale = { attempt, workerId: null };
+      expect(decideHeartbeat(run('running'), stale)).toEqual({ kind: 'notPossible', message });
+      for (const status of ['running', 'pending', 'unknown', 'succeeded'] as const)
+        expect(decideComplete(run(status), word('succeeded', stale))).toEqual({
+          kind: 'notPossible',
+          message,
+        });
+    }
+    expect(decideHeartbeat(run('running'), { attempt: 3, workerId: null }).kind).toBe('write');
+  });
+
+  it('is refused where it is of a worker that did not claim it last', () => {
+    const theirs = run('running', { workerId: 'theirs' });
+    const mine = { attempt: null, workerId: 'mine' };
+    expect(decideHeartbeat(theirs, mine)).toMatchObject({
+      message: 'the run is not with worker mine: theirs claimed it last',
+    });
+    expect(decideComplete(theirs, word('failed', mine)).kind).toBe('notPossible');
+    expect(decideHeartbeat(run('running'), mine)).toMatchObject({
+      message: 'no worker has claimed the run; it is not with mine',
+    });
+    expect(decideHeartbeat(theirs, { attempt: null, workerId: 'theirs' }).kind).toBe('write');
+    expect(decideHeartbeat(theirs, ANYBODY).kind).toBe('write');
+  });
+
+  it('tells a worker how the run has ended', () => {
+    const cancelled = run('cancelled', { reason: 'request' });
+    const message = 'the run has ended as cancelled (request)';
+    expect(decideHeartbeat(cancelled, ANYBODY)).toEqual({ kind: 'notPossible', message });
+    expect(decideComplete(cancelled, word('succeeded'))).toEqual({ kind: 'notPossible', message });
+    expect(decideComplete(run('succeeded'), word('failed'))).toEqual({
+      kind: 'notPossible',
+      message: 'the run has ended as succeeded',
+    });
+  });
+
+  it('puts off the end of a lease only where there is one', () => {
+    expect(decideHeartbeat(run('running'), ANYBODY)).toEqual({ kind: 'write' });
+    expect(decideHeartbeat(run('pending'), ANYBODY)).toEqual({ kind: 'write' });
+  });
+
+  it('is the error of a run that is reported as failed', () => {
+    expect(decideComplete(run('running'), word('failed', { error: 'no disk' }))).toEqual({
+      kind: 'write',
+      status: 'failed',
+      error: { kind: 'reported', message: 'no disk' },
+    });
+    expect(decideComplete(run('unknown'), word('failed'))).toMatchObject({
+      error: { kind: 'reported', message: 'reported as failed' },
+    });
+    expect(decideComplete(run('running'), word('succeeded', { error: 'a warning' }))).toMatchObject({
+      status: 'succeeded',
+      error: null,
+    });
+  });
+});

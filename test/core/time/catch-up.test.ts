@@ -1,0 +1,406 @@
+import { describe, expect, it } from 'vitest';
+import { type Definition, DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { cursorUnder, movesTimes } from '../../../src/core/schedules/definition-change.ts';
+import { MOST_ON_TIME, type Plan, type PlannedFire, walkDue } from '../../../src/core/time/catch-up.ts';
+import { type FireTimes, dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
+
+const at = (text: string): number => Date.parse(text);
+const created = at('2026-11-20T08:00:00.500Z');
+const identity = { id: 'nightly', createdAt: created };
+const timing = (given: Partial<Timing>): Timing => ({
+  ...DEFAULT_TIMING,
+  cron: null,
+  everySeconds: null,
+  at: null,
+  after: null,
+  ...given,
+});
+const NOW = at('2026-11-20T12:10:30Z');
+
+/** The whole plan, and how many steps it took. */
+function planned(
+  given: Partial<Timing>,
+  from: string,
+  now = NOW,
+  horizon = -Infinity,
+  plannedThrough: number | null = null,
+): Plan {
+  const whole = timing(given);
+  const period = { now, horizon, plannedThrough };
+  const plan = walkDue(fireTimes(whole, identity), whole, at(from), period).step(() => true);
+  if (!plan) throw new Error('it did not finish');
+  return plan;
+}
+
+/** In short: the moment, how, and what it stands for. */
+function told({ scheduledFor, trigger, skipped, coalesced, coalescedFrom }: PlannedFire): string {
+  const time = (instant: number) => new Date(instant).toISOString().slice(11, 19);
+  const others = coalescedFrom === null ? '' : ` +${coalesced} from ${time(coalescedFrom)}`;
+  return `${time(scheduledFor)} ${skipped ?? trigger}${others}`;
+}
+
+describe('of what is due', () => {
+  const cron = '* * * * *';
+
+  it('all that is on time fires, each, whatever becomes of what is missed', () => {
+    for (const catchUp of ['skip', 'latest', 'all'] as const) {
+      const plan = planned({ cron, catchUp, graceSeconds: 120 }, '2026-11-20T12:09:00Z');
+      expect(plan.fires.map(told)).toEqual(['12:09:00 schedule', '12:10:00 schedule']);
+      expect(plan).toMatchObject({
+        nextOccurrenceAt: at('2026-11-20T12:11:00Z'),
+        nextFireAt: at('2026-11-20T12:11:00Z'),
+        isPartial: false,
+      });
+    }
+  });
+
+  it('what is late by exactly the grace is on time, and by a millisecond more is missed', () => {
+    const now = at('2026-11-20T12:10:00Z');
+    const fires = (lateBy: number) =>
+      planned({ cron: null, at: now - lateBy, graceSeconds: 60 }, new Date(now - lateBy).toISOString(), now)
+        .fires;
+    expect(fires(60_000)[0]).toMatchObject({ trigger: 'schedule', skipped: null });
+    expect(fires(60_001)[0]).toMatchObject({ trigger: 'catchUp', skipped: null });
+  });
+
+  it('what is late by no more than a second is on time, however little grace there is', () => {
+    const now = at('2026-11-20T12:10:01Z');
+    const fires = (lateBy: number) =>
+      planned(
+        { at: now - lateBy, graceSeconds: 0, catchUp: 'skip' },
+        new Date(now - lateBy).toISOString(),
+        now,
+      ).fires;
+    expect(fires(1000)[0]).toMatchObject({ trigger: 'schedule', skipped: null });
+    expect(fires(1001)[0]).toMatchObject({ trigger: 'catchUp', skipped: 'missed' });
+  });
+
+  it('`latest` folds what was missed into the oldest that is on time', () => {
+    expect(planned({ cron, graceSeconds: 100 }, '2026-11-20T12:00:00Z').fires.map(told)).toEqual([
+      '12:09:00 schedule +9 from 12:00:00',
+      '12:10:00 schedule',
+    ]);
+  });
+
+  it('`latest` fires the newest that was missed where nothing is on time', () => {
+    const plan = planned({ cron: '0 * * * *' }, '2026-11-20T09:00:00Z');
+    expect(plan.fires.map(told)).toEqual(['12:00:00 catchUp +3 from 09:00:00']);
+    expect(plan.nextOccurrenceAt).toBe(at('2026-11-20T13:00:00Z'));
+  });
+
+  it('`latest` fires a single one that was missed for itself', () => {
+    expect(planned({ cron: '0 * * * *' }, '2026-11-20T12:00:00Z').fires.map(told)).toEqual([
+      '12:00:00 catchUp',
+    ]);
+  });
+
+  it('`skip` records what was missed once, at the newest of it, and fires what is on time', () => {
+    expect(planned({ cron, catchUp: 'skip' }, '2026-11-20T12:00:00Z').fires.map(told)).toEqual([
+      '12:09:00 missed +9 from 12:00:00',
+      '12:10:00 schedule',
+    ]);
+  });
+
+  it('`all` fires each, oldest first', () => {
+    expect(planned({ cron, catchUp: 'all' }, '2026-11-20T12:07:00Z').fires.map(told)).toEqual([
+      '12:07:00 catchUp',
+      '12:08:00 catchUp',
+      '12:09:00 catchUp',
+      '12:10:00 schedule',
+    ]);
+  });
+
+  it('`all` fires the newest up to its limit, and records the rest once', () => {
+    const fires = (catchUpLimit: number) =>
+      planned({ cron, catchUp: 'all', catchUpLimit }, '2026-11-20T12:00:00Z').fires.map(told);
+    expect(fires(2)).toEqual([
+      '12:07:00 limit +7 from 12:00:00',
+      '12:08:00 catchUp',
+      '12:09:00 catchUp',
+      '12:10:00 schedule',
+    ]);
+    expect(fires(9)).toEqual([
+      '12:00:00 limit',
+      ...Array.from({ length: 9 }, (_, index) => `12:0${index + 1}:00 catchUp`),
+      '12:10:00 schedule',
+    ]);
+    expect(fires(0)).toEqual(['12:09:00 limit +9 from 12:00:00', '12:10:00 schedule']);
+    expect(fires(10)).toHaveLength(11);
+  });
+
+  it('what is older than the horizon leaves nothing behind', () => {
+    const horizon = at('2026-11-20T12:05:30Z');
+    expect(planned({ cron }, '2026-11-01T00:00:00Z', NOW, horizon).fires.map(told)).toEqual([
+      '12:10:00 schedule +4 from 12:06:00',
+    ]);
+    const past = { at: at('2026-11-01T00:00:00Z') };
+    expect(planned(past, '2026-11-01T00:00:00Z', NOW, horizon)).toMatchObject({
+      fires: [],
+      nextOccurrenceAt: null,
+    });
+  });
+
+  it('nothing is planned again that has been planned, wherever the cursor stands', () => {
+    const fires = (from: string, plannedThrough: string, horizon?: number) =>
+      planned({ cron, catchUp: 'all' }, from, NOW, horizon, at(plannedThrough)).fires.map(told);
+    const rest = ['12:08:00 catchUp', '12:09:00 catchUp', '12:10:00 schedule'];
+    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
+    expect(fires('2026-11-20T12:07:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
+    expect(fires('2026-11-20T12:08:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
+    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:30Z')).toEqual(rest);
+    // The later of the two counts: what is too old, and what has been planned.
+    const horizon = at('2026-11-20T12:08:30Z');
+    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:00Z', horizon)).toEqual(rest.slice(1));
+    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:09:00Z', horizon)).toEqual(rest.slice(2));
+  });
+
+  it('a plan whose every occurrence has been planned says where it goes on', () => {
+    const plannedThrough = at('2026-11-20T12:10:00Z');
+    const again = planned({ cron }, '2026-11-20T12:05:00Z', NOW, undefined, plannedThrough);
+    expect(again).toEqual({
+      fires: [],
+      nextOccurrenceAt: at('2026-11-20T12:11:00Z'),
+      nextFireAt: at('2026-11-20T12:11:00Z'),
+      isPartial: false,
+    });
+    const once = at('2026-11-20T12:10:00Z');
+    expect(planned({ at: once }, '2026-11-20T12:10:00Z', NOW, undefined, once)).toMatchObject({
+      fires: [],
+      nextOccurrenceAt: null,
+    });
+  });
+
+  it('each stands in one record, whatever the policy, the limit and the grace', () => {
+    for (const catchUp of ['skip', 'latest', 'all'] as const) {
+      for (const catchUpLimit of [0, 1, 7, 100]) {
+        for (const graceSeconds of [0, 45, 60, 3600]) {
+          const { fires } = planned({ cron, catchUp, catchUpLimit, graceSeconds }, '2026-11-20T11:33:00Z');
+          const stoodFor = fires.reduce((sum, fire) => sum + 1 + fire.coalesced, 0);
+          expect({ catchUp, catchUpLimit, graceSeconds, stoodFor }).toEqual({
+            catchUp,
+            catchUpLimit,
+            graceSeconds,
+            stoodFor: 38,
+          });
+          expect(fires.map((fire) => fire.scheduledFor)).toEqual(
+            [...fires.map((fire) => fire.scheduledFor)].sort(),
+          );
+        }
+      }
+    }
+  });
+});
+
+describe('a walk', () => {
+  const everySecond = timing({ cron: '* * * * * *' });
+
+  it('comes to the same in steps as in one go', () => {
+    const walk = walkDue(fireTimes(everySecond, identity), everySecond, NOW - 86_400_000, {
+      now: NOW,
+      horizon: -Infinity,
+      plannedThrough: null,
+    });
+    let done: Plan | null = null;
+    let rounds = 0;
+    while (!done) {
+      let steps = 0;
+      rounds += 1;
+      done = walk.step(() => (steps += 1) <= 1000);
+    }
+    expect(rounds).toBeGreaterThan(80);
+    expect(done).toEqual(planned({ cron: '* * * * * *' }, new Date(NOW - 86_400_000).toISOString()));
+    expect(done.fires[0]?.coalesced).toBe(86_400 - 60);
+  });
+
+  it('hands out more than a commit may write in parts, as of one moment', () => {
+    const generous = timing({ cron: '* * * * * *', graceSeconds: 3 * 3600 });
+    const from = NOW - 4 * 3_600_000;
+    const period = { now: NOW, horizon: -Infinity, plannedThrough: null };
+    const walk = walkDue(fireTimes(generous, identity), generous, from, period);
+    const parts: Plan[] = [];
+    do {
+      const plan = walk.step(() => true);
+      if (!plan) throw new Error('it did not go on');
+      parts.push(plan);
+    } while (parts.at(-1)?.isPartial);
+    expect(parts.slice(0, -1).every(({ fires }) => fires.length === MOST_ON_TIME)).toBe(true);
+    const fires = parts.flatMap((part) => part.fires);
+    expect(fires).toHaveLength(3 * 3600 + 1);
+    expect(fires[0]).toMatchObject({ coalesced: 3600, coalescedFrom: from });
+    expect(
+      fires.slice(1).every((fire, index) => fire.scheduledFor === (fires[index]?.scheduledFor ?? 0) + 1000),
+    ).toBe(true);
+    expect(parts[0]?.nextOccurrenceAt).toBe((parts[0]?.fires.at(-1)?.scheduledFor ?? 0) + 1000);
+  });
+
+  it('ends where nothing is left', () => {
+    const plan = planned({ cron: '* * * * *', endAt: at('2026-11-20T12:11:00Z') }, '2026-11-20T12:10:00Z');
+    expect(plan).toMatchObject({ nextOccurrenceAt: null, nextFireAt: null });
+    expect(plan.fires.map(told)).toEqual(['12:10:00 schedule']);
+  });
+
+  it('refuses a calendar that does not go forward', () => {
+    const stuck: FireTimes = { next: (after) => after, dueAt: (one) => one, noteOf: () => null };
+    const walk = walkDue(stuck, everySecond, NOW, { now: NOW, horizon: -Infinity, plannedThrough: null });
+    expect(() => walk.step(() => true)).toThrow('not after it');
+  });
+});
+
+describe('an interval', () => {
+  const next = (given: Partial<Timing>, after: string) => {
+    const found = fireTimes(timing(given), identity).next(at(after));
+    return found === null ? null : new Date(found).toISOString();
+  };
+
+  it('is anchored at the creation of its schedule, to the millisecond, and never drifts', () => {
+    const every = { everySeconds: 7 };
+    expect(next(every, '2026-11-20T07:00:00Z')).toBe('2026-11-20T08:00:07.500Z');
+    expect(next(every, '2026-11-20T08:00:00.500Z')).toBe('2026-11-20T08:00:07.500Z');
+    expect(next(every, '2027-11-20T08:00:00.000Z')).toBe('2027-11-20T08:00:01.500Z');
+    expect((at('2027-11-20T08:00:01.500Z') - created) % 7000).toBe(0);
+  });
+
+  it('is anchored at startAt where there is one, which is a fire itself', () => {
+    const every = { everySeconds: 3600, startAt: at('2026-12-01T00:30:00Z') };
+    expect(next(every, '2026-11-20T08:00:00Z')).toBe('2026-12-01T00:30:00.000Z');
+    expect(next(every, '2026-12-01T00:30:00Z')).toBe('2026-12-01T01:30:00.000Z');
+  });
+
+  it('and any other kind fires only from startAt, included, to endAt, excluded', () => {
+    const window = { startAt: at('2026-11-20T10:00:00Z'), endAt: at('2026-11-20T10:02:00Z') };
+    for (const kind of [{ cron: '* * * * *' }, { everySeconds: 60 }]) {
+      expect(next({ ...kind, ...window }, '2026-11-20T08:00:00Z')).toBe('2026-11-20T10:00:00.000Z');
+      expect(next({ ...kind, ...window }, '2026-11-20T10:00:00Z')).toBe('2026-11-20T10:01:00.000Z');
+      expect(next({ ...kind, ...window }, '2026-11-20T10:01:00Z')).toBeNull();
+    }
+    expect(next({ at: at('2026-11-20T10:02:00Z'), ...window }, '2026-11-20T08:00:00Z')).toBeNull();
+    expect(next({ at: at('2026-11-20T10:00:00Z'), ...window }, '2026-11-20T08:00:00Z')).toBe(
+      '2026-11-20T10:00:00.000Z',
+    );
+  });
+});
+
+describe('jitter', () => {
+  const minutely = timing({ cron: '* * * * *', jitterSeconds: 600 });
+  const times = fireTimes(minutely, identity);
+  const occurrences = Array.from({ length: 500 }, (_, index) => at('2026-11-20T00:00:00Z') + index * 60_000);
+
+  it('delays each fire by as much whenever it is asked, and never past the next one', () => {
+    const due = occurrences.map((one) => times.dueAt(one));
+    expect(due).toEqual(occurrences.map((one) => fireTimes(minutely, identity).dueAt(one)));
+    expect(due.every((one, index) => one >= (occurrences[index] ?? 0))).toBe(true);
+    expect(due.every((one, index) => index === 499 || one < (occurrences[index + 1] ?? 0))).toBe(true);
+    expect(new Set(due.map((one, index) => one - (occurrences[index] ?? 0))).size).toBeGreaterThan(450);
+  });
+
+  it('is at most jitterSeconds, reached and included, and differs between schedules', () => {
+    const daily = (id: string) =>
+      fireTimes(timing({ cron: '0 0 * * *', jitterSeconds: 1 }), { id, createdAt: 0 });
+    const delays = Array.from(
+      { length: 3000 },
+      (_, index) => daily(`s${index}`).dueAt(occurrences[0] ?? 0) - (occurrences[0] ?? 0),
+    );
+    expect(Math.max(...delays)).toBeLessThanOrEqual(1000);
+    expect(Math.max(...delays)).toBeGreaterThan(990);
+    expect(Math.min(...delays)).toBeLessThan(10);
+  });
+
+  it('is what lateness counts from: a fire that is delayed is on time', () => {
+    const now = times.dueAt(at('2026-11-20T12:09:00Z')) + 1;
+    const plan = walkDue(times, { ...minutely, graceSeconds: 0 }, at('2026-11-20T12:09:00Z'), {
+      now: now - 1,
+      horizon: 0,
+      plannedThrough: null,
+    }).step(() => true);
+    expect(plan?.fires.map(told)).toEqual(['12:09:00 schedule']);
+    expect(plan?.fires[0]?.dueAt).toBe(now - 1);
+    expect(plan?.nextFireAt).toBe(times.dueAt(at('2026-11-20T12:10:00Z')));
+  });
+});
+
+describe('an edit', () => {
+  const definition = (given: Partial<Definition>) =>
+    ({ ...timing({ cron: '0 * * * *' }), enabled: true, ...given }) as Definition;
+
+  it('moves fire times with what makes them, and with nothing else', () => {
+    const before = definition({});
+    for (const given of [
+      { cron: '1 * * * *' },
+      { timezone: 'UTC' },
+      { startAt: 1 },
+      { endAt: 1 },
+      { jitterSeconds: 1 },
+    ]) {
+      expect(movesTimes(before, definition(given))).toBe(true);
+    }
+    for (const given of [
+      { catchUp: 'all' },
+      { graceSeconds: 1 },
+      { catchUpLimit: 1 },
+      { overlap: 'skip' },
+      { enabled: false },
+      { labels: { a: 'b' } },
+    ] as const) {
+      expect(movesTimes(before, definition(given))).toBe(false);
+    }
+  });
+
+  it('to a new moment fires it if that has just passed, and never twice', () => {
+    const past = definition({ cron: null, at: NOW - 60_000 });
+    expect(cursorUnder(past, null, identity, NOW).nextFireAt).toBe(NOW - 60_000);
+    expect(
+      cursorUnder(past, { definition: past, nextOccurrenceAt: null }, identity, NOW).nextFireAt,
+    ).toBeNull();
+    expect(
+      cursorUnder(definition({ cron: null, at: NOW - 60_001 }), null, identity, NOW).nextFireAt,
+    ).toBeNull();
+  });
+
+  it('that pauses leaves nothing to fire, and its place', () => {
+    const next = at('2026-11-20T13:00:00Z');
+    const paused = definition({ enabled: false });
+    expect(cursorUnder(paused, null, identity, NOW)).toEqual({ nextOccurrenceAt: next, nextFireAt: null });
+    expect(
+      cursorUnder(paused, { definition: definition({}), nextOccurrenceAt: next }, identity, NOW),
+    ).toEqual({ nextOccurrenceAt: next, nextFireAt: null });
+  });
+
+  it('that pauses and one that unpauses leave what jitter delays beyond both where it was', () => {
+    const daily = definition({ cron: '0 12 * * *', jitterSeconds: 86_000 });
+    const noon = at('2026-11-20T12:00:00Z');
+    const dueAt = fireTimes(daily, identity).dueAt(noon);
+    expect(dueAt).toBeGreaterThan(NOW + 1000);
+    const paused = definition({ ...daily, enabled: false });
+    const before = { definition: daily, nextOccurrenceAt: noon };
+    const rest = cursorUnder(paused, before, identity, NOW);
+    expect(rest).toEqual({ nextOccurrenceAt: noon, nextFireAt: null });
+    const again = (now: number) =>
+      cursorUnder(daily, { definition: paused, nextOccurrenceAt: rest.nextOccurrenceAt }, identity, now);
+    expect(again(dueAt - 1)).toEqual({ nextOccurrenceAt: noon, nextFireAt: dueAt });
+    // While it was paused, time passed: nothing is replayed.
+    expect(again(dueAt).nextOccurrenceAt).toBe(noon + 86_400_000);
+    const nextDay = fireTimes(daily, identity).dueAt(noon + 86_400_000);
+    expect(again(nextDay - 1)).toEqual({ nextOccurrenceAt: noon + 86_400_000, nextFireAt: nextDay });
+  });
+
+  it('that gives jitter does not bring back what was before it', () => {
+    const hourly = definition({ cron: '0 * * * *' });
+    const delayed = definition({ cron: '0 * * * *', jitterSeconds: 3600 });
+    const thirteen = at('2026-11-20T13:00:00Z');
+    const before = { definition: hourly, nextOccurrenceAt: thirteen };
+    expect(cursorUnder(delayed, before, identity, NOW).nextOccurrenceAt).toBe(thirteen);
+    expect(cursorUnder(delayed, null, identity, NOW).nextOccurrenceAt).toBe(thirteen);
+  });
+});
+
+it('two schedules of one timing fire together, unless hashing, jitter or their creation tells them apart', () => {
+  const depends = (given: Partial<Timing>) => dependsOnIdentity(timing(given));
+  expect(depends({ cron: '0 0 * * *' })).toBe(false);
+  expect(depends({ cron: '@daily' })).toBe(false);
+  expect(depends({ everySeconds: 60, startAt: 0 })).toBe(false);
+  expect(depends({ at: 0 })).toBe(false);
+  expect(depends({ cron: 'H 0 * * *' })).toBe(true);
+  expect(depends({ cron: '? 0 * * *' })).toBe(true);
+  expect(depends({ everySeconds: 60 })).toBe(true);
+  expect(depends({ cron: '0 0 * * *', jitterSeconds: 1 })).toBe(true);
+});

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { fireTimes } from '../../../src/core/time/fire-times.ts';
+import { type Standing, cursorByZoneData } from '../../../src/core/zones/zone-cursor.ts';
+import { type ZoneDataSeen, judgeZoneData } from '../../../src/core/zones/zone-data-verdict.ts';
+
+const NOW = Date.parse('2026-06-10T12:00:00Z');
+
+describe('whether the cursors are to be looked through', () => {
+  const ago = (seconds: number) => NOW - seconds * 1000;
+  const other = (version: string, seconds: number | null) => ({
+    version,
+    alive: seconds === null,
+    lastAliveAt: seconds === null ? NOW + 10_000 : ago(seconds),
+  });
+  const recorded = (version: string) => ({ version, lookedThroughAt: ago(600) });
+
+  it.each<[string, Omit<ZoneDataSeen, 'now'>, string]>([
+    ['never recorded', { recorded: null, others: [] }, 'look'],
+    ['recorded with these', { recorded: recorded('2026a'), others: [] }, 'settled'],
+    ['recorded with older ones', { recorded: recorded('2025c'), others: [] }, 'look'],
+    ['recorded with newer ones', { recorded: recorded('2026b'), others: [] }, 'look'],
+    ['newer ones live', { recorded: recorded('2025c'), others: [other('2026b', null)] }, 'wait for ever'],
+    [
+      'newer ones live and are recorded',
+      { recorded: recorded('2026b'), others: [other('2026b', null)] },
+      'wait for ever',
+    ],
+    [
+      'newer and older ones live',
+      { recorded: null, others: [other('2025c', null), other('2026b', null)] },
+      'wait for ever',
+    ],
+    ['older ones live', { recorded: recorded('2026a'), others: [other('2025c', null)] }, 'look'],
+    ['older ones went before', { recorded: recorded('2026a'), others: [other('2025c', 605)] }, 'settled'],
+    [
+      'older ones went too short before',
+      { recorded: recorded('2026a'), others: [other('2025c', 604)] },
+      'look',
+    ],
+    ['older ones went since', { recorded: recorded('2026a'), others: [other('2025c', 1)] }, 'look'],
+    [
+      'newer ones went a minute ago',
+      { recorded: recorded('2026b'), others: [other('2026b', 60)] },
+      'wait 240',
+    ],
+    [
+      'newer ones went five minutes ago',
+      { recorded: recorded('2026b'), others: [other('2026b', 300)] },
+      'look',
+    ],
+    [
+      'newer ones were there, unrecorded',
+      { recorded: recorded('2026a'), others: [other('2026b', 60)] },
+      'wait 240',
+    ],
+    [
+      'the clock of the database went back',
+      { recorded: recorded('2026b'), others: [other('2026b', -86_400)] },
+      'wait 300',
+    ],
+    ['a version after z lives', { recorded: null, others: [other('2026za', null)] }, 'wait for ever'],
+    ['what is no version lives', { recorded: recorded('2026a'), others: [other('unknown', null)] }, 'look'],
+  ])('%s', (_, seen, expected) => {
+    const verdict = judgeZoneData('2026a', { now: NOW, ...seen });
+    const told =
+      verdict.kind !== 'wait'
+        ? verdict.kind
+        : `wait ${verdict.ms === Infinity ? 'for ever' : verdict.ms / 1000}`;
+    expect(told).toBe(expected);
+  });
+
+  it('what is no version is older than any', () => {
+    expect(judgeZoneData('unknown', { now: NOW, recorded: null, others: [other('1996a', null)] }).kind).toBe(
+      'wait',
+    );
+    expect(judgeZoneData('unknown', { now: NOW, recorded: null, others: [] }).kind).toBe('look');
+  });
+});
+
+describe('where planning stands by other zone data', () => {
+  const at = (time: string) => Date.parse(`2026-06-${time}:00Z`);
+  const cursorOf = (
+    cron: string,
+    standing: Partial<Standing> & Pick<Standing, 'nextOccurrenceAt'>,
+    { now = NOW, ...timing }: Partial<Timing> & { now?: number } = {},
+  ) => {
+    const times = fireTimes(
+      // The clocks of Nairobi stand still at three hours from UTC.
+      {
+        ...DEFAULT_TIMING,
+        cron,
+        everySeconds: null,
+        at: null,
+        after: null,
+        timezone: 'Africa/Nairobi',
+        ...timing,
+      },
+      { id: 'some', createdAt: 0 },
+    );
+    const cursor = cursorByZoneData(times, { lastFireAt: null, updatedAt: 0, ...standing }, now);
+    return cursor === null ? null : new Date(cursor).toISOString().slice(0, 16).replace('2026-06-', '');
+  };
+
+  it.each([
+    ['where it was', '11T09:00', '11T09:00'],
+    ['an hour earlier', '11T10:00', '11T09:00'],
+    ['an hour later', '11T08:00', '11T09:00'],
+    ['on the other side of the date line, before', '12T09:00', '11T09:00'],
+  ])('%s', (_, cursor, moved) => {
+    expect(cursorOf('0 12 * * *', { nextOccurrenceAt: at(cursor) })).toBe(moved);
+  });
+
+  it('at the passed moment it stood for, by whichever is nearest', () => {
+    const today = { nextOccurrenceAt: at('10T12:30') };
+    expect(cursorOf('30 14 * * *', today)).toBe('10T11:30');
+    expect(cursorOf('30 14 1-15 6 *', today)).toBe('10T11:30');
+    expect(cursorOf('30 14,16 * * *', today)).toBe('10T11:30');
+    expect(cursorOf('30 14,15 * * *', today)).toBe('10T12:30');
+    expect(cursorOf('30 14 * * *', { nextOccurrenceAt: at('10T23:29') })).toBe('10T11:30');
+    expect(cursorOf('30 14 * * *', { nextOccurrenceAt: at('10T23:31') })).toBe('11T11:30');
+    // Next year is no nearer, but yesterday is too far away to be meant.
+    expect(cursorOf('30 14 9 6 *', { nextOccurrenceAt: at('10T12:30') })).toBe('2027-06-09T11:30');
+  });
+
+  it('not at a passed one that another fire stood for, or that was due before the newest version', () => {
+    const nextOccurrenceAt = at('10T12:30');
+    expect(cursorOf('30 14 * * *', { nextOccurrenceAt, lastFireAt: at('10T10:30') })).toBe('10T11:30');
+    expect(cursorOf('30 14 * * *', { nextOccurrenceAt, lastFireAt: at('10T10:31') })).toBe('11T11:30');
+    expect(cursorOf('30 14 * * *', { nextOccurrenceAt, updatedAt: at('10T11:29') })).toBe('10T11:30');
+    expect(cursorOf('30 14 * * *', { nextOccurrenceAt, updatedAt: at('10T11:30') })).toBe('11T11:30');
+  });
+
+  it('after what has fired, whatever the clock says now', () => {
+    expect(cursorOf('0 * * * *', { nextOccurrenceAt: at('10T15:00'), lastFireAt: at('10T14:00') })).toBe(
+      '10T15:00',
+    );
+  });
+
+  it('nowhere behind the end, and somewhere again before it', () => {
+    const fired = { nextOccurrenceAt: at('10T12:30'), lastFireAt: at('09T12:30') };
+    expect(cursorOf('0 16 * * *', fired, { endAt: at('10T12:45') })).toBeNull();
+    expect(cursorOf('0 16 * * *', { nextOccurrenceAt: null }, { endAt: at('10T13:01') })).toBe('10T13:00');
+    expect(cursorOf('0 16 * * *', { nextOccurrenceAt: null }, { endAt: at('10T13:00') })).toBeNull();
+    expect(cursorOf('0 14 * * *', { nextOccurrenceAt: at('10T12:30') }, { endAt: at('10T12:45') })).toBe(
+      '10T11:00',
+    );
+  });
+});

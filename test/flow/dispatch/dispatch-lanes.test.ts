@@ -1,0 +1,91 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Priority } from '../../../src/core/schedules/schedule.ts';
+import { leaveRuns } from '../../support/pending-runs.ts';
+import {
+  type InstanceOptions,
+  type Store,
+  type TestInstance,
+  createInstance,
+  createStore,
+} from '../../support/pipeline.ts';
+import { type Answer, type Receiver, startReceiver } from '../../support/receiver.ts';
+import { until } from '../../support/until.ts';
+
+let store: Store;
+let cleanUp: (() => Promise<unknown>)[];
+
+beforeEach(async () => {
+  cleanUp = [];
+  store = await createStore();
+});
+
+afterEach(async () => {
+  for (const step of cleanUp.splice(0).reverse()) await step();
+  await store.drop();
+});
+
+async function receiverThat(answer?: Answer): Promise<Receiver> {
+  const receiver = await startReceiver(answer);
+  cleanUp.push(() => receiver.close());
+  return receiver;
+}
+
+async function instanceOf(options: InstanceOptions): Promise<TestInstance> {
+  const instance = await createInstance(store, options);
+  cleanUp.push(() => instance.stop());
+  return instance;
+}
+
+it('targets that take requests and never answer leave slots for the others', async () => {
+  const instance = await instanceOf({ concurrency: 256, concurrencyPerLane: 64 });
+  const silent = await Promise.all([1, 2, 3, 4, 5].map(() => receiverThat(() => undefined)));
+  const hanging = () => silent.reduce((sum, { arrivals }) => sum + arrivals.length, 0);
+  for (const [index, { url }] of silent.entries()) {
+    await instance.put(`silent-${index}`, { url, timeoutSeconds: 3600 });
+    await leaveRuns(store, `silent-${index}`, { count: 200, lateBySeconds: 1000 });
+  }
+  await instance.start();
+  await until(() => (hanging() >= 192 ? true : null));
+  const quick = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(() => receiverThat()));
+  for (const [index, { url }] of quick.entries()) {
+    await instance.put(`quick-${index}`, { url });
+    await leaveRuns(store, `quick-${index}`, { count: 30 });
+  }
+  instance.pipeline.dispatcher.wake();
+  await Promise.all(quick.map((receiver) => receiver.arrived(30)));
+  expect(hanging()).toBe(192);
+  // What they have due beyond their slots is left to other instances.
+  await until(async () => {
+    const [row] = await store.rows<{ claimed: number }>(sql`SELECT count(*)::int AS claimed FROM runs
+      WHERE status = 'pending' AND claimed_by IS NOT NULL AND schedule_id LIKE 'silent-%'`);
+    return (row?.claimed ?? Infinity) < 256 || null;
+  });
+});
+
+it('what waits for the one slot goes by priority, in whatever order it was recorded', async () => {
+  const instance = await instanceOf({ concurrency: 1, concurrencyPerLane: 12 });
+  const receiver = await receiverThat();
+  const priorities: Priority[] = ['low', 'normal', 'high'];
+  const ids = Array.from({ length: 12 }, (_, index) => index);
+  for (const index of ids) {
+    const priority = priorities[index % 3] ?? 'normal';
+    await instance.put(`${priority}-${index}`, {
+      url: receiver.url,
+      priority,
+      cron: null,
+      everySeconds: 3600,
+    });
+  }
+  await store.rows(sql`UPDATE schedules SET next_fire_at = next_fire_at - interval '1 hour',
+    next_occurrence_at = next_occurrence_at - interval '1 hour', created_at = created_at - interval '1 hour'`);
+  await instance.start();
+  const arrivals = await receiver.arrived(12);
+  expect(arrivals.map(({ body }) => body.scheduleId.replace(/-.*/, ''))).toEqual([
+    ...new Array<string>(4).fill('high'),
+    ...new Array<string>(4).fill('normal'),
+    ...new Array<string>(4).fill('low'),
+  ]);
+  const recorded = instance.events.filter((event) => event.type === 'intentsRecorded' && event.fires > 0);
+  expect(recorded).toMatchObject([{ fires: 12, claimed: 12 }]);
+});

@@ -1,0 +1,189 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
+import type { FirelockEvent } from '../../../src/core/events.ts';
+import type { Definition, HttpTarget, Schedule } from '../../../src/core/schedules/schedule.ts';
+import { type TargetCanceller, createTargetCanceller } from '../../../src/flow/effects/cancel-target.ts';
+import { createHandoffDefinitions } from '../../../src/flow/handoff/handoff-definitions.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import type { Effect } from '../../../src/store/effects/effect-rows.ts';
+import { createHttpTarget } from '../../../src/targets/http.ts';
+import { createTargetRegistry } from '../../../src/targets/registry.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { until } from '../../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+/** Takes requests and never answers. */
+let silent: Receiver;
+let told: Extract<FirelockEvent, { type: 'targetCancelled' }>[];
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+  receiver = await startReceiver(({ path }, response) => {
+    response.statusCode = path.startsWith('/refused') ? 409 : 202;
+    response.end();
+  });
+  silent = await startReceiver(() => undefined);
+  told = [];
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await silent.close();
+  await store.drop();
+});
+
+const NOON = Date.UTC(2026, 10, 20, 12);
+const targetWith = (cancel: HttpTarget['cancel']): HttpTarget => ({
+  type: 'http',
+  // Nothing is sent there; its origin is the lane.
+  url: cancel?.url ?? 'http://127.0.0.1:1/',
+  method: 'POST',
+  headers: {},
+  lookup: null,
+  cancel,
+});
+const cancelBy = (url: string, headers = {}) => targetWith({ url, method: 'POST', headers });
+const put = (id: string, target: Definition['target'], more: Partial<Definition> = {}) =>
+  instance.put(id, { url: '', ...more, target });
+/** What is to follow from the cancellation of a run for noon. */
+const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
+  id: n,
+  kind: 'cancel',
+  runId: `${NOON.toString(16)
+    .padStart(12, '0')
+    .replace(/(.{8})/, '$1-')}-7abc-8def-${String(n).padStart(12, '0')}`,
+  scheduleUid: uid,
+  scheduleVersion: version,
+  scheduleId: id,
+  trigger: 'schedule',
+  status: 'cancelled',
+  finishedAt: NOON + 1_000,
+  attempt: 3,
+  followerUid: null,
+  failures: 0,
+});
+const toldOf = (count: number) => until(() => (told.length >= count ? told : null));
+
+function canceller(database: Database = store.database): TargetCanceller {
+  const events = createEventBus();
+  events.subscribe((event) => {
+    if (event.type === 'targetCancelled') told.push(event);
+  });
+  const targets = createTargetRegistry([
+    createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 16 }),
+  ]);
+  const made = createTargetCanceller({ definitions: createHandoffDefinitions(database), targets, events });
+  onTestFinished(async () => {
+    await made.stop();
+    await targets.close();
+  });
+  return made;
+}
+
+it('a target is told once that its run is off, by the definition that the run was planned under', async () => {
+  const url = `${receiver.url}/off/{{runName}}?n={{attempt}}`;
+  const schedule = await put('job', cancelBy(url, { 'X-Of': '{{scheduleId}}' }), { payload: '{"a":1}' });
+  await put('job', cancelBy(`${receiver.url}/newer`));
+  canceller().add([runOf(schedule)]);
+  expect(await toldOf(1)).toEqual([
+    { type: 'targetCancelled', runId: runOf(schedule).runId, scheduleId: 'job', told: true, error: null },
+  ]);
+  expect(receiver.arrivals).toHaveLength(1);
+  expect(receiver.arrivals[0]).toMatchObject({
+    path: '/off/job%402026-11-20T12%3A00%3A00.000Z?n=3',
+    text: '',
+    headers: { 'webhook-id': runOf(schedule).runId, 'x-of': 'job' },
+  });
+});
+
+it('the target of a run that is replaced while it is running is told', async () => {
+  const job = { ...cancelBy(`${receiver.url}/off/{{runId}}`), url: `${receiver.url}/job` };
+  await put('job', job, { overlap: 'replace', completion: 'callback' });
+  await instance.start();
+  const first = await instance.fire('job');
+  await until(() => instance.events.find((event) => event.type === 'runSettled') ?? null);
+  const second = await instance.fire('job');
+  await receiver.arrived(3);
+  expect(receiver.arrivals.map(({ path }) => path).sort()).toEqual(['/job', '/job', `/off/${first.id}`]);
+  const runs = await store.rows<{ id: string; status: string }>(
+    sql`SELECT id, status FROM all_runs ORDER BY created_at`,
+  );
+  expect(runs[0]).toEqual({ id: first.id, status: 'cancelled' });
+  expect(runs[1]?.id).toBe(second.id);
+  expect(await store.rows(sql`SELECT FROM effects WHERE kind = 'cancel'`)).toEqual([]);
+});
+
+it('a one-off run goes by its id', async () => {
+  const schedule = await put('job', cancelBy(`${receiver.url}/{{runName}}/{{scheduleId}}`));
+  const run: Effect = { ...runOf(schedule), scheduleId: null, trigger: 'api' };
+  canceller().add([run]);
+  expect(await toldOf(1)).toMatchObject([{ scheduleId: null, told: true }]);
+  expect(receiver.arrivals[0]).toMatchObject({ path: `/${run.runId}/`, headers: { 'ce-source': '/runs' } });
+});
+
+it('whoever has no cancel call is not told, nor a worker, nor one whose definition is gone', async () => {
+  const plain = await put('plain', targetWith(null));
+  const pull = await put('pull', { type: 'pull', queue: 'q' });
+  const last = await put('last', cancelBy(`${receiver.url}/last`));
+  canceller().add([runOf(plain), runOf(pull), { ...runOf(plain), scheduleVersion: 7 }, runOf(last)]);
+  expect(await toldOf(1)).toMatchObject([{ scheduleId: 'last', told: true }]);
+  expect(receiver.arrivals).toHaveLength(1);
+});
+
+it('a target that does not take it is not told again, and it is said why', async () => {
+  const refused = await put('refused', cancelBy(`${receiver.url}/refused`));
+  const slow = await put('slow', cancelBy(silent.url), { timeoutSeconds: 1 });
+  canceller().add([runOf(refused), runOf(slow)]);
+  await toldOf(2);
+  expect(told).toContainEqual(
+    expect.objectContaining({ scheduleId: 'refused', told: false, error: 'the target answered 409' }),
+  );
+  expect(told).toContainEqual(
+    expect.objectContaining({ scheduleId: 'slow', told: false, error: 'no whole answer within 1 s' }),
+  );
+  expect([receiver.arrivals.length, silent.arrivals.length]).toEqual([1, 1]);
+});
+
+it('a silent target delays only its own', async () => {
+  const stuck = await put('stuck', cancelBy(silent.url));
+  const fine = await put('fine', cancelBy(`${receiver.url}/fine`));
+  const made = canceller();
+  made.add(Array.from({ length: 20 }, (_, n) => runOf(stuck, n)));
+  await silent.arrived(4);
+  made.add(Array.from({ length: 20 }, (_, n) => runOf(fine, n)));
+  await toldOf(20);
+  expect(told.every((event) => event.scheduleId === 'fine' && event.told)).toBe(true);
+  expect(silent.arrivals).toHaveLength(4);
+});
+
+it('stopping ends what is under way and tells nobody else', async () => {
+  const stuck = await put('stuck', cancelBy(silent.url));
+  const made = canceller();
+  made.add(Array.from({ length: 6 }, (_, n) => runOf(stuck, n)));
+  await silent.arrived(4);
+  await made.stop();
+  expect(told).toHaveLength(6);
+  expect(told.every((event) => !event.told && event.error?.startsWith('stopped before'))).toBe(true);
+  made.add([runOf(stuck, 7)]);
+  await toldOf(7);
+  await made.stop();
+  expect(silent.arrivals).toHaveLength(4);
+});
+
+it('a definition that cannot be read is said, and nothing is sent', async () => {
+  const schedule = await put('job', cancelBy(`${receiver.url}/job`));
+  const away = openDatabase('postgres://nobody@127.0.0.1:1/none', 1);
+  onTestFinished(() => away.close());
+  canceller(away).add([runOf(schedule)]);
+  expect(await toldOf(1)).toMatchObject([
+    { told: false, error: expect.stringContaining('ECONNREFUSED') as string },
+  ]);
+  expect(receiver.arrivals).toEqual([]);
+});

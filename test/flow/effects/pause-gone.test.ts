@@ -1,0 +1,267 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { FirelockEvent } from '../../../src/core/events.ts';
+import type { Definition, Schedule } from '../../../src/core/schedules/schedule.ts';
+import { createHandoffDefinitions } from '../../../src/flow/handoff/handoff-definitions.ts';
+import { type GonePauser, createGonePauser } from '../../../src/flow/effects/pause-gone.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import { type Effect, lockEffectsAgain } from '../../../src/store/effects/effect-rows.ts';
+import { findSchedule } from '../../../src/store/schedules/find-schedules.ts';
+import { createHttpTarget } from '../../../src/targets/http.ts';
+import { createTargetRegistry } from '../../../src/targets/registry.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { startPostgresProxy } from '../../support/postgres/postgres-proxy.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { until } from '../../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+let events: FirelockEvent[];
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+  receiver = await startReceiver((_, response) => {
+    response.statusCode = 410;
+    response.end('gone for good');
+  });
+  events = [];
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+const RUN = '0192f0c4-1c00-7abc-8def-0123456789ab';
+const put = (id: string, more: Partial<Definition> = {}, path = id) =>
+  instance.put(id, { url: `${receiver.url}/${path}`, ...more });
+const find = (id: string) => store.database.run((db) => findSchedule(db, id));
+/** The effect of a run that its target answered 410, written as the end of that run writes it. */
+async function goneOf({ id, uid, version }: Schedule, runId = RUN): Promise<Effect> {
+  const [row] = await store.rows<{ id: number }>(sql`INSERT INTO effects
+    (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    VALUES ('gone', ${runId}, ${uid}, ${version}, ${id}, 'schedule', 'failed', clock_timestamp(), 1)
+    RETURNING id::int`);
+  const [effect] = await store.database.transaction((tx) => lockEffectsAgain(tx, [row?.id ?? 0]));
+  if (!effect) throw new Error('it was not written');
+  return effect;
+}
+const effects = () =>
+  store.rows<{ schedule_id: string; failures: number; error: string | null }>(
+    sql`SELECT schedule_id, failures, error FROM effects`,
+  );
+const told = (type: FirelockEvent['type']) => events.filter((event) => event.type === type);
+const seenTo = (count: number) => until(() => (told('goneSeenTo').length >= count ? true : null));
+
+/** A pauser of its own, beside the instance. */
+function startPauser(database: Database = store.database): GonePauser {
+  const bus = createEventBus();
+  bus.subscribe((event) => void events.push(event));
+  const targets = createTargetRegistry([
+    createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 1 }),
+  ]);
+  const pauser = createGonePauser({
+    database,
+    clock: systemClock,
+    events: bus,
+    targets,
+    definitions: createHandoffDefinitions(database),
+    wake: instance.pipeline.wake,
+    retentionDays: 30,
+  });
+  void pauser.start();
+  onTestFinished(() => pauser.stop());
+  return pauser;
+}
+
+describe('a schedule whose target answered 410 Gone', () => {
+  it('is paused, with a reason that names the run, and fires no more', async () => {
+    const schedule = await put('gone', { everySeconds: 3600, cron: null, labels: { team: 'a' } });
+    await instance.start();
+    const { id: runId } = await instance.fire('gone');
+    const paused = await until(async () => {
+      const found = await find('gone');
+      return found?.status === 'paused' ? found : null;
+    });
+    expect(paused).toMatchObject({ uid: schedule.uid, version: 2, nextFireAt: null });
+    expect(paused.definition).toEqual({
+      ...schedule.definition,
+      enabled: false,
+      pauseReason: `the target answered 410 Gone to run ${runId}`,
+    });
+    const versions = await store.rows(
+      sql`SELECT version, change, by FROM schedule_versions ORDER BY version`,
+    );
+    expect(versions).toEqual([
+      { version: 1, change: 'created', by: null },
+      { version: 2, change: 'updated', by: 'firelock' },
+    ]);
+    const runs = await store.rows(sql`SELECT id, status FROM all_runs`);
+    expect(runs).toEqual([{ id: runId, status: 'failed' }]);
+    expect(receiver.arrivals).toHaveLength(1);
+    await until(async () => ((await effects()).length === 0 ? true : null));
+  });
+
+  it('which a one-off run was sent to, pauses nothing', async () => {
+    await put('gone');
+    await instance.start();
+    await instance.accept({ url: `${receiver.url}/gone` });
+    await until(() => instance.events.find((event) => event.type === 'runSettled') ?? null);
+    const { id: runId } = await instance.fire('gone');
+    const paused = await until(
+      () => instance.events.find((event) => event.type === 'schedulePaused') ?? null,
+    );
+    expect(paused).toHaveProperty('reason', `the target answered 410 Gone to run ${runId}`);
+    expect(instance.events.filter((event) => event.type === 'loopFailed')).toEqual([]);
+  });
+
+  it('is paused once, for the first of its runs, and told of', async () => {
+    const schedule = await put('gone');
+    const pauser = startPauser();
+    const others = ['0192f0c4-1c00-7abc-8def-0123456789ac', '0192f0c4-1c00-7abc-8def-0123456789ad'];
+    const gone = await Promise.all([RUN, ...others].map((runId) => goneOf(schedule, runId)));
+    pauser.add(gone);
+    await seenTo(1);
+    pauser.add([await goneOf(schedule, others[0])]);
+    await seenTo(2);
+    const reason = `the target answered 410 Gone to run ${RUN}`;
+    expect(await find('gone')).toMatchObject({ version: 2, definition: { pauseReason: reason } });
+    expect(told('schedulePaused')).toEqual([{ type: 'schedulePaused', scheduleId: 'gone', reason }]);
+    expect(await effects()).toEqual([]);
+  });
+
+  it('is paused by a run of an older version too, as long as the target is the same', async () => {
+    const older = await put('gone');
+    await put('gone', { description: 'edited since', payload: '1' });
+    startPauser().add([await goneOf(older)]);
+    await seenTo(1);
+    expect(await find('gone')).toMatchObject({
+      version: 3,
+      status: 'paused',
+      definition: { description: 'edited since', payload: '1', enabled: false },
+    });
+  });
+
+  it('has what was due recorded first', async () => {
+    const schedule = await put('gone', { everySeconds: 3600, cron: null });
+    await store.rows(sql`UPDATE schedules SET next_fire_at = next_fire_at - interval '1 hour',
+      next_occurrence_at = next_occurrence_at - interval '1 hour', created_at = created_at - interval '1 hour'`);
+    startPauser().add([await goneOf(schedule)]);
+    await seenTo(1);
+    const runs = await store.rows(sql`SELECT schedule_version, status FROM all_runs`);
+    expect(runs).toEqual([{ schedule_version: 1, status: 'pending' }]);
+  });
+});
+
+describe('a schedule is left alone that by then', () => {
+  async function leftAlone(schedule: Schedule): Promise<void> {
+    const before = await find('gone');
+    startPauser().add([await goneOf(schedule)]);
+    await seenTo(1);
+    expect(await find('gone')).toEqual(before);
+    expect(told('schedulePaused')).toEqual([]);
+    expect(told('loopFailed')).toEqual([]);
+    expect(await effects()).toEqual([]);
+  }
+
+  it('has another target', async () => {
+    const schedule = await put('gone');
+    await put('gone', {}, 'moved');
+    await leftAlone(schedule);
+  });
+
+  it('is pulled from', async () => {
+    const schedule = await put('gone');
+    await put('gone', { target: { type: 'pull', queue: 'q' } });
+    await leftAlone(schedule);
+  });
+
+  it('is paused, for a reason of its own', async () => {
+    const schedule = await put('gone');
+    await put('gone', { enabled: false, pauseReason: 'holidays' });
+    await leftAlone(schedule);
+  });
+
+  it('is another one under the same id', async () => {
+    const schedule = await put('gone');
+    await instance.remove('gone');
+    await put('gone');
+    await leftAlone(schedule);
+  });
+
+  it('is deleted', async () => {
+    const schedule = await put('gone');
+    await instance.remove('gone');
+    await leftAlone(schedule);
+  });
+
+  it('has lost the version that its run was of', async () => {
+    const schedule = await put('gone');
+    await put('gone', { description: 'newer' });
+    await store.rows(sql`DELETE FROM schedule_versions WHERE version = 1`);
+    await leftAlone(schedule);
+  });
+});
+
+describe('what stands in the way', () => {
+  it('of the database is waited out', async () => {
+    const schedule = await put('gone');
+    const proxy = await startPostgresProxy(store.url);
+    const database = openDatabase(proxy.url, 1);
+    onTestFinished(async () => {
+      await database.close();
+      await proxy.close();
+    });
+    await database.run((db) => db.execute(sql`SELECT 1`));
+    await proxy.interrupt('refuse');
+    startPauser(database).add([await goneOf(schedule)]);
+    await until(() => (told('loopFailed').length > 1 ? true : null));
+    expect(await find('gone')).toMatchObject({ status: 'active' });
+    await proxy.restore();
+    await seenTo(1);
+    expect(await find('gone')).toMatchObject({ status: 'paused', version: 2 });
+  });
+
+  it('of one schedule alone does not hold up the others', async () => {
+    const broken = await put('broken');
+    const fine = await put('gone');
+    // Somebody's hand: its next version is there already.
+    await store.rows(sql`INSERT INTO schedule_versions SELECT (jsonb_populate_record(v, '{"version": 2}')).*
+      FROM schedule_versions v WHERE schedule_id = 'broken'`);
+    const pauser = startPauser();
+    pauser.add([await goneOf(broken), await goneOf(fine)]);
+    await seenTo(1);
+    expect(told('loopFailed')).toHaveLength(1);
+    expect(await find('gone')).toMatchObject({ status: 'paused' });
+    const [left, ...others] = await effects();
+    expect(others).toEqual([]);
+    expect(left).toMatchObject({
+      schedule_id: 'broken',
+      failures: 1,
+      error: expect.stringContaining('23505') as string,
+    });
+  });
+
+  it('of the process itself, which dies first, is seen to by another', async () => {
+    const schedule = await put('gone');
+    const { settler, effects: loop, pauser } = instance.pipeline;
+    // Its pauser has not begun when it dies.
+    await settler.start();
+    await loop.start();
+    await goneOf(schedule);
+    await until(() => loop.passes() > 2 || null);
+    await loop.stop();
+    expect(await effects()).toHaveLength(1);
+    const other = await createInstance(store);
+    onTestFinished(() => other.stop());
+    await other.start();
+    await until(async () => ((await effects()).length === 0 ? true : null));
+    expect(await find('gone')).toMatchObject({ status: 'paused', version: 2 });
+    await pauser.stop();
+  });
+});

@@ -1,0 +1,84 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
+import { completeRun, retryRun } from '../../../src/operations/act-on-runs.ts';
+import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { findRun } from '../../../src/store/runs/find-runs.ts';
+import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+
+/** What becomes of a callback run when a target's 202 comes after something else has happened to it. */
+let store: Store;
+let instance: TestInstance;
+let id: string;
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+  const [accepted] = await instance.accept({ url: 'http://127.0.0.1:9/', completion: 'callback' });
+  id = accepted?.id ?? '';
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await store.drop();
+});
+
+const run = async () => {
+  const found = await store.database.run((db) => findRun(db, id));
+  if (!found) throw new Error('it is not there');
+  return found;
+};
+const claim = () =>
+  store.rows(sql`UPDATE runs SET claimed_by = ${instance.id}, claimed_at = now(), attempts = attempts + 1`);
+const deps = () => ({ database: store.database, events: createEventBus(), wake: instance.pipeline.wake });
+const complete = (attempt: number, status: 'succeeded' | 'failed') =>
+  completeRun(deps(), id, { attempt, status, workerId: null, error: null, result: null });
+
+/** The 202 of an attempt, as its sender writes it down. */
+async function accepted(attempt: number): Promise<boolean> {
+  const at = Date.now();
+  const outcome: AttemptSettlement = {
+    runId: id,
+    instanceId: instance.id,
+    attempt,
+    outcome: 'accepted',
+    startedAt: at,
+    finishedAt: at,
+    latenessMs: null,
+    recovery: false,
+    lookup: null,
+    sent: true,
+    settlement: {
+      status: 'running',
+      failures: 0,
+      leaseSeconds: 60,
+      retryAt: null,
+      executionId: null,
+      statusCode: 202,
+      body: '',
+      error: null,
+      doubt: null,
+    },
+  };
+  const { settled } = await store.database.transaction((tx) => settleLockedRuns(tx, [outcome], 'wait'));
+  return settled.has(id);
+}
+
+it('another attempt was claimed meanwhile: it runs, and the attempt that was accepted has the say', async () => {
+  await claim();
+  await claim();
+  expect(await accepted(1)).toBe(true);
+  expect(await run()).toMatchObject({ status: 'running', attempts: 2 });
+  expect(await complete(1, 'succeeded')).toMatchObject({ kind: 'done', run: { status: 'succeeded' } });
+});
+
+it('it was reported as failed and opened again meanwhile: that work is over, and another attempt follows', async () => {
+  await claim();
+  await complete(1, 'failed');
+  expect(await retryRun(deps(), id)).toMatchObject({ kind: 'done', run: { status: 'pending' } });
+  expect(await accepted(1)).toBe(false);
+  expect(await run()).toMatchObject({ status: 'pending' });
+  await claim();
+  expect(await accepted(2)).toBe(true);
+});

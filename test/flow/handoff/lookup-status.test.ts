@@ -1,0 +1,152 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Completion, Definition } from '../../../src/core/schedules/schedule.ts';
+import { completeRun, heartbeatRun } from '../../../src/operations/act-on-runs.ts';
+import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { until } from '../../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+/** Takes every delivery and cuts the answer off; says what it is told to when it is asked. */
+let receiver: Receiver;
+let word: string;
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+  receiver = await startReceiver(({ path }, response) => {
+    if (path.startsWith('/lookup')) response.end(word);
+    else response.socket?.resetAndDestroy();
+  });
+  await instance.start();
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+async function afterTheWord(
+  completion: Completion,
+  delivery: Definition['delivery'],
+  given: Partial<Definition> = {},
+) {
+  await instance.put('asked', {
+    url: receiver.url,
+    completion,
+    delivery,
+    completionTimeoutSeconds: 77,
+    timeoutSeconds: 1,
+    retry: { maxAttempts: 3, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
+    target: {
+      type: 'http',
+      url: receiver.url,
+      method: 'POST',
+      headers: {},
+      lookup: { url: `${receiver.url}/lookup`, method: 'GET', headers: {} },
+      cancel: null,
+    },
+    ...given,
+  });
+  await instance.fire('asked');
+  return until(async () => {
+    const [run] = await store.rows<{ status: string }>(sql`SELECT status, execution_id, error, lease_seconds,
+      expires_at > clock_timestamp() AS awaited, finished_at IS NULL AS open FROM all_runs`);
+    return run && run.status !== 'pending' ? run : null;
+  });
+}
+
+it.each(['atLeastOnce', 'atMostOnce'] as const)(
+  'a run that its target has done has succeeded, %s',
+  async (delivery) => {
+    word = '{"status":"succeeded","executionId":"e-9"}';
+    expect(await afterTheWord('callback', delivery)).toMatchObject({
+      status: 'succeeded',
+      execution_id: 'e-9',
+      error: null,
+      open: false,
+    });
+  },
+);
+
+it('at most once, a target that has it is believed at once, however long the attempt might have taken', async () => {
+  word = '{}';
+  expect(await afterTheWord('response', 'atMostOnce', { timeoutSeconds: 3600 })).toMatchObject({
+    status: 'succeeded',
+  });
+  expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/lookup']);
+});
+
+it('a run that failed at its target has failed, and is not sent again', async () => {
+  word = '{"status":"failed"}';
+  expect(await afterTheWord('callback', 'atLeastOnce')).toMatchObject({
+    status: 'failed',
+    error: { kind: 'reported' },
+    open: false,
+  });
+  expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/lookup']);
+});
+
+it.each(['{"status":"running"}', '{"status":"queued"}', '{}', ''])(
+  'a run that its target has, and says %j of, has its completion awaited',
+  async (said) => {
+    word = said;
+    expect(await afterTheWord('callback', 'atLeastOnce')).toMatchObject({
+      status: 'running',
+      lease_seconds: 77,
+      awaited: true,
+      open: true,
+    });
+  },
+);
+
+it('a run that a 2xx ends is ended by the arrival, whatever its target says of the work', async () => {
+  word = '{"status":"failed"}';
+  expect(await afterTheWord('response', 'atLeastOnce')).toMatchObject({ status: 'succeeded', error: null });
+});
+
+it('a run that was found to have arrived is spoken of by the attempt that was sent, or by the one that asked', async () => {
+  word = '{"status":"running"}';
+  await afterTheWord('callback', 'atLeastOnce');
+  const [asked] = await store.rows<{ id: string; attempts: number }>(sql`SELECT id, attempts FROM all_runs`);
+  const id = asked?.id ?? '';
+  expect(asked?.attempts).toBe(2);
+  const deps = { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+  const beat = (attempt: number) => heartbeatRun(deps, id, { attempt, workerId: null, progress: null });
+  const complete = (attempt: number) =>
+    completeRun(deps, id, { attempt, workerId: null, status: 'succeeded', error: null, result: null });
+  expect([await beat(0), await beat(3), await complete(0)].map(({ kind }) => kind)).toEqual(
+    Array(3).fill('notPossible'),
+  );
+  expect([await beat(1), await beat(2), await complete(1)].map(({ kind }) => kind)).toEqual(
+    Array(3).fill('done'),
+  );
+});
+
+it('once it is sent again, the attempt before it is no longer listened to', async () => {
+  word = '{"status":"running"}';
+  await afterTheWord('callback', 'atLeastOnce');
+  await store.rows(
+    sql`UPDATE runs SET status = 'pending', due_at = now(), claimed_by = NULL, lookup_after = NULL`,
+  );
+  instance.pipeline.dispatcher.wake();
+  await receiver.arrived(4);
+  const [id] = (await store.rows<{ id: string }>(sql`SELECT id FROM all_runs`)).map((row) => row.id);
+  const deps = { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+  const late = await until(async () => {
+    const [row] = await store.rows<{ status: string }>(sql`SELECT status FROM all_runs`);
+    return row?.status === 'running'
+      ? completeRun(deps, id ?? '', {
+          attempt: 1,
+          workerId: null,
+          status: 'succeeded',
+          error: null,
+          result: null,
+        })
+      : null;
+  });
+  expect(late).toMatchObject({ kind: 'notPossible' });
+});

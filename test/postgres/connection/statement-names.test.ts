@@ -1,0 +1,110 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import type { Executor } from '../../../src/postgres/executor.ts';
+import { frequentRowsOf, rowsOf } from '../../../src/postgres/sql/rows.ts';
+import { type TestDatabase, createDatabase } from '../../support/postgres/cluster.ts';
+import { countNow, needsCounting } from '../../support/postgres/counted.ts';
+import { THROUGH_POOLER, notThroughPooler } from '../../support/postgres/pooler.ts';
+
+let created: TestDatabase;
+let database: Database;
+
+beforeEach(async () => {
+  created = await createDatabase();
+  database = openDatabase(created.url, 1);
+});
+
+afterEach(async () => {
+  await database.close();
+  await created.drop();
+});
+
+const increment = (db: Executor, n: number) =>
+  frequentRowsOf<{ n: number }>(db, sql`SELECT ${n}::int + 1 AS n`);
+const namesIn = (db: Executor) =>
+  rowsOf<{ generic: number }>(db, sql`SELECT generic_plans::int AS generic FROM pg_prepared_statements`);
+
+async function times(count: number): Promise<void> {
+  for (let n = 1; n <= count; n += 1) {
+    expect(await database.run((db) => increment(db, n))).toEqual([{ n: n + 1 }]);
+  }
+}
+
+const loseNames = () => database.run((db) => db.execute(sql`DEALLOCATE ALL`));
+
+describe('a statement that is sent over and over, in a session of its own', () => {
+  beforeEach((context) => notThroughPooler(context, 'sessions are not ours there'));
+
+  it('is prepared by name once it has come before', async () => {
+    await times(1);
+    expect(await database.run(namesIn)).toHaveLength(0);
+    await times(12);
+    const names = await database.run(namesIn);
+    expect(names).toHaveLength(1);
+    expect(names[0]?.generic).toBeGreaterThan(0);
+  });
+
+  it('is answered all the same where its name has gone', async () => {
+    await times(3);
+    await loseNames();
+    await times(3);
+    expect(await database.run(namesIn)).toHaveLength(1);
+  });
+
+  it('has no name in a transaction, which would fail with it', async () => {
+    await times(3);
+    await loseNames();
+    expect(await database.transaction((tx) => increment(tx, 1))).toEqual([{ n: 2 }]);
+    expect(await database.run(namesIn)).toHaveLength(0);
+  });
+
+  it('is prepared anew where a migration has changed what it answers', async () => {
+    await database.run((db) => db.execute(sql`CREATE TABLE t AS SELECT 1::int AS n`));
+    const read = (db: Executor) => frequentRowsOf(db, sql`SELECT * FROM t WHERE n > ${0}::int`);
+    for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1 }]);
+    await database.run((db) => db.execute(sql`ALTER TABLE t ADD COLUMN m int`));
+    for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1, m: null }]);
+  });
+
+  it('is planned for its table as it has become, not as it was', async (context) => {
+    await needsCounting(context, database);
+    for (const statement of [
+      sql`CREATE TABLE t (n int PRIMARY KEY) WITH (autovacuum_enabled = false)`,
+      sql`INSERT INTO t VALUES (0)`,
+      sql`ANALYZE t`,
+    ])
+      await database.run((db) => db.execute(statement));
+    const read = async (count: number) => {
+      for (let i = 0; i < count; i += 1)
+        await database.run((db) => frequentRowsOf(db, sql`SELECT FROM t WHERE n = ${i}::int`));
+    };
+    const scans = async () => {
+      await countNow(database);
+      const [row] = await database.run((db) =>
+        rowsOf<{ n: number }>(
+          db,
+          sql`SELECT seq_scan::int AS n FROM pg_stat_user_tables WHERE relname = 't'`,
+        ),
+      );
+      return row?.n;
+    };
+    await read(10);
+    const small = await scans();
+    await read(10);
+    expect(await scans()).toBe((small ?? NaN) + 10);
+    await database.run((db) => db.execute(sql`INSERT INTO t SELECT generate_series(1, 20000)`));
+    await read(410);
+    const grown = await scans();
+    await read(10);
+    expect(await scans()).toBe(grown);
+  });
+});
+
+describe('a statement that is sent over and over, with a pooler between', () => {
+  it('never has a name', async ({ skip }) => {
+    if (!THROUGH_POOLER) skip('only through a pooler: npm run test:pgbouncer');
+    await times(20);
+    expect(await database.run(namesIn)).toHaveLength(0);
+  });
+});

@@ -1,0 +1,54 @@
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EARLIEST, LATEST } from '../../../src/core/instant.ts';
+import { fromMs, instants, ints, milliseconds, texts, uuids } from '../../../src/postgres/sql/arrays.ts';
+import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import { rowsOf } from '../../../src/postgres/sql/rows.ts';
+import { type TestDatabase, createDatabase } from '../../support/postgres/cluster.ts';
+
+let created: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  created = await createDatabase();
+  database = openDatabase(created.url, 1);
+});
+
+afterAll(async () => {
+  await database.close();
+  await created.drop();
+});
+
+const rows = <T extends object>(statement: ReturnType<typeof sql>) =>
+  database.run((db) => rowsOf<T>(db, statement));
+
+describe('a batch', () => {
+  it('says an instant to the millisecond, written out or by its milliseconds, from the first to the last', async () => {
+    const random = Array.from({ length: 2_000 }, () =>
+      Math.floor(EARLIEST + Math.random() * (LATEST - EARLIEST)),
+    );
+    const all = [EARLIEST, EARLIEST - 1, 0, -1, LATEST, LATEST - 1, ...random];
+    const differing = await rows<{ ms: string }>(
+      sql`SELECT ms FROM unnest(${milliseconds(all)}, ${instants(all)}) AS i(ms, at) WHERE ${fromMs(sql`ms`)} <> at`,
+    );
+    expect(differing).toEqual([]);
+    expect(
+      await rows(sql`SELECT ${fromMs(sql`ms`)}::text AS at FROM unnest(${milliseconds([1])}) AS i(ms)`),
+    ).toEqual([{ at: '1970-01-01 00:00:00.001+00' }]);
+  });
+
+  it('refuses what is no instant on this side', () => {
+    expect(() => milliseconds([NaN])).toThrow(RangeError);
+    expect(() => milliseconds([Infinity])).toThrow(RangeError);
+    expect(() => instants([NaN])).toThrow(RangeError);
+  });
+
+  it('has nulls where a column says nothing of some, or of any', async () => {
+    const id = '00000000-0000-0000-0000-000000000001';
+    const batch = sql`unnest(${uuids([id, id])}, ${ints([null, 7])}, ${texts([null, null])}, ${milliseconds([null, null])})`;
+    expect(await rows(sql`SELECT * FROM ${batch} AS i(id, number, text, ms)`)).toEqual([
+      { id, number: null, text: null, ms: null },
+      { id, number: 7, text: null, ms: null },
+    ]);
+  });
+});

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import { countOpenRuns, countSchedules, sampleWork } from '../../../src/store/reports/gauges.ts';
+import { type Api, SCHEDULE, TARGET, startApi } from '../../api/api.ts';
+import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+
+let own: TestDatabase;
+let database: Database;
+let api: Api;
+beforeAll(async () => {
+  own = await createMigrated();
+  database = openDatabase(own.url, 1);
+  api = await startApi(own.url);
+});
+afterAll(async () => {
+  await api.stop();
+  await database.close();
+  await own.drop();
+});
+
+const openRuns = async () => (await database.run(countOpenRuns)).values;
+const counted = async () => (await database.run(countSchedules)).values;
+const work = async () => (await database.run((db) => sampleWork(db, { overdueSeconds: 3 }))).values;
+
+test('schedules are counted by the status that the API answers', async () => {
+  const follower = { target: TARGET, after: { scheduleId: '*' } };
+  const bodies: [id: string, body: object][] = [
+    ['active', SCHEDULE],
+    ['paused', { ...SCHEDULE, enabled: false }],
+    ['ended', SCHEDULE],
+    ['broken', SCHEDULE],
+    ['follows', follower],
+    ['follows-not', { ...follower, enabled: false }],
+    ['follows-broken', follower],
+    ['follows-no-more', follower],
+    ['paused-broken', { ...SCHEDULE, enabled: false }],
+  ];
+  for (const [id, body] of bodies) {
+    expect((await api.call('PUT', `/api/v1/schedules/${id}`, body)).status).toBe(201);
+  }
+  await api.sql`UPDATE schedules SET next_fire_at = NULL WHERE id = 'ended'`;
+  await api.sql`UPDATE schedules SET error = 'cannot be planned' WHERE id IN ('broken', 'follows-broken', 'paused-broken')`;
+  await api.sql`UPDATE schedules SET after_end_at = clock_timestamp() WHERE id = 'follows-no-more'`;
+  const schedules = await counted();
+  expect(schedules).toEqual({ active: 2, paused: 3, ended: 2, error: 2 });
+  for (const [status, count] of Object.entries(schedules)) {
+    const list = await api.call('GET', `/api/v1/schedules?status=${status}`);
+    expect([status, (list.body['items'] as unknown as unknown[]).length]).toEqual([status, count]);
+  }
+});
+
+test('what waits behind an active run is open, and told apart from what is pending', async () => {
+  await api.call('PUT', '/api/v1/schedules/queues', { ...SCHEDULE, overlap: 'queue' });
+  for (const body of [{}, {}]) {
+    expect((await api.call('POST', '/api/v1/schedules/queues/fire', body)).status).toBe(202);
+  }
+  expect(await openRuns()).toEqual({ waiting: 1, pending: 1, running: 0 });
+});
+
+test('a transaction that keeps its snapshot is seen, and gone when it has ended', async () => {
+  await api.sql.begin('ISOLATION LEVEL REPEATABLE READ', async (tx) => {
+    await tx`SELECT pg_sleep(0.01) FROM all_runs`;
+    await tx`SELECT 1`;
+    expect((await work()).oldestSnapshotSeconds).toBeGreaterThan(0);
+  });
+  expect((await work()).oldestSnapshotSeconds).toBe(0);
+});
+
+test('so is what waits for other runs, and what a worker has', async () => {
+  const before = await openRuns();
+  const target = { type: 'pull', queue: 'reports' };
+  const items = [
+    { ref: 'first', target },
+    { ref: 'then', target, dependsOn: ['first'] },
+  ];
+  expect((await api.call('POST', '/api/v1/runs/batch', { items })).status).toBe(201);
+  const pending = before.pending + 1;
+  expect(await openRuns()).toEqual({ waiting: before.waiting + 1, pending, running: 0 });
+  await api.call('POST', '/api/v1/queues/reports/claim', { workerId: 'one' });
+  expect(await openRuns()).toMatchObject({ pending: pending - 1, running: 1 });
+});
+
+test('zone data is that of the living, each version once', async () => {
+  await api.sql`INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at, died_at)
+    SELECT gen_random_uuid(), 'test', '0', zone_data, 60, clock_timestamp(),
+      clock_timestamp() - make_interval(secs => silent), CASE WHEN dead THEN clock_timestamp() END
+    FROM (VALUES ('2026c', 0, false), ('2025c', 0, false), ('2026c', 1, false), ('2020a', 61, false), ('2020b', 0, true))
+      AS i (zone_data, silent, dead)`;
+  expect(await work()).toMatchObject({ zoneData: ['2025c', '2026c'], instancesAlive: 3 });
+  await api.sql`UPDATE instances SET died_at = clock_timestamp()`;
+  expect(await work()).toMatchObject({ zoneData: [], instancesAlive: 0 });
+});
+
+test('the oldest pending run is found in whichever lane it is, claimed or not, and whose claimant is gone is stranded', async () => {
+  const due = (seconds: number) => sql`clock_timestamp() - make_interval(secs => ${seconds})`;
+  const { sql } = api;
+  const fire = async (queue: string) => {
+    const { body } = await api.call('POST', '/api/v1/runs', { target: { type: 'pull', queue } });
+    return body['id'] as unknown as string;
+  };
+  const [young, old, older] = [await fire('a'), await fire('b'), await fire('b')];
+  await sql`UPDATE runs SET due_at = ${due(100)} WHERE id = ${young}`;
+  await sql`UPDATE runs SET due_at = ${due(1000)} WHERE id = ${old}`;
+  await sql`UPDATE runs SET due_at = ${due(900)} WHERE id = ${older}`;
+  expect(Math.floor((await work()).oldestPendingSeconds / 100)).toBe(10);
+  // Due, and not seen to be: nobody can claim it as it is.
+  await sql`UPDATE runs SET due_at = ${due(2000)}, ready = false WHERE id = ${older}`;
+  expect(Math.floor((await work()).oldestPendingSeconds / 100)).toBe(20);
+  const before = (await work()).strandedRuns;
+  await sql`UPDATE runs SET due_at = ${due(5000)}, claimed_by = gen_random_uuid(), claimed_at = clock_timestamp() WHERE id = ${young}`;
+  const { oldestPendingSeconds, strandedRuns } = await work();
+  expect([Math.floor(oldestPendingSeconds / 1000), strandedRuns]).toEqual([5, before + 1]);
+});
+
+test('what is to follow from ends is counted until it is done, and what of it has failed', async () => {
+  const before = await work();
+  await api.sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at,
+      attempt, failures, retry_at)
+    SELECT 'cancel', gen_random_uuid(), gen_random_uuid(), 1, 'gone', 'schedule', 'cancelled', clock_timestamp(), 1, n,
+      clock_timestamp() + make_interval(hours => n)
+    FROM generate_series(0, 2) AS n`;
+  const { effectsPending, effectsFailing } = await work();
+  expect([effectsPending - before.effectsPending, effectsFailing - before.effectsFailing]).toEqual([3, 2]);
+});

@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
+import { until } from '../until.ts';
+
+/** A way to PostgreSQL that a test can close. Forwards whole messages, so that a closed way leaves no statement in doubt. */
+export interface PostgresProxy {
+  /** The database's URL by this way. */
+  readonly url: string;
+  /** How many connections were tried so far. */
+  connections(): number;
+  /**
+   * Lets nothing more through and waits for the answers to what was let through. Then `refuse` cuts every connection
+   * and refuses new ones; `hang` leaves them all open and silent.
+   */
+  interrupt(how: 'refuse' | 'hang'): Promise<void>;
+  /** Connections that hang are cut; new ones work. */
+  restore(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Way {
+  /** Statements whose ReadyForQuery has not come back. */
+  unanswered: number;
+  cut(): void;
+}
+
+/** Starts interrupted where told so: as if the database were not there yet. */
+export async function startPostgresProxy(
+  databaseUrl: string,
+  interrupted?: 'refuse' | 'hang',
+): Promise<PostgresProxy> {
+  const target = new URL(databaseUrl);
+  const ways = new Set<Way>();
+  let open = interrupted === undefined;
+  let connections = 0;
+  const server = createServer((client) => {
+    connections += 1;
+    const way = forward(client, target, () => open);
+    ways.add(way);
+    client.on('close', () => {
+      way.cut();
+      ways.delete(way);
+    });
+  });
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  };
+  const stopListening = async () => {
+    const closed = once(server, 'close');
+    server.close();
+    for (const way of ways) way.cut();
+    await closed;
+  };
+  const port = await listen(0);
+  if (interrupted === 'refuse') await stopListening();
+  const url = new URL(databaseUrl);
+  url.port = String(port);
+  return {
+    url: url.href,
+    connections: () => connections,
+    interrupt: async (how) => {
+      open = false;
+      await until(() => [...ways].every(({ unanswered }) => unanswered === 0) || null);
+      if (how === 'refuse') await stopListening();
+    },
+    restore: async () => {
+      for (const way of ways) way.cut();
+      open = true;
+      if (!server.listening) await listen(port);
+    },
+    close: async () => {
+      if (server.listening) await stopListening();
+    },
+  };
+}
+
+function forward(client: Socket, target: URL, isOpen: () => boolean): Way {
+  const server = connect(Number(target.port), target.hostname);
+  const way: Way = {
+    unanswered: 0,
+    cut: () => {
+      client.destroy();
+      server.destroy();
+    },
+  };
+  // The first message of a client has no type; what it starts ends with a ReadyForQuery as well.
+  const fromClient = messages('startup');
+  const fromServer = messages('typed');
+  client.on('data', (chunk: Buffer) => {
+    for (const message of fromClient(chunk)) {
+      if (!isOpen()) return;
+      if (['startup', 'Q', 'S'].includes(message.type)) way.unanswered += 1;
+      server.write(message.bytes);
+    }
+  });
+  server.on('data', (chunk: Buffer) => {
+    for (const { type } of fromServer(chunk)) if (type === 'Z') way.unanswered -= 1;
+    client.write(chunk);
+  });
+  for (const socket of [client, server]) {
+    socket.on('error', () => way.cut());
+    socket.on('close', () => way.cut());
+  }
+  return way;
+}
+
+interface Message {
+  type: string;
+  bytes: Buffer;
+}
+
+/** Splits a stream of PostgreSQL's protocol into its messages. */
+function messages(first: 'startup' | 'typed'): (chunk: Buffer) => Message[] {
+  let rest = Buffer.alloc(0);
+  let typed = first === 'typed';
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    const whole: Message[] = [];
+    for (;;) {
+      const prefix = typed ? 1 : 0;
+      if (rest.length < prefix + 4) return whole;
+      const length = prefix + rest.readUInt32BE(prefix);
+      if (rest.length < length) return whole;
+      const bytes = rest.subarray(0, length);
+      whole.push({ type: typed ? String.fromCharCode(bytes[0] ?? 0) : 'startup', bytes });
+      rest = rest.subarray(length);
+      typed = true;
+    }
+  };
+}

@@ -1,0 +1,21 @@
+import type { TestProject } from 'vitest/node';
+import { dropTemplates, makeTemplates, startCluster } from '../postgres/cluster.ts';
+import { THROUGH_POOLER } from '../postgres/pooler.ts';
+
+/**
+ * One server for the whole run, thrown away in the end. FIRELOCK_TEST_DATABASE_URL names another to use instead; it gets
+ * its databases back.
+ */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const given = process.env['FIRELOCK_TEST_DATABASE_URL'];
+  const cluster = given === undefined || given === '' ? await startCluster() : null;
+  const url = cluster?.url ?? given ?? '';
+  project.provide('postgresUrl', url);
+  // A pooler keeps sessions open, and what a session has open cannot be copied.
+  const templates = THROUGH_POOLER ? null : await makeTemplates(url);
+  project.provide('templates', templates);
+  return async () => {
+    if (cluster !== null) await cluster.stop();
+    else if (templates !== null) await dropTemplates(url, templates);
+  };
+}
