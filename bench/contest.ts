@@ -51,7 +51,7 @@ export async function runContest<T, C extends Contestant>(
   bench: Bench,
   entries: readonly Entry<C>[],
   measure: (started: Started<C>) => Promise<T>,
-  tell: (measured: T) => string,
+  describe: (measured: T) => string,
 ): Promise<Round<T>[]> {
   const rounds: Round<T>[] = [];
   const cast = new Cast<C>(bench);
@@ -63,7 +63,7 @@ export async function runContest<T, C extends Contestant>(
         const started = await cast.enter(entry);
         const { name } = started.contestant;
         round[name] = await measure(started);
-        bench.log(`round ${rounds.length}: ${name} ${tell(round[name])}`);
+        bench.log(`round ${rounds.length}: ${name} ${describe(round[name])}`);
         await cast.leave(entry);
       }
     }

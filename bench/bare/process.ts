@@ -40,7 +40,7 @@ export async function serve(create: (options: BareOptions) => Bare | Promise<Bar
   }
 
   process.on('message', (message: ToBare) => {
-    void answer(message).then((told) => process.send?.(told));
+    void answer(message).then((result) => process.send?.(result));
   });
   process.on('disconnect', () => process.exit());
   process.send?.({ type: 'ready' } satisfies FromBare);

@@ -40,10 +40,10 @@ export async function startWorker(module: URL, options: WorkerOptions): Promise<
 /** For a worker's process. Any trouble ends it, and with it the measurement. */
 export function serveWorker(answer: (message: ToWorker) => Promise<readonly string[]>): void {
   process.on('message', (message: ToWorker) => {
-    void answer(message).then((runIds) => tell(runIds));
+    void answer(message).then((runIds) => sendRunIds(runIds));
   });
   process.on('disconnect', () => process.exit());
-  tell([]);
+  sendRunIds([]);
 }
 
 /** The POST that everybody in the bench sends, over as many connections; resolves with the answer. */
@@ -70,7 +70,7 @@ export function createLead(secondsPerThousand: number): Lead {
   };
 }
 
-function tell(runIds: readonly string[]): void {
+function sendRunIds(runIds: readonly string[]): void {
   process.send?.({ at: Date.now(), runIds } satisfies FromWorker);
 }
 

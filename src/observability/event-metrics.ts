@@ -150,7 +150,7 @@ function runHandlers(registry: Registry): Handlers {
     runRetried: () => retried.inc(),
     runsAccepted: ({ count }) => accepted.inc(count),
     dependentsFailed: ({ count }) => ended.failed.inc(count),
-    targetCancelled: ({ told }) => cancelCalls.inc({ outcome: told ? 'accepted' : 'failed' }),
+    targetCancelled: ({ accepted }) => cancelCalls.inc({ outcome: accepted ? 'accepted' : 'failed' }),
     intentsRecorded: (event) => {
       intents.inc(event.fires);
       coalesced.inc(event.coalesced);

@@ -46,7 +46,7 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     part(countSchedules, metrics.schedulesCounted),
   ];
 
-  function part<T>(sample: (db: Executor) => Promise<Sample<T>>, tell: (values: T) => void): Part {
+  function part<T>(sample: (db: Executor) => Promise<Sample<T>>, emitValues: (values: T) => void): Part {
     const paced: Part = {
       dueAt: -Infinity,
       take: async () => {
@@ -54,7 +54,7 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
         try {
           const { values, costMs } = await database.run(sample, LIMIT_MS);
           paced.dueAt = began + Math.min(OLDEST_SAMPLE_MS, Math.max(SAMPLE_EVERY_MS, REST * costMs));
-          tell(values);
+          emitValues(values);
         } catch (error) {
           paced.dueAt = clock.monotonic() + REST_AFTER_FAILURE * (clock.monotonic() - began);
           throw error;

@@ -10,7 +10,7 @@ export function createLogger(level: string, output: DestinationStream & { isTTY?
     level,
     base: { pid: process.pid },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    serializers: { err: toldError },
+    serializers: { err: serializedError },
   };
   if (!output.isTTY) return pino(options, output);
   return pino(
@@ -23,7 +23,7 @@ export function createLogger(level: string, output: DestinationStream & { isTTY?
  * What went wrong and where, but not with what: the message and the stack of a failed query begin with its statement and
  * its parameters, and these are payloads and header values.
  */
-function toldError(error: unknown): object {
+function serializedError(error: unknown): object {
   if (!(error instanceof Error)) return { reason: String(error) };
   const stack = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   return { type: error.name, reason: reasonOf(error), stack: stack.join('\n') };

@@ -32,7 +32,7 @@ export interface Edited {
 }
 
 /** Answers how many effects it wrote. What must not overlap is recorded as waiting, for the caller to judge. */
-export async function recordWhatWasDue(
+export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
   { now, retentionDays, laneOf }: { now: Instant; retentionDays: number; laneOf: (target: Target) => string },

@@ -28,7 +28,7 @@ import {
 } from '../store/schedules/write-schedules.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
-import { type Edited, recordWhatWasDue } from './plan-before-update.ts';
+import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
 
@@ -123,10 +123,10 @@ async function changeIn(
     throw error;
   });
   check(null);
-  const recorded = await recordWhatWasDue(tx, decided, planningOf(deps, now));
+  const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now));
   await writeOrTryAgain(tx, writes, now);
   const judged = await judgeAnew(tx, decided);
-  return { changed: decided.map((one) => told(one, now)), recorded, judged };
+  return { changed: decided.map((one) => changedSchedule(one, now)), recorded, judged };
 }
 
 function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
@@ -151,7 +151,7 @@ export async function deleteSchedule(
       throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps, schedule, by), version: schedule.version + 1 };
-    const recorded = await recordWhatWasDue(tx, [{ schedule, write }], planningOf(deps, now));
+    const recorded = await planBeforeUpdate(tx, [{ schedule, write }], planningOf(deps, now));
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
     return { version: write.version, abandoned, effects: effects + recorded.effects };
   });
@@ -224,7 +224,7 @@ async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], n
   }
 }
 
-function told({ schedule, write }: Edited, now: Instant): ChangedSchedule {
+function changedSchedule({ schedule, write }: Edited, now: Instant): ChangedSchedule {
   if (!write) {
     if (!schedule) throw new Error('a schedule that does not exist cannot stay as it is');
     return { schedule, change: 'unchanged' };

@@ -11,7 +11,7 @@ import { newRun } from '../core/runs/new-run.ts';
 import type { RunRecord } from '../core/runs/run-record.ts';
 import { PRIORITY_RANK } from '../core/schedules/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { othersTurn } from '../runtime/loop/slices.ts';
+import { yieldToEventLoop } from '../runtime/loop/slices.ts';
 import { type Wake, type Work, wakeFor } from '../runtime/loop/wake.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { Database } from '../postgres/database.ts';
@@ -217,7 +217,7 @@ async function record(
     new Map(created.map(({ run: { handoff } }, index) => [toRecord[index]?.scheduleUid ?? '', handoff])),
   );
   for (let first = 0; first < toRecord.length; first += RUNS_AT_ONCE) {
-    await othersTurn();
+    await yieldToEventLoop();
     await recordRuns(tx, toRecord.slice(first, first + RUNS_AT_ONCE));
   }
 }
@@ -227,7 +227,7 @@ async function link(tx: Transaction, created: readonly Draft[], { dependsOn }: L
     (dependsOn.get(runId) ?? []).map((other, position): Edge => ({ runId, dependsOn: other, position })),
   );
   for (let first = 0; first < edges.length; first += MAX_EDGES_AT_ONCE) {
-    await othersTurn();
+    await yieldToEventLoop();
     await recordDependencies(tx, edges.slice(first, first + MAX_EDGES_AT_ONCE));
   }
 }

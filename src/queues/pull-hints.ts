@@ -13,7 +13,7 @@ export interface PullHints {
 }
 
 /** From one hint to the next. */
-const LEAST_MS = 100;
+const MIN_MS = 100;
 
 export function createPullHints(database: Database): PullHints {
   const stopping = new AbortController();
@@ -25,7 +25,7 @@ export function createPullHints(database: Database): PullHints {
       again = false;
       // A failure costs nothing: without a database there is nothing to claim either.
       await database.run(hintAtWork).catch(() => undefined);
-      await pause(LEAST_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await pause(MIN_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
 

@@ -45,7 +45,7 @@ interface Waiter {
 }
 
 /** Of one claim, for all workers together: as much as a single one may ask for. */
-const MOST_RUNS = 100;
+const MAX_RUNS = 100;
 
 export function createPullLine(deps: PullLineDeps): PullLine {
   /** In the order in which they came. */
@@ -145,7 +145,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
 /** In their order, as many as one claim serves. */
 function firstOf(waiters: readonly Waiter[]): Waiter[] {
   let runs = 0;
-  return waiters.filter(({ request }) => (runs += request.max) <= MOST_RUNS);
+  return waiters.filter(({ request }) => (runs += request.max) <= MAX_RUNS);
 }
 
 function asError(error: unknown): Error {

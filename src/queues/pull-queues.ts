@@ -46,7 +46,7 @@ export interface PullQueues extends Turning {
 /** How often queues with waiting workers are looked at. */
 const POLL_MS = 500;
 /** Between two looks, however often there is reason for one. */
-const LEAST_POLL_MS = 10;
+const MIN_POLL_MS = 10;
 const IDLE_MS = 60_000;
 const MAX_PROMOTED = 1_000;
 
@@ -60,7 +60,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   let stopping = false;
   /** No worker waited at the last look, so that the next is far off. */
   let idle = true;
-  const loop = createLoop({ name: 'pull', clock, body: look, leastMs: () => LEAST_POLL_MS, events });
+  const loop = createLoop({ name: 'pull', clock, body: look, leastMs: () => MIN_POLL_MS, events });
 
   /** Two statements for all queues that workers wait at, and none where no worker waits. */
   async function look(): Promise<number> {
@@ -137,7 +137,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
       const claimed = lineOf(queue).claim(request);
       if (idle && request.waitSeconds > 0) loop.wake();
       const runs = await claimed;
-      if (runs.length > 0) tell(events, request, runs);
+      if (runs.length > 0) emitClaimed(events, request, runs);
       return runs;
     },
     isStopping: () => stopping,
@@ -151,7 +151,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   };
 }
 
-function tell(events: EventBus, { queue, workerId }: ClaimRequest, runs: readonly PulledRun[]): void {
+function emitClaimed(events: EventBus, { queue, workerId }: ClaimRequest, runs: readonly PulledRun[]): void {
   events.emit({ type: 'pullRunsClaimed', queue, workerId, count: runs.length });
   for (const { run, isFirst } of runs) {
     if (isFirst && run.latenessMs !== null)

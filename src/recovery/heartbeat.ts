@@ -6,7 +6,7 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import { LEASE_MARGIN_SECONDS } from '../core/time/lease.ts';
-import { type Quiet, afterBeat, mayDeclareDead } from '../core/time/quiet.ts';
+import { type BeatStreak, afterBeat, mayDeclareDead } from '../core/time/beat-streak.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -44,7 +44,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
   const { ttlSeconds } = instance;
   /** Short enough for a second try while the lease holds. */
   const limitMs = Math.max(1_000, ((ttlSeconds - LEASE_MARGIN_SECONDS - intervalSeconds) / 2) * 1000);
-  let quiet: Quiet | null = null;
+  let streak: BeatStreak | null = null;
   /** The last beat of the present id that the database confirmed. */
   let confirmedAt: number | null = null;
   let failing = false;
@@ -57,13 +57,13 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     const answer = await database.run((db) => beatIfListed(db, instanceId), limitMs);
     const answeredAt = clock.monotonic();
     databaseClock.sample(answer.now, sent.monotonic);
-    tellOfLostCommits(answer);
-    quiet = afterBeat(quiet, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);
+    emitLostCommits(answer);
+    streak = afterBeat(streak, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);
     if (!answer.listed) return await replace();
     confirmedAt = answer.now;
     lease.renew(sent);
     events.emit({ type: 'heartbeat', roundTripMs: answeredAt - sent.monotonic });
-    await declareDead(quiet, answer.overdue);
+    await declareDead(streak, answer.overdue);
     failing = false;
     return intervalSeconds * 1000;
   }
@@ -86,8 +86,10 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     events.emit({ type: 'instanceRegistered', instanceId, host, zoneData });
   }
 
-  async function declareDead(since: Quiet, overdue: HeartbeatAnswer['overdue']): Promise<void> {
-    const silent = overdue.filter((peer) => mayDeclareDead(since, Math.max(ttlSeconds, peer.ttlSeconds)));
+  async function declareDead(streakAtBeat: BeatStreak, overdue: HeartbeatAnswer['overdue']): Promise<void> {
+    const silent = overdue.filter((peer) =>
+      mayDeclareDead(streakAtBeat, Math.max(ttlSeconds, peer.ttlSeconds)),
+    );
     if (silent.length === 0) return;
     const ids = silent.map((peer) => peer.id);
     const instanceIds = await database.run((db) => declareDeadIfSilent(db, lease.instanceId, ids));
@@ -96,7 +98,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     deps.wakeRecovery();
   }
 
-  function tellOfLostCommits({ previous }: HeartbeatAnswer): void {
+  function emitLostCommits({ previous }: HeartbeatAnswer): void {
     if (confirmedAt === null || (previous !== null && previous >= confirmedAt)) return;
     events.emit({ type: 'databaseWentBack', lostMs: previous === null ? null : confirmedAt - previous });
   }

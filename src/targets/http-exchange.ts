@@ -37,7 +37,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, LONGEST_TIMER_MS), this);
+    this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, MAX_TIMER_MS), this);
   }
 
   get wantsFresh(): boolean {
@@ -165,7 +165,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 const NO_BYTES = Buffer.alloc(0);
 
 /** A longer one would fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function unknown(error: AttemptError, senderStopped: boolean): Outcome {
   return { kind: 'unknown', error, senderStopped };

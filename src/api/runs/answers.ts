@@ -23,7 +23,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     failures: stored.failures,
     recoveries: stored.recoveries,
     lostAt: isoOrNull(stored.lostAt),
-    inDoubtUntil: isoOrNull(stored.inDoubtUntil),
+    inDoubtUntil: isoOrNull(stored.lookupAfter),
     nextAttemptAt: isoOrNull(stored.nextAttemptAt),
     coalesced: stored.coalesced,
     coalescedFrom: isoOrNull(stored.coalescedFrom),

@@ -1,5 +1,5 @@
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import { LONGEST_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
+import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
 import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answerDefinition } from './answers.ts';
@@ -70,8 +70,8 @@ export function resolvePatch(patch: unknown, payload: string | undefined, curren
   const checked = checkValue(scheduleInput, isObject(merged) ? { ...merged, ...kept.standIns } : merged);
   if ('faults' in checked) throw invalid(checked.faults);
   const newPayload = payload === undefined ? stored : mergeJsonText(stored, payload);
-  if (newPayload !== null && Buffer.byteLength(newPayload) > LONGEST_PAYLOAD_BYTES) {
-    throw invalid([{ path: '/payload', message: `must be at most ${LONGEST_PAYLOAD_BYTES} bytes of JSON` }]);
+  if (newPayload !== null && Buffer.byteLength(newPayload) > MAX_PAYLOAD_BYTES) {
+    throw invalid([{ path: '/payload', message: `must be at most ${MAX_PAYLOAD_BYTES} bytes of JSON` }]);
   }
   return resolveInput({ ...checked.value, ...kept.stored }, newPayload ?? undefined, current);
 }

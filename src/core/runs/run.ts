@@ -32,7 +32,7 @@ export interface Run {
   /** First found lost; null: never. */
   lostAt: Instant | null;
   /** An attempt may have arrived, and the target is asked; that it does not have it is believed from then on. */
-  inDoubtUntil: Instant | null;
+  lookupAfter: Instant | null;
   nextAttemptAt: Instant | null;
   /** How many other, missed fire times it stands for, and the first of them. */
   coalesced: number;

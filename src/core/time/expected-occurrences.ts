@@ -38,7 +38,7 @@ export interface Expected extends Position {
 }
 
 /** The longest jitter there is: so much later than the occurrence its due moment can be. */
-export const LONGEST_JITTER_MS = 86_400_000;
+export const MAX_JITTER_MS = 86_400_000;
 
 /** The first occurrences of a period, of versions that are given one after the other, in the order of `since`. */
 export interface Expectation {
@@ -65,7 +65,7 @@ export function createExpectation({
   const last = (): Instant => (found.length < most ? to - 1 : (found.at(-1)?.fireAt ?? to - 1));
 
   return {
-    reach: () => last() + LONGEST_JITTER_MS,
+    reach: () => last() + MAX_JITTER_MS,
     list: () => found,
     add: function* (span) {
       const own: Expected[] = [];

@@ -11,7 +11,7 @@ import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
 import { dropForeign, handBackAll, returnStale } from './hand-back.ts';
 import { LaneBook } from './lane.ts';
 import { Lanes } from './lanes.ts';
-import { accept, define, send, tellIfIdle } from './send-claims.ts';
+import { accept, define, send, notifyIfIdle } from './send-claims.ts';
 
 export interface Dispatcher extends Turning {
   /** Takes room for a run that is about to be recorded as claimed; false: record it unclaimed. */
@@ -36,9 +36,9 @@ export interface Dispatcher extends Turning {
 }
 
 /** Where there is enough to send for now, what comes free is filled again by few statements: a tenth of what is claimed ahead. */
-const LEAST_MS_IF_BUSY = 50;
+const MIN_MS_IF_BUSY = 50;
 /** By one statement. */
-const MOST_PROMOTED = 1_000;
+const MAX_PROMOTED = 1_000;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
   const dispatch = newDispatch(deps);
@@ -54,7 +54,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       dispatch.accepting && deps.lease.holds() && deps.targets.canSend(lane) && room.take(book.of(lane)),
     unreserve: (lanes) => {
       for (const lane of lanes) book.addClaims(book.of(lane), -1);
-      tellIfIdle(dispatch);
+      notifyIfIdle(dispatch);
     },
     accept: (runs) => {
       accept(dispatch, runs);
@@ -68,7 +68,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     drained: () =>
       new Promise((resolve) => {
         onIdle.push(resolve);
-        tellIfIdle(dispatch);
+        notifyIfIdle(dispatch);
       }),
     abort: () => aborting.abort(),
   };
@@ -95,7 +95,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       name: 'dispatch',
       clock,
       body: () => pass(dispatch),
-      leastMs: () => (book.all.waiting > book.standing.waiting ? LEAST_MS_IF_BUSY : 0),
+      leastMs: () => (book.all.waiting > book.stalled.waiting ? MIN_MS_IF_BUSY : 0),
       events,
     }),
     aborting,
@@ -138,9 +138,9 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
 
 /** Makes ready what has come due since it was recorded. Answers in how many ms the next run comes due. */
 async function promote({ database, wakeWorkers }: DispatchDeps): Promise<number | null> {
-  const { count, toPull, msUntilNextDue } = await database.run((db) => promoteDueRuns(db, MOST_PROMOTED));
+  const { count, toPull, msUntilNextDue } = await database.run((db) => promoteDueRuns(db, MAX_PROMOTED));
   if (toPull) wakeWorkers();
-  return count === MOST_PROMOTED ? 0 : msUntilNextDue;
+  return count === MAX_PROMOTED ? 0 : msUntilNextDue;
 }
 
 async function stop(dispatch: Dispatch): Promise<void> {

@@ -10,9 +10,9 @@ import type { Claim } from './lane.ts';
 import { giveUpForeign, isForeignTo, release } from './send-claims.ts';
 
 /** Of a claim for its slot. Far less than after which a claim counts as lost. */
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 /** Of what a lane cannot use while its target answers nothing. */
-const LONGEST_WAIT_OF_SURPLUS_MS = 5_000;
+const MAX_WAIT_OF_SURPLUS_MS = 5_000;
 const RETRY_MS = 200;
 
 /** What is under way goes on, and is settled if it can be. */
@@ -37,7 +37,7 @@ export async function returnStale(dispatch: Dispatch): Promise<boolean> {
   const surplus = new Set<Claim>();
   for (const lane of book.lanes()) for (const claim of room.surplusOf(lane)) surplus.add(claim);
   const stale = lanes.takeOut((claim) => {
-    const longest = surplus.has(claim) ? LONGEST_WAIT_OF_SURPLUS_MS : LONGEST_WAIT_MS;
+    const longest = surplus.has(claim) ? MAX_WAIT_OF_SURPLUS_MS : MAX_WAIT_MS;
     return claim.run.claimedAt < now - longest;
   });
   if (stale.length === 0) return false;

@@ -25,19 +25,19 @@ const UNANSWERED_SHARE = 1 / 8;
 /** Where others wait too, the turn of a lane that stands still comes so much later: it is asked at times whether it moves again. */
 const STANDS_BACK_MS = 1_000;
 /** From so many on a quarter of them is kept; of fewer slots a quarter of the time is. */
-const LEAST_TO_SPLIT = 4;
+const MIN_TO_SPLIT = 4;
 
-export function slotsForStanding(total: number): number {
-  return total - (total < LEAST_TO_SPLIT ? 0 : Math.ceil(total / 4));
+export function slotsForStalled(total: number): number {
+  return total - (total < MIN_TO_SPLIT ? 0 : Math.ceil(total / 4));
 }
 
 /** Claims that wait for slots. */
 export class Lanes {
   readonly #deps: LanesDeps;
   /** The most that lanes which do not move may have under way together. */
-  readonly #mostStanding: number;
+  readonly #maxStalled: number;
   /** With as many, a lane that has shown nothing yet may still begin one attempt, to show it; with a quarter, as many as it wants. */
-  readonly #mostToShow: number;
+  readonly #maxToShow: number;
   readonly #quarter: number;
   /** Lanes with something to send and room for it: those that move or may come to, and those that stand still. */
   readonly #forward = new Line<Lane>();
@@ -50,8 +50,8 @@ export class Lanes {
 
   constructor(deps: LanesDeps) {
     this.#deps = deps;
-    this.#mostStanding = slotsForStanding(deps.total);
-    this.#mostToShow = this.#mostStanding + Math.floor((deps.total - this.#mostStanding) / 2);
+    this.#maxStalled = slotsForStalled(deps.total);
+    this.#maxToShow = this.#maxStalled + Math.floor((deps.total - this.#maxStalled) / 2);
     this.#quarter = Math.ceil(deps.total / 4);
   }
 
@@ -157,7 +157,7 @@ export class Lanes {
   #next(now: number): Lane | null {
     const forward = this.#nextForward();
     const { book, total } = this.#deps;
-    if (!this.#back.first || book.standing.slots >= this.#mostStanding) return forward;
+    if (!this.#back.first || book.stalled.slots >= this.#maxStalled) return forward;
     const back = fewestUnderWay(this.#back.first);
     if (!forward) return back;
     const share = Math.max(1, total / book.all.lanes);
@@ -172,16 +172,16 @@ export class Lanes {
 
   #mayGo({ pace, underWay }: Lane): boolean {
     const { book, total } = this.#deps;
-    if (!pace.isMoving) return book.standing.slots < (underWay === 0 ? this.#mostToShow : this.#quarter);
+    if (!pace.isMoving) return book.stalled.slots < (underWay === 0 ? this.#maxToShow : this.#quarter);
     const free = total - book.all.slots;
-    if (free > total - this.#mostStanding) return true;
+    if (free > total - this.#maxStalled) return true;
     // It grows by what it has under way that it has answered since.
     return pace.owed < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.owed) / 2);
   }
 
   /** Where slots are too few to keep one, those that move get them for a third of the time that one which does not had one. */
   #rest(now: number, { beganAt }: Claim): void {
-    if (this.#mostStanding === this.#deps.total) this.#restsUntil = now + (now - beganAt) / 3;
+    if (this.#maxStalled === this.#deps.total) this.#restsUntil = now + (now - beganAt) / 3;
   }
 }
 

@@ -131,9 +131,9 @@ export function release(dispatch: Dispatch, claim: Claim): void {
   const next = buffer.drop(claim);
   if (room.mayHaveMore(claim.lane)) loop.wake();
   if (next) admit(dispatch, [next]);
-  tellIfIdle(dispatch);
+  notifyIfIdle(dispatch);
 }
 
-export function tellIfIdle({ book, onIdle }: Dispatch): void {
+export function notifyIfIdle({ book, onIdle }: Dispatch): void {
   if (book.all.claims === 0) for (const resolve of onIdle.splice(0)) resolve();
 }

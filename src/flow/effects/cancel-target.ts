@@ -35,10 +35,10 @@ interface Call {
   lane: string;
 }
 
-const MOST_AT_ONCE = 16;
-const MOST_AT_ONCE_PER_LANE = 4;
+const MAX_AT_ONCE = 16;
+const MAX_AT_ONCE_PER_LANE = 4;
 /** More than that are not told: what is cancelled in such numbers finds out by itself. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 
 export function createTargetCanceller({
   definitions,
@@ -46,7 +46,7 @@ export function createTargetCanceller({
   events,
 }: TargetCancellerDeps): TargetCanceller {
   const stopping = new AbortController();
-  const slots = createSlots(MOST_AT_ONCE, MOST_AT_ONCE_PER_LANE);
+  const slots = createSlots(MAX_AT_ONCE, MAX_AT_ONCE_PER_LANE);
   const waiting = new Set<Call>();
   const underWay = new Set<Promise<void>>();
 
@@ -63,13 +63,13 @@ export function createTargetCanceller({
         if (!handoff) continue;
         const kind = targets.kindOf(handoff.target);
         if (!kind?.hasCancel(handoff.target)) continue;
-        if (stopping.signal.aborted) tell(run, 'stopped before anything was sent');
-        else if (waiting.size >= MOST_WAITING) tell(run, 'too many others wait to be told');
+        if (stopping.signal.aborted) emitCancelled(run, 'stopped before anything was sent');
+        else if (waiting.size >= MAX_WAITING) emitCancelled(run, 'too many others wait to be told');
         else waiting.add({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
       }
       begin();
     } catch (error) {
-      for (const run of runs) tell(run, reasonOf(error));
+      for (const run of runs) emitCancelled(run, reasonOf(error));
     }
   }
 
@@ -85,9 +85,9 @@ export function createTargetCanceller({
   async function make({ run, handoff, kind, lane }: Call): Promise<void> {
     try {
       const fault = await kind.cancel(handoff.target, attemptOf(run, handoff), stopping.signal);
-      tell(run, fault?.message ?? null);
+      emitCancelled(run, fault?.message ?? null);
     } catch (error) {
-      tell(run, reasonOf(error));
+      emitCancelled(run, reasonOf(error));
     } finally {
       slots.release(lane);
       begin();
@@ -95,8 +95,8 @@ export function createTargetCanceller({
   }
 
   /** Null: it took it. */
-  function tell({ runId, scheduleId }: Effect, error: string | null): void {
-    events.emit({ type: 'targetCancelled', runId, scheduleId, told: error === null, error });
+  function emitCancelled({ runId, scheduleId }: Effect, error: string | null): void {
+    events.emit({ type: 'targetCancelled', runId, scheduleId, accepted: error === null, error });
   }
 
   return {
@@ -109,7 +109,7 @@ export function createTargetCanceller({
       const left = [...waiting];
       waiting.clear();
       stopping.abort();
-      for (const { run } of left) tell(run, 'stopped before anything was sent');
+      for (const { run } of left) emitCancelled(run, 'stopped before anything was sent');
       while (underWay.size > 0) await Promise.all(underWay);
     },
   };

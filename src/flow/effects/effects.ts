@@ -90,7 +90,7 @@ async function applyNext(state: State, now: number): Promise<boolean> {
       return batch.length === 0 ? null : applyEffects(tx, batch);
     });
     if (!applied) return false;
-    followUp(state, applied);
+    afterCommit(state, applied);
     return applied.isMore || batch.length === MAX_BATCH;
   } catch (error) {
     if (!isDataRefused(error)) throw error;
@@ -107,7 +107,7 @@ async function applyApart(state: State, batch: readonly Effect[]): Promise<void>
       const applied = await state.database.transaction(async (tx) =>
         applyEffects(tx, await lockEffectsAgain(tx, part.map(idOf))),
       );
-      followUp(state, applied);
+      afterCommit(state, applied);
     },
     isRefused: isDataRefused,
     setAside: (effect: Effect, error: unknown) => putOff(state, effect, error),
@@ -138,7 +138,7 @@ async function putOff({ database, events, wake }: State, effect: Effect, error: 
 }
 
 /** Once what was applied is committed. */
-function followUp(state: State, applied: AppliedEffects): void {
+function afterCommit(state: State, applied: AppliedEffects): void {
   const { events, clock, rests } = state;
   const now = clock.monotonic();
   for (const { id } of applied.isMore ? [] : applied.unfinished) {

@@ -1,5 +1,5 @@
 /**
- * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; a run in doubt is asked about before it is sent again.
+ * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an uncertain attempt is asked about before the run is sent again.
  * Transaction: none of its own; the intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
  */
@@ -12,7 +12,7 @@ import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import {
   type Attempted,
-  type Doubt,
+  type UncertainDelivery,
   type Settlement,
   settlementOf,
 } from '../../core/runs/attempts/settlement.ts';
@@ -25,7 +25,7 @@ import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt, TargetKind } from '../../targets/target.ts';
 import type { ReadDependencies } from './dependency-outcomes.ts';
-import { resolveDoubt } from './lookup.ts';
+import { resolveUncertain } from './lookup.ts';
 import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
 
 export interface HandoffDeps {
@@ -36,7 +36,7 @@ export interface HandoffDeps {
   targets: TargetRegistry;
   starter: HandoffStarter;
   readDependencies: ReadDependencies;
-  /** How often a target is asked about an attempt in doubt. */
+  /** How often a target is asked about an uncertain attempt. */
   maxRecoveries: number;
 }
 
@@ -66,8 +66,8 @@ export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun)
     scheduleId === null ? 'its definition' : `version ${scheduleVersion} of schedule ${scheduleId}`;
   const message = `${what} is not there, or cannot be read`;
   const settled = settlementFor(databaseClock, run, attempted, unsent(message));
-  // What the definition would say of an earlier attempt cannot be asked: the doubt stays.
-  return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
+  // What the definition would say of an earlier attempt cannot be asked: it stays uncertain.
+  return { ...settled, settlement: { ...settled.settlement, uncertain: uncertainDeliveryOf(run) } };
 }
 
 async function attemptOnce(
@@ -87,7 +87,7 @@ async function attemptOnce(
   if (!dependencies)
     return settledBy(unsent('not begun: how those ended that it depends on could not be read', true));
   const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, dependencies), signal };
-  const asked = run.lookupAfter === null ? null : await askIfInDoubt(deps, sending, startedAt);
+  const asked = run.lookupAfter === null ? null : await askIfUncertain(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked.settled;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
     return settledBy(unsent('not begun: the claim could not be confirmed', true));
@@ -113,22 +113,31 @@ interface Sending {
 
 type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
 
-async function askIfInDoubt(deps: HandoffDeps, sending: Sending, startedAt: Instant): Promise<Asked | null> {
+async function askIfUncertain(
+  deps: HandoffDeps,
+  sending: Sending,
+  startedAt: Instant,
+): Promise<Asked | null> {
   const attempted = attemptedOf(sending.run, sending.handoff, sending.kind, startedAt);
-  const { doubt } = attempted;
-  return doubt && askTarget(deps, sending, { ...attempted, doubt });
+  const { uncertain } = attempted;
+  return uncertain && askTarget(deps, sending, { ...attempted, uncertain });
 }
 
-/** What becomes of a run in doubt by what its target says; without `settled` it is sent again. */
+/** What becomes of an uncertain run by what its target says; without `settled` it is sent again. */
 async function askTarget(
   { databaseClock, events, maxRecoveries }: HandoffDeps,
   { kind, run, handoff, attempt, signal }: Sending,
-  attempted: Attempted & { doubt: Doubt },
+  attempted: Attempted & { uncertain: UncertainDelivery },
 ): Promise<Asked> {
   const ask = () => kind.lookup(handoff.target, attempt, signal);
   const isStopped = () => signal.aborted || !attempt.mayStart();
   const { claimedAt } = run;
-  const resolved = await resolveDoubt(ask, attempted, { databaseClock, maxRecoveries, claimedAt, isStopped });
+  const resolved = await resolveUncertain(ask, attempted, {
+    databaseClock,
+    maxRecoveries,
+    claimedAt,
+    isStopped,
+  });
   const { lookup } = resolved;
   if (lookup) {
     const { id: runId, scheduleId } = run;
@@ -222,7 +231,7 @@ function attemptedOf(
 ): Attempted {
   const { failures } = run;
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
-  const doubt = hasLookup ? doubtOf(run) : null;
+  const uncertain = hasLookup ? uncertainDeliveryOf(run) : null;
   const { wasHandedOff } = run;
   return {
     retry,
@@ -233,13 +242,13 @@ function attemptedOf(
     failures,
     startedAt,
     hasLookup,
-    doubt,
+    uncertain,
     wasHandedOff,
   };
 }
 
-function doubtOf({ lookupAfter, lookups }: ClaimedRun): Doubt | null {
-  return lookupAfter === null ? null : { until: lookupAfter, lookups };
+function uncertainDeliveryOf({ lookupAfter, lookups }: ClaimedRun): UncertainDelivery | null {
+  return lookupAfter === null ? null : { lookupAfter: lookupAfter, lookups };
 }
 
 type Sent = Pick<AttemptSettlement, 'latenessMs' | 'sent'>;

@@ -212,9 +212,9 @@ function emitSettled(state: State, ended: EndedAttempt, { wasLost }: { wasLost: 
   const goesOn = status === 'pending' || status === 'running';
   const durationMs = goesOn ? null : finishedAt - firstClaimedAt;
   const recovered = wasLost && outcome === 'accepted';
-  const uncertain = status === 'pending' && settlement.doubt !== null;
-  const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered, uncertain };
-  state.events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: told });
+  const uncertain = status === 'pending' && settlement.uncertain !== null;
+  const runSettlement = { status, error: error?.message ?? null, durationMs, retryAt, recovered, uncertain };
+  state.events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: runSettlement });
 }
 
 function emitFenced(state: State, ended: EndedAttempt, { alreadyEnded }: { alreadyEnded: boolean }): void {

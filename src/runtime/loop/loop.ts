@@ -44,9 +44,9 @@ export function turningOf(loop: Loop): Turning {
 }
 
 const FIRST_BACKOFF_MS = 100;
-const LONGEST_BACKOFF_MS = 1000;
+const MAX_BACKOFF_MS = 1000;
 /** A longer timer would fire at once: setTimeout holds 31 bits. */
-const LONGEST_SLEEP_MS = 2 ** 31 - 1;
+const MAX_SLEEP_MS = 2 ** 31 - 1;
 
 export function createLoop(options: LoopOptions): Loop {
   const { name, body, events, clock } = options;
@@ -84,8 +84,7 @@ export function createLoop(options: LoopOptions): Loop {
       failedAt = null;
       return delay;
     } catch (error) {
-      const retryIn =
-        Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
+      const retryIn = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
       failures = Math.min(failures + 1, 10);
       failedAt ??= clock.monotonic();
       events.emit({ type: 'loopFailed', loop: name, error, retryInMs: Math.round(retryIn) });
@@ -106,7 +105,7 @@ export function createLoop(options: LoopOptions): Loop {
   /** `atOnce`: only by what cannot wait. */
   async function sleepUntilWoken(ms: number, { atOnce = false } = {}): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.min(Math.max(0, ms), LONGEST_SLEEP_MS));
+      const timer = setTimeout(resolve, Math.min(Math.max(0, ms), MAX_SLEEP_MS));
       const end = () => {
         clearTimeout(timer);
         resolve();

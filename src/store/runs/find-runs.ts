@@ -133,7 +133,7 @@ function toRun(
     dependents,
     queue: queueOfLane(record.lane),
     attemptLog: attemptLog ?? [],
-    inDoubtUntil: lookupAfter,
+    lookupAfter: lookupAfter,
   };
 }
 

@@ -10,7 +10,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
 import {
   type InstantText,
-  frequentRowsOf,
+  queryPrepared,
   idsUnlessAll,
   isAmong,
   toInstant,
@@ -109,7 +109,7 @@ async function record(
 ): Promise<Recorded> {
   const { firsts, further } = byPlace(advances, intents);
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
-  const [row] = await frequentRowsOf<RecordedRow>(
+  const [row] = await queryPrepared<RecordedRow>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
     advanced AS (

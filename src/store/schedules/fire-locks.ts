@@ -3,7 +3,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Overlap } from '../../core/schedules/schedule.ts';
 import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, frequentRowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { type InstantText, queryPrepared, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
 export interface LockedSchedule {
@@ -79,7 +79,7 @@ interface LockedRow {
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
   const { instanceId, limit, lockTtlSeconds, walking } = request;
   // clock_timestamp() is volatile: only through a sub-select can the index on next_fire_at use it.
-  const rows = await frequentRowsOf<Row>(
+  const rows = await queryPrepared<Row>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     me AS MATERIALIZED (

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import type { Standing } from '../../core/zones/zone-cursor.ts';
+import type { CursorState } from '../../core/zones/zone-cursor.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
@@ -9,7 +9,7 @@ import { SCHEDULES_CHANGED } from './write-schedules.ts';
 import { newerZoneDataLives } from './zone-data.ts';
 
 /** A schedule whose fire times hang on zone data, and where its planning stands: the guard of a move. */
-export interface ZonedSchedule extends Standing {
+export interface ZonedSchedule extends CursorState {
   uid: string;
   id: string;
   version: number;

@@ -130,6 +130,6 @@ function line({ name, ok, violations, seconds, examples }: MutantResult, control
   const why = Object.entries(violations)
     .map(([violation, count]) => `${violation} ${count}`)
     .join(', ');
-  const told = ok && !control ? '' : examples.map((example) => `\n            ${example}`).join('');
-  return `${verdict} ${name} (${seconds} s) ${why}${told}`;
+  const shown = ok && !control ? '' : examples.map((example) => `\n            ${example}`).join('');
+  return `${verdict} ${name} (${seconds} s) ${why}${shown}`;
 }

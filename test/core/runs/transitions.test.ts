@@ -227,10 +227,19 @@ describe('a log of attempts', () => {
   it('keeps the entry of an attempt, unless the new outcome is better known', () => {
     const log = [entry(1), entry(2)];
     const better = entry(2, { outcome: 'accepted', finishedAt: NOW, statusCode: 200, error: null });
-    const told = { ...better, instanceId: OTHER, startedAt: NOW, recovery: true, lookup: 'unclear' } as const;
-    expect(withAttempt(log, told)).toEqual(log);
-    expect(withAttempt(log, told, () => false)).toEqual(log);
-    expect(withAttempt(log, told, ({ outcome }) => outcome === 'rejected')).toEqual([entry(1), better]);
+    const entryOfOther = {
+      ...better,
+      instanceId: OTHER,
+      startedAt: NOW,
+      recovery: true,
+      lookup: 'unclear',
+    } as const;
+    expect(withAttempt(log, entryOfOther)).toEqual(log);
+    expect(withAttempt(log, entryOfOther, () => false)).toEqual(log);
+    expect(withAttempt(log, entryOfOther, ({ outcome }) => outcome === 'rejected')).toEqual([
+      entry(1),
+      better,
+    ]);
   });
 
   it('is a new one each time', () => {

@@ -148,7 +148,7 @@ describe('a claim', () => {
     const mayHaveMore = () => room.mayHaveMore(book.of('hanging-1'));
     expect(mayHaveMore()).toBe(true);
     for (let times = 0; times < 50; times += 1) for (const lane of lanes) fill(lane);
-    expect(book.standing).toMatchObject({ slots: 192, waiting: 8 });
+    expect(book.stalled).toMatchObject({ slots: 192, waiting: 8 });
     expect(mayHaveMore()).toBe(false);
   });
 });

@@ -59,7 +59,7 @@ const succeeded = () =>
     return rows.length === WIDE + 2 ? rows : null;
   });
 
-function toldOf(): unknown[] {
+function outcomesShown(): unknown[] {
   return receiver.arrivals
     .filter(({ path }) => path.startsWith('/of-'))
     .map(({ text }) =>
@@ -77,7 +77,7 @@ it('attempts that begin together read how their dependencies ended together, and
     [b, 'succeeded'],
     [a, 'succeeded'],
   ];
-  expect(toldOf()).toEqual(Array(WIDE).fill(own));
+  expect(outcomesShown()).toEqual(Array(WIDE).fill(own));
   // Two for all of them; some may have begun a moment later.
   expect(reads).toBeLessThan(WIDE / 4);
 });
@@ -89,5 +89,5 @@ it('where that cannot be read nothing is sent, no failure is counted, and all ar
   const rows = await succeeded();
   expect(reads).toBeGreaterThan(3);
   expect(rows.every(({ failures }) => failures === 0)).toBe(true);
-  expect(toldOf()).toHaveLength(WIDE);
+  expect(outcomesShown()).toHaveLength(WIDE);
 });

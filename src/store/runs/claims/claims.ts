@@ -8,7 +8,7 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { isPull } from '../../queues/queue-lanes.ts';
 import {
   type InstantText,
-  frequentRowsOf,
+  queryPrepared,
   rowsOf,
   scheduleIdOf,
   toInstant,
@@ -105,7 +105,7 @@ interface Row {
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
   const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
-  const rows = await frequentRowsOf<Row>(
+  const rows = await queryPrepared<Row>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
@@ -154,7 +154,7 @@ export interface Promoted {
  * By an array of ids: the planner takes a third of all runs for due, and would read all of them to join these few.
  */
 export async function promoteDueRuns(db: Executor, limit: number): Promise<Promoted> {
-  const [row] = await frequentRowsOf<{ count: number; to_pull: boolean; ms: number | null }>(
+  const [row] = await queryPrepared<{ count: number; to_pull: boolean; ms: number | null }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (
       SELECT id FROM runs
@@ -222,7 +222,7 @@ export async function startHandoffsIfClaimed(
   db: Executor,
   claims: readonly Claim[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await frequentRowsOf<{ id: string }>(
+  const rows = await queryPrepared<{ id: string }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     held AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)

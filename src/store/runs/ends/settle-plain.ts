@@ -5,7 +5,7 @@ import { anyUid } from '../../../postgres/sql/by-key.ts';
 import { ALL_SCHEDULES } from '../../effects/followers.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
-import { frequentRowsOf, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
+import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
 import { endedColumns } from '../record-columns.ts';
 
 /** A first attempt's 2xx that ends its run, of which nothing else has to be said: nearly every outcome is one. */
@@ -16,9 +16,11 @@ export function isPlainSuccess({
   recovery,
   lookup,
 }: AttemptSettlement): boolean {
-  const { status, retryAt, doubt, error } = settlement;
+  const { status, retryAt, uncertain, error } = settlement;
   const isFirst = attempt === 1 && !recovery && lookup === null;
-  return outcome === 'accepted' && status === 'succeeded' && isFirst && retryAt === null && !doubt && !error;
+  return (
+    outcome === 'accepted' && status === 'succeeded' && isFirst && retryAt === null && !uncertain && !error
+  );
 }
 
 /** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
@@ -43,7 +45,7 @@ export async function settlePlainIfClaimed(
   db: Executor,
   plain: readonly AttemptSettlement[],
 ): Promise<PlainSettled> {
-  const [row] = await frequentRowsOf<{ settled: string | null; effects: number }>(
+  const [row] = await queryPrepared<{ settled: string | null; effects: number }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
     ended AS (
