@@ -43,7 +43,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a crash between the two leaves a delivery that nobody knows of',
     edits: [
       {
-        file: 'src/flow/record-intent.ts',
+        file: 'src/flow/record/record-alone.ts',
         find: '  const recorded = await database\n    .run(',
         replace: `  dispatcher.accept(
     reserved.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, Date.now())),
@@ -51,7 +51,7 @@ export const MUTANTS: readonly Mutant[] = [
   const recorded = await database\n    .run(`,
       },
       {
-        file: 'src/flow/record-intent.ts',
+        file: 'src/flow/record/record-alone.ts',
         find: `  dispatcher.accept(
     mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );\n`,

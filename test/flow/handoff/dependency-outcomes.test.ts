@@ -21,7 +21,7 @@ beforeEach(async () => {
   const database: Database = {
     ...store.database,
     run: (work, limitMs) => {
-      if (!/flow\/(handoff|dependency-outcomes)\.ts/.test(new Error().stack ?? ''))
+      if (!/flow\/handoff\/(handoff|dependency-outcomes)\.ts/.test(new Error().stack ?? ''))
         return store.database.run(work, limitMs);
       reads += 1;
       if (reads <= failing) return Promise.reject(new Error('no'));
