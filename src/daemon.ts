@@ -19,7 +19,7 @@ import { listen } from './postgres/connection/connection.ts';
 import { openDatabase } from './postgres/database.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
-import { RUNS_RETURNED } from './store/runs/claims/claims.ts';
+import { RUNS_RETURNED } from './store/runs/claims/held-claims.ts';
 import { WORK_FOR_PULL } from './store/queues/queue-workers.ts';
 import { SCHEDULES_CHANGED } from './store/schedules/write-schedules.ts';
 import { createHttpTarget } from './targets/http.ts';

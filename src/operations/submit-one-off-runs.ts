@@ -3,10 +3,9 @@
  * Transaction: one; what they depend on is locked, last of all, and then looked at: what has ended releases them, what ends later sees them.
  * If the process dies here: all are there or none; any instance may claim them.
  */
-import { findCycle } from '../core/runs/dependency-cycle.ts';
 import type { Instant } from '../core/instant.ts';
 import { type OneOffRun, bodyHashOf, definitionUid } from '../core/runs/one-off-run.ts';
-import { isEnd, mayBeRunId, randomRunId } from '../core/runs/run.ts';
+import { isEnd, randomRunId } from '../core/runs/run.ts';
 import { newRun } from '../core/runs/new-run.ts';
 import type { RunRecord } from '../core/runs/run-record.ts';
 import { PRIORITY_RANK } from '../core/schedules/schedule.ts';
@@ -31,6 +30,15 @@ import { presentAmong } from '../store/runs/lock-runs.ts';
 import { ONE_OFF_VERSION, keepDefinitions } from '../store/runs/one-off-definitions.ts';
 import { recordRuns } from '../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
+import {
+  CannotAccept,
+  type Draft,
+  type ItemFault,
+  type Links,
+  linksOf,
+  refuseUnknown,
+  refuseWhatCannotBe,
+} from './one-off-links.ts';
 
 export interface OneOffDeps {
   database: Database;
@@ -38,27 +46,6 @@ export interface OneOffDeps {
   targets: TargetRegistry;
   wake: Wake;
 }
-
-/** In an item: `path` is a JSON pointer within it. */
-export interface ItemFault {
-  index: number;
-  path: string;
-  message: string;
-}
-
-/** Well-formed, and impossible: nothing was recorded. */
-export class CannotAccept extends Error {
-  override readonly name = 'CannotAccept';
-  readonly faults: readonly ItemFault[];
-
-  constructor(faults: readonly ItemFault[]) {
-    super(faults.map(({ message }) => message).join('; '));
-    this.faults = faults;
-  }
-}
-
-/** In one call. */
-export const MAX_DEPENDENCIES = 100_000;
 
 /**
  * Records runs, all or none; answers their ids in the order asked for. A key that was used before with the same body stands for the
@@ -120,33 +107,6 @@ async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
     left.map((run) => ({ kind: 'dependents', run })),
   );
   return { ...counted, effects: counted.effects + written };
-}
-
-/** What the new runs depend on, by their ids. */
-interface Links {
-  idOfRef: ReadonlyMap<string, string>;
-  dependsOn: ReadonlyMap<string, readonly string[]>;
-  /** New runs that others of the call depend on. */
-  depended: ReadonlySet<string>;
-  /** What they depend on that is not recorded by this call. */
-  others: readonly string[];
-}
-
-function linksOf(drafts: readonly Draft[], created: readonly Draft[]): Links {
-  const idOfRef = new Map(drafts.flatMap(({ run, id }) => (run.ref === null ? [] : [[run.ref, id]])));
-  const idOf = (name: string) => idOfRef.get(name) ?? name.toLowerCase();
-  // The ref of an item whose key stands for a run, and the id of that run, name the same one.
-  const dependsOn = new Map(created.map(({ run, id }) => [id, [...new Set(run.dependsOn.map(idOf))]]));
-  const depended = new Set([...dependsOn.values()].flat());
-  const others = [...depended].filter((id) => !dependsOn.has(id) && mayBeRunId(id));
-  return { idOfRef, dependsOn, depended, others };
-}
-
-interface Draft {
-  run: OneOffRun;
-  id: string;
-  /** False: its key stands for this run already. */
-  created: boolean;
 }
 
 /** @throws CannotAccept where one was used with another body. */
@@ -230,33 +190,4 @@ async function link(tx: Transaction, created: readonly Draft[], { dependsOn }: L
     await yieldToEventLoop();
     await recordDependencies(tx, edges.slice(first, first + MAX_EDGES_AT_ONCE));
   }
-}
-
-/** @throws CannotAccept */
-function refuseWhatCannotBe(asked: readonly OneOffRun[]): void {
-  const count = asked.reduce((sum, { dependsOn }) => sum + dependsOn.length, 0);
-  if (count > MAX_DEPENDENCIES) {
-    const message = `are ${count} in all; one call can have ${MAX_DEPENDENCIES}`;
-    throw new CannotAccept([{ index: asked.length - 1, path: '/dependsOn', message }]);
-  }
-  const cycle = findCycle(asked);
-  if (!cycle) return;
-  const index = asked.findIndex(({ ref }) => ref === cycle[0]);
-  throw new CannotAccept([{ index, path: '/dependsOn', message: `is a cycle: ${cycle.join(' → ')}` }]);
-}
-
-/** @throws CannotAccept */
-function refuseUnknown(
-  drafts: readonly Draft[],
-  { idOfRef, dependsOn }: Links,
-  there: ReadonlySet<string>,
-): void {
-  const faults = drafts.flatMap(({ run, created }, index) =>
-    (created ? run.dependsOn : []).flatMap((name, position) => {
-      const id = idOfRef.get(name) ?? name.toLowerCase();
-      if (dependsOn.has(id) || there.has(id)) return [];
-      return [{ index, path: `/dependsOn/${position}`, message: `there is no run ${name}` }];
-    }),
-  );
-  if (faults.length > 0) throw new CannotAccept(faults);
 }

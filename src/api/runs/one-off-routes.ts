@@ -1,4 +1,4 @@
-import { MAX_DEPENDENCIES } from '../../operations/submit-one-off-runs.ts';
+import { MAX_DEPENDENCIES } from '../../operations/one-off-links.ts';
 import { findRun } from '../../store/runs/find-runs.ts';
 import { batchFaults, dependencyFaults } from './dependency-faults.ts';
 import type { Api, ApiDeps } from '../deps.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
-import type { ScheduleChange } from '../../operations/schedule-changes.ts';
+import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';

@@ -4,7 +4,7 @@
  * If the process dies here: what is not handed back is claimed by an instance that is gone, and found as such.
  */
 import { setTimeout } from 'node:timers/promises';
-import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/claims.ts';
+import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/held-claims.ts';
 import type { Dispatch } from './dispatch-state.ts';
 import type { Claim } from './lane.ts';
 import { giveUpForeign, isForeignTo, release } from './send-claims.ts';

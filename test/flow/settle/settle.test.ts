@@ -8,7 +8,8 @@ import { type Settler, createSettler } from '../../../src/flow/settle/settle.ts'
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
-import { claimOf, claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
+import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
+import { claimOf } from '../../../src/store/runs/claims/held-claims.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../../support/pending-runs.ts';
 import { type InstanceOptions, type Store, createInstance, createStore } from '../../support/pipeline.ts';
 import { type Answer, startReceiver } from '../../support/receiver.ts';
