@@ -8,13 +8,13 @@ import type { Round } from './rounds.ts';
 import type { Bench } from './scenario.ts';
 
 /** One that takes part in every round of a scenario, as a process with nothing in its database. */
-export interface Entry<C extends Contestant = Contestant> {
+interface Entry<C extends Contestant = Contestant> {
   start(bench: Bench): Promise<Started<C>>;
   /** One process for all rounds, and not a fresh one for each. */
   livesOn?: boolean;
 }
 
-export interface Started<C extends Contestant = Contestant> {
+interface Started<C extends Contestant = Contestant> {
   contestant: C;
   stage: Stage;
   stop(): Promise<void>;

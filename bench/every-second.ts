@@ -14,7 +14,7 @@ import type { Arrivals } from './support/processes/receiver.ts';
 import { percentile } from './support/measures/statistics.ts';
 import { inTime } from './support/within.ts';
 
-export interface Plan {
+interface Plan {
   /** Schedules that fire every second. */
   count: number;
   /** Seconds that come first and do not count. */

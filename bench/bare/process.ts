@@ -17,7 +17,7 @@ export type FromBare =
   { type: 'ready' } | { type: 'armed' } | { type: 'fired'; at: number; runIds: readonly string[] };
 
 /** A loop without features: the simplest thing that does the same work. */
-export interface Bare {
+interface Bare {
   arm(armed: Armed): Promise<void>;
   /** Called at the due moment; resolves when all is done, with the ids of the runs it sent and did not store. */
   fire(): Promise<readonly string[]>;

@@ -13,10 +13,10 @@ export interface WorkerOptions {
 }
 
 /** To a worker's process, which answers each with the ids of the jobs it is about. */
-export type ToWorker =
+type ToWorker =
   { type: 'arm'; count: number; dueAt: number } | { type: 'settled' } | { type: 'history'; dueAt: number };
 
-export interface FromWorker {
+interface FromWorker {
   at: number;
   runIds: readonly string[];
 }
@@ -53,7 +53,7 @@ export function createDelivery({ targetUrl, concurrency }: WorkerOptions): (post
 }
 
 /** How long arming takes: a guess at first, afterwards twice what it took. */
-export interface Lead {
+interface Lead {
   seconds: (count: number) => number;
   timed: (count: number, arm: () => Promise<unknown>) => Promise<void>;
 }

@@ -7,7 +7,7 @@ import type { BenchDatabase } from '../support/processes/postgres.ts';
 import { daysOf, seedHistory } from '../support/history/seed-history.ts';
 import { median } from '../support/measures/statistics.ts';
 
-export interface HistorySizes {
+interface HistorySizes {
   days: number;
   /** Each with 144 runs a day, beside one with 17,280. */
   schedules: number;

@@ -171,7 +171,7 @@ export interface RunExpired {
   settlement: RunSettled;
 }
 
-export interface WrittenSchedule {
+interface WrittenSchedule {
   scheduleId: string;
   change: 'created' | 'updated' | 'deleted';
   version: number;

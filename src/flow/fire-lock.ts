@@ -10,7 +10,7 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import type { Database } from '../postgres/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
 
-export interface FireLockDeps {
+interface FireLockDeps {
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;

@@ -32,7 +32,7 @@ import { type Settler, createSettler } from './settle/settle.ts';
 import { createHandoffStarter } from './handoff/start-handoff.ts';
 import { createTick } from './tick.ts';
 
-export interface PipelineDeps {
+interface PipelineDeps {
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;

@@ -13,7 +13,7 @@ import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 import { type RecordAloneDeps, recordAlone } from './record/record-alone.ts';
 import { recordUnderLocks } from './record/record-under-locks.ts';
 
-export type RecordIntentDeps = RecordAloneDeps;
+type RecordIntentDeps = RecordAloneDeps;
 
 export async function recordIntents(
   deps: RecordIntentDeps,

@@ -11,7 +11,7 @@ import type { DueSchedules } from '../store/schedules/fire-locks.ts';
 import { FIRE_LOCK_BATCH } from './fire-lock.ts';
 import type { Planned, Planner } from './plan.ts';
 
-export interface TickDeps {
+interface TickDeps {
   clock: Clock;
   databaseClock: DatabaseClock;
   events: EventBus;

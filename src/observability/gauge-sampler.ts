@@ -6,7 +6,7 @@ import type { Executor } from '../postgres/executor.ts';
 import { type Sample, countOpenRuns, countSchedules, sampleWork } from '../store/reports/gauges.ts';
 import type { Metrics } from './metrics.ts';
 
-export interface GaugeSamplerDeps {
+interface GaugeSamplerDeps {
   database: Database;
   clock: Clock;
   events: EventBus;

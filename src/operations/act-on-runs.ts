@@ -19,7 +19,7 @@ import { type Run, mayBeRunId } from '../core/runs/run.ts';
 import type { RunRecord } from '../core/runs/run-record.ts';
 import {
   type CurrentDefinition,
-  completeRun as completed,
+  endAsReported as completed,
   endRun,
   reopenRun,
 } from '../core/runs/transitions.ts';

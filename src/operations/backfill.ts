@@ -16,13 +16,13 @@ import { type BackfillFire, recordBackfillUnderLock } from '../store/runs/backfi
 import { findSchedule, lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
-export interface BackfillDeps {
+interface BackfillDeps {
   database: Database;
   targets: TargetRegistry;
   wake: Wake;
 }
 
-export interface BackfillRequest {
+interface BackfillRequest {
   scheduleId: string;
   /** Inclusive. */
   from: Instant;

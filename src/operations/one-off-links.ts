@@ -26,7 +26,7 @@ export class CannotAccept extends Error {
 }
 
 /** In one call. */
-export const MAX_DEPENDENCIES = 100_000;
+export const MAX_DEPENDENCIES_PER_CALL = 100_000;
 
 export interface Draft {
   run: OneOffRun;
@@ -58,8 +58,8 @@ export function linksOf(drafts: readonly Draft[], created: readonly Draft[]): Li
 /** @throws CannotAccept */
 export function refuseWhatCannotBe(asked: readonly OneOffRun[]): void {
   const count = asked.reduce((sum, { dependsOn }) => sum + dependsOn.length, 0);
-  if (count > MAX_DEPENDENCIES) {
-    const message = `are ${count} in all; one call can have ${MAX_DEPENDENCIES}`;
+  if (count > MAX_DEPENDENCIES_PER_CALL) {
+    const message = `are ${count} in all; one call can have ${MAX_DEPENDENCIES_PER_CALL}`;
     throw new CannotAccept([{ index: asked.length - 1, path: '/dependsOn', message }]);
   }
   const cycle = findCycle(asked);

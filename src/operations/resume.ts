@@ -25,7 +25,7 @@ import {
   skipDueIfUnmoved,
 } from '../store/schedules/skip-to-now.ts';
 
-export interface ResumeDeps {
+interface ResumeDeps {
   database: Database;
   /** For as long after it was sent a request of an instance that is gone may still arrive, beside its own time limit. */
   lockTtlSeconds: number;

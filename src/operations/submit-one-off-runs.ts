@@ -40,7 +40,7 @@ import {
   refuseWhatCannotBe,
 } from './one-off-links.ts';
 
-export interface OneOffDeps {
+interface OneOffDeps {
   database: Database;
   events: EventBus;
   targets: TargetRegistry;

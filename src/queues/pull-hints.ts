@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../postgres/database.ts';
 import { hintAtWork } from '../store/queues/queue-workers.ts';
 
-export interface PullHints {
+interface PullHints {
   send(): void;
   stop(): Promise<void>;
 }

@@ -18,10 +18,10 @@ import {
 } from '../store/queues/pull-claims.ts';
 import { promoteDueRuns } from '../store/runs/claims/claims.ts';
 import { createPullHints } from './pull-hints.ts';
-import { type ClaimRequest, type PullLine, createPullLine } from './pull-line.ts';
+import { type PullRequest, type PullLine, createPullLine } from './pull-line.ts';
 import { createWorkerSightings } from './worker-sightings.ts';
 
-export interface PullQueueDeps {
+interface PullQueueDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
@@ -33,7 +33,7 @@ export interface PullQueues extends Turning {
    * Runs for a worker, at once where there are some, else as soon as there are; none once its time is up, or when it goes away.
    * @throws NotNow once it stops, and what keeps the database from answering
    */
-  claim(request: ClaimRequest): Promise<PulledRun[]>;
+  claim(request: PullRequest): Promise<PulledRun[]>;
   isStopping(): boolean;
   /** There may be work for those who wait here. */
   wake(): void;
@@ -89,7 +89,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     return line;
   }
 
-  async function claim(queue: string, asks: readonly ClaimRequest[]): Promise<Pulled> {
+  async function claim(queue: string, asks: readonly PullRequest[]): Promise<Pulled> {
     const { instanceId } = lease;
     const work = database.transaction(
       (tx) => claimPullRuns(tx, { queue, instanceId, asks }),
@@ -151,7 +151,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   };
 }
 
-function emitClaimed(events: EventBus, { queue, workerId }: ClaimRequest, runs: readonly PulledRun[]): void {
+function emitClaimed(events: EventBus, { queue, workerId }: PullRequest, runs: readonly PulledRun[]): void {
   events.emit({ type: 'pullRunsClaimed', queue, workerId, count: runs.length });
   for (const { run, isFirst } of runs) {
     if (isFirst && run.latenessMs !== null)

@@ -7,7 +7,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Database } from '../postgres/database.ts';
 import { type SeenWorker, forgetOldWorkers, seeWorkers } from '../store/queues/queue-workers.ts';
 
-export interface WorkerSightings {
+interface WorkerSightings {
   saw(worker: SeenWorker): void;
   /** Resolves when nothing more is being written. */
   settled(): Promise<void>;

@@ -21,7 +21,7 @@ import {
   registerInstance,
 } from '../store/instances/instances.ts';
 
-export interface HeartbeatDeps {
+interface HeartbeatDeps {
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;

@@ -25,7 +25,7 @@ import {
 } from '../store/runs/claims/lost-claims.ts';
 import { createClaimWatch } from './claim-watch.ts';
 
-export interface RecoveryDeps extends RecoveryPolicy {
+interface RecoveryDeps extends RecoveryPolicy {
   database: Database;
   clock: Clock;
   events: EventBus;

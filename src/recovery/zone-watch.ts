@@ -21,7 +21,7 @@ import type { Database } from '../postgres/database.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';
 import { readZoneData, recordZoneDataIfAlone } from '../store/schedules/zone-data.ts';
 
-export interface ZoneWatchDeps {
+interface ZoneWatchDeps {
   database: Database;
   clock: Clock;
   events: EventBus;

@@ -18,14 +18,14 @@ export interface ServiceEntry {
   stopLimitMs: number;
 }
 
-export interface ServicesDeps {
+interface ServicesDeps {
   /** It could not stop; all the others stop as if it had. */
   onFailure: (service: string, error: unknown) => void;
   onOverdue: (service: string) => void;
 }
 
 /** A table of services, started and stopped by what it says. */
-export interface Services {
+interface Services {
   /** Rejects with what the first one that fails says; the later ones are not started then, nor once anything stops. */
   start(when: ServiceEntry['starts']): Promise<void>;
   /**

@@ -10,7 +10,7 @@ import type { Store, TestInstance } from './pipeline.ts';
 import { until } from './until.ts';
 
 /** The loops of recovery beside an instance's pipeline. */
-export interface Recovering {
+interface Recovering {
   eventsOf<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
   /** Lets that much time pass between two of its looks, in its own eyes. */
   waits(ms: number): Promise<void>;

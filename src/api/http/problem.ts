@@ -37,7 +37,7 @@ export class Problem extends Error {
   }
 }
 
-export interface ProblemBody {
+interface ProblemBody {
   type: string;
   title: string;
   status: number;

@@ -18,7 +18,7 @@ import {
   versionSpans,
 } from '../../store/reports/occurrence-rows.ts';
 
-export interface OccurrencePage {
+interface OccurrencePage {
   items: Occurrence[];
   /** After which the next page begins; null: there is none. */
   end: Position | null;
@@ -34,7 +34,7 @@ export interface UnplannableSpan {
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 const AFTER_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-export interface PageRequest {
+interface PageRequest {
   /** Every schedule that was known under the id. */
   incarnations: readonly ScheduleIncarnation[];
   planning: PlanningState;
@@ -44,7 +44,7 @@ export interface PageRequest {
 }
 
 /** The first occurrences after a position and before `to`. Its work is bounded by `limit`, whatever lies between them. */
-export async function occurrencePage(database: Database, request: PageRequest): Promise<OccurrencePage> {
+export async function readOccurrencePage(database: Database, request: PageRequest): Promise<OccurrencePage> {
   const { incarnations, planning, after, limit } = request;
   const uids = incarnations.map(({ uid }) => uid);
   const { expected, upTo, unplannable } = await expectedOf(database, request);

@@ -6,7 +6,7 @@ import type { Occurrence } from '../../core/time/occurrences.ts';
 import { isFollower, incarnationsOf, readPlanningState } from '../../store/reports/occurrence-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { hasNoTimesOfItsOwn } from './fire-time-problems.ts';
-import { BEFORE_ALL, type UnplannableSpan, occurrencePage } from './occurrence-page.ts';
+import { BEFORE_ALL, type UnplannableSpan, readOccurrencePage } from './occurrence-page.ts';
 import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/period.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -50,7 +50,7 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
         return { seen, incarnations };
       });
       const { from, to } = periodOf(period, seen.now);
-      const { items, end, unplannable } = await occurrencePage(database, {
+      const { items, end, unplannable } = await readOccurrencePage(database, {
         incarnations,
         planning: { ...seen, horizon: horizonOf(seen.now, retentionDays) },
         after: after ?? { fireAt: from, uid: BEFORE_ALL },

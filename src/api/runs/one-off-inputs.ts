@@ -40,7 +40,7 @@ export function oneOffRun(
  * `pathOf` one of them in the body.
  * @throws Problem 422 with all that stands against any of them
  */
-export async function accept(
+export async function acceptOrRefuse(
   deps: ApiDeps,
   asked: readonly OneOffRun[],
   pathOf: (index: number) => string,

@@ -9,7 +9,7 @@ import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
 import { checkValue } from '../http/validation.ts';
 
 /** A definition as sent, its headers filled in from the stored one where they were sent masked. */
-export interface Resolved {
+export interface ResolvedInput {
   definition: Definition;
   faults: Fault[];
 }
@@ -19,7 +19,7 @@ export function resolveInput(
   input: ScheduleInput,
   payload: string | undefined,
   current: Schedule | null,
-): Resolved {
+): ResolvedInput {
   const faults: Fault[] = [];
   const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = input;
@@ -63,7 +63,7 @@ export function resolveInput(
  * the patch leaves out of the headers counts as sent masked.
  * @throws Problem 400
  */
-export function resolvePatch(patch: unknown, payload: string | undefined, current: Schedule): Resolved {
+export function resolvePatch(patch: unknown, payload: string | undefined, current: Schedule): ResolvedInput {
   const { payload: stored } = current.definition;
   const merged = mergePatch(patchable(current, patch), withoutPayload(patch));
   const kept = keptUnread(patch, current.definition);

@@ -10,7 +10,7 @@ import { type Fault, invalid, unforeseen } from '../http/problem.ts';
  * what deciding found to be `impossible`.
  * @throws Problem 422
  */
-export async function writeSchedules(
+export async function changeOrRefuse(
   deps: ApiDeps,
   changes: readonly Omit<ScheduleChange, 'by'>[],
   pathOf: (scheduleId: string) => string,

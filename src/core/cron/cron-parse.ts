@@ -1,6 +1,6 @@
 import { CronError } from './cron-error.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, HOUR, MINUTE, MONTH, SECOND } from './cron-fields.ts';
-import { type Fault, type FieldValues, parseField } from './cron-field-parse.ts';
+import { type CronFault, type FieldValues, parseField } from './cron-field-parse.ts';
 import { explainShape } from './cron-hints.ts';
 
 export const MAX_EXPRESSION_LENGTH = 256;
@@ -75,7 +75,7 @@ function parseFields(texts: Text[], scheduleId: string): ParsedCron {
   return { second, minute, hour, dayOfMonth, month, dayOfWeek, bothDays, hashed };
 }
 
-const LONELY_PLUS: Fault = { fault: '“+” stands before days (+SAT), for AND: none follow', at: -1 };
+const LONELY_PLUS: CronFault = { fault: '“+” stands before days (+SAT), for AND: none follow', at: -1 };
 const NO_TEXT: Text = { text: '', column: 1 };
 /** In place of a field with a fault, so that the others are read as well. */
 const NOTHING: FieldValues = { low: 0, high: 0, special: [], any: false, hashed: false };

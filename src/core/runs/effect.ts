@@ -4,5 +4,5 @@
  * `overlap`: another run of its schedule may start · `cancel`: its target is told that it was cancelled ·
  * `gone`: its target answered 410, so its schedule is paused.
  */
-export const EFFECT_KINDS = ['followers', 'dependents', 'overlap', 'cancel', 'gone'] as const;
+const EFFECT_KINDS = ['followers', 'dependents', 'overlap', 'cancel', 'gone'] as const;
 export type EffectKind = (typeof EFFECT_KINDS)[number];

@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 
 /** One answered heartbeat: when it was sent and answered (monotonic ms), and what the database's clock said. */
-export interface Beat {
+interface Beat {
   sentAt: number;
   answeredAt: number;
   databaseNow: Instant;

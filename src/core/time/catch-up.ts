@@ -31,7 +31,7 @@ export interface Plan {
 }
 
 /** With less than no grace at all, whatever is due is missed. */
-export type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
+type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
 
 /** As of when is planned, and for how old. */
 export interface PlanningPeriod {

@@ -30,7 +30,7 @@ export interface PlanningState {
 }
 
 export const OCCURRENCE_STATES = ['fired', 'missed', 'skipped', 'paused', 'upcoming'] as const;
-export type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
+type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
 
 /** `unknown`: nothing recorded explains it. */
 export const OCCURRENCE_REASONS = [
@@ -42,7 +42,7 @@ export const OCCURRENCE_REASONS = [
   'error',
   'unknown',
 ] as const;
-export type OccurrenceReason = (typeof OCCURRENCE_REASONS)[number];
+type OccurrenceReason = (typeof OCCURRENCE_REASONS)[number];
 
 /** What became of one occurrence of a schedule. */
 export interface Occurrence {

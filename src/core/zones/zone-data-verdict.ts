@@ -9,7 +9,7 @@ export interface ZoneDataSeen {
   others: readonly { version: string; alive: boolean; lastAliveAt: Instant }[];
 }
 
-export type ZoneVerdict = { kind: 'settled' } | { kind: 'look' } | { kind: 'wait'; ms: number };
+type ZoneVerdict = { kind: 'settled' } | { kind: 'look' } | { kind: 'wait'; ms: number };
 
 /** An instance that has left may still finish a write it had begun. */
 export const LAST_WRITES_SECONDS = 5;

@@ -4,10 +4,10 @@
  * If the process dies here: what was claimed ahead is found by recovery.
  */
 import type { ClaimRequest, ClaimedRun } from '../../store/runs/claims/claims.ts';
-import type { Claim, Lane, LaneBook } from './lane.ts';
+import type { LaneClaim, Lane, LaneBook } from './lane.ts';
 import { slotsForStalled } from './lanes.ts';
 
-export interface ClaimRoomDeps {
+interface ClaimRoomDeps {
   book: LaneBook;
   /** Attempts under way at once: in all, and per lane. */
   total: number;
@@ -84,7 +84,7 @@ export class ClaimRoom {
   }
 
   /** What waits of a lane whose target answers nothing, beyond what it can use; the least urgent. It may have moved before. */
-  surplusOf(lane: Lane): readonly Claim[] {
+  surplusOf(lane: Lane): readonly LaneClaim[] {
     if (!lane.pace.isStalled) return [];
     const surplus = Math.min(lane.waiting.length, lane.claims - this.#shareOf(lane));
     return surplus > 0 ? lane.waiting.slice(-surplus) : [];

@@ -11,7 +11,7 @@ import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
 import { dropForeign, handBackAll, returnStale } from './hand-back.ts';
 import { LaneBook } from './lane.ts';
 import { Lanes } from './lanes.ts';
-import { accept, define, send, notifyIfIdle } from './send-claims.ts';
+import { acceptClaims, define, send, notifyIfIdle } from './send-claims.ts';
 
 export interface Dispatcher extends Turning {
   /** Takes room for a run that is about to be recorded as claimed; false: record it unclaimed. */
@@ -57,7 +57,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       notifyIfIdle(dispatch);
     },
     accept: (runs) => {
-      accept(dispatch, runs);
+      acceptClaims(dispatch, runs);
       if (!dispatch.accepting) void handBackAll(dispatch);
     },
     wake: () => loop.wake(),
@@ -132,7 +132,7 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   }
   events.emit({ type: 'runsClaimed', count: runs.length });
   for (const run of runs) book.addClaims(book.of(run.lane), 1);
-  accept(dispatch, runs);
+  acceptClaims(dispatch, runs);
   return 0;
 }
 

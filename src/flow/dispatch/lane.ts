@@ -19,7 +19,7 @@ export type ClaimState =
   'awaitsEarlier' | 'awaitsDefinition' | 'awaitsSlot' | 'returning' | 'sent' | 'settling' | 'gone';
 
 /** One claim of this process. */
-export class Claim implements LineMember<Claim>, PacedAttempt {
+export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
   run: ClaimedRun;
   readonly lane: Lane;
   state: ClaimState = 'awaitsDefinition';
@@ -27,15 +27,15 @@ export class Claim implements LineMember<Claim>, PacedAttempt {
   /** Its definition is being read. */
   isBeingDefined = false;
   /** The next claim of the same run. */
-  later: Claim | null = null;
+  later: LaneClaim | null = null;
 
   /** Of its attempt: when it began (monotonic), and what the pace notes. */
   beganAt = 0;
   answersBefore = 0;
   hangs = false;
-  line: Line<Claim> | null = null;
-  before: Claim | null = null;
-  behind: Claim | null = null;
+  line: Line<LaneClaim> | null = null;
+  before: LaneClaim | null = null;
+  behind: LaneClaim | null = null;
 
   constructor(run: ClaimedRun, lane: Lane) {
     this.run = run;
@@ -51,7 +51,7 @@ export class Lane implements LineMember<Lane> {
   claims = 0;
   underWay = 0;
   /** Claims that wait for a slot, the next one first. */
-  readonly waiting: Claim[] = [];
+  readonly waiting: LaneClaim[] = [];
   /** Monotonic: its last turn, or when it began to wait for one. */
   since = 0;
 
@@ -68,7 +68,7 @@ export class Lane implements LineMember<Lane> {
 }
 
 /** What some lanes hold together: slots are attempts under way, lanes those that hold claims. */
-export interface Held {
+interface Held {
   lanes: number;
   claims: number;
   waiting: number;

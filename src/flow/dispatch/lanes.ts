@@ -6,16 +6,16 @@
  */
 import type { Clock } from '../../runtime/clock.ts';
 import { Line } from '../../runtime/loop/line.ts';
-import type { Claim, Lane, LaneBook } from './lane.ts';
+import type { LaneClaim, Lane, LaneBook } from './lane.ts';
 import { type AttemptEnd, HANGS_MS } from './lane-pace.ts';
 
-export interface LanesDeps {
+interface LanesDeps {
   book: LaneBook;
   clock: Clock;
   /** Attempts under way at once: in all, and per lane. */
   total: number;
   perLane: number;
-  send: (claim: Claim) => void;
+  send: (claim: LaneClaim) => void;
   /** Asked before each start; false: it stays where it is. */
   mayStart: () => boolean;
 }
@@ -43,7 +43,7 @@ export class Lanes {
   readonly #forward = new Line<Lane>();
   readonly #back = new Line<Lane>();
   /** Attempts under way that do not hang, the oldest first. */
-  readonly #young = new Line<Claim>();
+  readonly #young = new Line<LaneClaim>();
   /** Monotonic: so long every slot is first offered to lanes that move. */
   #restsUntil = -Infinity;
   #paused = false;
@@ -56,13 +56,13 @@ export class Lanes {
   }
 
   /** To be sent by priority, then by when it was due; what is added together is started once all of it is there. */
-  add(claims: readonly Claim[]): void {
+  add(claims: readonly LaneClaim[]): void {
     for (const claim of claims) this.#enqueue(claim);
     this.start();
   }
 
   /** The attempt that was sent has ended: its slot is free. */
-  ended(claim: Claim, end: AttemptEnd, durationMs: number): void {
+  ended(claim: LaneClaim, end: AttemptEnd, durationMs: number): void {
     const { book, clock } = this.#deps;
     const { lane } = claim;
     claim.line?.remove(claim);
@@ -92,8 +92,8 @@ export class Lanes {
   }
 
   /** Takes out what waits, of the claims that the filter picks. */
-  takeOut(filter: (claim: Claim) => boolean): Claim[] {
-    const taken: Claim[] = [];
+  takeOut(filter: (claim: LaneClaim) => boolean): LaneClaim[] {
+    const taken: LaneClaim[] = [];
     for (const lane of this.#deps.book.lanes()) {
       if (!lane.waiting.some(filter)) continue;
       const left = lane.waiting.filter((claim) => !filter(claim));
@@ -116,7 +116,7 @@ export class Lanes {
     }
   }
 
-  #enqueue(claim: Claim): void {
+  #enqueue(claim: LaneClaim): void {
     const { book, clock } = this.#deps;
     const { lane } = claim;
     if (lane.waiting.length === 0) lane.since = clock.monotonic();
@@ -180,7 +180,7 @@ export class Lanes {
   }
 
   /** Where slots are too few to keep one, those that move get them for a third of the time that one which does not had one. */
-  #rest(now: number, { beganAt }: Claim): void {
+  #rest(now: number, { beganAt }: LaneClaim): void {
     if (this.#maxStalled === this.#deps.total) this.#restsUntil = now + (now - beganAt) / 3;
   }
 }
@@ -193,7 +193,7 @@ function fewestUnderWay(first: Lane): Lane {
 }
 
 /** Behind all that are as urgent. */
-function placeOf(claim: Claim, waiting: readonly Claim[]): number {
+function placeOf(claim: LaneClaim, waiting: readonly LaneClaim[]): number {
   let [from, to] = [0, waiting.length];
   const last = waiting[to - 1];
   if (!last || !isBefore(claim, last)) return to;
@@ -206,6 +206,6 @@ function placeOf(claim: Claim, waiting: readonly Claim[]): number {
   return from;
 }
 
-function isBefore({ run: a }: Claim, { run: b }: Claim): boolean {
+function isBefore({ run: a }: LaneClaim, { run: b }: LaneClaim): boolean {
   return a.priority === b.priority ? a.dueAt < b.dueAt : a.priority < b.priority;
 }

@@ -15,7 +15,7 @@ import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt, TargetKind } from '../../targets/target.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 
-export interface TargetCancellerDeps {
+interface TargetCancellerDeps {
   definitions: HandoffDefinitions;
   targets: TargetRegistry;
   events: EventBus;

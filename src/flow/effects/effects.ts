@@ -17,7 +17,7 @@ import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../../
 import { isDataRefused } from '../../postgres/errors.ts';
 import { emitJudged } from '../../operations/judged-overlaps.ts';
 
-export interface EffectsDeps {
+interface EffectsDeps {
   database: Database;
   clock: Clock;
   events: EventBus;

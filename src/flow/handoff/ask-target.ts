@@ -30,7 +30,7 @@ export interface Sending {
   signal: AbortSignal;
 }
 
-export type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
+type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
 
 export async function askIfUncertain(
   deps: AskTargetDeps,

@@ -27,7 +27,7 @@ import {
 } from './settlements.ts';
 import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
 
-export interface HandoffDeps extends AskTargetDeps {
+interface HandoffDeps extends AskTargetDeps {
   lease: Lease;
   clock: Clock;
   targets: TargetRegistry;

@@ -12,7 +12,7 @@ import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { LookupAnswer } from '../../targets/target.ts';
 
-export interface LookupDeps {
+interface LookupDeps {
   databaseClock: DatabaseClock;
   maxRecoveries: number;
   /** When the run was claimed: by the database, and before its target is asked. */
@@ -21,7 +21,7 @@ export interface LookupDeps {
   isStopped: () => boolean;
 }
 
-export type Resolved = (
+type Resolved = (
   | /** It did not arrive, or at least once does not mind: another attempt. */ { kind: 'send' }
     /** It arrived, or was not asked about: an outcome like any other. */
   | { kind: 'ended'; outcome: Outcome }

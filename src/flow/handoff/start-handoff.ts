@@ -17,7 +17,7 @@ export interface HandoffStarter {
   start(run: ClaimedRun): Promise<boolean>;
 }
 
-export interface HandoffStarterDeps {
+interface HandoffStarterDeps {
   database: Database;
   events: EventBus;
 }

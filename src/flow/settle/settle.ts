@@ -20,7 +20,7 @@ import { type SettledRuns, settleLockedRuns } from '../../store/runs/ends/settle
 import { settlePlainIfClaimed } from '../../store/runs/ends/settle-plain.ts';
 import { type EndedAttempt, type SettleQueue, createSettleQueue } from './settle-queue.ts';
 
-export interface SettleDeps {
+interface SettleDeps {
   database: Database;
   clock: Clock;
   events: EventBus;

@@ -7,7 +7,7 @@ import { type SQL, sql } from 'drizzle-orm';
  * pooler, and ends with the transaction: with the statement, where that is one by itself. The rows that are locked must come from a
  * join with this one, which so is there before them.
  */
-export function lockLimit(ms: number): SQL {
+function lockLimit(ms: number): SQL {
   return sql`set_config('lock_timeout', ${sql.raw(`'${ms}'`)}, true) AS lock_limit`;
 }
 

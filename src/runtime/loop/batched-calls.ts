@@ -1,4 +1,4 @@
-export interface BatchOptions<Asked, Answer> {
+interface BatchOptions<Asked, Answer> {
   /** Answers in the order of what was asked. Where it rejects, so does every call of the batch. */
   work: (asked: readonly Asked[]) => Promise<readonly Answer[]>;
   /** What a batch may weigh; a call that weighs more goes alone. */

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../event-bus.ts';
 import type { Service } from '../service.ts';
 
-export interface LoopOptions {
+interface LoopOptions {
   name: string;
   /** One pass; answers how long to sleep, in ms. Throwing is a failed pass: the loop backs off and goes on. */
   body: () => Promise<number>;

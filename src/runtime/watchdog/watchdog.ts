@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Turning } from '../loop/loop.ts';
 import type { Service } from '../service.ts';
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   loops: readonly Turning[];
   /** How many turns of the watchdog, about a second each, a pass may stay away. */
   maxTurns: number;

@@ -6,7 +6,7 @@ import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type Effect, deleteEffects, lockEffectsAgain } from './effect-rows.ts';
 import { ALL_SCHEDULES } from './followers.ts';
 
-export interface AfterRuns {
+interface AfterRuns {
   /** Runs that may be claimed, and whether workers may pull some of them. */
   toClaim: number;
   toPull: boolean;

@@ -13,7 +13,7 @@ export interface Instance {
   ttlSeconds: number;
 }
 
-export interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
+interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
   startedAt: Instant;
   heartbeatAt: Instant;
   alive: boolean;

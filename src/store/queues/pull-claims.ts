@@ -33,7 +33,7 @@ export interface Pulled {
   isCut: boolean;
 }
 
-export interface PullClaim {
+interface PullClaim {
   queue: string;
   /** Which instance serves it; its death means nothing to the runs. */
   instanceId: string;
@@ -89,7 +89,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
 const MAX_DEPENDENCIES_SHOWN = 2_000;
 
 /** A claim whose worker went away before it was told. */
-export interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
+interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
   run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
 }
 

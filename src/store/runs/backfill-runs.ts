@@ -13,7 +13,7 @@ export interface BackfillFire {
   dueAt: Instant;
 }
 
-export interface Backfilling {
+interface Backfilling {
   schedule: Schedule;
   lane: string;
   now: Instant;

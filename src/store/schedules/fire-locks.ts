@@ -36,7 +36,7 @@ export interface DueSchedules {
   nextDueAt: Instant | null;
 }
 
-export interface FireLockRequest {
+interface FireLockRequest {
   instanceId: string;
   limit: number;
   lockTtlSeconds: number;
@@ -134,7 +134,7 @@ export async function releaseFireLocksIfMine(db: Executor, instanceId: string): 
   );
 }
 
-export interface SetAside {
+interface SetAside {
   uid: string;
   version: number;
   lockedAt: Instant;

@@ -18,7 +18,7 @@ export interface ZonedSchedule extends CursorState {
   createdAt: Instant;
 }
 
-export interface ZonedPage {
+interface ZonedPage {
   /** The database's clock. */
   now: Instant;
   schedules: ZonedSchedule[];

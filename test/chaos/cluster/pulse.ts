@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Beat } from '../checker/history.ts';
 
 /** Measures again and again how long the machine takes for what takes no time. */
-export interface Pulse {
+interface Pulse {
   /** Those that took long enough to matter. */
   readonly beats: Beat[];
   stop(): Promise<void>;

@@ -16,7 +16,7 @@ export interface GraphNemesis {
   calm(): Promise<void>;
 }
 
-export interface GraphNemesisDeps {
+interface GraphNemesisDeps {
   instances: readonly Instance[];
   random: Random;
   everyMs: number;

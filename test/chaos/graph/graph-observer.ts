@@ -6,7 +6,7 @@ import type { FinalRow, WorkerLifetime, Sighting } from './checker/graph-history
 import type { Instance } from '../cluster/instance.ts';
 
 /** Looks at the rows of all runs again and again, so that an end that is taken back does not go unseen. */
-export interface GraphObserver {
+interface GraphObserver {
   readonly sightings: Sighting[];
   /** How many had ended at the last look. */
   ended(): number;
@@ -61,7 +61,7 @@ export function startGraphObserver(cluster: FaultCluster): GraphObserver {
   };
 }
 
-export interface Final {
+interface Final {
   rows: FinalRow[];
   uncounted: number;
   /** When instances were declared dead, by id. */

@@ -1,7 +1,7 @@
 import type { Asked, Kind, Manner } from './checker/graph-history.ts';
 import { type Random, createRandom } from '../random.ts';
 
-export interface GraphPlan {
+interface GraphPlan {
   /** Each for one call, in this order: what a later one depends on an earlier one has asked for. */
   batches: Asked[][];
 }

@@ -10,12 +10,12 @@ import type { Random } from '../random.ts';
 import { senderOf } from '../cluster/source-address.ts';
 
 /** The target of all runs that are sent: it deals with each as its client wants it. In the campaign's own process, for the one clock. */
-export interface GraphReceiver {
+interface GraphReceiver {
   readonly port: number;
   close(): Promise<void>;
 }
 
-export interface GraphReceiverDeps {
+interface GraphReceiverDeps {
   /** By ref. */
   asked: ReadonlyMap<string, Asked>;
   deliveries: Delivery[];

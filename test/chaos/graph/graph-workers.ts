@@ -5,11 +5,11 @@ import { type ShownRun, outcomesOf, worksLong } from './graph-receiver.ts';
 import type { Random } from '../random.ts';
 
 /** Pull workers, all of one queue: they wait at any instance, work on what they get, hold on to it for too long, or drop it. */
-export interface GraphWorkers {
+interface GraphWorkers {
   stop(): Promise<void>;
 }
 
-export interface GraphWorkersDeps {
+interface GraphWorkersDeps {
   /** By ref. */
   asked: ReadonlyMap<string, Asked>;
   deliveries: Delivery[];

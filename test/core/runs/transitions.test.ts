@@ -3,7 +3,7 @@ import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
 import type { RunRecord } from '../../../src/core/runs/run-record.ts';
 import {
   type ReportedEnd,
-  completeRun,
+  endAsReported,
   endRun,
   releaseRun,
   reopenRun,
@@ -138,7 +138,7 @@ describe('a run whose end is reported', () => {
   const SUCCEEDED: ReportedEnd = { status: 'succeeded', error: null, result: null };
   const changed = (given: Partial<RunRecord>, end: ReportedEnd = SUCCEEDED) => {
     const run = runRecord(given);
-    return changesOf(run, completeRun(run, end, NOW));
+    return changesOf(run, endAsReported(run, end, NOW));
   };
   const running = {
     status: 'running',

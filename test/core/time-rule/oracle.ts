@@ -1,7 +1,7 @@
 import { type Selection, select } from './expression.ts';
 import { type LocalClock, localClock } from './local-clock.ts';
 
-export interface Expectation {
+interface Expectation {
   /** Strictly after `from`, in order. */
   fires: number[];
   /** What a change of the clocks did to each. */
@@ -10,7 +10,7 @@ export interface Expectation {
   horizon: number;
 }
 
-export type Note = 'moved by DST' | 'repeated hour' | null;
+type Note = 'moved by DST' | 'repeated hour' | null;
 
 const DAY = 1440;
 const WARM_UP = 2 * DAY;

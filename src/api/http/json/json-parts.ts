@@ -1,10 +1,10 @@
 import { Problem, invalid } from '../problem.ts';
 
-export const DEEPEST = 64;
+const DEEPEST = 64;
 /** Of a batch. */
 export const MAX_ITEMS = 1000;
 /** Of an item, or of what is around the items, payloads and results apart: twice what any call takes. */
-export const MAX_MEMBERS = 2000;
+const MAX_MEMBERS = 2000;
 /** The same; a target's headers alone may be a megabyte. */
 const MAX_PART_BYTES = 2 * 1024 * 1024;
 /** What is looked through before others have their turn. */

@@ -8,7 +8,7 @@ type UncertainAttempt = Attempted & { uncertain: UncertainDelivery };
 /** What the target said of an earlier attempt; `arrived` settles the run as any 2xx does. */
 export type NoArrival = { kind: 'notArrived' } | { kind: 'unclear'; error: AttemptError };
 
-export interface Asking {
+interface Asking {
   maxLookups: number;
   /** Not later than the target was asked. */
   askedAt: Instant;
@@ -21,7 +21,7 @@ export interface Asking {
  * "It is here" is believed whenever a target says so. "It is not here" is believed at most once only where the target
  * was asked when nothing of the earlier attempt could still arrive.
  */
-export function mayBelieveAbsence({ delivery, uncertain }: UncertainAttempt, askedAt: Instant): boolean {
+function mayBelieveAbsence({ delivery, uncertain }: UncertainAttempt, askedAt: Instant): boolean {
   return delivery === 'atLeastOnce' || askedAt >= uncertain.lookupAfter;
 }
 

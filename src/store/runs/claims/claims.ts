@@ -137,7 +137,7 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
   return rows.map((row) => claimedRun(row, instanceId));
 }
 
-export interface Promoted {
+interface Promoted {
   /** Runs that are ready now, and whether workers may pull some of them. */
   count: number;
   toPull: boolean;

@@ -26,7 +26,7 @@ export function isPlainSuccess({
 /** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
 const ANY_FOLLOWER = sql`SELECT after_uid FROM schedules WHERE after_uid IS NOT NULL ORDER BY after_uid LIMIT 1`;
 
-export interface PlainSettled {
+interface PlainSettled {
   /** Whether this statement settled the run of that id. */
   settled: (id: string) => boolean;
   /** How many effects there are to see to. */

@@ -75,7 +75,7 @@ function checkFollowing(attempt: Attempt, later: Attempt, add: Add): void {
  * Until when a worker surely had the run: by the moment of its asking and of each sign of life that was acknowledged; not longer than
  * until it began to say how the run ended, or was refused.
  */
-export function heldUntil({ lease }: Delivery, words: readonly Word[]): number {
+function heldUntil({ lease }: Delivery, words: readonly Word[]): number {
   if (!lease) return -Infinity;
   let until = lease.askedAt + lease.seconds * 1000;
   for (const { say, sentAt, statusCode, isHeld } of words) {

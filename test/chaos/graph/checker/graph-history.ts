@@ -66,7 +66,7 @@ export interface Delivery {
   lease: Lease | null;
 }
 
-export interface Lease {
+interface Lease {
   /** When the claim was asked for: what was granted ends no sooner than so long after. */
   askedAt: number;
   seconds: number;
