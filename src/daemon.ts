@@ -6,9 +6,9 @@ import {
   type Workers,
   createCommon,
   createWorkers,
+  standardParts,
+  stopLines,
 } from './daemon-parts.ts';
-import { systemClock } from './runtime/clock.ts';
-import { createEventBus } from './runtime/event-bus.ts';
 import { type Loop, type Turning, createLoop } from './runtime/loop/loop.ts';
 import { readinessOf } from './runtime/readiness.ts';
 import { type Service, onlyStopping } from './runtime/service.ts';
@@ -16,13 +16,11 @@ import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './ru
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
 import { listen } from './postgres/connection/connection.ts';
-import { openDatabase } from './postgres/database.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
 import { RUNS_RETURNED } from './store/runs/claims/held-claims.ts';
 import { WORK_FOR_PULL } from './store/queues/queue-workers.ts';
 import { SCHEDULES_CHANGED } from './store/schedules/write-schedules.ts';
-import { createHttpTarget } from './targets/http.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
@@ -68,10 +66,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
       ...working,
       row(watchdogOf(common, loops), 'settling', STOP_LIMIT_MS.leaving),
     ],
-    {
-      onFailure: (name, error) => logger.error({ err: error }, `could not stop the ${name} service`),
-      onOverdue: (name) => logger.warn(`the ${name} service has not stopped in time`),
-    },
+    stopLines(logger),
   );
 
   return {
@@ -85,11 +80,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
         dispatcher.drained(),
       );
       if (!(await within(drained, config.shutdownSeconds * 1000))) {
-        ending.cutOff = dispatcher.inFlight();
-        const left = { inFlight: ending.cutOff, unsettled: dispatcher.claimed() - ending.cutOff };
-        if (dispatcher.claimed() > 0)
-          logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
-        dispatcher.abort();
+        ending.cutOff = abortHandoffs(dispatcher, logger);
         await within(drained, ABORTED_LIMIT_MS);
       }
       await services.stop('settling');
@@ -98,8 +89,14 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   };
 }
 
-function standardParts(): Parts {
-  return { clock: systemClock, events: createEventBus(), openDatabase, httpTarget: createHttpTarget };
+/** Aborts what is under way; answers how many that were. */
+function abortHandoffs(dispatcher: Workers['dispatcher'], logger: Common['logger']): number {
+  const inFlight = dispatcher.inFlight();
+  const left = { inFlight, unsettled: dispatcher.claimed() - inFlight };
+  if (dispatcher.claimed() > 0)
+    logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
+  dispatcher.abort();
+  return inFlight;
 }
 
 /** In the order of their starts; the heartbeat first: what an instance locks or claims that is not listed is free. */

@@ -65,6 +65,7 @@ export interface Pipeline {
   releaseFireLocks(): Promise<void>;
 }
 
+// eslint-disable-next-line max-lines-per-function -- puts the parts together
 export function createPipeline(given: PipelineDeps): Pipeline {
   const { database, clock, databaseClock, lease } = given;
   const wake: Wake = {

@@ -30,6 +30,7 @@ const LIMIT_MS = 30_000;
  * Looks at the database now and then, so that a scrape never has to. What grows with what is merely there is counted by itself, the
  * more seldom the more it costs.
  */
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
   const { database, clock, events, metrics, tickIntervalMs } = deps;
   const overdueSeconds = (3 * tickIntervalMs) / 1000;

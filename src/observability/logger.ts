@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { build as prettyStream } from 'pino-pretty';
+import { systemClock } from '../runtime/clock.ts';
 import { reasonOf } from '../runtime/reason.ts';
 
 export type { Logger };
@@ -9,7 +10,7 @@ export function createLogger(level: string, output: DestinationStream & { isTTY?
   const options = {
     level,
     base: { pid: process.pid },
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: () => `,"time":"${new Date(systemClock.now()).toISOString()}"`,
     serializers: { err: serializedError },
   };
   if (!output.isTTY) return pino(options, output);

@@ -1,5 +1,6 @@
 /**
- * Guarantees: what was due when it began is not fired: it stands as skipped, one record a schedule; at-most-once runs that may have been sent are not sent again.
+ * Guarantees: what was due when it began is not fired: it stands as skipped, one record a schedule; at-most-once runs
+ *   that may have been sent are not sent again.
  * Transaction: one a batch of schedules, guarded by version and cursor; before them one for the pending runs.
  * If the process dies here: what was committed is done, the rest is as it was; run again, it goes on.
  */

@@ -1,5 +1,6 @@
 /**
- * Guarantees: an edit, pause or delete first records what was due under the old definition, then takes effect; it never fires retroactively and never drops a fire.
+ * Guarantees: an edit, pause or delete first records what was due under the old definition, then takes effect; it
+ *   never fires retroactively and never drops a fire.
  * Transaction: one per call, under the row locks of all schedules it names, taken in uid order.
  * If the process dies here: everything or nothing of the call is written.
  */

@@ -1,6 +1,7 @@
 /**
  * Guarantees: runs that are asked for once are recorded all or none, once per key, and each waits for all that it depends on.
- * Transaction: one; what they depend on is locked, last of all, and then looked at: what has ended releases them, what ends later sees them.
+ * Transaction: one; what they depend on is locked, last of all, and then looked at: what has ended releases them,
+ *   what ends later sees them.
  * If the process dies here: all are there or none; any instance may claim them.
  */
 import type { Instant } from '../core/instant.ts';

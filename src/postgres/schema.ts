@@ -1,3 +1,4 @@
+/* eslint-disable max-lines -- the schema of all tables stands in one place, for drizzle and for its readers */
 import { sql } from 'drizzle-orm';
 import {
   bigint,
@@ -29,8 +30,8 @@ const identifier = customType<{ data: string; driverData: string }>({ dataType: 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 
 /**
- * firelock's own have at most 200 bytes (targets/bounded-lane.ts). One that no row of an index can take, written by another program, would fail
- * every batch it is in.
+ * firelock's own have at most 200 bytes (targets/bounded-lane.ts). One that no row of an index can take, written by
+ * another program, would fail every batch it is in.
  */
 const BOUNDED_LANE = sql`octet_length(lane) <= 1000`;
 
@@ -115,6 +116,7 @@ export const scheduleVersions = pgTable(
 );
 
 /** What a run has from its recording until history drops it. `runs` and `history` share these columns, so that a run moves between them. */
+// eslint-disable-next-line max-lines-per-function -- one table
 const runColumns = () => ({
   /** Begins with scheduledFor, in milliseconds: the order of ids is the order of (scheduledFor, id). */
   id: uuid().notNull(),

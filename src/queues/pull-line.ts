@@ -1,5 +1,6 @@
 /**
- * Guarantees: workers that wait at a queue get its runs in the order in which they asked, by one claim at a time for all of them; who went away gets none.
+ * Guarantees: workers that wait at a queue get its runs in the order in which they asked, by one claim at a time for
+ *   all of them; who went away gets none.
  * Transaction: none; this is memory.
  * If the process dies here: who waited asks again.
  */
@@ -47,6 +48,7 @@ interface Waiter {
 /** Of one claim, for all workers together: as much as a single one may ask for. */
 const MAX_RUNS = 100;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPullLine(deps: PullLineDeps): PullLine {
   /** In the order in which they came. */
   const waiters = new Set<Waiter>();

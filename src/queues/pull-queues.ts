@@ -1,5 +1,6 @@
 /**
- * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is found whichever instance recorded it, and when it comes due.
+ * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is
+ *   found whichever instance recorded it, and when it comes due.
  * Transaction: one for a claim and all that is told of what was claimed.
  * If the process dies here: what was claimed and not told of goes on when its lease runs out.
  */
@@ -50,6 +51,7 @@ const MIN_POLL_MS = 10;
 const IDLE_MS = 60_000;
 const MAX_PROMOTED = 1_000;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPullQueues(deps: PullQueueDeps): PullQueues {
   const { database, clock, events, lease } = deps;
   const lines = new Map<string, PullLine>();

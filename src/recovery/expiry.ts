@@ -1,5 +1,6 @@
 /**
- * Guarantees: a running run without a heartbeat or an end in time has an unknown outcome, and is treated as such; one that sends a heartbeat meanwhile goes on.
+ * Guarantees: a running run without a heartbeat or an end in time has an unknown outcome, and is treated as such; one
+ *   that sends a heartbeat meanwhile goes on.
  * Transaction: one for what a pass found; what others have locked is left to the next pass.
  * If the process dies here: it is done or not; any instance finds the same rows.
  */

@@ -1,5 +1,6 @@
 /**
- * Guarantees: this instance is listed as living before it locks or claims anything; a silent peer is declared dead by the database's clock, and
+ * Guarantees: this instance is listed as living before it locks or claims anything; a silent peer is declared dead by
+ *   the database's clock, and
  * only while nothing but the peer can be the reason of its silence.
  * Transaction: one statement a beat, one more for a death.
  * If the process dies here: its beats stop, and the others declare it dead.
@@ -39,6 +40,7 @@ interface HeartbeatDeps {
 /** The lease is worth more than what waits to be written: that may still be written after. */
 const FLUSH_LIMIT_MS = 1_000;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createHeartbeat(deps: HeartbeatDeps): Loop {
   const { database, clock, databaseClock, events, lease, instance, intervalSeconds } = deps;
   const { ttlSeconds } = instance;

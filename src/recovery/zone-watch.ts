@@ -43,6 +43,7 @@ interface LookThrough {
   moved: number;
 }
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatchDeps): Loop {
   let look: LookThrough | null = null;
   /** With which data the living plan, as far as it is known; null: it is still to be asked. */

@@ -18,7 +18,7 @@ export interface ServiceEntry {
   stopLimitMs: number;
 }
 
-interface ServicesDeps {
+export interface ServicesDeps {
   /** It could not stop; all the others stop as if it had. */
   onFailure: (service: string, error: unknown) => void;
   onOverdue: (service: string) => void;

@@ -15,6 +15,7 @@ export interface ResolvedInput {
 }
 
 /** `payload` is the source text that was sent; JSON's null is no payload. */
+// eslint-disable-next-line max-lines-per-function -- one line for each field
 export function resolveInput(
   input: ScheduleInput,
   payload: string | undefined,

@@ -147,7 +147,10 @@ function firstOf(times: FireTimes, { timing, since, timedSince }: Timed, from: I
   return lastBetween(times, earliest, since) ?? times.next(since);
 }
 
-/** Two versions can both explain an occurrence, where jitter moved it over the edit: the one under which it could fire, and the later one. */
+/**
+ * Two versions can both explain an occurrence, where jitter moved it over the edit: the one under which it could
+ * fire, and the later one.
+ */
 function merged(some: readonly Expected[], others: readonly Expected[]): Expected[] {
   const sorted = [...some, ...others].sort(byPosition);
   const once: Expected[] = [];

@@ -28,6 +28,7 @@ export class LoadTooLarge extends Error {
   override readonly name = 'LoadTooLarge';
 }
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createLoadCount(period: LoadPeriod, mostSteps = MAX_STEPS): LoadCount {
   const fires = new Map<Instant, number>();
   const alike = new Map<string, { timing: Timing; identity: Identity; count: number }>();

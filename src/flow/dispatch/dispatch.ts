@@ -1,5 +1,6 @@
 /**
- * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds; a slow lane delays only itself.
+ * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds; a
+ *   slow lane delays only itself.
  * Transaction: claiming is one statement; sending has none.
  * If the process dies here: its claims are found as those of an instance that is no more.
  */

@@ -1,5 +1,6 @@
 /**
- * Guarantees: firelock calls the target of a run that was cancelled or replaced while it was running at most once, best effort; a silent target delays only its own.
+ * Guarantees: firelock calls the target of a run that was cancelled or replaced while it was running at most once,
+ *   best effort; a silent target delays only its own.
  * Transaction: none; the run has ended already.
  * If the process dies here: the target is not told, and finds out when it reports the run's completion.
  */
@@ -40,6 +41,7 @@ const MAX_AT_ONCE_PER_LANE = 4;
 /** More than that are not told: what is cancelled in such numbers finds out by itself. */
 const MAX_WAITING = 10_000;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createTargetCanceller({
   definitions,
   targets,

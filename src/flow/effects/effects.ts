@@ -1,7 +1,7 @@
 /**
  * Guarantees: what is to follow from the end of a run is done once, soon after, by any instance; one that cannot be done holds up no other.
- * Transaction: one for a batch of effects, which deletes them with what it does; a batch that the database refuses is halved, and the one at
- *   fault is put off.
+ * Transaction: one for a batch of effects, which deletes them with what it does; a batch that the database refuses is
+ *   halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
 import { inHalves } from '../../runtime/loop/batch.ts';

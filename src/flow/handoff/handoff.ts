@@ -1,5 +1,6 @@
 /**
- * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an uncertain attempt is asked about before the run is sent again.
+ * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an uncertain attempt is
+ *   asked about before the run is sent again.
  * Transaction: none of its own; the intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
  */

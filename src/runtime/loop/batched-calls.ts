@@ -28,7 +28,7 @@ export function batchCalls<Asked, Answer>({
     busy = true;
     // Who asks in the same breath comes along.
     await Promise.resolve();
-    while (waiting.length > 0) await workOn(nextBatch());
+    while (waiting.length > 0) await answerAll(nextBatch(), work);
     busy = false;
   }
 
@@ -41,19 +41,22 @@ export function batchCalls<Asked, Answer>({
     return batch;
   }
 
-  async function workOn(batch: readonly Call<Asked, Answer>[]): Promise<void> {
-    try {
-      const answers = await work(batch.map(({ asked }) => asked));
-      if (answers.length !== batch.length) throw new Error('a batch was not answered call by call');
-      for (const [index, answer] of answers.entries()) batch[index]?.resolve(answer);
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-  }
-
   return (asked) =>
     new Promise((resolve, reject) => {
       waiting.push({ asked, resolve, reject });
       if (!busy) void workAll();
     });
+}
+
+async function answerAll<Asked, Answer>(
+  batch: readonly Call<Asked, Answer>[],
+  work: BatchOptions<Asked, Answer>['work'],
+): Promise<void> {
+  try {
+    const answers = await work(batch.map(({ asked }) => asked));
+    if (answers.length !== batch.length) throw new Error('a batch was not answered call by call');
+    for (const [index, answer] of answers.entries()) batch[index]?.resolve(answer);
+  } catch (error) {
+    for (const { reject } of batch) reject(error);
+  }
 }

@@ -48,6 +48,7 @@ const MAX_BACKOFF_MS = 1000;
 /** A longer timer would fire at once: setTimeout holds 31 bits. */
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createLoop(options: LoopOptions): Loop {
   const { name, body, events, clock } = options;
   let stopping = false;

@@ -100,6 +100,7 @@ interface RecordedRow {
  * The guard is a CASE so that the planner cannot take it for a filter: statistics call locked schedules rare, and it would compare
  * each with each. What is usual is left out of the batch: a fire is due when it is scheduled, stands for itself alone, and is on time.
  */
+// eslint-disable-next-line max-lines-per-function -- one statement
 async function record(
   db: Executor,
   instanceId: string,
@@ -193,8 +194,9 @@ interface FurtherFires {
 }
 
 /**
- * The first fire of each schedule, at its schedule's place, and those beyond. A schedule has one fire as a rule: it travels in the row of its
- * schedule. A join of fires and schedules would compare each with each, since the planner expects the guard to let one row pass.
+ * The first fire of each schedule, at its schedule's place, and those beyond. A schedule has one fire as a rule: it
+ * travels in the row of its schedule. A join of fires and schedules would compare each with each, since the planner
+ * expects the guard to let one row pass.
  */
 function byPlace(
   advances: readonly Advance[],

@@ -76,6 +76,7 @@ interface LockedRow {
  * by an instance that is not alive, or expired. Rows that another statement works on right now are passed over. An
  * instance that was declared dead locks nothing.
  */
+// eslint-disable-next-line max-lines-per-function -- one statement
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
   const { instanceId, limit, lockTtlSeconds, walking } = request;
   // clock_timestamp() is volatile: only through a sub-select can the index on next_fire_at use it.

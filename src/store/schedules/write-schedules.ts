@@ -86,7 +86,10 @@ const MAX_AT_ONCE = 250;
 /** In characters: what is around definitions and payloads is little beside them. */
 const MAX_LENGTH_AT_ONCE = 512 * 1024;
 
-/** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */
+/**
+ * An edit replaces everything but identity and birth. By columns: with one parameter per value, building the
+ * statement was most of an import.
+ */
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));

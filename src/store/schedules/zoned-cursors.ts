@@ -82,7 +82,8 @@ export interface CursorMove {
 
 /**
  * Moves cursors, each where it is as it was read, not due and not being planned, and all only while no instance with newer zone
- * data lives. Where another transaction holds one of their rows for long it fails (isLockedByOthers): what it has locked meanwhile cannot fire.
+ * data lives. Where another transaction holds one of their rows for long it fails (isLockedByOthers): what it has
+ * locked meanwhile cannot fire.
  * Answers how many it moved. A dead instance's lock goes, so that what it had planned is fenced.
  */
 export async function moveCursorsIfUnplanned(

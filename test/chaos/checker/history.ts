@@ -71,9 +71,8 @@ export interface Fire {
   outcome: Edit['outcome'];
 }
 
-const ANSWERS = ['ok', 'slow', 'unavailable', 'error', 'lost', 'stalled', 'dripped'] as const;
 /** ok and slow: 200 · unavailable: 503 · error: 500 · lost: read, then reset · stalled, dripped: no end within the timeout. */
-export type Answer = (typeof ANSWERS)[number];
+export type Answer = 'ok' | 'slow' | 'unavailable' | 'error' | 'lost' | 'stalled' | 'dripped';
 
 export interface Arrival {
   at: number;

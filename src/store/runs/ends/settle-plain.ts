@@ -41,6 +41,7 @@ interface PlainSettled {
  * The guard is a CASE so that the planner cannot take it for a filter: statistics call pending runs rare, and it would begin with all
  * of them instead of with the batch's ids.
  */
+// eslint-disable-next-line max-lines-per-function -- one statement
 export async function settlePlainIfClaimed(
   db: Executor,
   plain: readonly AttemptSettlement[],
