@@ -4,7 +4,7 @@ import { type RunTrigger, plannedRunId } from '../../core/runs/run.ts';
 import type { PlannedFire, SkipReason } from '../../core/time/catch-up.ts';
 import { booleans, fromMs, ints, milliseconds, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
-import { ALL_SCHEDULES } from '../effects/followers.ts';
+import { follows } from '../effects/followers.ts';
 import { isUniqueViolation } from '../../postgres/errors.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
@@ -172,7 +172,7 @@ const MISSED = sql`, missed AS (
       SELECT 'followers', f.id, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', f.now, 0
       FROM fires f
       WHERE f.skipped IS NOT NULL
-        AND EXISTS (SELECT FROM schedules s WHERE s.after_uid = ANY (ARRAY[f.uid, ${ALL_SCHEDULES}::uuid]))
+        AND EXISTS (SELECT FROM schedules s WHERE ${follows(sql`s.after_uid`, sql`f.uid`)})
       RETURNING 1
     )`;
 

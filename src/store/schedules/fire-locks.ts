@@ -4,6 +4,7 @@ import type { Overlap } from '../../core/schedules/schedule.ts';
 import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, queryPrepared, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { isUnlisted } from '../instances/instances.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
 export interface LockedSchedule {
@@ -92,7 +93,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
           OR locked_by = ${instanceId} AND (uid <> ALL(${uuids(walking)})
             OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
           OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
-          OR NOT EXISTS (SELECT FROM instances i WHERE i.id = locked_by AND i.died_at IS NULL))
+          OR ${isUnlisted(sql`locked_by`)})
         AND (SELECT listed FROM me)
       ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), locked AS (

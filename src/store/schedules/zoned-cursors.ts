@@ -7,6 +7,7 @@ import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { SCHEDULES_CHANGED } from './write-schedules.ts';
 import { newerZoneDataLives } from './zone-data.ts';
+import { isUnlisted } from '../instances/instances.ts';
 
 /** A schedule whose fire times hang on zone data, and where its planning stands: the guard of a move. */
 export interface ZonedSchedule extends CursorState {
@@ -106,7 +107,7 @@ export async function moveCursorsIfUnplanned(
         AND s.next_occurrence_at IS NOT DISTINCT FROM m.cursor
         AND (s.next_fire_at > clock.now + interval '1 second' OR m.cursor IS NULL AND s.next_fire_at IS NULL)
         AND (s.locked_by IS NULL
-          OR NOT EXISTS (SELECT FROM instances i WHERE i.id = s.locked_by AND i.died_at IS NULL))
+          OR ${isUnlisted(sql`s.locked_by`)})
       ORDER BY s.uid FOR NO KEY UPDATE OF s
     )
     UPDATE schedules s SET next_occurrence_at = m.next_occurrence_at, next_fire_at = m.next_fire_at,

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
 import { bigints, fromMs, ints, milliseconds, texts, uuids } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
-import { ALL_SCHEDULES } from '../../effects/followers.ts';
+import { follows } from '../../effects/followers.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
 import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
@@ -79,7 +79,7 @@ export async function settlePlainIfClaimed(
     ), followed AS MATERIALIZED (
       SELECT e.id FROM ended e
       WHERE e.trigger <> 'api' AND (${ANY_FOLLOWER}) IS NOT NULL
-        AND EXISTS (SELECT FROM schedules f WHERE f.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid]))
+        AND EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)})
     ), caused AS (
       INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
       SELECT k.kind, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
