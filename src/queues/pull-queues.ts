@@ -62,7 +62,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   let stopping = false;
   /** No worker waited at the last look, so that the next is far off. */
   let idle = true;
-  const loop = createLoop({ name: 'pull', clock, body: look, leastMs: () => MIN_POLL_MS, events });
+  const loop = createLoop({ name: 'pull', clock, body: look, minMs: () => MIN_POLL_MS, events });
 
   /** Two statements for all queues that workers wait at, and none where no worker waits. */
   async function look(): Promise<number> {

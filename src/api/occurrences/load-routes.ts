@@ -110,7 +110,7 @@ async function* allTimings(database: Database, isGone: () => boolean) {
 async function tooMuch(
   database: Database,
   period: LoadPeriod,
-  { slices: most }: Counted,
+  { slices: maxSlices }: Counted,
   isGone: () => boolean,
 ): Promise<Problem> {
   const { from, to, bucketMs } = period;
@@ -123,7 +123,7 @@ async function tooMuch(
     const { count, slices } = await countLoad(database, { from, to: from + sample, bucketMs }, isGone);
     if (count === null) continue;
     // Half of it, since no hour is like the other.
-    const fitting = Math.min(0.5 * sample * (most / Math.max(slices, 1)), (to - from) / 2);
+    const fitting = Math.min(0.5 * sample * (maxSlices / Math.max(slices, 1)), (to - from) / 2);
     return problem(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
   }
   return problem('');

@@ -75,7 +75,7 @@ const MAX_VERSIONS = 2_000;
 
 async function expectedOf(database: Database, request: PageRequest): Promise<ExpectedOccurrences> {
   const { after, to, limit } = request;
-  const expectation = createExpectation({ after, to, most: limit + 1 });
+  const expectation = createExpectation({ after, to, max: limit + 1 });
   const unplannable: UnplannableSpan[] = [];
   const complete = (upTo: Instant) => ({
     expected: expectation.list().filter(({ fireAt }) => fireAt <= upTo),

@@ -169,12 +169,12 @@ function badStep(field: Field, item: string): string | null {
   if (step === '') return 'a step is missing after the /';
   if (!/^\d+$/.test(step)) return `${quoted(step)} is not a step: a number from 1`;
   if (Number(step) < 1) return 'a step is at least 1';
-  const most = field.max - field.min + 1;
-  if (Number(step) <= most) return null;
+  const max = field.max - field.min + 1;
+  if (Number(step) <= max) return null;
   const unit = { second: 1, minute: 60, hour: 3600 }[field.key as string];
-  if (unit === undefined) return `a step is at most ${most}`;
+  if (unit === undefined) return `a step is at most ${max}`;
   const seconds = Number(step) * unit;
-  return `a step is at most ${most}; for an interval use ${seconds > MAX_INTERVAL_SECONDS ? 'everySeconds, ' : ''}${interval(seconds)}`;
+  return `a step is at most ${max}; for an interval use ${seconds > MAX_INTERVAL_SECONDS ? 'everySeconds, ' : ''}${interval(seconds)}`;
 }
 
 /** `22-2` and `FRI-MON`: a range goes upwards, and one over the end is two. */

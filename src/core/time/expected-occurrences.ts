@@ -54,15 +54,15 @@ export interface Expectation {
 export function createExpectation({
   after,
   to,
-  most,
+  max,
 }: {
   after: Position;
   to: Instant;
-  most: number;
+  max: number;
 }): Expectation {
   let found: Expected[] = [];
   let before: Timed | null = null;
-  const last = (): Instant => (found.length < most ? to - 1 : (found.at(-1)?.fireAt ?? to - 1));
+  const last = (): Instant => (found.length < max ? to - 1 : (found.at(-1)?.fireAt ?? to - 1));
 
   return {
     reach: () => last() + MAX_JITTER_MS,
@@ -76,12 +76,12 @@ export function createExpectation({
       if (cutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
       before = timed;
       for (const one of occurrencesOf(timed, after.fireAt)) {
-        if (one.fireAt > last() || own.length > most) break;
+        if (one.fireAt > last() || own.length > max) break;
         if (byPosition(one, after) > 0) own.push(one);
         steps += 1;
         if (steps % SLICE_STEPS === 0) yield;
       }
-      if (own.length > 0) found = merged(found, own).slice(0, most);
+      if (own.length > 0) found = merged(found, own).slice(0, max);
     },
   };
 }

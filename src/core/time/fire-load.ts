@@ -29,7 +29,7 @@ export class LoadTooLarge extends Error {
 }
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
-export function createLoadCount(period: LoadPeriod, mostSteps = MAX_STEPS): LoadCount {
+export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadCount {
   const fires = new Map<Instant, number>();
   const alike = new Map<string, { timing: Timing; identity: Identity; count: number }>();
   let schedules = 0;
@@ -39,7 +39,7 @@ export function createLoadCount(period: LoadPeriod, mostSteps = MAX_STEPS): Load
   /** True: it is time for others. */
   function spend(cost: number): boolean {
     steps += cost;
-    if (steps > mostSteps) throw new LoadTooLarge('too many fires to count at once');
+    if (steps > maxSteps) throw new LoadTooLarge('too many fires to count at once');
     if (steps < pauseAt) return false;
     pauseAt = steps + SLICE_STEPS;
     return true;

@@ -26,7 +26,7 @@ type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
 /** How many claims each lane may have here. */
 export class ClaimRoom {
   readonly #deps: ClaimRoomDeps;
-  readonly #most: number;
+  readonly #max: number;
   readonly #maxStalled: number;
   /** As far as the last look at the database tells, there is more to claim of these than there was room for, or of any. */
   #haveMore: ReadonlySet<string> = new Set();
@@ -34,8 +34,8 @@ export class ClaimRoom {
 
   constructor(deps: ClaimRoomDeps) {
     this.#deps = deps;
-    this.#most = deps.total * CLAIMS_PER_SLOT;
-    this.#maxStalled = Math.floor((this.#most * 3) / 4);
+    this.#max = deps.total * CLAIMS_PER_SLOT;
+    this.#maxStalled = Math.floor((this.#max * 3) / 4);
   }
 
   /** Takes room for one claim, where there is some. */
@@ -91,7 +91,7 @@ export class ClaimRoom {
   }
 
   #free(): number {
-    return this.#most - this.#deps.book.all.claims;
+    return this.#max - this.#deps.book.all.claims;
   }
 
   #freeOf(lane: Lane): number {

@@ -96,7 +96,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       name: 'dispatch',
       clock,
       body: () => pass(dispatch),
-      leastMs: () => (book.all.waiting > book.stalled.waiting ? MIN_MS_IF_BUSY : 0),
+      minMs: () => (book.all.waiting > book.stalled.waiting ? MIN_MS_IF_BUSY : 0),
       events,
     }),
     aborting,

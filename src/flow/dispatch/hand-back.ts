@@ -37,8 +37,8 @@ export async function returnStale(dispatch: Dispatch): Promise<boolean> {
   const surplus = new Set<LaneClaim>();
   for (const lane of book.lanes()) for (const claim of room.surplusOf(lane)) surplus.add(claim);
   const stale = lanes.takeOut((claim) => {
-    const longest = surplus.has(claim) ? MAX_WAIT_OF_SURPLUS_MS : MAX_WAIT_MS;
-    return claim.run.claimedAt < now - longest;
+    const maxWaitMs = surplus.has(claim) ? MAX_WAIT_OF_SURPLUS_MS : MAX_WAIT_MS;
+    return claim.run.claimedAt < now - maxWaitMs;
   });
   if (stale.length === 0) return false;
   for (const claim of stale) claim.state = 'returning';

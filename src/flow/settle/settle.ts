@@ -70,7 +70,7 @@ export function createSettler(deps: SettleDeps): Settler {
     name: 'settle',
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
-    leastMs: () => pauseOf(state),
+    minMs: () => pauseOf(state),
     events: deps.events,
   });
   return {

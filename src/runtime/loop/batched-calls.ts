@@ -2,7 +2,7 @@ interface BatchOptions<Asked, Answer> {
   /** Answers in the order of what was asked. Where it rejects, so does every call of the batch. */
   work: (asked: readonly Asked[]) => Promise<readonly Answer[]>;
   /** What a batch may weigh; a call that weighs more goes alone. */
-  most?: number;
+  maxWeight?: number;
   weightOf?: (asked: Asked) => number;
 }
 
@@ -18,7 +18,7 @@ interface Call<Asked, Answer> {
  */
 export function batchCalls<Asked, Answer>({
   work,
-  most = Infinity,
+  maxWeight = Infinity,
   weightOf = () => 1,
 }: BatchOptions<Asked, Answer>): (asked: Asked) => Promise<Answer> {
   let waiting: Call<Asked, Answer>[] = [];
@@ -34,7 +34,9 @@ export function batchCalls<Asked, Answer>({
 
   function nextBatch(): Call<Asked, Answer>[] {
     let weight = 0;
-    const tooMuch = waiting.findIndex(({ asked }, index) => (weight += weightOf(asked)) > most && index > 0);
+    const tooMuch = waiting.findIndex(
+      ({ asked }, index) => (weight += weightOf(asked)) > maxWeight && index > 0,
+    );
     const size = tooMuch === -1 ? waiting.length : tooMuch;
     const batch = waiting.slice(0, size);
     waiting = waiting.slice(size);

@@ -8,7 +8,7 @@ interface LoopOptions {
   /** One pass; answers how long to sleep, in ms. Throwing is a failed pass: the loop backs off and goes on. */
   body: () => Promise<number>;
   /** However often it is woken, so many ms at least lie between the beginnings of two passes: what comes meanwhile is one batch. */
-  leastMs?: () => number;
+  minMs?: () => number;
   /** Hears of failed passes (`loopFailed`). */
   events: EventBus;
   clock: Clock;
@@ -97,7 +97,7 @@ export function createLoop(options: LoopOptions): Loop {
     if (stopping) return;
     if (!woken || failures > 0) await sleepUntilWoken(ms);
     if (failures > 0 || retried) return;
-    const rest = beganAt + (options.leastMs?.() ?? 0) - clock.monotonic();
+    const rest = beganAt + (options.minMs?.() ?? 0) - clock.monotonic();
     if (rest >= 1) await sleepUntilWoken(rest, { atOnce: true });
     // Not straight on: a loop that is always woken must leave room for everything else.
     else if (woken) await setImmediate();

@@ -144,7 +144,7 @@ interface ClaimedRow {
  * left, and locks no more: what is locked and not taken would be kept from another worker. The inner limit says nothing new, but
  * the planner can count on it: of the outer one it assumes a tenth of the backlog, and sorts all of it.
  */
-function dueByPriority(queue: string, most: number): SQL {
+function dueByPriority(queue: string, limit: number): SQL {
   const parts = RANKS.map((rank, index) => {
     const before = RANKS.slice(0, index).map((one) => sql` - (SELECT count(*) FROM ${part(one)})`);
     return sql`${part(rank)} AS MATERIALIZED (
@@ -152,8 +152,8 @@ function dueByPriority(queue: string, most: number): SQL {
         SELECT id, priority, due_at, lateness_ms, open_dependencies FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
           AND attempts < ${MAX_ATTEMPTS}
-        ORDER BY due_at LIMIT ${most} FOR UPDATE SKIP LOCKED) AS due
-      LIMIT ${most}${sql.join(before)})`;
+        ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED) AS due
+      LIMIT ${limit}${sql.join(before)})`;
   });
   return sql.join(parts, sql`, `);
 }

@@ -125,7 +125,7 @@ describe('whatever is edited, and however long nobody plans', () => {
       const expectation = createExpectation({
         after: { fireAt: START - 24 * HOUR, uid: FIRST },
         to: now + HOUR,
-        most: 100_000,
+        max: 100_000,
       });
       for (const [index, { at, definition }] of versions.entries()) {
         const span: VersionSpan = {

@@ -88,11 +88,11 @@ function planningAt({
   return { now: at(now), horizon: at(horizon), current: { uid, nextOccurrenceAt, inError } };
 }
 
-function expectedOf(spans: readonly VersionSpan[], from: string, to: string, most = 1000, after?: Position) {
+function expectedOf(spans: readonly VersionSpan[], from: string, to: string, max = 1000, after?: Position) {
   const expectation = createExpectation({
     after: after ?? { fireAt: at(from), uid: FIRST },
     to: at(to),
-    most,
+    max,
   });
   for (const one of spans) Array.from(expectation.add(one));
   return expectation.list();
@@ -137,7 +137,7 @@ describe('what a version explains', () => {
     const justAfter = createExpectation({
       after: { fireAt: at('10:00'), uid: FIRST },
       to: at('10:20') + 1,
-      most: 9,
+      max: 9,
     });
     Array.from(justAfter.add(span({ since: '00:00' })));
     expect(justAfter.list().map(({ fireAt }) => clock(fireAt))).toEqual(['10:00', '10:10', '10:20']);
@@ -229,7 +229,7 @@ describe('what a version explains', () => {
     const expectation = createExpectation({
       after: { fireAt: at('10:00'), uid: FIRST },
       to: at('20:00'),
-      most: 2,
+      max: 2,
     });
     expect(expectation.reach()).toBe(at('20:00') - 1 + MAX_JITTER_MS);
     Array.from(expectation.add(span({ since: '00:00' })));
@@ -240,7 +240,7 @@ describe('what a version explains', () => {
     const expectation = createExpectation({
       after: { fireAt: at('10:00'), uid: FIRST },
       to: at('10:35'),
-      most: 10,
+      max: 10,
     });
     const bad = span({ since: '00:00', until: '10:15', timing: { cron: 'soon', jitterSeconds: 60 } });
     expect(() => Array.from(expectation.add(bad))).toThrow();

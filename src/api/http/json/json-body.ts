@@ -70,14 +70,14 @@ export function pointer(path: readonly PropertyKey[]): string {
 
 /** Without the white space around it. Empty where it is too long, and then it may not even have been parsed. */
 function keptSource(bytes: Buffer, part: Part, faults: Fault[]): string {
-  const longest = part.path === '/result' ? MAX_RESULT_BYTES : MAX_PAYLOAD_BYTES;
-  if (part.end - part.start <= 2 * longest) {
+  const maxBytes = part.path === '/result' ? MAX_RESULT_BYTES : MAX_PAYLOAD_BYTES;
+  if (part.end - part.start <= 2 * maxBytes) {
     const source = decode(bytes.subarray(part.start, part.end));
     parse(source, part, bytes);
     const text = source.trim();
-    if (Buffer.byteLength(text) <= longest) return text;
+    if (Buffer.byteLength(text) <= maxBytes) return text;
   }
-  faults.push({ path: part.path, message: `must be at most ${longest} bytes of JSON` });
+  faults.push({ path: part.path, message: `must be at most ${maxBytes} bytes of JSON` });
   return '';
 }
 
