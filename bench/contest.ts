@@ -8,13 +8,13 @@ import type { Round } from './rounds.ts';
 import type { Bench } from './scenario.ts';
 
 /** One that takes part in every round of a scenario, as a process with nothing in its database. */
-export interface Entry<C extends Contestant = Contestant> {
+interface Entry<C extends Contestant = Contestant> {
   start(bench: Bench): Promise<Started<C>>;
   /** One process for all rounds, and not a fresh one for each. */
   livesOn?: boolean;
 }
 
-export interface Started<C extends Contestant = Contestant> {
+interface Started<C extends Contestant = Contestant> {
   contestant: C;
   stage: Stage;
   stop(): Promise<void>;
@@ -51,7 +51,7 @@ export async function runContest<T, C extends Contestant>(
   bench: Bench,
   entries: readonly Entry<C>[],
   measure: (started: Started<C>) => Promise<T>,
-  tell: (measured: T) => string,
+  describe: (measured: T) => string,
 ): Promise<Round<T>[]> {
   const rounds: Round<T>[] = [];
   const cast = new Cast<C>(bench);
@@ -63,7 +63,7 @@ export async function runContest<T, C extends Contestant>(
         const started = await cast.enter(entry);
         const { name } = started.contestant;
         round[name] = await measure(started);
-        bench.log(`round ${rounds.length}: ${name} ${tell(round[name])}`);
+        bench.log(`round ${rounds.length}: ${name} ${describe(round[name])}`);
         await cast.leave(entry);
       }
     }

@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Cron } from 'croner';
-import { CronError, LONGEST_EXPRESSION, cronTimes } from '../src/core/cron/cron.ts';
+import { CronError, MAX_EXPRESSION_LENGTH, cronTimes } from '../src/core/cron/cron.ts';
 import { type Machine, describeMachine } from './support/measures/machine.ts';
 import { median } from './support/measures/statistics.ts';
 
@@ -55,8 +55,8 @@ const HEAVY = [
 ] as const;
 /** Refused, and as long as can be. */
 const REFUSED = [
-  ','.repeat(LONGEST_EXPRESSION),
-  '1'.repeat(LONGEST_EXPRESSION),
+  ','.repeat(MAX_EXPRESSION_LENGTH),
+  '1'.repeat(MAX_EXPRESSION_LENGTH),
   `0 0 ${'1W-'.repeat(80)} * *`,
   `${'H('.repeat(100)} * * * *`,
   `0 0 * * ${'5L'.repeat(100)}`,
@@ -187,7 +187,7 @@ function timed(expression: string, zone: string | null, from: number): Call {
 
 /** Another spelling of the same, as long as it may be. */
 function spaced(expression: string, count: number): string {
-  const room = LONGEST_EXPRESSION - expression.length;
+  const room = MAX_EXPRESSION_LENGTH - expression.length;
   return `${' '.repeat(Math.min(room, count % 97))}${expression}`;
 }
 

@@ -14,14 +14,14 @@ import type { Arrivals } from './support/processes/receiver.ts';
 import { percentile } from './support/measures/statistics.ts';
 import { inTime } from './support/within.ts';
 
-export interface Plan {
+interface Plan {
   /** Schedules that fire every second. */
   count: number;
   /** Seconds that come first and do not count. */
   warmUp: number;
   seconds: number;
   /** How long after the last second all must have arrived. */
-  patienceMs: number;
+  waitLimitMs: number;
   /** Whether it is asked for each run; takes as long as that takes. */
   checksHistory: boolean;
 }
@@ -36,12 +36,12 @@ export interface EverySecond {
   repeated: number;
   /** Per 1,000 fires, from the first second that counts until all is settled. */
   cpuSeconds: CpuTime;
-  /** Whether all that was planned was settled when patience ended. */
+  /** Whether all that was planned was settled when the wait ended. */
   settled: boolean;
 }
 
 /**
- * Fires `count` schedules in each second, and waits until all have arrived and are settled, or patience ends. Throws if history
+ * Fires `count` schedules in each second, and waits until all have arrived and are settled, or waitLimit ends. Throws if history
  * has other fires than those that arrived.
  */
 export async function fireEverySecond(contestant: Recurring, stage: Stage, plan: Plan): Promise<EverySecond> {
@@ -57,10 +57,10 @@ export async function fireEverySecond(contestant: Recurring, stage: Stage, plan:
   await contestant.armEverySecond(plan.count, all);
   await makeCalm(contestant, database);
   await untilQuiet(name, from);
-  const patience = counted.until + plan.patienceMs - Date.now();
+  const waitLimit = counted.until + plan.waitLimitMs - Date.now();
   const ended = Promise.all([
-    inTime(patience, contestant.settledEverySecond(all)),
-    inTime(patience, receiver.expect(plan.count * secondsIn(all))),
+    inTime(waitLimit, contestant.settledEverySecond(all)),
+    inTime(waitLimit, receiver.expect(plan.count * secondsIn(all))),
   ]);
   // Not to be unhandled while the seconds pass.
   ended.catch(() => undefined);

@@ -21,7 +21,7 @@ export function herdTable(rounds: readonly Round<Measured>[]): Table {
   return { head: HEAD, rows: namesOf(rounds).map((name) => [name, ...cells(allOf(rounds, name))]) };
 }
 
-export function tellHerd({ firesPerSecond }: Measured): string {
+export function herdSummary({ firesPerSecond }: Measured): string {
   return `${Math.round(firesPerSecond).toLocaleString('en')} fires/s`;
 }
 

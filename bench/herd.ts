@@ -15,7 +15,7 @@ export interface Stage {
   probe?: Probe;
 }
 
-export interface Probe {
+interface Probe {
   start(): Promise<void>;
   stop(): Promise<void>;
 }

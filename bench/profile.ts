@@ -29,7 +29,7 @@ import {
 } from './support/measures/statement-statistics.ts';
 
 const LOADS = { herd: 10_000, steady: 2_000, 'one-off': 50_000 };
-const SECONDS = { warmUp: 5, seconds: 20, patienceMs: 30_000, checksHistory: false };
+const SECONDS = { warmUp: 5, seconds: 20, waitLimitMs: 30_000, checksHistory: false };
 const EMBEDDED = '18';
 
 const { values: options } = parseArgs({

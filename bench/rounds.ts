@@ -5,7 +5,7 @@ import { medianOrNull } from './support/measures/statistics.ts';
 export type Round<T> = Record<string, T>;
 
 /** A figure to compare; null where it is not known. */
-export type Figure<T> = (measured: T) => number | null;
+type Figure<T> = (measured: T) => number | null;
 
 /** The names in the order in which they were entered. */
 export function namesOf(rounds: readonly Round<unknown>[]): string[] {
@@ -23,7 +23,7 @@ export function medianFigure<T>(rounds: readonly Round<T>[], name: string, figur
 }
 
 /** Within each round first, so that a slow moment of the machine weighs on both sides; then their median. */
-export function ratioOf<T>(
+function ratioOf<T>(
   rounds: readonly Round<T>[],
   ours: string,
   theirs: string,
@@ -36,7 +36,7 @@ export function ratioOf<T>(
   return medianOrNull(quotients);
 }
 
-export interface RatioBar<T> {
+interface RatioBar<T> {
   what: string;
   ours: string;
   theirs: string;

@@ -101,11 +101,11 @@ async function vitest(url: string, args: readonly string[]): Promise<Counts> {
 }
 
 function countsOf(json: string, code: number | null): Counts {
-  const told = JSON.parse(json) as Record<
+  const report = JSON.parse(json) as Record<
     'numPassedTests' | 'numFailedTests' | 'numPendingTests' | 'numTodoTests',
     number
   >;
   // A file that cannot be loaded fails without a failed test in it.
-  const failed = Math.max(told.numFailedTests, code === 0 ? 0 : 1);
-  return { passed: told.numPassedTests, failed, skipped: told.numPendingTests + told.numTodoTests };
+  const failed = Math.max(report.numFailedTests, code === 0 ? 0 : 1);
+  return { passed: report.numPassedTests, failed, skipped: report.numPendingTests + report.numTodoTests };
 }

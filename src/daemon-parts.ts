@@ -13,14 +13,15 @@ import { createExpiry } from './recovery/expiry.ts';
 import { createHeartbeat } from './recovery/heartbeat.ts';
 import { createRecovery } from './recovery/recovery.ts';
 import { createZoneWatch } from './recovery/zone-watch.ts';
-import type { Clock } from './runtime/clock.ts';
+import { type Clock, systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
-import type { EventBus } from './runtime/event-bus.ts';
+import { type EventBus, createEventBus } from './runtime/event-bus.ts';
 import { createLease } from './runtime/instance-lease.ts';
 import { createInstanceState } from './runtime/readiness.ts';
+import type { ServicesDeps } from './runtime/service-table.ts';
 import { openPools } from './postgres/database-pools.ts';
-import type { Database } from './postgres/database.ts';
-import type { createHttpTarget } from './targets/http.ts';
+import { type Database, openDatabase } from './postgres/database.ts';
+import { createHttpTarget } from './targets/http.ts';
 import { createTargetRegistry } from './targets/registry.ts';
 import type { TargetKind } from './targets/target.ts';
 
@@ -41,15 +42,24 @@ export interface Parts {
   httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind;
 }
 
+export function standardParts(): Parts {
+  return { clock: systemClock, events: createEventBus(), openDatabase, httpTarget: createHttpTarget };
+}
+
 /** What several services stand on. */
 export type Common = ReturnType<typeof createCommon>;
 
 export function createCommon(options: DaemonOptions, parts: Parts) {
   const { config, databaseUrl, version, logger } = options;
-  const { clock, events, openDatabase } = parts;
+  const { clock, events } = parts;
   logEvents(events, logger);
   const { migrationDatabaseUrl, databasePool: connections } = config;
-  const pools = openPools({ databaseUrl, migrationDatabaseUrl, connections, openDatabase });
+  const pools = openPools({
+    databaseUrl,
+    migrationDatabaseUrl,
+    connections,
+    openDatabase: parts.openDatabase,
+  });
   const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost });
   return {
     ...options,
@@ -68,6 +78,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
 /** All that claims, works and settles. */
 export type Workers = ReturnType<typeof createWorkers>;
 
+// eslint-disable-next-line max-lines-per-function -- puts the parts together
 export function createWorkers(common: Common) {
   const { config, pools } = common;
   const pullQueues = createPullQueues({ ...common, database: pools.api });
@@ -115,5 +126,13 @@ export function createWorkers(common: Common) {
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),
     gauges: createGaugeSampler({ ...background, ...config, metrics }),
+  };
+}
+
+/** What is said of services that do not stop. */
+export function stopLines(logger: Logger): ServicesDeps {
+  return {
+    onFailure: (name, error) => logger.error({ err: error }, `could not stop the ${name} service`),
+    onOverdue: (name) => logger.warn(`the ${name} service has not stopped in time`),
   };
 }

@@ -6,9 +6,9 @@ import {
   type Workers,
   createCommon,
   createWorkers,
+  standardParts,
+  stopLines,
 } from './daemon-parts.ts';
-import { systemClock } from './runtime/clock.ts';
-import { createEventBus } from './runtime/event-bus.ts';
 import { type Loop, type Turning, createLoop } from './runtime/loop/loop.ts';
 import { readinessOf } from './runtime/readiness.ts';
 import { type Service, onlyStopping } from './runtime/service.ts';
@@ -16,13 +16,11 @@ import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './ru
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
 import { listen } from './postgres/connection/connection.ts';
-import { openDatabase } from './postgres/database.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
-import { RUNS_RETURNED } from './store/runs/claims/claims.ts';
+import { RUNS_RETURNED } from './store/runs/claims/held-claims.ts';
 import { WORK_FOR_PULL } from './store/queues/queue-workers.ts';
 import { SCHEDULES_CHANGED } from './store/schedules/write-schedules.ts';
-import { createHttpTarget } from './targets/http.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
@@ -32,14 +30,14 @@ export interface Daemon {
 }
 
 /** After which a pass that did not come back ends the process: far more than all its statements may take together. */
-const WATCHDOG_PATIENCE_SECONDS = 120;
+const WATCHDOG_LIMIT_SECONDS = 120;
 /** For the outcomes of aborted attempts to be written. */
 const ABORTED_LIMIT_MS = 5_000;
-/** Less than the patience with it, so that the log says how it ended. */
+/** Less than its stop limit, so that the log says how it ended. */
 const LEAVE_LIMIT_MS = 800;
 
 /** When it stops. The last two phases take 4 s at most: with ABORTED_LIMIT_MS less than the 10 s of a container. */
-const PATIENCE_MS = {
+const STOP_LIMIT_MS = {
   /** What must be done while there is any time. */
   always: Infinity,
   /** What a statement of a quick pass may take; cut off, it is found and done by another instance. */
@@ -66,12 +64,9 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     [
       ...baseTable(common, workers, { api, migrations, ending }),
       ...working,
-      row(watchdogOf(common, loops), 'settling', PATIENCE_MS.leaving),
+      row(watchdogOf(common, loops), 'settling', STOP_LIMIT_MS.leaving),
     ],
-    {
-      onFailure: (name, error) => logger.error({ err: error }, `could not stop the ${name} service`),
-      onOverdue: (name) => logger.warn(`the ${name} service has not stopped in time`),
-    },
+    stopLines(logger),
   );
 
   return {
@@ -85,11 +80,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
         dispatcher.drained(),
       );
       if (!(await within(drained, config.shutdownSeconds * 1000))) {
-        ending.cutOff = dispatcher.inFlight();
-        const left = { inFlight: ending.cutOff, unsettled: dispatcher.claimed() - ending.cutOff };
-        if (dispatcher.claimed() > 0)
-          logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
-        dispatcher.abort();
+        ending.cutOff = abortHandoffs(dispatcher, logger);
         await within(drained, ABORTED_LIMIT_MS);
       }
       await services.stop('settling');
@@ -98,13 +89,19 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   };
 }
 
-function standardParts(): Parts {
-  return { clock: systemClock, events: createEventBus(), openDatabase, httpTarget: createHttpTarget };
+/** Aborts what is under way; answers how many that were. */
+function abortHandoffs(dispatcher: Workers['dispatcher'], logger: Common['logger']): number {
+  const inFlight = dispatcher.inFlight();
+  const left = { inFlight, unsettled: dispatcher.claimed() - inFlight };
+  if (dispatcher.claimed() > 0)
+    logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
+  dispatcher.abort();
+  return inFlight;
 }
 
 /** In the order of their starts; the heartbeat first: what an instance locks or claims that is not listed is free. */
 function workTable(common: Common, workers: Workers): ServiceEntry[] {
-  const { work, look, leaving, always } = PATIENCE_MS;
+  const { work, look, leaving, always } = STOP_LIMIT_MS;
   return [
     row(workers.heartbeat, 'settling', leaving),
     row(workers.settler, 'settling', leaving),
@@ -133,7 +130,7 @@ interface Base {
 
 /** What the others stand on. Those that stop last do so from the bottom up: the API answers nearly to the end. */
 function baseTable(common: Common, workers: Workers, { api, migrations, ending }: Base): ServiceEntry[] {
-  const { work, look, leaving, closing } = PATIENCE_MS;
+  const { work, look, leaving, closing } = STOP_LIMIT_MS;
   const { databaseUrl, pools, targets } = common;
   const hints = listen(databaseUrl, {
     [SCHEDULES_CHANGED]: () => workers.tick.wake(),
@@ -160,8 +157,8 @@ function baseTable(common: Common, workers: Workers, { api, migrations, ending }
   ];
 }
 
-function row(service: Service, stops: StopPhase, patienceMs: number): ServiceEntry {
-  return { service, starts: 'migrated', stops, patienceMs };
+function row(service: Service, stops: StopPhase, stopLimitMs: number): ServiceEntry {
+  return { service, starts: 'migrated', stops, stopLimitMs };
 }
 
 function plain(loop: Loop): Service {
@@ -171,7 +168,7 @@ function plain(loop: Loop): Service {
 /** Waits for the tick under way, whose plan would be fenced otherwise, but for no longer than a statement takes. */
 function releasingFireLocks({ state }: Common, { tick, ...pipeline }: Workers): () => Promise<void> {
   return async () => {
-    await within(Promise.resolve(tick.stop()), PATIENCE_MS.work);
+    await within(Promise.resolve(tick.stop()), STOP_LIMIT_MS.work);
     if (state.migrated) await pipeline.releaseFireLocks();
   };
 }
@@ -239,7 +236,7 @@ function createApi(
 function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Service {
   return createWatchdog({
     loops,
-    patience: WATCHDOG_PATIENCE_SECONDS,
+    maxTurns: WATCHDOG_LIMIT_SECONDS,
     onStuck: (loop) => onStuck(`the ${loop} loop has not come back from a pass`),
     onThreadLost: (error) =>
       logger.error({ err: error }, 'the watchdog’s thread is gone: a blocked event loop will not be noticed'),

@@ -21,7 +21,7 @@ export async function resume(options: ResumeOptions): Promise<number> {
     // Migrating waits long, for another process that migrates already; that a server does not answer at all is said at once.
     await database.run(databaseNow);
     await migrate(migrationDatabaseUrl ?? databaseUrl);
-    for (const line of told(await resumeFromNow({ database, ...rest }))) print(line);
+    for (const line of linesOf(await resumeFromNow({ database, ...rest }))) print(line);
     return 0;
   } catch (error) {
     for (const line of refusal(error, options.signal)) print(line);
@@ -31,7 +31,7 @@ export async function resume(options: ResumeOptions): Promise<number> {
   }
 }
 
-function told({ now, moved, skipped, fenced, unplannable, runs, resting }: Resumed): string[] {
+function linesOf({ now, moved, skipped, fenced, unplannable, runs, resting }: Resumed): string[] {
   return [
     `resumed from ${isoInstant(now)}: what is due after that is fired`,
     `schedules moved on: ${moved}`,

@@ -17,7 +17,7 @@ export type FromBare =
   { type: 'ready' } | { type: 'armed' } | { type: 'fired'; at: number; runIds: readonly string[] };
 
 /** A loop without features: the simplest thing that does the same work. */
-export interface Bare {
+interface Bare {
   arm(armed: Armed): Promise<void>;
   /** Called at the due moment; resolves when all is done, with the ids of the runs it sent and did not store. */
   fire(): Promise<readonly string[]>;
@@ -40,7 +40,7 @@ export async function serve(create: (options: BareOptions) => Bare | Promise<Bar
   }
 
   process.on('message', (message: ToBare) => {
-    void answer(message).then((told) => process.send?.(told));
+    void answer(message).then((result) => process.send?.(result));
   });
   process.on('disconnect', () => process.exit());
   process.send?.({ type: 'ready' } satisfies FromBare);

@@ -11,9 +11,9 @@ export interface Lane {
   settle(runs: readonly Post[]): Promise<void>;
 }
 
-export type Step = '1 second' | '10 years';
+type Step = '1 second' | '10 years';
 
-export interface Store {
+interface Store {
   lanes: readonly Lane[];
   /** They take the place of all that was there. */
   putSchedules(count: number, dueAt: number): Promise<void>;

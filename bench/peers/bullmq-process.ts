@@ -40,7 +40,7 @@ interface Queue {
 interface Worker {
   waitUntilReady(): Promise<unknown>;
   on(event: 'completed', listener: () => void): void;
-  on(event: 'failed' | 'stalled', listener: (...told: unknown[]) => void): void;
+  on(event: 'failed' | 'stalled', listener: (...details: unknown[]) => void): void;
 }
 
 const QUEUE = 'herd';
@@ -64,8 +64,8 @@ worker.on('completed', () => {
   if (left === 0) done();
 });
 for (const event of ['failed', 'stalled'] as const) {
-  worker.on(event, (...told) => {
-    throw new Error(`a job ${event}: ${told.map(String).join(', ')}`);
+  worker.on(event, (...details) => {
+    throw new Error(`a job ${event}: ${details.map(String).join(', ')}`);
   });
 }
 await worker.waitUntilReady();

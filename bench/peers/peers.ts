@@ -29,7 +29,7 @@ export interface Peer {
   start(receiver: Receiver): Promise<StartedPeer>;
 }
 
-export interface StartedPeer {
+interface StartedPeer {
   contestant: Contestant;
   /** For runHerd(): its `server` stores the jobs: Redis or PostgreSQL. */
   stage: Stage;

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { forkModule, nextMessage } from '../support/processes/child.ts';
 
-export interface Redis {
+interface Redis {
   port: number;
   pid: number;
   stop(): Promise<void>;

@@ -13,10 +13,10 @@ export interface WorkerOptions {
 }
 
 /** To a worker's process, which answers each with the ids of the jobs it is about. */
-export type ToWorker =
+type ToWorker =
   { type: 'arm'; count: number; dueAt: number } | { type: 'settled' } | { type: 'history'; dueAt: number };
 
-export interface FromWorker {
+interface FromWorker {
   at: number;
   runIds: readonly string[];
 }
@@ -40,10 +40,10 @@ export async function startWorker(module: URL, options: WorkerOptions): Promise<
 /** For a worker's process. Any trouble ends it, and with it the measurement. */
 export function serveWorker(answer: (message: ToWorker) => Promise<readonly string[]>): void {
   process.on('message', (message: ToWorker) => {
-    void answer(message).then((runIds) => tell(runIds));
+    void answer(message).then((runIds) => sendRunIds(runIds));
   });
   process.on('disconnect', () => process.exit());
-  tell([]);
+  sendRunIds([]);
 }
 
 /** The POST that everybody in the bench sends, over as many connections; resolves with the answer. */
@@ -53,7 +53,7 @@ export function createDelivery({ targetUrl, concurrency }: WorkerOptions): (post
 }
 
 /** How long arming takes: a guess at first, afterwards twice what it took. */
-export interface Lead {
+interface Lead {
   seconds: (count: number) => number;
   timed: (count: number, arm: () => Promise<unknown>) => Promise<void>;
 }
@@ -70,7 +70,7 @@ export function createLead(secondsPerThousand: number): Lead {
   };
 }
 
-function tell(runIds: readonly string[]): void {
+function sendRunIds(runIds: readonly string[]): void {
   process.send?.({ at: Date.now(), runIds } satisfies FromWorker);
 }
 

@@ -11,7 +11,7 @@ const SIZES = {
 };
 const LIMIT_MS = 1_000;
 /** What a step leaves behind must be gone before the next one. */
-const PATIENCE_MS = 30_000;
+const WAIT_LIMIT_MS = 30_000;
 /** A later round begins so far below what the one before it found. */
 const BELOW = 1.5;
 
@@ -35,7 +35,7 @@ export const capacity: Scenario = {
         const firesPerSecond = await climb(
           { ...size, start: starts.get(name) ?? size.start },
           async (count) => {
-            const plan = { ...size, count, patienceMs: PATIENCE_MS, checksHistory: false };
+            const plan = { ...size, count, waitLimitMs: WAIT_LIMIT_MS, checksHistory: false };
             const measured = await fireEverySecond(contestant, stage, plan);
             const outcome = outcomeOf(measured);
             steps.push({ count, outcome, ...measured });

@@ -1,6 +1,6 @@
 import { firelockEntry, runContest } from '../contest.ts';
 import { runHerd } from '../herd.ts';
-import { cpuOf, herdTable, secondsOf, tellHerd } from '../herd-table.ts';
+import { cpuOf, herdTable, secondsOf, herdSummary } from '../herd-table.ts';
 import { ratioBar, ratioNote } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -21,7 +21,7 @@ export const herdInstances: Scenario = {
         await runHerd(contestant, stage, warmUp * processes);
         return runHerd(contestant, stage, count);
       },
-      tellHerd,
+      herdSummary,
     );
     const pair = { ours: `firelock, ${INSTANCES} instances`, theirs: 'firelock' };
     return {

@@ -1,6 +1,6 @@
 import { bareEntry, firelockEntry, peerEntries, runContest } from '../contest.ts';
 import { runHerd } from '../herd.ts';
-import { cpuOf, herdTable, nodeCpuOf, postgresCpuOf, secondsOf, tellHerd } from '../herd-table.ts';
+import { cpuOf, herdTable, nodeCpuOf, postgresCpuOf, secondsOf, herdSummary } from '../herd-table.ts';
 import { medianFigure, ratioBar, ratioNote } from '../rounds.ts';
 import { type Scenario, atMost } from '../scenario.ts';
 
@@ -27,7 +27,7 @@ export const herd: Scenario = {
         await runHerd(contestant, stage, count);
         return runHerd(contestant, stage, count);
       },
-      tellHerd,
+      herdSummary,
     );
     const time = { what: 'time', ours: 'firelock', figure: secondsOf };
     const pair = { ours: 'firelock', theirs: 'bare pipeline' };

@@ -7,7 +7,7 @@ import type { BenchDatabase } from '../support/processes/postgres.ts';
 import { daysOf, seedHistory } from '../support/history/seed-history.ts';
 import { median } from '../support/measures/statistics.ts';
 
-export interface HistorySizes {
+interface HistorySizes {
   days: number;
   /** Each with 144 runs a day, beside one with 17,280. */
   schedules: number;
@@ -80,14 +80,14 @@ async function runHistory(bench: Bench, sizes: HistorySizes): Promise<ScenarioRe
     for (const day of days.slice(0, sizes.drops)) {
       const drop = await dropADay(bench, database, day, sizes.drop);
       drops.push(drop);
-      bench.log(tellDrop(drop));
+      bench.log(dropSummary(drop));
     }
     const everyMinute = await underOldSnapshot(bench, database, sizes.everyMinute);
     bench.log(
-      `every minute: ${tellPeriods(everyMinute, ({ herdSeconds }) => `${herdSeconds.toFixed(2)} s`)}`,
+      `every minute: ${periodsSummary(everyMinute, ({ herdSeconds }) => `${herdSeconds.toFixed(2)} s`)}`,
     );
     const everySecond = await underOldSnapshot(bench, database, sizes.everySecond);
-    bench.log(`every second: ${tellPeriods(everySecond, ({ latenessMs }) => ms(latenessMs.p99))}`);
+    bench.log(`every second: ${periodsSummary(everySecond, ({ latenessMs }) => ms(latenessMs.p99))}`);
     return {
       scenario: 'history',
       rounds: [{ runs, seconds, asked, drops, everyMinute, everySecond }],
@@ -120,7 +120,7 @@ async function seedAndAsk(
     const runs = Number(row?.['runs']);
     log(`${runs.toLocaleString('en')} runs written in ${seconds.toFixed(0)} s`);
     const asked = await askHistory(daemon.url, days);
-    for (const one of asked) log(tellAsked(one));
+    for (const one of asked) log(askedSummary(one));
     return { runs, seconds, asked };
   } finally {
     await daemon.stop();
@@ -191,7 +191,7 @@ function notesOf(asked: readonly Asked[], everySecond: readonly Period[]): strin
     ).toFixed(3);
   const { normal, held } = split(everySecond);
   return [
-    ...slow.map((one) => `slower than it should be: ${tellAsked(one)}`),
+    ...slow.map((one) => `slower than it should be: ${askedSummary(one)}`),
     `every-second schedules, CPU s per 1,000 fires: ${cpu(normal)} as ever, ${cpu(held)} under an old snapshot, ` +
       `${cpu(held.slice(-1))} in its last minute`,
     `missing of them: ${everySecond.reduce((sum, { missing }) => sum + missing, 0)}`,
@@ -229,12 +229,12 @@ function worstP99(periods: readonly Period[]): string {
   return ms(Math.max(...periods.map(({ latenessMs }) => latenessMs.p99)));
 }
 
-function tellAsked({ what, ms: taken, coldMs, items, status }: Asked): string {
+function askedSummary({ what, ms: taken, coldMs, items, status }: Asked): string {
   const answer = status === 200 ? (items === null ? '' : `, ${items} items`) : `, answered ${status}`;
   return `${what}: ${ms(taken)} (first call ${ms(coldMs)}${answer})`;
 }
 
-function tellDrop(drop: Drop): string {
+function dropSummary(drop: Drop): string {
   const { day, runs, seenMs, goneWithinMs, goneAfterMs, p99Ms, worstMs } = drop;
   const transaction = seenMs === null ? 'no transaction seen' : `a transaction of ${ms(seenMs)} seen`;
   return (
@@ -244,9 +244,9 @@ function tellDrop(drop: Drop): string {
   );
 }
 
-function tellPeriods(periods: readonly Period[], tell: (period: Period) => string): string {
+function periodsSummary(periods: readonly Period[], describe: (period: Period) => string): string {
   const { normal, held } = split(periods);
-  return `${normal.map(tell).join(', ')}; under an old snapshot ${held.map(tell).join(', ')}`;
+  return `${normal.map(describe).join(', ')}; under an old snapshot ${held.map(describe).join(', ')}`;
 }
 
 function ms(value: number): string {

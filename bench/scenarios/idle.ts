@@ -7,7 +7,7 @@ import { median } from '../support/measures/statistics.ts';
 import { readHistogram, residentMegabytes, startCpuMeter } from '../support/measures/vitals.ts';
 
 const FEW = 1_000;
-const MOST_ROUNDS = 5;
+const MAX_ROUNDS = 5;
 
 interface Sizes {
   many: number;
@@ -64,7 +64,7 @@ async function measureInTurn(
   { few, many }: { few: BenchDatabase; many: BenchDatabase },
 ): Promise<ScenarioResult> {
   const rounds: { few: Rest; many: Rest }[] = [];
-  const count = Math.min(bench.rounds, MOST_ROUNDS);
+  const count = Math.min(bench.rounds, MAX_ROUNDS);
   while (rounds.length < count) {
     const isEven = rounds.length % 2 === 0;
     const first = await rest(bench, sizes, isEven ? few : many);
@@ -163,7 +163,7 @@ function resultOf(sizes: Sizes, rounds: readonly { few: Rest; many: Rest }[]): S
             atMost('CPU of daemon and database in an empty minute', cpu.many, 's', null, 0.5),
           ]),
     ],
-    notes: rounds.length < MOST_ROUNDS ? [`${rounds.length} rounds`] : [],
+    notes: rounds.length < MAX_ROUNDS ? [`${rounds.length} rounds`] : [],
   };
 }
 

@@ -6,7 +6,7 @@ import { median } from '../support/measures/statistics.ts';
 import { startCpuMeter } from '../support/measures/vitals.ts';
 
 const WAYS = [1, 3];
-const MOST_ROUNDS = 5;
+const MAX_ROUNDS = 5;
 
 interface Import {
   callsAtOnce: number;
@@ -21,7 +21,7 @@ export const importing: Scenario = {
   title: 'schedules created over the API, a thousand a call',
   run: async (bench) => {
     const count = bench.quick ? 5_000 : 100_000;
-    const wanted = Math.min(bench.rounds, MOST_ROUNDS);
+    const wanted = Math.min(bench.rounds, MAX_ROUNDS);
     const rounds: Import[][] = [];
     while (rounds.length < wanted) {
       const round: Import[] = [];
@@ -30,8 +30,8 @@ export const importing: Scenario = {
       }
       round.sort((a, b) => a.callsAtOnce - b.callsAtOnce);
       rounds.push(round);
-      const told = round.map((one) => `${rate(one.schedulesPerSecond)} by ${calls(one.callsAtOnce)}`);
-      bench.log(`round ${rounds.length}: schedules/s: ${told.join(', ')}`);
+      const rates = round.map((one) => `${rate(one.schedulesPerSecond)} by ${calls(one.callsAtOnce)}`);
+      bench.log(`round ${rounds.length}: schedules/s: ${rates.join(', ')}`);
     }
     const of = (way: number, pick: (one: Import) => number | null) =>
       median(rounds.map((round) => pick(round[way] ?? missing()) ?? NaN));

@@ -1,6 +1,6 @@
 import { bareEntry, firelockEntry, peerEntries, runContest } from '../contest.ts';
 import { type Measured, runHerd } from '../herd.ts';
-import { cpuOf, herdTable, tellHerd } from '../herd-table.ts';
+import { cpuOf, herdTable, herdSummary } from '../herd-table.ts';
 import { type Round, medianFigure, namesOf, ratioBar, ratioNote } from '../rounds.ts';
 import type { Scenario, Table } from '../scenario.ts';
 
@@ -20,7 +20,7 @@ export const oneOff: Scenario = {
         const drained = await runHerd(contestant, stage, count);
         return { ...drained, enqueuedPerSecond: count / drained.armSeconds };
       },
-      (drained) => `${tellHerd(drained)}, enqueued at ${perSecond(drained.enqueuedPerSecond)}`,
+      (drained) => `${herdSummary(drained)}, enqueued at ${perSecond(drained.enqueuedPerSecond)}`,
     );
     const rate = { what: 'rate', ours: 'firelock', figure: (one: Measured) => one.firesPerSecond };
     const [graphile, delayed] = peers.map((peer) => peer?.name ?? '');

@@ -4,7 +4,7 @@ import { median } from '../support/measures/statistics.ts';
 
 /** Of the target: how long a host that hangs holds a slot. */
 const TIMEOUT_SECONDS = 10;
-const MOST_ROUNDS = 5;
+const MAX_ROUNDS = 5;
 /** The ratio or, where that is more, so many milliseconds. */
 const ALLOWED = { ratio: 1.2, ms: 50 };
 
@@ -29,13 +29,15 @@ export const slowTargets: Scenario = {
   run: async (bench) => {
     const comparisons = comparisonsOf(bench);
     const rounds: Round[] = [];
-    const wanted = Math.min(bench.rounds, MOST_ROUNDS);
+    const wanted = Math.min(bench.rounds, MAX_ROUNDS);
     while (rounds.length < wanted) {
       const round: Round = {};
       for (const comparison of comparisons) {
         round[comparison.title] = await compare(bench, comparison, rounds.length % 2 === 0);
-        const told = comparison.beside.map(({ title }) => `${ms(p99(round, comparison, title))} ${title}`);
-        bench.log(`round ${rounds.length + 1}: ${comparison.title}: p99 ${told.join(', ')}`);
+        const latencies = comparison.beside.map(
+          ({ title }) => `${ms(p99(round, comparison, title))} ${title}`,
+        );
+        bench.log(`round ${rounds.length + 1}: ${comparison.title}: p99 ${latencies.join(', ')}`);
       }
       rounds.push(round);
     }

@@ -8,7 +8,7 @@ const SIZES = {
   whole: { count: 2_000, warmUp: 5, seconds: 60 },
   quick: { count: 100, warmUp: 2, seconds: 5 },
 };
-const PATIENCE_MS = 30_000;
+const WAIT_LIMIT_MS = 30_000;
 
 export const steady: Scenario = {
   name: 'steady',
@@ -19,7 +19,7 @@ export const steady: Scenario = {
       bench,
       [bareEntry('pipeline'), firelockEntry()],
       async ({ contestant, stage }) => {
-        const plan = { ...size, patienceMs: PATIENCE_MS, checksHistory: true };
+        const plan = { ...size, waitLimitMs: WAIT_LIMIT_MS, checksHistory: true };
         const measured = await fireEverySecond(contestant, stage, plan);
         const { name } = contestant;
         if (!measured.settled) throw new Error(`${name} did not settle what it fired`);

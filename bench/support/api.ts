@@ -12,7 +12,7 @@ export async function callApi(url: string, body?: object): Promise<unknown> {
   return JSON.parse(text);
 }
 
-export interface HistoryRun {
+interface HistoryRun {
   id: string;
   scheduleId: string | null;
   scheduledFor: string;

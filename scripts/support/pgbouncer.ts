@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
 
-export interface PgBouncer {
+interface PgBouncer {
   /** As that of the server, by way of the pooler. */
   url: string;
   stop(): Promise<void>;

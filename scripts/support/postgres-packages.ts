@@ -59,8 +59,8 @@ async function run(program: string, args: readonly string[], cwd: string): Promi
     // On Windows npm is a script of the shell.
     await promisify(execFile)(program, args, { cwd, timeout: LIMIT_MS, shell: platform() === 'win32' });
   } catch (error) {
-    const told = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
-    throw new Error(`${program} ${args.join(' ')} failed: ${told === '' ? String(error) : told}`, {
+    const stderr = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+    throw new Error(`${program} ${args.join(' ')} failed: ${stderr === '' ? String(error) : stderr}`, {
       cause: error,
     });
   }

@@ -13,7 +13,7 @@ import { choosePort } from '../../src/local-postgres/port.ts';
 import { startServer, stopServer } from '../../src/local-postgres/postgres-server.ts';
 import { installPostgres } from './postgres-packages.ts';
 
-export interface PostgresServer {
+interface PostgresServer {
   /** A superuser's. */
   readonly url: string;
   /** As the server names it, such as `15.18`. */
@@ -22,7 +22,7 @@ export interface PostgresServer {
   readonly stop: () => Promise<void>;
 }
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** `packaged`: from npm. `system`: Debian's, where it is installed, else from npm. */
   from: 'packaged' | 'system';
   /** Beside those of the embedded server. */

@@ -100,7 +100,13 @@ export type FirelockEvent =
   /** Runs that failed unstarted, since one they depended on did not succeed; the first of them. */
   | { type: 'dependentsFailed'; count: number; runIds: readonly string[] }
   /** The target of a running run that was cancelled or replaced was to be told; `error`: why it may not have been. */
-  | { type: 'targetCancelled'; runId: string; scheduleId: string | null; told: boolean; error: string | null }
+  | {
+      type: 'targetCancelled';
+      runId: string;
+      scheduleId: string | null;
+      accepted: boolean;
+      error: string | null;
+    }
   /** By firelock itself: nothing would come of its runs. */
   | { type: 'schedulePaused'; scheduleId: string; reason: string }
   /** A 410 Gone was followed up, whatever came of it. */
@@ -165,7 +171,7 @@ export interface RunExpired {
   settlement: RunSettled;
 }
 
-export interface WrittenSchedule {
+interface WrittenSchedule {
   scheduleId: string;
   change: 'created' | 'updated' | 'deleted';
   version: number;

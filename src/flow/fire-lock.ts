@@ -1,5 +1,6 @@
 /**
- * Guarantees: a due schedule is worked on by one instance at a time; for efficiency only, the unique index of runs is what forbids a second run.
+ * Guarantees: a due schedule is worked on by one instance at a time; for efficiency only, the unique index of runs is
+ *   what forbids a second run.
  * Transaction: one statement.
  * If the process dies here: the locks are free once this instance is declared dead, or after their TTL.
  */
@@ -10,7 +11,7 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import type { Database } from '../postgres/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
 
-export interface FireLockDeps {
+interface FireLockDeps {
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;

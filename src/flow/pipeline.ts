@@ -32,7 +32,7 @@ import { type Settler, createSettler } from './settle/settle.ts';
 import { createHandoffStarter } from './handoff/start-handoff.ts';
 import { createTick } from './tick.ts';
 
-export interface PipelineDeps {
+interface PipelineDeps {
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;
@@ -65,6 +65,7 @@ export interface Pipeline {
   releaseFireLocks(): Promise<void>;
 }
 
+// eslint-disable-next-line max-lines-per-function -- puts the parts together
 export function createPipeline(given: PipelineDeps): Pipeline {
   const { database, clock, databaseClock, lease } = given;
   const wake: Wake = {

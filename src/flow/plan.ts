@@ -53,6 +53,7 @@ const ROUND_MS = 50;
 /** How long planning may keep the process from everything else. */
 const SLICE_MS = 10;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPlanner(clock: Clock, retentionDays: number): Planner {
   const walks = new Map<string, Walking>();
 

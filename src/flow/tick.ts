@@ -1,5 +1,6 @@
 /**
- * Guarantees: whatever is due by the database's clock is planned within one tick interval, and to the millisecond where nothing is in the way.
+ * Guarantees: whatever is due by the database's clock is planned within one tick interval, and to the millisecond
+ *   where nothing is in the way.
  * Transaction: none of its own; it drives stages 2 to 4.
  * If the process dies here: another instance's tick finds the same rows due.
  */
@@ -11,7 +12,7 @@ import type { DueSchedules } from '../store/schedules/fire-locks.ts';
 import { FIRE_LOCK_BATCH } from './fire-lock.ts';
 import type { Planned, Planner } from './plan.ts';
 
-export interface TickDeps {
+interface TickDeps {
   clock: Clock;
   databaseClock: DatabaseClock;
   events: EventBus;

@@ -13,7 +13,7 @@ import type { Database } from '../postgres/database.ts';
 import { isNotNow } from '../postgres/errors.ts';
 import { DAYS_AHEAD, createPartition, missingDays } from '../postgres/history-partitions.ts';
 
-export interface CreatePartitionsDeps {
+interface CreatePartitionsDeps {
   database: Database;
   /** May change the schema. */
   schemaDatabase: Database;

@@ -17,7 +17,7 @@ import { superviseServer } from './supervision.ts';
 import { registerUser, unregisterUser } from './users.ts';
 
 /** This process's share in the local PostgreSQL. */
-export interface EmbeddedPostgres {
+interface EmbeddedPostgres {
   /** Holds the password. Stays valid until `stop`, also across a restart of the server. */
   readonly url: string;
   /** One line for the terminal, such as `PostgreSQL 18.4 in .firelock/postgres, port 23456`. */
@@ -26,7 +26,7 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>;
 }
 
-export interface EmbeddedPostgresOptions {
+interface EmbeddedPostgresOptions {
   /** Made if it does not exist. Daemons with the same directory share one server. */
   readonly dataDir: string;
   readonly clock: Clock;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-/** A process beyond doubt: pids are reused, a pid together with its start is not. */
+/** One process and no other: pids are reused, a pid together with its start is not. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, in the platform's own notation; null where the platform does not tell. */

@@ -8,11 +8,11 @@ import { isStillAlive } from './process-identity.ts';
 import type { RunningServer, ServerDeps } from './postgres-server.ts';
 import { settledServer, startServer } from './postgres-server.ts';
 
-export interface SupervisionDeps extends ServerDeps {
+interface SupervisionDeps extends ServerDeps {
   readonly onEvent: (message: string, details: Record<string, unknown>) => void;
 }
 
-export interface Supervision {
+interface Supervision {
   /** Resolves, when it has ended, with the server that was last seen alive. */
   stop(): Promise<RunningServer>;
 }

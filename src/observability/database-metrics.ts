@@ -46,6 +46,7 @@ export function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGaug
 const COUNTED =
   'counted every ten seconds, or where that takes long more seldom, down to every ten minutes: firelock_sampled_timestamp_seconds says when.';
 
+// eslint-disable-next-line max-lines-per-function -- one entry for each gauge
 function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGauges) => void {
   const oldestPending = gauge(
     'firelock_oldest_pending_seconds',

@@ -6,7 +6,7 @@ import type { Executor } from '../postgres/executor.ts';
 import { type Sample, countOpenRuns, countSchedules, sampleWork } from '../store/reports/gauges.ts';
 import type { Metrics } from './metrics.ts';
 
-export interface GaugeSamplerDeps {
+interface GaugeSamplerDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
@@ -30,6 +30,7 @@ const LIMIT_MS = 30_000;
  * Looks at the database now and then, so that a scrape never has to. What grows with what is merely there is counted by itself, the
  * more seldom the more it costs.
  */
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
   const { database, clock, events, metrics, tickIntervalMs } = deps;
   const overdueSeconds = (3 * tickIntervalMs) / 1000;
@@ -46,7 +47,7 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     part(countSchedules, metrics.schedulesCounted),
   ];
 
-  function part<T>(sample: (db: Executor) => Promise<Sample<T>>, tell: (values: T) => void): Part {
+  function part<T>(sample: (db: Executor) => Promise<Sample<T>>, emitValues: (values: T) => void): Part {
     const paced: Part = {
       dueAt: -Infinity,
       take: async () => {
@@ -54,7 +55,7 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
         try {
           const { values, costMs } = await database.run(sample, LIMIT_MS);
           paced.dueAt = began + Math.min(OLDEST_SAMPLE_MS, Math.max(SAMPLE_EVERY_MS, REST * costMs));
-          tell(values);
+          emitValues(values);
         } catch (error) {
           paced.dueAt = clock.monotonic() + REST_AFTER_FAILURE * (clock.monotonic() - began);
           throw error;

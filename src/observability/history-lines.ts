@@ -12,13 +12,13 @@ export const HISTORY_LINES = {
       logger.debug({ days: days.map(dateOf) }, 'created partitions of history for coming days');
   },
   historyDelayed: (logger, { work, day, error, forMs, lasts }) => {
-    const told = { day: dateOf(day), reason: reasonOf(error) };
+    const fields = { day: dateOf(day), reason: reasonOf(error) };
     if (lasts)
       logger.warn(
-        { ...told, minutes: Math.round(forMs / 60_000) },
+        { ...fields, minutes: Math.round(forMs / 60_000) },
         'a partition of history cannot be created, since another transaction is in the way; it is tried again, and all works on',
       );
-    else logger.debug(told, `could not ${work} a partition of history now; it is tried again`);
+    else logger.debug(fields, `could not ${work} a partition of history now; it is tried again`);
   },
 } satisfies Lines;
 

@@ -10,12 +10,12 @@ import type { Logger } from './logger.ts';
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
   const failing = new Set<string>();
-  const tellZoneData = zoneDataTeller(logger);
+  const logZoneData = zoneDataLogger(logger);
   const lines = LINES as Partial<Record<string, (logger: Logger, event: FirelockEvent) => void>>;
   events.subscribe((event) => {
     if (event.type === 'loopFailed') loopFailed(logger, failing, event);
     else if (failing.size > 0) loopWorks(logger, failing, event);
-    if (event.type === 'gaugesSampled') tellZoneData(event.zoneData);
+    if (event.type === 'gaugesSampled') logZoneData(event.zoneData);
     lines[event.type]?.(logger, event);
   });
 }
@@ -26,9 +26,9 @@ function loopFailed(
   failing: Set<string>,
   { loop, error, retryInMs }: EventOf<'loopFailed'>,
 ): void {
-  const told = { loop, retryInMs, reason: reasonOf(error) };
-  if (failing.has(loop)) logger.debug(told, `${loop} failed again`);
-  else logger.warn(told, `${loop} failed; it will be tried again until it works`);
+  const fields = { loop, retryInMs, reason: reasonOf(error) };
+  if (failing.has(loop)) logger.debug(fields, `${loop} failed again`);
+  else logger.warn(fields, `${loop} failed; it will be tried again until it works`);
   failing.add(loop);
 }
 
@@ -58,7 +58,7 @@ function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent
 }
 
 /** Told when it changes, not with every sample. */
-function zoneDataTeller(logger: Logger): (versions: readonly string[]) => void {
+function zoneDataLogger(logger: Logger): (versions: readonly string[]) => void {
   let mixed = '';
   return (versions) => {
     const now = versions.length > 1 ? versions.join(', ') : '';
@@ -109,9 +109,9 @@ const LINES: Lines = {
     const count = (...verdicts: string[]) => runs.filter((run) => verdicts.includes(run.verdict)).length;
     const again = count('again');
     const unknown = count('unknown');
-    const told = { found, runs: runs.length, again, unknown, abandoned: runs.length - again - unknown };
+    const fields = { found, runs: runs.length, again, unknown, abandoned: runs.length - again - unknown };
     const instances = [...new Set(runs.map((run) => run.instanceId))];
-    logger.warn({ ...told, instances }, 'lost runs found: driven on again, or ended as said here');
+    logger.warn({ ...fields, instances }, 'lost runs found: driven on again, or ended as said here');
     for (const { runId, scheduleId, instanceId, verdict } of runs) {
       const run = { runId, scheduleId, found, instanceId };
       if (verdict === 'unknown')
@@ -125,8 +125,8 @@ const LINES: Lines = {
       'a lost run cannot be taken over: what stands in its row cannot be written',
     ),
   instanceLeft: (logger, { instanceId, unfinished, cutOff }) => {
-    const told = { instanceId, unfinished, cutOff };
-    if (unfinished + cutOff > 0) logger.warn(told, 'left before everything under way had ended');
+    const fields = { instanceId, unfinished, cutOff };
+    if (unfinished + cutOff > 0) logger.warn(fields, 'left before everything under way had ended');
     else logger.info({ instanceId }, 'left');
   },
   migrationsApplied: (logger, { count }) =>
@@ -153,8 +153,8 @@ const LINES: Lines = {
     ),
   schedulePaused: (logger, { scheduleId, reason }) =>
     logger.warn({ scheduleId, reason }, 'a schedule was paused: nothing would come of its runs'),
-  targetCancelled: (logger, { runId, scheduleId, told, error }) => {
-    if (told) logger.debug({ runId, scheduleId }, 'the target was told that the run is cancelled');
+  targetCancelled: (logger, { runId, scheduleId, accepted, error }) => {
+    if (accepted) logger.debug({ runId, scheduleId }, 'the target was told that the run is cancelled');
     else logger.warn({ runId, scheduleId, error }, 'the target could not be told that the run is cancelled');
   },
   scheduleSetAside: (logger, { scheduleId, error, failures, retryAt }) =>
@@ -223,10 +223,10 @@ const LINES: Lines = {
     }
   },
   settlementFenced: (logger, { runId, scheduleId, attempt, outcome, statusCode, alreadyEnded }) => {
-    const told = { runId, scheduleId, attempt, outcome, statusCode };
+    const fields = { runId, scheduleId, attempt, outcome, statusCode };
     if (alreadyEnded)
-      logger.debug(told, 'an attempt ended of a run that was replaced, or went with its schedule');
-    else logger.warn(told, 'an outcome came too late: its claim was gone; it is in the attempt log');
+      logger.debug(fields, 'an attempt ended of a run that was replaced, or went with its schedule');
+    else logger.warn(fields, 'an outcome came too late: its claim was gone; it is in the attempt log');
   },
   targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
     logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),

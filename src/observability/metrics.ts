@@ -10,7 +10,7 @@ export interface Metrics extends DatabaseGauges {
   text(): Promise<string>;
 }
 
-export interface MetricsDeps {
+interface MetricsDeps {
   clock: Clock;
   events: EventBus;
   version: string;

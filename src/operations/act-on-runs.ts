@@ -19,7 +19,7 @@ import { type Run, mayBeRunId } from '../core/runs/run.ts';
 import type { RunRecord } from '../core/runs/run-record.ts';
 import {
   type CurrentDefinition,
-  completeRun as completed,
+  endAsReported as completed,
   endRun,
   reopenRun,
 } from '../core/runs/transitions.ts';
@@ -46,9 +46,9 @@ export type ActionResult =
   | { kind: 'done'; run: Run }
   | { kind: 'noSuchRun' }
   /** `standing`: what the run is instead, for programs. */
-  | { kind: 'notPossible'; message: string; standing: RunStanding };
+  | { kind: 'notPossible'; message: string; summary: RunSummary };
 
-export type RunStanding = Pick<RunState, 'status' | 'reason' | 'attempts'>;
+export type RunSummary = Pick<RunState, 'status' | 'reason' | 'attempts'>;
 
 export interface CompletionReport extends CompletionWord {
   /** Text to keep as the result's body, already cut and storable; null: none was given. */
@@ -64,10 +64,10 @@ export interface HeartbeatReport extends Speaker {
 export function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
   return act(deps, id, {
     decide: decideCancel,
-    change: (from, { toTell }, { now }) => ({
+    change: (from, { notifiesTarget }, { now }) => ({
       from,
       to: endRun(from, { status: 'cancelled', reason: 'request' }, now),
-      also: toTell ? ['cancel'] : [],
+      also: notifiesTarget ? ['cancel'] : [],
     }),
     emit: () => deps.events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
   });
@@ -115,7 +115,7 @@ export async function heartbeatRun(
     const run = await findRecord(db, id);
     if (!run) return { kind: 'noSuchRun' };
     const decision = decideHeartbeat(run, word);
-    if (decision.kind === 'notPossible') return { ...decision, standing: standingOf(run) };
+    if (decision.kind === 'notPossible') return { ...decision, summary: summaryOf(run) };
     // A claim came in between.
     throw new TryAgain(`run ${id} was written while its heartbeat came`);
   });
@@ -159,7 +159,7 @@ async function actIn<Write>(
   const run = await lockRun(tx, id);
   if (!run) return { result: { kind: 'noSuchRun' } };
   const decision = decide(run, definition);
-  if (decision.kind === 'notPossible') return { result: { ...decision, standing: standingOf(run) } };
+  if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
   const change = changeOf(run, decision, { definition, now: await databaseNow(tx) });
   const effects = await saveLockedRuns(tx, [change]);
@@ -184,7 +184,7 @@ function settledOf(
   };
 }
 
-function standingOf({ status, reason, attempts }: RunState): RunStanding {
+function summaryOf({ status, reason, attempts }: RunState): RunSummary {
   return { status, reason, attempts };
 }
 

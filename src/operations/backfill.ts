@@ -1,5 +1,6 @@
 /**
- * Guarantees: each occurrence of a past period has one run, however often it is asked for; what had ended unsent is opened again under its id.
+ * Guarantees: each occurrence of a past period has one run, however often it is asked for; what had ended unsent is
+ *   opened again under its id.
  * Transaction: one, under the schedule's row lock; the occurrences are listed before it, and anew where the schedule was edited meanwhile.
  * If the process dies here: all of it is there or nothing; the runs are pending and unclaimed, for any instance.
  */
@@ -16,13 +17,13 @@ import { type BackfillFire, recordBackfillUnderLock } from '../store/runs/backfi
 import { findSchedule, lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
-export interface BackfillDeps {
+interface BackfillDeps {
   database: Database;
   targets: TargetRegistry;
   wake: Wake;
 }
 
-export interface BackfillRequest {
+interface BackfillRequest {
   scheduleId: string;
   /** Inclusive. */
   from: Instant;

@@ -21,21 +21,21 @@ import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { emitJudged } from './judged-overlaps.ts';
 
-export interface ManualFireDeps {
+interface ManualFireDeps {
   database: Database;
   events: EventBus;
   targets: TargetRegistry;
   wake: Wake;
 }
 
-export interface ManualFireRequest {
+interface ManualFireRequest {
   scheduleId: string;
   /** The client's own JSON text; null: the schedule's payload. */
   payload: string | null;
   key: string | null;
 }
 
-export type ManualFired =
+type ManualFired =
   { kind: 'created' | 'existing'; run: Run } | { kind: 'noSuchSchedule' } | { kind: 'keyOfAnotherBody' };
 
 interface Decided {

@@ -1,5 +1,6 @@
 /**
- * Guarantees: what was due before an edit is recorded under the old definition; with jitter, so is what had its moment already and waits for its delay.
+ * Guarantees: what was due before an edit is recorded under the old definition; with jitter, so is what had its
+ *   moment already and waits for its delay.
  * Transaction: that of the edit, under the row locks it holds.
  * If the process dies here: nothing of the edit is written, this included.
  */
@@ -32,7 +33,7 @@ export interface Edited {
 }
 
 /** Answers how many effects it wrote. What must not overlap is recorded as waiting, for the caller to judge. */
-export async function recordWhatWasDue(
+export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
   { now, retentionDays, laneOf }: { now: Instant; retentionDays: number; laneOf: (target: Target) => string },

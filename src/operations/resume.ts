@@ -1,5 +1,6 @@
 /**
- * Guarantees: what was due when it began is not fired: it stands as skipped, one record a schedule; at-most-once runs that may have been sent are not sent again.
+ * Guarantees: what was due when it began is not fired: it stands as skipped, one record a schedule; at-most-once runs
+ *   that may have been sent are not sent again.
  * Transaction: one a batch of schedules, guarded by version and cursor; before them one for the pending runs.
  * If the process dies here: what was committed is done, the rest is as it was; run again, it goes on.
  */
@@ -25,7 +26,7 @@ import {
   skipDueIfUnmoved,
 } from '../store/schedules/skip-to-now.ts';
 
-export interface ResumeDeps {
+interface ResumeDeps {
   database: Database;
   /** For as long after it was sent a request of an instance that is gone may still arrive, beside its own time limit. */
   lockTtlSeconds: number;

@@ -1,12 +1,11 @@
 /**
- * Guarantees: an edit, pause or delete first records what was due under the old definition, then takes effect; it never fires retroactively and never drops a fire.
+ * Guarantees: an edit, pause or delete first records what was due under the old definition, then takes effect; it
+ *   never fires retroactively and never drops a fire.
  * Transaction: one per call, under the row locks of all schedules it names, taken in uid order.
  * If the process dies here: everything or nothing of the call is written.
  */
-import { randomUUID } from 'node:crypto';
-import { cursorUnder, sameDefinition } from '../core/schedules/definition-change.ts';
 import type { Instant } from '../core/instant.ts';
-import type { Definition, Schedule, Target } from '../core/schedules/schedule.ts';
+import type { Schedule, Target } from '../core/schedules/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { createPace } from '../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
@@ -28,9 +27,16 @@ import {
 } from '../store/schedules/write-schedules.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
-import { type Edited, recordWhatWasDue } from './plan-before-update.ts';
+import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
+import {
+  type ChangedSchedule,
+  type ScheduleChange,
+  asWrite,
+  changedSchedule,
+  decide,
+} from './schedule-writes.ts';
 
 export interface ScheduleChangeDeps {
   database: Database;
@@ -39,22 +45,6 @@ export interface ScheduleChangeDeps {
   wake: Wake;
   /** Nothing older is planned. */
   retentionDays: number;
-}
-
-export interface ScheduleChange {
-  id: string;
-  /** Who wants it; null: a caller without a name. */
-  by: string | null;
-  /**
-   * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist) and the database's time.
-   * A definition equal to the present one changes nothing. Throwing leaves everything as it was.
-   */
-  decide: (current: Schedule | null, now: Instant) => Definition;
-}
-
-export interface ChangedSchedule {
-  schedule: Schedule;
-  change: 'created' | 'updated' | 'unchanged';
 }
 
 /** Others follow the schedule: it cannot be deleted. */
@@ -115,7 +105,7 @@ async function changeIn(
   const pace = createPace();
   for (const change of changes) {
     await pace();
-    decided.push(decide(deps, change, current.get(change.id) ?? null, now));
+    decided.push(decide(deps.targets, change, current.get(change.id) ?? null, now));
   }
   const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
   await resolveFollowed(tx, writes).catch((error: unknown) => {
@@ -123,10 +113,10 @@ async function changeIn(
     throw error;
   });
   check(null);
-  const recorded = await recordWhatWasDue(tx, decided, planningOf(deps, now));
+  const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now));
   await writeOrTryAgain(tx, writes, now);
   const judged = await judgeAnew(tx, decided);
-  return { changed: decided.map((one) => told(one, now)), recorded, judged };
+  return { changed: decided.map((one) => changedSchedule(one, now)), recorded, judged };
 }
 
 function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
@@ -150,8 +140,8 @@ export async function deleteSchedule(
     if (followers.length > 0)
       throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
     const now = await databaseNow(tx);
-    const write = { ...asWrite(deps, schedule, by), version: schedule.version + 1 };
-    const recorded = await recordWhatWasDue(tx, [{ schedule, write }], planningOf(deps, now));
+    const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
+    const recorded = await planBeforeUpdate(tx, [{ schedule, write }], planningOf(deps, now));
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
     return { version: write.version, abandoned, effects: effects + recorded.effects };
   });
@@ -166,37 +156,6 @@ export async function deleteSchedule(
 
 /** More than a reader wants; the answer says that there are more. */
 const MAX_NAMED = 100;
-
-function decide(
-  deps: ScheduleChangeDeps,
-  change: ScheduleChange,
-  current: Schedule | null,
-  now: Instant,
-): Edited {
-  const definition = change.decide(current, now);
-  const { id, by } = change;
-  const lane = laneOf(deps, definition);
-  if (!current) {
-    const born = {
-      uid: randomUUID(),
-      version: 1,
-      lastFireAt: null,
-      plannedThrough: null,
-      afterUid: null,
-      createdAt: now,
-      by,
-    };
-    const cursor = cursorUnder(definition, null, { id, createdAt: now }, now);
-    return { schedule: null, write: { ...born, id, definition, lane, ...cursor } };
-  }
-  if (sameDefinition(current.definition, definition)) return { schedule: current, write: null };
-  const cursor = cursorUnder(definition, current, current, now);
-  const version = current.version + 1;
-  return {
-    schedule: current,
-    write: { ...asWrite(deps, current, by), version, definition, lane, ...cursor },
-  };
-}
 
 /** What waits is judged by the new definition, as if it came now; what is open counts from now on. */
 async function judgeAnew(tx: Transaction, edited: readonly Edited[]): Promise<JudgedOverlaps | null> {
@@ -222,58 +181,4 @@ async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], n
       throw new TryAgain('a schedule of that id was created meanwhile', { cause: error });
     throw error;
   }
-}
-
-function told({ schedule, write }: Edited, now: Instant): ChangedSchedule {
-  if (!write) {
-    if (!schedule) throw new Error('a schedule that does not exist cannot stay as it is');
-    return { schedule, change: 'unchanged' };
-  }
-  const { definition, nextFireAt, afterUid } = write;
-  const isOver = nextFireAt === null && afterUid === null;
-  return {
-    change: schedule ? 'updated' : 'created',
-    schedule: {
-      ...write,
-      status: !definition.enabled ? 'paused' : isOver ? 'ended' : 'active',
-      error: null,
-      nextFireAt,
-      lockedBy: null,
-      lockedAt: null,
-      updatedAt: now,
-    },
-  };
-}
-
-function asWrite(deps: ScheduleChangeDeps, schedule: Schedule, by: string | null): ScheduleWrite {
-  const {
-    uid,
-    id,
-    version,
-    definition,
-    nextOccurrenceAt,
-    nextFireAt,
-    lastFireAt,
-    plannedThrough,
-    createdAt,
-  } = schedule;
-  return {
-    uid,
-    id,
-    version,
-    definition,
-    lane: laneOf(deps, definition),
-    nextOccurrenceAt,
-    nextFireAt,
-    lastFireAt,
-    plannedThrough,
-    // For resolveFollowed; a deletion needs none.
-    afterUid: null,
-    createdAt,
-    by,
-  };
-}
-
-function laneOf(deps: ScheduleChangeDeps, definition: Definition): string {
-  return deps.targets.laneOf(definition.target);
 }

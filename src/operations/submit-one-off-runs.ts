@@ -1,17 +1,17 @@
 /**
  * Guarantees: runs that are asked for once are recorded all or none, once per key, and each waits for all that it depends on.
- * Transaction: one; what they depend on is locked, last of all, and then looked at: what has ended releases them, what ends later sees them.
+ * Transaction: one; what they depend on is locked, last of all, and then looked at: what has ended releases them,
+ *   what ends later sees them.
  * If the process dies here: all are there or none; any instance may claim them.
  */
-import { findCycle } from '../core/runs/dependency-cycle.ts';
 import type { Instant } from '../core/instant.ts';
 import { type OneOffRun, bodyHashOf, definitionUid } from '../core/runs/one-off-run.ts';
-import { isEnd, mayBeRunId, randomRunId } from '../core/runs/run.ts';
+import { isEnd, randomRunId } from '../core/runs/run.ts';
 import { newRun } from '../core/runs/new-run.ts';
 import type { RunRecord } from '../core/runs/run-record.ts';
 import { PRIORITY_RANK } from '../core/schedules/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { othersTurn } from '../runtime/loop/slices.ts';
+import { yieldToEventLoop } from '../runtime/loop/slices.ts';
 import { type Wake, type Work, wakeFor } from '../runtime/loop/wake.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { Database } from '../postgres/database.ts';
@@ -31,34 +31,22 @@ import { presentAmong } from '../store/runs/lock-runs.ts';
 import { ONE_OFF_VERSION, keepDefinitions } from '../store/runs/one-off-definitions.ts';
 import { recordRuns } from '../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
+import {
+  CannotAccept,
+  type Draft,
+  type ItemFault,
+  type Links,
+  linksOf,
+  refuseUnknown,
+  refuseWhatCannotBe,
+} from './one-off-links.ts';
 
-export interface OneOffDeps {
+interface OneOffDeps {
   database: Database;
   events: EventBus;
   targets: TargetRegistry;
   wake: Wake;
 }
-
-/** In an item: `path` is a JSON pointer within it. */
-export interface ItemFault {
-  index: number;
-  path: string;
-  message: string;
-}
-
-/** Well-formed, and impossible: nothing was recorded. */
-export class CannotAccept extends Error {
-  override readonly name = 'CannotAccept';
-  readonly faults: readonly ItemFault[];
-
-  constructor(faults: readonly ItemFault[]) {
-    super(faults.map(({ message }) => message).join('; '));
-    this.faults = faults;
-  }
-}
-
-/** In one call. */
-export const MAX_DEPENDENCIES = 100_000;
 
 /**
  * Records runs, all or none; answers their ids in the order asked for. A key that was used before with the same body stands for the
@@ -120,33 +108,6 @@ async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
     left.map((run) => ({ kind: 'dependents', run })),
   );
   return { ...counted, effects: counted.effects + written };
-}
-
-/** What the new runs depend on, by their ids. */
-interface Links {
-  idOfRef: ReadonlyMap<string, string>;
-  dependsOn: ReadonlyMap<string, readonly string[]>;
-  /** New runs that others of the call depend on. */
-  depended: ReadonlySet<string>;
-  /** What they depend on that is not recorded by this call. */
-  others: readonly string[];
-}
-
-function linksOf(drafts: readonly Draft[], created: readonly Draft[]): Links {
-  const idOfRef = new Map(drafts.flatMap(({ run, id }) => (run.ref === null ? [] : [[run.ref, id]])));
-  const idOf = (name: string) => idOfRef.get(name) ?? name.toLowerCase();
-  // The ref of an item whose key stands for a run, and the id of that run, name the same one.
-  const dependsOn = new Map(created.map(({ run, id }) => [id, [...new Set(run.dependsOn.map(idOf))]]));
-  const depended = new Set([...dependsOn.values()].flat());
-  const others = [...depended].filter((id) => !dependsOn.has(id) && mayBeRunId(id));
-  return { idOfRef, dependsOn, depended, others };
-}
-
-interface Draft {
-  run: OneOffRun;
-  id: string;
-  /** False: its key stands for this run already. */
-  created: boolean;
 }
 
 /** @throws CannotAccept where one was used with another body. */
@@ -217,7 +178,7 @@ async function record(
     new Map(created.map(({ run: { handoff } }, index) => [toRecord[index]?.scheduleUid ?? '', handoff])),
   );
   for (let first = 0; first < toRecord.length; first += RUNS_AT_ONCE) {
-    await othersTurn();
+    await yieldToEventLoop();
     await recordRuns(tx, toRecord.slice(first, first + RUNS_AT_ONCE));
   }
 }
@@ -227,36 +188,7 @@ async function link(tx: Transaction, created: readonly Draft[], { dependsOn }: L
     (dependsOn.get(runId) ?? []).map((other, position): Edge => ({ runId, dependsOn: other, position })),
   );
   for (let first = 0; first < edges.length; first += MAX_EDGES_AT_ONCE) {
-    await othersTurn();
+    await yieldToEventLoop();
     await recordDependencies(tx, edges.slice(first, first + MAX_EDGES_AT_ONCE));
   }
-}
-
-/** @throws CannotAccept */
-function refuseWhatCannotBe(asked: readonly OneOffRun[]): void {
-  const count = asked.reduce((sum, { dependsOn }) => sum + dependsOn.length, 0);
-  if (count > MAX_DEPENDENCIES) {
-    const message = `are ${count} in all; one call can have ${MAX_DEPENDENCIES}`;
-    throw new CannotAccept([{ index: asked.length - 1, path: '/dependsOn', message }]);
-  }
-  const cycle = findCycle(asked);
-  if (!cycle) return;
-  const index = asked.findIndex(({ ref }) => ref === cycle[0]);
-  throw new CannotAccept([{ index, path: '/dependsOn', message: `is a cycle: ${cycle.join(' → ')}` }]);
-}
-
-/** @throws CannotAccept */
-function refuseUnknown(
-  drafts: readonly Draft[],
-  { idOfRef, dependsOn }: Links,
-  there: ReadonlySet<string>,
-): void {
-  const faults = drafts.flatMap(({ run, created }, index) =>
-    (created ? run.dependsOn : []).flatMap((name, position) => {
-      const id = idOfRef.get(name) ?? name.toLowerCase();
-      if (dependsOn.has(id) || there.has(id)) return [];
-      return [{ index, path: `/dependsOn/${position}`, message: `there is no run ${name}` }];
-    }),
-  );
-  if (faults.length > 0) throw new CannotAccept(faults);
 }

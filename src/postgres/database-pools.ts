@@ -1,7 +1,7 @@
 import type { Database } from './database.ts';
 
 /** The connections of one instance, apart by what must not wait for what. */
-export interface DatabasePools {
+interface DatabasePools {
   /** Ticks, claims, outcomes and what follows from them, and the take-over of lost runs: quick all of it. */
   main: Database;
   /** Calls of the API: no number of slow ones keeps a fire waiting for a connection. */
@@ -14,7 +14,7 @@ export interface DatabasePools {
   schema: Database;
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   databaseUrl: string;
   migrationDatabaseUrl: string | undefined;
   /** Of main, api and background together; 2 at least. */

@@ -52,6 +52,7 @@ interface Pool {
  * A pool of our own, since the driver's cannot end one query that hangs: here a connection is a client by itself, which
  * is thrown away, query and all, when its time is up.
  */
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 function createPool(url: string, size: number): Pool {
   const idle: Connection[] = Array.from({ length: size }, () => connect(url));
   const all = new Set(idle);

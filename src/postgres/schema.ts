@@ -1,3 +1,4 @@
+/* eslint-disable max-lines -- the schema of all tables stands in one place, for drizzle and for its readers */
 import { sql } from 'drizzle-orm';
 import {
   bigint,
@@ -21,7 +22,7 @@ import type { RunEnd } from '../core/runs/run-end.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
 import type { Overlap } from '../core/schedules/schedule.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
-import { instant } from './sql/columns.ts';
+import { instantColumn } from './sql/columns.ts';
 import type { StoredDefinition } from '../core/schedules/stored-definition.ts';
 
 /** Ids sort by code point on every database, whatever its collation. */
@@ -29,8 +30,8 @@ const identifier = customType<{ data: string; driverData: string }>({ dataType: 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 
 /**
- * firelock's own have at most 200 bytes (targets/bounded-lane.ts). One that no row of an index can take, written by another program, would fail
- * every batch it is in.
+ * firelock's own have at most 200 bytes (targets/bounded-lane.ts). One that no row of an index can take, written by
+ * another program, would fail every batch it is in.
  */
 const BOUNDED_LANE = sql`octet_length(lane) <= 1000`;
 
@@ -53,27 +54,27 @@ export const schedules = pgTable(
     /** Whose runs' ends it follows, which ends, from when and until when; null: it has fire times of its own. */
     afterUid: uuid('after_uid'),
     afterOn: text('after_on').array().$type<RunEnd[]>(),
-    afterStartAt: instant('after_start_at'),
-    afterEndAt: instant('after_end_at'),
+    afterStartAt: instantColumn('after_start_at'),
+    afterEndAt: instantColumn('after_end_at'),
     afterJitterSeconds: integer('after_jitter_seconds'),
     /** Where its runs go, for the share of slots: kind and origin of the target. */
     lane: text().notNull(),
     priority: smallint().notNull(),
     /** The newest occurrence that has been planned. It only rises, and no occurrence up to it is planned again. */
-    plannedThrough: instant('planned_through'),
+    plannedThrough: instantColumn('planned_through'),
     /** The next occurrence not yet planned; planning only ever steps forward from here. */
-    nextOccurrenceAt: instant('next_occurrence_at'),
+    nextOccurrenceAt: instantColumn('next_occurrence_at'),
     /** When the tick must look at this row: null while paused or ended, later than the occurrence while set aside. */
-    nextFireAt: instant('next_fire_at'),
-    lastFireAt: instant('last_fire_at'),
+    nextFireAt: instantColumn('next_fire_at'),
+    lastFireAt: instantColumn('last_fire_at'),
     /** The fire-lock. */
     lockedBy: uuid('locked_by'),
-    lockedAt: instant('locked_at'),
+    lockedAt: instantColumn('locked_at'),
     /** Why it cannot be planned, and how often that was tried. */
     error: text(),
     planFailures: integer('plan_failures').notNull().default(0),
-    createdAt: instant('created_at').notNull(),
-    updatedAt: instant('updated_at').notNull(),
+    createdAt: instantColumn('created_at').notNull(),
+    updatedAt: instantColumn('updated_at').notNull(),
   },
   (t) => [
     uniqueIndex('schedules_id').on(t.id),
@@ -102,7 +103,7 @@ export const scheduleVersions = pgTable(
     version: integer().notNull(),
     scheduleId: identifier('schedule_id').notNull(),
     change: text().$type<'created' | 'updated' | 'deleted'>().notNull(),
-    at: instant().notNull(),
+    at: instantColumn().notNull(),
     /** Who wrote it: the name of a token. Null: a caller without one. */
     by: text(),
     definition: jsonb().$type<StoredDefinition>().notNull(),
@@ -115,10 +116,11 @@ export const scheduleVersions = pgTable(
 );
 
 /** What a run has from its recording until history drops it. `runs` and `history` share these columns, so that a run moves between them. */
+// eslint-disable-next-line max-lines-per-function -- one table
 const runColumns = () => ({
   /** Begins with scheduledFor, in milliseconds: the order of ids is the order of (scheduledFor, id). */
   id: uuid().notNull(),
-  scheduledFor: instant('scheduled_for').notNull(),
+  scheduledFor: instantColumn('scheduled_for').notNull(),
   scheduleUid: uuid('schedule_uid').notNull(),
   scheduleVersion: integer('schedule_version').notNull(),
   scheduleId: identifier('schedule_id').notNull(),
@@ -127,25 +129,25 @@ const runColumns = () => ({
   lane: text().notNull(),
   priority: smallint().notNull(),
   /** When the next attempt is due. */
-  dueAt: instant('due_at').notNull(),
+  dueAt: instantColumn('due_at').notNull(),
   attempts: integer().notNull(),
   failures: integer().notNull().default(0),
   recoveries: integer().notNull().default(0),
   coalesced: integer().notNull().default(0),
-  coalescedFrom: instant('coalesced_from'),
+  coalescedFrom: instantColumn('coalesced_from'),
   claimedBy: uuid('claimed_by'),
-  claimedAt: instant('claimed_at'),
+  claimedAt: instantColumn('claimed_at'),
   /** Kept through all attempts: the time from here to the end is the run's duration. */
-  firstClaimedAt: instant('first_claimed_at'),
+  firstClaimedAt: instantColumn('first_claimed_at'),
   /** When recovery first found the run lost; kept through /retry. */
-  lostAt: instant('lost_at'),
+  lostAt: instantColumn('lost_at'),
   /** When recovery last took the run over. */
-  recoveredAt: instant('recovered_at'),
+  recoveredAt: instantColumn('recovered_at'),
   /**
    * An earlier attempt may have arrived, and the target can be asked. Its "no" is believed from this moment on, when nothing of that
    * attempt can still arrive. Null: nothing is uncertain, or the target cannot be asked.
    */
-  lookupAfter: instant('lookup_after'),
+  lookupAfter: instantColumn('lookup_after'),
   /** The first attempt that may have arrived, or that the target said had arrived: the target speaks of that one. */
   uncertainAttempt: integer('uncertain_attempt'),
   /** The last attempt before the run was opened again: words about this attempt or an older one come too late. */
@@ -153,8 +155,8 @@ const runColumns = () => ({
   /** How often the target was asked about the uncertain attempt without an answer that settles it. */
   lookups: smallint().notNull().default(0),
   /** An attempt is under way, or was the last one; written before its first byte under atMostOnce. Null between attempts. */
-  handoffStartedAt: instant('handoff_started_at'),
-  handedOffAt: instant('handed_off_at'),
+  handoffStartedAt: instantColumn('handoff_started_at'),
+  handedOffAt: instantColumn('handed_off_at'),
   /** More than 24 days of it do not fit an integer. */
   latenessMs: bigint('lateness_ms', { mode: 'number' }),
   executionId: text('execution_id'),
@@ -174,7 +176,7 @@ const runColumns = () => ({
   /** Other runs depend on this one: its end has an effect. */
   hasDependents: boolean('has_dependents').notNull().default(false),
   /** While it runs: when it expires, and by how much a heartbeat extends that. */
-  expiresAt: instant('expires_at'),
+  expiresAt: instantColumn('expires_at'),
   leaseSeconds: doublePrecision('lease_seconds'),
   /** The worker that claimed a pull run last. */
   workerId: text('worker_id'),
@@ -182,8 +184,8 @@ const runColumns = () => ({
   progress: doublePrecision(),
   /** Every attempt but a plain first success, which the run itself tells. Null: none. */
   attemptLog: jsonb('attempt_log').$type<AttemptEntry[]>(),
-  createdAt: instant('created_at').notNull(),
-  updatedAt: instant('updated_at').notNull(),
+  createdAt: instantColumn('created_at').notNull(),
+  updatedAt: instantColumn('updated_at').notNull(),
 });
 
 /** Open runs only (waiting, pending, running). The end of a run moves its row to `history`, in the statement that ends it. */
@@ -235,9 +237,9 @@ export const runs = pgTable(
 const endColumns = () => ({
   reason: text(),
   /** When it ended, as told: of an attempt, when its answer came. */
-  finishedAt: instant('finished_at').notNull(),
+  finishedAt: instantColumn('finished_at').notNull(),
   /** When its row was written here, by the database's clock. */
-  endedAt: instant('ended_at').notNull(),
+  endedAt: instantColumn('ended_at').notNull(),
 });
 
 /**
@@ -275,13 +277,13 @@ export const effects = pgTable(
     trigger: text().$type<RunTrigger>().notNull(),
     /** How the run ended, when, and in which attempt. */
     status: text().$type<RunStatus>().notNull(),
-    finishedAt: instant('finished_at').notNull(),
+    finishedAt: instantColumn('finished_at').notNull(),
     attempt: integer().notNull(),
     /** The one follower that it is about; null: about all that follow. */
     followerUid: uuid('follower_uid'),
     /** How often it failed, when it is tried again, and why it failed last. */
     failures: smallint().notNull().default(0),
-    retryAt: instant('retry_at'),
+    retryAt: instantColumn('retry_at'),
     error: text(),
   },
   (t) => [index('effects_of_run').on(t.runId)],
@@ -296,7 +298,7 @@ export const runDependencies = pgTable(
     /** As the client listed them. */
     position: smallint().notNull(),
     /** When the dependency's end was counted: once, however often it ends. */
-    countedAt: instant('counted_at'),
+    countedAt: instantColumn('counted_at'),
   },
   (t) => [
     primaryKey({ columns: [t.dependsOn, t.runId] }),
@@ -313,7 +315,7 @@ export const queueWorkers = pgTable(
   {
     queue: identifier().notNull(),
     workerId: identifier('worker_id').notNull(),
-    seenAt: instant('seen_at').notNull(),
+    seenAt: instantColumn('seen_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.queue, t.workerId] })],
 );
@@ -338,12 +340,12 @@ export const instances = pgTable('instances', {
   host: text().notNull(),
   version: text().notNull(),
   zoneData: text('zone_data').notNull(),
-  startedAt: instant('started_at').notNull(),
-  heartbeatAt: instant('heartbeat_at').notNull(),
+  startedAt: instantColumn('started_at').notNull(),
+  heartbeatAt: instantColumn('heartbeat_at').notNull(),
   /** Silent for longer than this, it may be declared dead: its own word, as its own lease runs by it. */
   ttlSeconds: integer('ttl_seconds').notNull().default(10),
   /** When it left, or was declared dead. */
-  diedAt: instant('died_at'),
+  diedAt: instantColumn('died_at'),
 });
 
 /** One row: with which zone data the cursors of all schedules were last looked through. */
@@ -353,7 +355,7 @@ export const zoneData = pgTable(
     one: boolean().primaryKey().default(true),
     version: text().notNull(),
     /** When that began: plans by other data from before do not count. */
-    lookedThroughAt: instant('looked_through_at').notNull(),
+    lookedThroughAt: instantColumn('looked_through_at').notNull(),
   },
   (t) => [check('zone_data_one_row', sql`${t.one}`)],
 );

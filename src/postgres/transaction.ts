@@ -16,7 +16,7 @@ const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS}`;
 
 /** Statements as the query builder sends them. */
-export interface Sender {
+interface Sender {
   unsafe(text: string, parameters?: unknown[]): postgres.PendingQuery<postgres.Row[]>;
 }
 

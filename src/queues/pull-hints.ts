@@ -7,13 +7,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../postgres/database.ts';
 import { hintAtWork } from '../store/queues/queue-workers.ts';
 
-export interface PullHints {
+interface PullHints {
   send(): void;
   stop(): Promise<void>;
 }
 
 /** From one hint to the next. */
-const LEAST_MS = 100;
+const MIN_MS = 100;
 
 export function createPullHints(database: Database): PullHints {
   const stopping = new AbortController();
@@ -25,7 +25,7 @@ export function createPullHints(database: Database): PullHints {
       again = false;
       // A failure costs nothing: without a database there is nothing to claim either.
       await database.run(hintAtWork).catch(() => undefined);
-      await pause(LEAST_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await pause(MIN_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
 

@@ -1,12 +1,13 @@
 /**
- * Guarantees: workers that wait at a queue get its runs in the order in which they asked, by one claim at a time for all of them; who went away gets none.
+ * Guarantees: workers that wait at a queue get its runs in the order in which they asked, by one claim at a time for
+ *   all of them; who went away gets none.
  * Transaction: none; this is memory.
  * If the process dies here: who waited asks again.
  */
 import { isRepeatable, isUnavailable } from '../postgres/errors.ts';
 import type { PullAsk, Pulled, PulledRun } from '../store/queues/pull-claims.ts';
 
-export interface ClaimRequest extends PullAsk {
+export interface PullRequest extends PullAsk {
   queue: string;
   /** For how long to wait for work; 0: not at all. */
   waitSeconds: number;
@@ -17,7 +18,7 @@ export interface ClaimRequest extends PullAsk {
 /** Those who wait at one queue. */
 export interface PullLine {
   /** Empty where the time was up, or the worker went away. @throws what keeps the database from answering, where that goes on */
-  claim(request: ClaimRequest): Promise<PulledRun[]>;
+  claim(request: PullRequest): Promise<PulledRun[]>;
   /** There may be work. */
   look(): void;
   waiting(): number;
@@ -25,9 +26,9 @@ export interface PullLine {
   dismiss(): Promise<void>;
 }
 
-export interface PullLineDeps {
+interface PullLineDeps {
   /** What each of them gets. */
-  claim: (asks: readonly ClaimRequest[]) => Promise<Pulled>;
+  claim: (asks: readonly PullRequest[]) => Promise<Pulled>;
   /** Claimed for a worker that is gone. */
   takeBack: (runs: readonly PulledRun[]) => void;
   /** Why the database cannot be asked, as far as is known at this moment; null: it can. */
@@ -37,7 +38,7 @@ export interface PullLineDeps {
 }
 
 interface Waiter {
-  request: ClaimRequest;
+  request: PullRequest;
   /** It waits no longer: what is being claimed for it is its last chance. */
   over: boolean;
   /** Called once. */
@@ -45,8 +46,9 @@ interface Waiter {
 }
 
 /** Of one claim, for all workers together: as much as a single one may ask for. */
-const MOST_RUNS = 100;
+const MAX_RUNS = 100;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPullLine(deps: PullLineDeps): PullLine {
   /** In the order in which they came. */
   const waiters = new Set<Waiter>();
@@ -108,7 +110,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
     if (waiters.size === 0 && !serving) deps.onEmpty();
   }
 
-  function join(request: ClaimRequest, answer: (runs: PulledRun[] | Error) => void): void {
+  function join(request: PullRequest, answer: (runs: PulledRun[] | Error) => void): void {
     const { waitSeconds, signal } = request;
     const gone = (): void => end(waiter, []);
     const timer = waitSeconds > 0 ? setTimeout(() => timeIsUp(waiter), waitSeconds * 1000) : undefined;
@@ -145,7 +147,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
 /** In their order, as many as one claim serves. */
 function firstOf(waiters: readonly Waiter[]): Waiter[] {
   let runs = 0;
-  return waiters.filter(({ request }) => (runs += request.max) <= MOST_RUNS);
+  return waiters.filter(({ request }) => (runs += request.max) <= MAX_RUNS);
 }
 
 function asError(error: unknown): Error {

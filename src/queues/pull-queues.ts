@@ -1,5 +1,6 @@
 /**
- * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is found whichever instance recorded it, and when it comes due.
+ * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is
+ *   found whichever instance recorded it, and when it comes due.
  * Transaction: one for a claim and all that is told of what was claimed.
  * If the process dies here: what was claimed and not told of goes on when its lease runs out.
  */
@@ -18,10 +19,10 @@ import {
 } from '../store/queues/pull-claims.ts';
 import { promoteDueRuns } from '../store/runs/claims/claims.ts';
 import { createPullHints } from './pull-hints.ts';
-import { type ClaimRequest, type PullLine, createPullLine } from './pull-line.ts';
+import { type PullRequest, type PullLine, createPullLine } from './pull-line.ts';
 import { createWorkerSightings } from './worker-sightings.ts';
 
-export interface PullQueueDeps {
+interface PullQueueDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
@@ -33,7 +34,7 @@ export interface PullQueues extends Turning {
    * Runs for a worker, at once where there are some, else as soon as there are; none once its time is up, or when it goes away.
    * @throws NotNow once it stops, and what keeps the database from answering
    */
-  claim(request: ClaimRequest): Promise<PulledRun[]>;
+  claim(request: PullRequest): Promise<PulledRun[]>;
   isStopping(): boolean;
   /** There may be work for those who wait here. */
   wake(): void;
@@ -46,10 +47,11 @@ export interface PullQueues extends Turning {
 /** How often queues with waiting workers are looked at. */
 const POLL_MS = 500;
 /** Between two looks, however often there is reason for one. */
-const LEAST_POLL_MS = 10;
+const MIN_POLL_MS = 10;
 const IDLE_MS = 60_000;
 const MAX_PROMOTED = 1_000;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPullQueues(deps: PullQueueDeps): PullQueues {
   const { database, clock, events, lease } = deps;
   const lines = new Map<string, PullLine>();
@@ -60,7 +62,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   let stopping = false;
   /** No worker waited at the last look, so that the next is far off. */
   let idle = true;
-  const loop = createLoop({ name: 'pull', clock, body: look, leastMs: () => LEAST_POLL_MS, events });
+  const loop = createLoop({ name: 'pull', clock, body: look, minMs: () => MIN_POLL_MS, events });
 
   /** Two statements for all queues that workers wait at, and none where no worker waits. */
   async function look(): Promise<number> {
@@ -89,7 +91,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     return line;
   }
 
-  async function claim(queue: string, asks: readonly ClaimRequest[]): Promise<Pulled> {
+  async function claim(queue: string, asks: readonly PullRequest[]): Promise<Pulled> {
     const { instanceId } = lease;
     const work = database.transaction(
       (tx) => claimPullRuns(tx, { queue, instanceId, asks }),
@@ -137,7 +139,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
       const claimed = lineOf(queue).claim(request);
       if (idle && request.waitSeconds > 0) loop.wake();
       const runs = await claimed;
-      if (runs.length > 0) tell(events, request, runs);
+      if (runs.length > 0) emitClaimed(events, request, runs);
       return runs;
     },
     isStopping: () => stopping,
@@ -151,7 +153,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   };
 }
 
-function tell(events: EventBus, { queue, workerId }: ClaimRequest, runs: readonly PulledRun[]): void {
+function emitClaimed(events: EventBus, { queue, workerId }: PullRequest, runs: readonly PulledRun[]): void {
   events.emit({ type: 'pullRunsClaimed', queue, workerId, count: runs.length });
   for (const { run, isFirst } of runs) {
     if (isFirst && run.latenessMs !== null)

@@ -7,7 +7,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Database } from '../postgres/database.ts';
 import { type SeenWorker, forgetOldWorkers, seeWorkers } from '../store/queues/queue-workers.ts';
 
-export interface WorkerSightings {
+interface WorkerSightings {
   saw(worker: SeenWorker): void;
   /** Resolves when nothing more is being written. */
   settled(): Promise<void>;
@@ -18,6 +18,7 @@ const FORGET_EVERY_MS = 60 * 60_000;
 /** Of one statement. */
 const MOST = 1_000;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createWorkerSightings(deps: { database: Database; clock: Clock }): WorkerSightings {
   const { database, clock } = deps;
   /** When each of them was last seen, monotonic; the longest ago first. */

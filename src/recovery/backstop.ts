@@ -15,7 +15,7 @@ import { forgetLongDead } from '../store/instances/instances.ts';
 import { abandonWaitingOfDeleted } from '../store/runs/ends/abandon-runs.ts';
 import { findWaitingInVain } from '../store/runs/overlaps.ts';
 
-export interface BackstopDeps {
+interface BackstopDeps {
   database: Database;
   clock: Clock;
   events: EventBus;

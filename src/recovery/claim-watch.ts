@@ -6,7 +6,7 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { LostClaim } from '../store/runs/claims/lost-claims.ts';
 
-export interface ClaimWatch {
+interface ClaimWatch {
   /** Those of the claims seen in vain now that were so at every look for at least that long. */
   seenFor(claims: readonly LostClaim[], ms: number): LostClaim[];
 }

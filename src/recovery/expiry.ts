@@ -1,5 +1,6 @@
 /**
- * Guarantees: a running run without a heartbeat or an end in time has an unknown outcome, and is treated as such; one that sends a heartbeat meanwhile goes on.
+ * Guarantees: a running run without a heartbeat or an end in time has an unknown outcome, and is treated as such; one
+ *   that sends a heartbeat meanwhile goes on.
  * Transaction: one for what a pass found; what others have locked is left to the next pass.
  * If the process dies here: it is done or not; any instance finds the same rows.
  */
@@ -110,7 +111,7 @@ async function expire(
       const { ids, effects } = await database.transaction((tx) => expireIfStillSilent(tx, part, meeting));
       const expired = part.filter(({ run }) => ids.has(run.id));
       if (expired.length > 0)
-        events.emit({ type: 'runsExpired', runs: expired.map((one) => told(one, now)) });
+        events.emit({ type: 'runsExpired', runs: expired.map((one) => expiredRun(one, now)) });
       const again = expired.filter(({ settlement }) => settlement.status === 'pending');
       wakeFor(wake, { effects, toClaim: again.length, toPull: again.some(({ run }) => run.queue !== null) });
       for (const id of ids) settled.add(id);
@@ -128,7 +129,7 @@ function attemptedOf(targets: TargetRegistry, run: SilentRun, handoff: Handoff |
   const { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff ?? NO_DEFINITION;
   const hasLookup = (handoff && targets.kindOf(handoff.target)?.hasLookup(handoff.target)) ?? false;
   const said = { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds };
-  return { ...said, failures, startedAt, hasLookup, doubt: null, wasHandedOff: true };
+  return { ...said, failures, startedAt, hasLookup, uncertain: null, wasHandedOff: true };
 }
 
 function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {
@@ -140,9 +141,9 @@ function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {
   return { kind: 'expired', message };
 }
 
-function told({ run, settlement }: Expiry, now: Instant): RunExpired {
+function expiredRun({ run, settlement }: Expiry, now: Instant): RunExpired {
   const { id: runId, scheduleId, attempt, workerId, firstClaimedAt } = run;
-  const { status, error, retryAt, doubt }: Settlement = settlement;
+  const { status, error, retryAt, uncertain }: Settlement = settlement;
   const ended = status !== 'pending';
   return {
     runId,
@@ -155,7 +156,7 @@ function told({ run, settlement }: Expiry, now: Instant): RunExpired {
       durationMs: ended && firstClaimedAt !== null ? now - firstClaimedAt : null,
       retryAt,
       recovered: false,
-      uncertain: !ended && doubt !== null,
+      uncertain: !ended && uncertain !== null,
     },
   };
 }

@@ -1,12 +1,13 @@
 /**
- * Guarantees: this instance is listed as living before it locks or claims anything; a silent peer is declared dead by the database's clock, and
+ * Guarantees: this instance is listed as living before it locks or claims anything; a silent peer is declared dead by
+ *   the database's clock, and
  * only while nothing but the peer can be the reason of its silence.
  * Transaction: one statement a beat, one more for a death.
  * If the process dies here: its beats stop, and the others declare it dead.
  */
 import { setTimeout } from 'node:timers/promises';
 import { LEASE_MARGIN_SECONDS } from '../core/time/lease.ts';
-import { type Quiet, afterBeat, mayDeclareDead } from '../core/time/quiet.ts';
+import { type BeatStreak, afterBeat, mayDeclareDead } from '../core/time/beat-streak.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -21,7 +22,7 @@ import {
   registerInstance,
 } from '../store/instances/instances.ts';
 
-export interface HeartbeatDeps {
+interface HeartbeatDeps {
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;
@@ -39,12 +40,13 @@ export interface HeartbeatDeps {
 /** The lease is worth more than what waits to be written: that may still be written after. */
 const FLUSH_LIMIT_MS = 1_000;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createHeartbeat(deps: HeartbeatDeps): Loop {
   const { database, clock, databaseClock, events, lease, instance, intervalSeconds } = deps;
   const { ttlSeconds } = instance;
   /** Short enough for a second try while the lease holds. */
   const limitMs = Math.max(1_000, ((ttlSeconds - LEASE_MARGIN_SECONDS - intervalSeconds) / 2) * 1000);
-  let quiet: Quiet | null = null;
+  let streak: BeatStreak | null = null;
   /** The last beat of the present id that the database confirmed. */
   let confirmedAt: number | null = null;
   let failing = false;
@@ -57,13 +59,13 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     const answer = await database.run((db) => beatIfListed(db, instanceId), limitMs);
     const answeredAt = clock.monotonic();
     databaseClock.sample(answer.now, sent.monotonic);
-    tellOfLostCommits(answer);
-    quiet = afterBeat(quiet, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);
+    emitLostCommits(answer);
+    streak = afterBeat(streak, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);
     if (!answer.listed) return await replace();
     confirmedAt = answer.now;
     lease.renew(sent);
     events.emit({ type: 'heartbeat', roundTripMs: answeredAt - sent.monotonic });
-    await declareDead(quiet, answer.overdue);
+    await declareDead(streak, answer.overdue);
     failing = false;
     return intervalSeconds * 1000;
   }
@@ -86,8 +88,10 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     events.emit({ type: 'instanceRegistered', instanceId, host, zoneData });
   }
 
-  async function declareDead(since: Quiet, overdue: HeartbeatAnswer['overdue']): Promise<void> {
-    const silent = overdue.filter((peer) => mayDeclareDead(since, Math.max(ttlSeconds, peer.ttlSeconds)));
+  async function declareDead(streakAtBeat: BeatStreak, overdue: HeartbeatAnswer['overdue']): Promise<void> {
+    const silent = overdue.filter((peer) =>
+      mayDeclareDead(streakAtBeat, Math.max(ttlSeconds, peer.ttlSeconds)),
+    );
     if (silent.length === 0) return;
     const ids = silent.map((peer) => peer.id);
     const instanceIds = await database.run((db) => declareDeadIfSilent(db, lease.instanceId, ids));
@@ -96,7 +100,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     deps.wakeRecovery();
   }
 
-  function tellOfLostCommits({ previous }: HeartbeatAnswer): void {
+  function emitLostCommits({ previous }: HeartbeatAnswer): void {
     if (confirmedAt === null || (previous !== null && previous >= confirmedAt)) return;
     events.emit({ type: 'databaseWentBack', lostMs: previous === null ? null : confirmedAt - previous });
   }

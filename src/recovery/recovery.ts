@@ -1,5 +1,6 @@
 /**
- * Guarantees: a run whose claim is in vain is found by its row and driven on, or ends in a status that says why, whatever any instance was told.
+ * Guarantees: a run whose claim is in vain is found by its row and driven on, or ends in a status that says why,
+ *   whatever any instance was told.
  * Transaction: what is found is taken over in one statement, under the claims it was found with.
  * If the process dies here: the next pass, here or elsewhere, finds the same rows.
  */
@@ -25,7 +26,7 @@ import {
 } from '../store/runs/claims/lost-claims.ts';
 import { createClaimWatch } from './claim-watch.ts';
 
-export interface RecoveryDeps extends RecoveryPolicy {
+interface RecoveryDeps extends RecoveryPolicy {
   database: Database;
   clock: Clock;
   events: EventBus;

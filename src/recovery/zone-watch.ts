@@ -21,7 +21,7 @@ import type { Database } from '../postgres/database.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';
 import { readZoneData, recordZoneDataIfAlone } from '../store/schedules/zone-data.ts';
 
-export interface ZoneWatchDeps {
+interface ZoneWatchDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
@@ -43,6 +43,7 @@ interface LookThrough {
   moved: number;
 }
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatchDeps): Loop {
   let look: LookThrough | null = null;
   /** With which data the living plan, as far as it is known; null: it is still to be asked. */

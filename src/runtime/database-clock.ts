@@ -12,7 +12,7 @@ export interface DatabaseClock {
 }
 
 /** An answer that took longer says too little about when the clock was read. */
-const LONGEST_ROUND_TRIP_MS = 1000;
+const MAX_ROUND_TRIP_MS = 1000;
 
 export function createDatabaseClock(clock: Clock): DatabaseClock {
   let offset: number | undefined;
@@ -20,7 +20,7 @@ export function createDatabaseClock(clock: Clock): DatabaseClock {
     now: () => (offset === undefined ? clock.now() : Math.round(clock.monotonic() + offset)),
     sample: (databaseNow, sentAt) => {
       const answeredAt = clock.monotonic();
-      if (offset !== undefined && answeredAt - sentAt > LONGEST_ROUND_TRIP_MS) return;
+      if (offset !== undefined && answeredAt - sentAt > MAX_ROUND_TRIP_MS) return;
       offset = databaseNow - (sentAt + answeredAt) / 2;
     },
   };

@@ -27,7 +27,7 @@ export function createLease(clock: Clock, ttlSeconds: number): Lease {
   let heartbeatSent: Moment | null = null;
 
   const moment = (): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() });
-  const tell = (): void => {
+  const notify = (): void => {
     for (const listener of listeners) listener();
   };
 
@@ -39,12 +39,12 @@ export function createLease(clock: Clock, ttlSeconds: number): Lease {
     moment,
     renew: (sent) => {
       heartbeatSent = sent;
-      tell();
+      notify();
     },
     replace: () => {
       instanceId = randomUUID();
       heartbeatSent = null;
-      tell();
+      notify();
     },
     onChange: (listener) => void listeners.push(listener),
   };

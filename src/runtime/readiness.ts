@@ -10,7 +10,7 @@ export interface Readiness {
   warnings: string[];
 }
 
-export interface InstanceState {
+interface InstanceState {
   migrated: boolean;
   stopping: boolean;
   /** Claimed by an instance that is silent; as of the last sample. */

@@ -15,7 +15,7 @@ export interface ServiceEntry {
   starts: 'atOnce' | 'migrated';
   stops: StopPhase;
   /** For how long its end is waited for. What it does after that is cut off by the end of the process. */
-  patienceMs: number;
+  stopLimitMs: number;
 }
 
 export interface ServicesDeps {
@@ -25,11 +25,11 @@ export interface ServicesDeps {
 }
 
 /** A table of services, started and stopped by what it says. */
-export interface Services {
+interface Services {
   /** Rejects with what the first one that fails says; the later ones are not started then, nor once anything stops. */
   start(when: ServiceEntry['starts']): Promise<void>;
   /**
-   * Calls all of the phase before it returns; resolves when they have stopped, or their patience is over. Never
+   * Calls all of the phase before it returns; resolves when they have stopped, or their limit is over. Never
    * rejects.
    */
   stop(phase: StopPhase): Promise<void>;
@@ -41,12 +41,12 @@ export function createServices(
 ): Services {
   let stopping = false;
 
-  async function stopOne({ service, patienceMs }: ServiceEntry): Promise<void> {
+  async function stopOne({ service, stopLimitMs }: ServiceEntry): Promise<void> {
     // Called at once, so that it knows of it however long the others take.
     const stopped = (async () => {
       await service.stop();
     })().catch((error: unknown) => onFailure(service.name, error));
-    if (!(await within(stopped, patienceMs))) onOverdue(service.name);
+    if (!(await within(stopped, stopLimitMs))) onOverdue(service.name);
   }
 
   return {

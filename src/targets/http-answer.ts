@@ -10,7 +10,7 @@ const EXECUTION_ID_LENGTH = 1024;
 
 export type AnswerHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
 
-export interface Answer {
+interface Answer {
   statusCode: number;
   headers: AnswerHeaders;
   /** Cut at ANSWER_LIMIT_BYTES. */

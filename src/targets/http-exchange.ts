@@ -2,10 +2,10 @@ import type { Dispatcher } from 'undici';
 import { type AttemptError, type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, outcomeOf } from './http-answer.ts';
-import type { Borrower, Connection, OriginPool } from './http-pool.ts';
+import type { Borrower, HttpConnection, OriginPool } from './http-pool.ts';
 import type { HttpRequest } from './http-request.ts';
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   request: HttpRequest;
   pool: OriginPool;
   clock: Clock;
@@ -27,7 +27,7 @@ export interface ExchangeOptions {
 export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   readonly #deadline: NodeJS.Timeout;
-  #connection: Connection | null = null;
+  #connection: HttpConnection | null = null;
   #written = false;
   #ended = false;
   #statusCode = 0;
@@ -37,7 +37,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, LONGEST_TIMER_MS), this);
+    this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, MAX_TIMER_MS), this);
   }
 
   get wantsFresh(): boolean {
@@ -48,7 +48,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     this.#options.pool.lend(this);
   }
 
-  start(connection: Connection): void {
+  start(connection: HttpConnection): void {
     this.#connection = connection;
     connection.send(this.#options.request, this);
   }
@@ -165,7 +165,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 const NO_BYTES = Buffer.alloc(0);
 
 /** A longer one would fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function unknown(error: AttemptError, senderStopped: boolean): Outcome {
   return { kind: 'unknown', error, senderStopped };

@@ -6,10 +6,10 @@ import type { HttpRequest } from './http-request.ts';
 export interface Borrower {
   /** Takes no connection that another request was sent over, and leaves none behind. */
   readonly wantsFresh: boolean;
-  start(connection: Connection): void;
+  start(connection: HttpConnection): void;
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   dial: Dial;
   /** At most that many connections are open or being opened; further borrowers wait in line. */
   connections: number;
@@ -23,7 +23,7 @@ export interface PoolOptions {
 export class OriginPool {
   readonly #origin: string;
   readonly #options: PoolOptions;
-  readonly #idle: Connection[] = [];
+  readonly #idle: HttpConnection[] = [];
   readonly #waiting = new Set<Borrower>();
   #open = 0;
 
@@ -44,7 +44,7 @@ export class OriginPool {
   }
 
   /** A connection whose answer was read whole goes to the next in line, or makes room for it. */
-  takeBack(connection: Connection): void {
+  takeBack(connection: HttpConnection): void {
     const [next] = this.#waiting;
     if (next === undefined) {
       this.#idle.push(connection);
@@ -72,12 +72,12 @@ export class OriginPool {
     await Promise.all(this.#idle.splice(0).map((connection) => connection.close()));
   }
 
-  #openKept(): Connection | undefined {
+  #openKept(): HttpConnection | undefined {
     return this.#open < this.#options.connections ? this.#openAnother(false) : undefined;
   }
 
   /** Where there is no room, the kept connection that has been idle longest makes some. */
-  #openFresh(): Connection | undefined {
+  #openFresh(): HttpConnection | undefined {
     if (this.#open < this.#options.connections) return this.#openAnother(true);
     const oldest = this.#idle.shift();
     if (oldest === undefined) return undefined;
@@ -87,9 +87,9 @@ export class OriginPool {
     return connection;
   }
 
-  #openAnother(once: boolean): Connection {
+  #openAnother(once: boolean): HttpConnection {
     this.#open++;
-    return new Connection(this.#origin, {
+    return new HttpConnection(this.#origin, {
       dial: this.#options.dial,
       pool: this,
       once,
@@ -100,7 +100,7 @@ export class OriginPool {
   }
 
   /** One in use is left alone: its borrower hears of it, or undici opens it again for a request not yet written. */
-  #dropIfIdle(connection: Connection): void {
+  #dropIfIdle(connection: HttpConnection): void {
     const index = this.#idle.indexOf(connection);
     if (index === -1) return;
     this.#idle.splice(index, 1);
@@ -113,11 +113,11 @@ interface ConnectionOptions {
   pool: OriginPool;
   /** For one request: dialled once, closed after the answer, so that there is no way to send anything twice. */
   once: boolean;
-  onDisconnect: (connection: Connection) => void;
+  onDisconnect: (connection: HttpConnection) => void;
 }
 
 /** One connection, one request at a time. */
-export class Connection {
+export class HttpConnection {
   readonly #once: boolean;
   readonly #client: Client;
   readonly #pool: OriginPool;

@@ -15,7 +15,7 @@ import {
 } from './http-request.ts';
 import type { Attempt, CancelAnswer, LookupAnswer, TargetKind } from './target.ts';
 
-export interface HttpTargetDeps {
+interface HttpTargetDeps {
   clock: Clock;
   /** Named in the user agent. */
   version: string;

@@ -46,7 +46,7 @@ export interface Api {
   /** Ids of runs whose targets are to be told that they were cancelled, until followUp(). */
   readonly cancelled: () => Promise<string[]>;
   /** Does what follows from the ends so far, as the daemon around it does soon after each. */
-  readonly followUp: () => Promise<void>;
+  readonly applyEffects: () => Promise<void>;
   readonly pullQueues: PullQueues;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
@@ -120,7 +120,7 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
       >`SELECT run_id AS id FROM effects WHERE kind = 'cancel' ORDER BY id`;
       return rows.map(({ id }) => id);
     },
-    followUp: async () => {
+    applyEffects: async () => {
       const effects = createEffects({
         database: store,
         clock: systemClock,

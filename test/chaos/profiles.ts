@@ -2,7 +2,7 @@ import type { CampaignOptions } from './campaign.ts';
 import { FULL_WEIGHTS, type NemesisOptions } from './faults/nemesis.ts';
 
 /** A campaign but for its seed, its source and what it says. */
-export interface Profile extends Omit<CampaignOptions, 'seed' | 'root' | 'say' | 'disturb'> {
+interface Profile extends Omit<CampaignOptions, 'seed' | 'root' | 'say' | 'disturb'> {
   nemesis: NemesisOptions;
 }
 

@@ -5,7 +5,7 @@ import type { CampaignOptions, CampaignResult } from './campaign.ts';
 import { VIOLATIONS, type Violation } from './checker/violations.ts';
 
 /** What a campaign says of itself: printed, and written as JSON. */
-export interface Summary {
+interface Summary {
   seed: number;
   commit: string;
   machine: string;

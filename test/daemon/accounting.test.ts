@@ -98,10 +98,10 @@ test('every moment of every schedule is accounted for, after two daemons were ki
     (await page<Run>(first, `/runs?status=${open}`)).items.length === 0 ? true : null,
   );
 
-  const told = new Set<string>();
+  const seen = new Set<string>();
   for (const { id } of schedules) {
     const { states } = await expectAccountedFor(first, id);
-    for (const state of states) told.add(state);
+    for (const state of states) seen.add(state);
   }
   // All that can become of a fire has become of some.
   for (const state of [
@@ -112,7 +112,7 @@ test('every moment of every schedule is accounted for, after two daemons were ki
     'missed latest',
     'missed limit',
   ]) {
-    expect([...told]).toContain(state);
+    expect([...seen]).toContain(state);
   }
   first.signal('SIGTERM');
   await first.exited;
@@ -141,7 +141,7 @@ async function expectAccountedFor(daemon: Daemon, id: string): Promise<{ states:
   );
   for (const [index, { fireAt, state, runId }] of occurrences.entries()) {
     const run = byId.get(runId ?? '');
-    const what = { id, fireAt, told: states[index] };
+    const what = { id, fireAt, listed: states[index] };
     if (state === 'paused') expect({ ...what, runId }).toEqual({ ...what, runId: undefined });
     else if (state === 'fired') expect({ ...what, run: run?.scheduledFor }).toEqual({ ...what, run: fireAt });
     else if (state === 'skipped')

@@ -52,12 +52,12 @@ it(
   async () => {
     const first = await start();
     // Without those about requests: how often it was asked whether it is ready is up to this test.
-    const told = first.log().flatMap((line) => ('reqId' in line ? [] : [line.msg]));
-    expect(told).toContainEqual(expect.stringMatching(/^PostgreSQL \d+.* in .*postgres.*, port \d+/));
-    expect(told).toContainEqual(
+    const messages = first.log().flatMap((line) => ('reqId' in line ? [] : [line.msg]));
+    expect(messages).toContainEqual(expect.stringMatching(/^PostgreSQL \d+.* in .*postgres.*, port \d+/));
+    expect(messages).toContainEqual(
       `firelock 0.1.0 listens on ${first.url} (API ${first.url}/api/v1, its documentation ${first.url}/docs)`,
     );
-    expect(told.length).toBeLessThanOrEqual(8);
+    expect(messages.length).toBeLessThanOrEqual(8);
 
     const second = await start();
     expect(second.url).not.toBe(first.url);

@@ -29,9 +29,9 @@ it(
   { tags: [LONG] },
   async () => {
     const daemons = await Promise.all(Array.from({ length: 6 }, () => readyDaemon(database.url)));
-    const told = daemons.flatMap((daemon) => daemon.log().map(({ msg }) => msg));
-    expect(told.filter((msg) => msg === 'migrations applied')).toHaveLength(1);
-    expect(told.filter((msg) => msg === 'the schema is up to date')).toHaveLength(5);
+    const messages = daemons.flatMap((daemon) => daemon.log().map(({ msg }) => msg));
+    expect(messages.filter((msg) => msg === 'migrations applied')).toHaveLength(1);
+    expect(messages.filter((msg) => msg === 'the schema is up to date')).toHaveLength(5);
 
     const folder = join(import.meta.dirname, '..', '..', 'drizzle');
     const migrations = (await readdir(folder)).filter((name) => /^\d{4}_.*\.sql$/.test(name));

@@ -69,7 +69,7 @@ const run = (args: readonly string[], variables: Record<string, string> = {}): P
 const resume = (): Promise<Ended> => run(['resume', '--from-now']);
 
 /** The only number of the line that begins so. */
-function told({ out }: Ended, beginning: string): number {
+function countIn({ out }: Ended, beginning: string): number {
   const line = out.split('\n').find((one) => one.startsWith(beginning)) ?? '';
   return Number(/: (\d+)/.exec(line)?.[1] ?? NaN);
 }
@@ -113,8 +113,8 @@ describe('resume --from-now', () => {
     await sql`UPDATE schedules SET locked_by = ${randomUUID()}, locked_at = clock_timestamp()`;
     const answer = await resume();
     expect(answer).toMatchObject({ code: 0, err: '' });
-    expect(told(answer, 'schedules moved on')).toBe(1);
-    expect(told(answer, 'occurrences skipped')).toBe(4);
+    expect(countIn(answer, 'schedules moved on')).toBe(1);
+    expect(countIn(answer, 'occurrences skipped')).toBe(4);
     expect(await schedule('yearly')).toMatchObject({
       next: newYear(thisYear + 1),
       next_fire_at: newYear(thisYear + 1),
@@ -158,7 +158,7 @@ describe('resume --from-now', () => {
       coalesced_from: first,
     });
     expect((await schedule('secondly')).next).toEqual(new Date(newest + 1000));
-    expect(told(answer, 'occurrences skipped')).toBe((newest - first.getTime()) / 1000 + 1);
+    expect(countIn(answer, 'occurrences skipped')).toBe((newest - first.getTime()) / 1000 + 1);
   });
 
   test('a single occurrence stands for no others', async () => {
@@ -194,7 +194,7 @@ describe('resume --from-now', () => {
     const answer = await resume();
     expect(answer.code).toBe(0);
     expect(answer.out).toContain('schedules left alone: 1 paused, 1 ended, 1 in error\n');
-    expect(told(answer, 'schedules moved on')).toBe(0);
+    expect(countIn(answer, 'schedules moved on')).toBe(0);
     expect(await everything()).toEqual(before);
   });
 
@@ -209,7 +209,7 @@ describe('resume --from-now', () => {
     expect(answer.code).toBe(0);
     expect(answer.out).toContain('schedule broken left alone: ');
     expect(answer.out).toContain('schedule no-moment left alone: ');
-    expect(told(answer, 'schedules moved on')).toBe(1);
+    expect(countIn(answer, 'schedules moved on')).toBe(1);
     expect((await schedule('sound')).next).toEqual(newYear(thisYear + 1));
     expect(await sql`SELECT * FROM schedules WHERE id <> 'sound' ORDER BY id`).toEqual(before);
     expect(await sql`SELECT DISTINCT schedule_id FROM all_runs`).toEqual([{ schedule_id: 'sound' }]);
@@ -223,7 +223,7 @@ describe('resume --from-now', () => {
     }));
     expect((await api.call('POST', '/api/v1/schedules/batch', { items })).status).toBe(200);
     await sql`UPDATE schedules SET next_occurrence_at = ${newYear(thisYear)}, next_fire_at = ${newYear(thisYear)}`;
-    expect(told(await resume(), 'schedules moved on')).toBe(600);
+    expect(countIn(await resume(), 'schedules moved on')).toBe(600);
     expect(await sql`SELECT count(*)::int FROM all_runs WHERE status = 'skipped'`).toEqual([{ count: 600 }]);
     expect(await sql`SELECT DISTINCT next_fire_at FROM schedules`).toEqual([
       { next_fire_at: newYear(thisYear + 1) },
@@ -237,8 +237,8 @@ describe('resume --from-now', () => {
     const before = await everything();
     const again = await resume();
     expect(again.code).toBe(0);
-    expect(told(again, 'schedules moved on')).toBe(0);
-    expect(told(again, 'occurrences skipped')).toBe(0);
+    expect(countIn(again, 'schedules moved on')).toBe(0);
+    expect(countIn(again, 'occurrences skipped')).toBe(0);
     expect(await everything()).toEqual(before);
   });
 
@@ -394,12 +394,12 @@ describe('pending runs of what the database was', () => {
     expect(answer.code).toBe(0);
     expect(await rows('least')).toEqual(before);
     // least: four; the others: those that are not due and unclaimed.
-    expect(told(answer, 'pending runs that go on')).toBe(7);
+    expect(countIn(answer, 'pending runs that go on')).toBe(7);
   });
 
   test('at-most-once ones that may have been sent since are unknown, and say why', async () => {
     const answer = await resume();
-    expect(told(answer, 'pending at-most-once runs')).toBe(3);
+    expect(countIn(answer, 'pending at-most-once runs')).toBe(3);
     expect(await named('most', ({ status }) => status === 'unknown')).toEqual([
       'unclaimed',
       'claimed',
@@ -430,7 +430,7 @@ describe('pending runs of what the database was', () => {
   test('what ends with that is followed', async () => {
     await sql`UPDATE schedules SET after_uid = ${(await schedule('most')).uid}, after_on = '{unknown}' WHERE id = 'least'`;
     await resume();
-    await api.followUp();
+    await api.applyEffects();
     const ended = (await rows('most')).filter(({ status }) => status === 'unknown').map(({ id }) => id);
     const parents = (await rows('least')).flatMap((run) => run['parent_run_id'] ?? []);
     expect(parents.sort()).toEqual(ended.sort());
@@ -439,17 +439,17 @@ describe('pending runs of what the database was', () => {
 
   test('where the target can be asked it is, before anything is sent', async () => {
     const answer = await resume();
-    expect(told(answer, 'pending runs whose target is asked')).toBe(6);
+    expect(countIn(answer, 'pending runs whose target is asked')).toBe(6);
     for (const id of ['least-asked', 'most-asked']) {
-      const inDoubt = (run: RunRow) => run.lookup_after !== null;
-      expect(await named(id, inDoubt)).toEqual(['unclaimed', 'claimed', 'started']);
+      const isUncertain = (run: RunRow) => run.lookup_after !== null;
+      expect(await named(id, isUncertain)).toEqual(['unclaimed', 'claimed', 'started']);
       expect(await named(id, ({ status }) => status === 'pending')).toEqual([
         'unclaimed',
         'claimed',
         'started',
         'later',
       ]);
-      for (const { claimed_by, due_at, lookup_after } of (await rows(id)).filter(inDoubt)) {
+      for (const { claimed_by, due_at, lookup_after } of (await rows(id)).filter(isUncertain)) {
         expect([claimed_by, due_at]).toEqual([null, lookup_after]);
       }
     }
@@ -464,7 +464,9 @@ describe('pending runs of what the database was', () => {
     await resume();
     const before = await everything();
     const again = await resume();
-    expect([told(again, 'pending at-most-once'), told(again, 'pending runs whose target')]).toEqual([0, 0]);
+    expect([countIn(again, 'pending at-most-once'), countIn(again, 'pending runs whose target')]).toEqual([
+      0, 0,
+    ]);
     expect(await everything()).toEqual(before);
   });
 });

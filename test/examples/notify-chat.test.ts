@@ -55,8 +55,8 @@ it('what failed is told in the chat, again where the chat was away', async () =>
   const sooner = { retry: { minBackoffSeconds: 1 } };
   expect((await daemon.call('PATCH', '/api/v1/schedules/notify-chat', sooner)).status).toBe(200);
   const [failed, { id }] = await failure();
-  const told = await runOnce(daemon, id, ({ status }) => status === 'succeeded');
-  expect(told).toMatchObject({
+  const run = await runOnce(daemon, id, ({ status }) => status === 'succeeded');
+  expect(run).toMatchObject({
     scheduleId: 'notify-chat',
     attempts: 2,
     result: { statusCode: 200, body: 'ok' },

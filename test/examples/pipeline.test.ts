@@ -66,8 +66,8 @@ it('where the extract fails no part is started, and the load is told of each', a
     'load: failed',
   ]);
   expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/extract', '/load']);
-  const told = receiver.arrivals[1]?.body as { dependencies?: unknown } | undefined;
-  expect(told?.dependencies).toMatchObject([
+  const body = receiver.arrivals[1]?.body as { dependencies?: unknown } | undefined;
+  expect(body?.dependencies).toMatchObject([
     { status: 'failed', error: { kind: 'dependency' } },
     { status: 'failed', error: { kind: 'dependency' } },
   ]);

@@ -96,8 +96,8 @@ async function setDefault(what: string, isolation: string): Promise<void> {
 }
 
 const statusesOf = async (scheduleId: string) => {
-  const rows = await store.rows<{ told: string }>(
-    sql`SELECT status || ' ' || count(*) AS told FROM all_runs WHERE schedule_id = ${scheduleId} GROUP BY status ORDER BY status`,
+  const rows = await store.rows<{ outcome: string }>(
+    sql`SELECT status || ' ' || count(*) AS outcome FROM all_runs WHERE schedule_id = ${scheduleId} GROUP BY status ORDER BY status`,
   );
-  return rows.map(({ told }) => told);
+  return rows.map(({ outcome }) => outcome);
 };

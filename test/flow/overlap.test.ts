@@ -41,13 +41,13 @@ const runs = (id = 'one') =>
   store.rows<RunRow>(
     sql`SELECT id, status, reason, trigger, scheduled_for FROM all_runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
   );
-const told = async (id = 'one') =>
+const statuses = async (id = 'one') =>
   (await runs(id)).map(({ status, reason }) => (reason === null ? status : `${status} ${reason}`));
 const put = (overlap: Overlap, more: object = {}) =>
   instance.put('one', { overlap, url: receiver.url, ...more });
 const ended = (count: number) =>
   until(async () => {
-    const found = await told();
+    const found = await statuses();
     return found.filter((status) => status === 'succeeded').length === count ? found : null;
   });
 
@@ -65,7 +65,7 @@ describe('a fire while an earlier run of its schedule is active', () => {
     await withActive('allow');
     await instance.fire('one');
     await receiver.arrived(2);
-    expect(await told()).toEqual(['pending', 'pending']);
+    expect(await statuses()).toEqual(['pending', 'pending']);
   });
 
   it('is recorded as skipped, under skip', async () => {
@@ -75,7 +75,7 @@ describe('a fire while an earlier run of its schedule is active', () => {
     await ended(1);
     await instance.fire('one');
     await receiver.arrived(2);
-    expect(await told()).toEqual(['succeeded', 'skipped overlap', 'pending']);
+    expect(await statuses()).toEqual(['succeeded', 'skipped overlap', 'pending']);
     expect(instance.events.filter(({ type }) => type === 'runsSkipped')).toEqual([
       { type: 'runsSkipped', reason: 'overlap', count: 1 },
     ]);
@@ -87,7 +87,7 @@ describe('a fire while an earlier run of its schedule is active', () => {
     expect(receiver.arrivals).toHaveLength(1);
     owed.shift()?.();
     await receiver.arrived(2);
-    expect(await told()).toEqual(['succeeded', 'pending']);
+    expect(await statuses()).toEqual(['succeeded', 'pending']);
     owed.shift()?.();
     await ended(2);
   });
@@ -95,17 +95,17 @@ describe('a fire while an earlier run of its schedule is active', () => {
   it('takes the place of the one that waits, under queue', async () => {
     await withActive('queue');
     for (let fires = 0; fires < 3; fires += 1) await instance.fire('one');
-    expect(await told()).toEqual(['pending', 'skipped overlap', 'skipped overlap', 'waiting']);
+    expect(await statuses()).toEqual(['pending', 'skipped overlap', 'skipped overlap', 'waiting']);
   });
 
   it('cancels that run and starts, under replace, and the answer of the replaced one changes nothing', async () => {
     const first = await withActive('replace');
     await instance.fire('one');
     await receiver.arrived(2);
-    expect(await told()).toEqual(['cancelled replaced', 'pending']);
+    expect(await statuses()).toEqual(['cancelled replaced', 'pending']);
     for (const answer of owed.splice(0)) answer();
     await ended(1);
-    expect(await told()).toEqual(['cancelled replaced', 'succeeded']);
+    expect(await statuses()).toEqual(['cancelled replaced', 'succeeded']);
     // Written by a later pass than the one that settled the other.
     const log = await until(async () => {
       const [row] = await store.rows<{ log: unknown }>(
@@ -139,7 +139,7 @@ describe('fires that come together, after an outage,', () => {
         to_jsonb((extract(epoch FROM date_trunc('minute', clock_timestamp())) * 1000)::bigint))::text`);
     await instance.start();
     await receiver.arrived(overlap === 'allow' ? 5 : 1);
-    return until(async () => ((await runs()).length === 5 ? told() : null));
+    return until(async () => ((await runs()).length === 5 ? statuses() : null));
   }
 
   it.each([
@@ -197,7 +197,7 @@ describe('two that decide at the same moment', () => {
     });
     await commitFirst();
     expect((await second).status).toBe(overlap === 'skip' ? 'skipped' : 'waiting');
-    expect((await told()).filter((status) => status === 'pending')).toHaveLength(1);
+    expect((await statuses()).filter((status) => status === 'pending')).toHaveLength(1);
   });
 
   it('a fire, and the end of the run it would wait for: it starts, whichever comes first', async () => {
@@ -205,7 +205,7 @@ describe('two that decide at the same moment', () => {
     // The fire has found the run active and is not committed; the run ends meanwhile, and finds nobody waiting.
     const commit = await fireUncommitted();
     owed.shift()?.();
-    await until(async () => ((await told())[0] === 'succeeded' ? true : null));
+    await until(async () => ((await statuses())[0] === 'succeeded' ? true : null));
     await commit();
     await receiver.arrived(2);
     owed.shift()?.();
@@ -236,7 +236,7 @@ describe('two that decide at the same moment', () => {
           }),
         );
         await until(async () =>
-          (await told()).every((status) => /succeeded|skipped/.test(status)) ? true : null,
+          (await statuses()).every((status) => /succeeded|skipped/.test(status)) ? true : null,
         );
         expect(most).toBe(1);
         expect(await runs()).toHaveLength(100);
@@ -258,7 +258,7 @@ describe('an edit of `overlap`', () => {
   it('to skip counts what its target has accepted and is working on', async () => {
     await withActive('allow', { completion: 'callback' });
     owed.shift()?.();
-    await until(async () => ((await told())[0] === 'running' ? true : null));
+    await until(async () => ((await statuses())[0] === 'running' ? true : null));
     await put('skip', { completion: 'callback' });
     expect(await instance.fire('one')).toMatchObject({ status: 'skipped', reason: 'overlap' });
   });
@@ -268,18 +268,18 @@ describe('an edit of `overlap`', () => {
     await instance.fire('one');
     await put('allow');
     await receiver.arrived(2);
-    expect(await told()).toEqual(['pending', 'pending']);
+    expect(await statuses()).toEqual(['pending', 'pending']);
   });
 
   it('to skip, and to replace, judges what waited as if it came now', async () => {
     await withActive('queue');
     await instance.fire('one');
     await put('skip');
-    expect(await told()).toEqual(['pending', 'skipped overlap']);
+    expect(await statuses()).toEqual(['pending', 'skipped overlap']);
     await put('queue');
     await instance.fire('one');
     await put('replace');
-    expect(await told()).toEqual(['cancelled replaced', 'skipped overlap', 'pending']);
+    expect(await statuses()).toEqual(['cancelled replaced', 'skipped overlap', 'pending']);
   });
 });
 
@@ -287,7 +287,7 @@ it('a schedule that is deleted abandons what waits as well', async () => {
   await withActive('queue');
   await instance.fire('one');
   await instance.remove('one');
-  expect(await told()).toEqual(['abandoned deleted', 'abandoned deleted']);
+  expect(await statuses()).toEqual(['abandoned deleted', 'abandoned deleted']);
 });
 
 it('what waits for nothing, since whoever ended the active run died, is found', async () => {

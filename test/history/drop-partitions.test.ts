@@ -86,10 +86,10 @@ async function dropAll(overrides: Partial<DropPartitionsDeps> = {}) {
   const dropper = startDropper(overrides);
   await dropper.looks();
   await dropper.stop();
-  const told = dropper.of('historyDropped');
+  const dropped = dropper.of('historyDropped');
   return {
-    days: told.flatMap(({ days }) => days),
-    definitions: told.reduce((sum, { definitions }) => sum + definitions, 0),
+    days: dropped.flatMap(({ days }) => days),
+    definitions: dropped.reduce((sum, { definitions }) => sum + definitions, 0),
   };
 }
 
@@ -215,7 +215,7 @@ describe('days that are older than history is kept', () => {
     });
     await Promise.all(both.map((dropper) => dropper.stop()));
     expect(await keys()).toEqual([]);
-    const days = both.flatMap((one) => one.of('historyDropped').flatMap((told) => told.days));
+    const days = both.flatMap((one) => one.of('historyDropped').flatMap((event) => event.days));
     expect(days.sort()).toEqual(TO_GO);
     expect(both.flatMap((one) => one.of('loopFailed'))).toEqual([]);
   });

@@ -18,8 +18,8 @@ it('a failed query is logged with its reason and its place, without what it carr
   const [line = '', ...others] = lines;
   expect(others).toEqual([]);
   expect(line).not.toContain('TOPSECRET42');
-  const told = JSON.parse(line) as { pid: number; err: { reason: string; stack: string } };
-  expect(told.pid).toBe(process.pid);
-  expect(told.err.reason).toContain('no_such_table');
-  expect(told.err.stack).toContain('database.ts');
+  const logged = JSON.parse(line) as { pid: number; err: { reason: string; stack: string } };
+  expect(logged.pid).toBe(process.pid);
+  expect(logged.err.reason).toContain('no_such_table');
+  expect(logged.err.stack).toContain('database.ts');
 });

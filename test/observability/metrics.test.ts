@@ -22,11 +22,11 @@ test('what is skipped or called off is counted by its reason, and stands at 0 be
 
 test('schedules that are paused, and targets that are told, are counted and logged', async () => {
   const { events, value, lines } = observed();
-  const told = { type: 'targetCancelled', runId: 'r', scheduleId: 's' } as const;
+  const event = { type: 'targetCancelled', runId: 'r', scheduleId: 's' } as const;
   expect(await value('firelock_cancel_calls_total{outcome="failed"}')).toBe(0);
   expect(await value('firelock_schedules_paused_total')).toBe(0);
-  events.emit({ ...told, told: true, error: null });
-  events.emit({ ...told, told: false, error: 'the target answered 409' });
+  events.emit({ ...event, accepted: true, error: null });
+  events.emit({ ...event, accepted: false, error: 'the target answered 409' });
   events.emit({ type: 'schedulePaused', scheduleId: 's', reason: 'gone' });
   expect(await value('firelock_cancel_calls_total{outcome="accepted"}')).toBe(1);
   expect(await value('firelock_cancel_calls_total{outcome="failed"}')).toBe(1);

@@ -9,7 +9,7 @@ import {
   type CompletionReport,
   type HeartbeatReport,
   type RunActionDeps,
-  type RunStanding,
+  type RunSummary,
   cancelRun,
   completeRun,
   heartbeatRun,
@@ -75,10 +75,10 @@ const complete = (id: string, word: Partial<CompletionReport> = {}) =>
 const heartbeat = (id: string, word: Partial<HeartbeatReport> = {}) =>
   heartbeatRun(deps, id, { ...NOTHING_SAID, progress: null, ...word });
 /** What the API would answer, for comparison. */
-const told409 = (message: string) => ({
+const conflict = (message: string) => ({
   kind: 'notPossible',
   message,
-  standing: expect.objectContaining({ attempts: expect.any(Number) as number }) as RunStanding,
+  summary: expect.objectContaining({ attempts: expect.any(Number) as number }) as RunSummary,
 });
 const runOf = (result: ActionResult) => {
   if (result.kind !== 'done') throw new Error(JSON.stringify(result));
@@ -170,10 +170,10 @@ describe('cancelling', () => {
       const again = runOf(await cancel(id));
       expect(again).toEqual(cancelled);
     }
-    const told = await store.rows(
+    const effects = await store.rows(
       sql`SELECT run_id, schedule_id, trigger, attempt FROM effects WHERE kind = 'cancel'`,
     );
-    expect(told).toEqual([{ run_id: running, schedule_id: '', trigger: 'api', attempt: 1 }]);
+    expect(effects).toEqual([{ run_id: running, schedule_id: '', trigger: 'api', attempt: 1 }]);
     const cancellations = events.filter(({ type }) => type === 'runsCancelled');
     expect(cancellations).toHaveLength(3);
     expect(cancellations[0]).toMatchObject({ reason: 'request', count: 1 });
@@ -183,7 +183,7 @@ describe('cancelling', () => {
     await put('one');
     const id = await fire('one');
     await endAs(id, 'succeeded');
-    expect(await cancel(id)).toEqual(told409('the run has ended as succeeded: there is nothing to cancel'));
+    expect(await cancel(id)).toEqual(conflict('the run has ended as succeeded: there is nothing to cancel'));
   });
 
   it('keeps an attempt that is under way from settling the run, and has the next one start', async () => {
@@ -267,7 +267,7 @@ describe('retrying', () => {
         recoveries: 0,
         lostAt: Date.parse(before.lost_at ?? ''),
         latenessMs: 12,
-        inDoubtUntil: null,
+        lookupAfter: null,
         claimedBy: null,
         handoffStartedAt: null,
         handedOffAt: null,
@@ -283,7 +283,7 @@ describe('retrying', () => {
       await reaches(id, 'succeeded');
       const [arrival] = receiver.arrivals;
       expect(arrival?.body).toMatchObject({ runId: id, attempt: 8, recovery: null });
-      expect(await retry(id)).toEqual(told409('the run has succeeded: there is nothing to try again'));
+      expect(await retry(id)).toEqual(conflict('the run has succeeded: there is nothing to try again'));
     },
   );
 
@@ -414,7 +414,7 @@ describe('completing', () => {
     });
     expect(done.finishedAt).toBeGreaterThanOrEqual(done.handedOffAt ?? Infinity);
     expect(runOf(await complete(id, { attempt: 1 }))).toEqual(done);
-    expect(await complete(id, { status: 'failed' })).toEqual(told409('the run has ended as succeeded'));
+    expect(await complete(id, { status: 'failed' })).toEqual(conflict('the run has ended as succeeded'));
     const completions = events.filter((event) => event.type === 'runCompleted');
     expect(completions).toMatchObject([
       { runId: id, scheduleId: 'one', attempt: 1, settlement: { status: 'succeeded', recovered: false } },
@@ -431,7 +431,7 @@ describe('completing', () => {
       result: { statusCode: null, body: '{"rows":3}' },
       workerId: 'w1',
     });
-    expect(await complete(id)).toEqual(told409('the run has ended as failed'));
+    expect(await complete(id)).toEqual(conflict('the run has ended as failed'));
     expect((await complete(id, { status: 'failed' })).kind).toBe('done');
   });
 
@@ -442,9 +442,9 @@ describe('completing', () => {
       handed_off_at = NULL, expires_at = NULL WHERE id = ${id}`,
     );
     await claim('w2');
-    expect(await complete(id, { attempt: 1 })).toEqual(told409('attempt 1 is not the current one (2)'));
-    expect(await heartbeat(id, { attempt: 1 })).toEqual(told409('attempt 1 is not the current one (2)'));
-    const other = told409('the run is not with worker w1: w2 claimed it last');
+    expect(await complete(id, { attempt: 1 })).toEqual(conflict('attempt 1 is not the current one (2)'));
+    expect(await heartbeat(id, { attempt: 1 })).toEqual(conflict('attempt 1 is not the current one (2)'));
+    const other = conflict('the run is not with worker w1: w2 claimed it last');
     expect(await complete(id, { workerId: 'w1' })).toEqual(other);
     expect(await heartbeat(id, { workerId: 'w1' })).toEqual(other);
     expect(await statusOf(id)).toBe('running');
@@ -475,7 +475,7 @@ describe('completing', () => {
   it('is a run’s end between two attempts as well, and for a lost one its recovery', async () => {
     await put('one');
     const id = await fire('one');
-    expect(await complete(id)).toEqual(told409('the run is pending: no attempt has started'));
+    expect(await complete(id)).toEqual(conflict('the run is pending: no attempt has started'));
     await store.rows(
       sql`UPDATE runs SET attempts = 1, failures = 1, lost_at = clock_timestamp(), due_at = due_at + interval '1 hour'
       WHERE id = ${id}`,
@@ -533,7 +533,7 @@ describe('completing', () => {
       (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'replaced' }),
       () => complete(id),
     );
-    expect(result).toEqual(told409('the run has ended as cancelled (replaced)'));
+    expect(result).toEqual(conflict('the run has ended as cancelled (replaced)'));
   });
 });
 
@@ -569,9 +569,9 @@ describe('a heartbeat', () => {
   it('is refused before an attempt has started, and says how a run has ended', async () => {
     await put('one');
     const id = await fire('one');
-    expect(await heartbeat(id)).toEqual(told409('the run is pending: no attempt has started'));
+    expect(await heartbeat(id)).toEqual(conflict('the run is pending: no attempt has started'));
     await cancel(id);
-    expect(await heartbeat(id)).toEqual(told409('the run has ended as cancelled (request)'));
+    expect(await heartbeat(id)).toEqual(conflict('the run has ended as cancelled (request)'));
   });
 
   it('waits for whoever has the row, and is decided by what they left', async () => {
@@ -580,7 +580,7 @@ describe('a heartbeat', () => {
       (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'request' }),
       () => heartbeat(id, { progress: 0.5 }),
     );
-    expect(result).toEqual(told409('the run has ended as cancelled (request)'));
+    expect(result).toEqual(conflict('the run has ended as cancelled (request)'));
     expect(await row(id)).toMatchObject({ status: 'cancelled', progress: null });
   });
 });

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { QueryTimeout, TryAgain, isUnavailable } from '../../src/postgres/errors.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { frequentRowsOf, rowsOf } from '../../src/postgres/sql/rows.ts';
+import { queryPrepared, rowsOf } from '../../src/postgres/sql/rows.ts';
 import { startFaultProxy } from '../chaos/cluster/fault-proxy.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 import { notThroughPooler } from '../support/postgres/pooler.ts';
@@ -52,7 +52,7 @@ describe('the database', () => {
     await watcher.close();
   });
 
-  it.each([rowsOf, frequentRowsOf])(
+  it.each([rowsOf, queryPrepared])(
     'limits how long a transaction may idle before its first statement runs: %o',
     async (ask) => {
       const setting = sql`SELECT current_setting('idle_in_transaction_session_timeout') AS value`;

@@ -92,7 +92,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
       ]);
       await until(() => busy.pipeline.dispatcher.claimed() === 2 || null);
       expect(quick.arrivals).toHaveLength(1);
-      expect(recovery.told('runsTakenOver')).toEqual([]);
+      expect(recovery.eventsOf('runsTakenOver')).toEqual([]);
       expect(slow.arrivals).toHaveLength(2);
     },
   );
@@ -240,7 +240,7 @@ describe('a run whose first try ended unsent', () => {
   });
 });
 
-describe('a question about an attempt in doubt', () => {
+describe('a question about an uncertain attempt', () => {
   it('that a lease which had run out refused, or left without an answer, does not count as asked', async () => {
     const [one, other] = [await receiverThat(), await receiverThat()];
     // One connection to whoever is asked: the second question waits in line while the lease runs out.

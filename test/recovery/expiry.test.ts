@@ -140,7 +140,7 @@ const log = (id: string) =>
       (entry->>'statusCode')::int AS status_code, entry->'error'->>'kind' AS error
     FROM all_runs, jsonb_array_elements(attempt_log) AS entry WHERE id = ${id} ORDER BY 1`,
   );
-const told = (events: readonly FirelockEvent[]) =>
+const expiredIn = (events: readonly FirelockEvent[]) =>
   events.flatMap((event) => (event.type === 'runsExpired' ? event.runs : []));
 /** As if time had passed. */
 const rewind = (...ids: string[]) =>
@@ -202,8 +202,8 @@ describe('a lease that has run out', () => {
     expect(await log(id)).toEqual([
       { attempt: 1, outcome: 'unknown', instance_id: instance.id, status_code: null, error: 'expired' },
     ]);
-    await until(() => told(events).length > 0 || null);
-    expect(told(events)).toMatchObject([
+    await until(() => expiredIn(events).length > 0 || null);
+    expect(expiredIn(events)).toMatchObject([
       {
         runId: id,
         scheduleId: null,
@@ -235,7 +235,7 @@ describe('a lease that has run out', () => {
       claimed_by: instance.id,
     });
     await reaches(child, 'failed');
-    const [one] = told(events);
+    const [one] = expiredIn(events);
     expect(one?.settlement.durationMs).toBeGreaterThanOrEqual(0);
   });
 
@@ -244,7 +244,7 @@ describe('a lease that has run out', () => {
     const { looked, events } = expiring();
     await looked();
     expect(await row(id)).toMatchObject({ status: 'running', failures: 0 });
-    expect(told(events)).toEqual([]);
+    expect(expiredIn(events)).toEqual([]);
   });
 
   it('is found whatever became of the definition, which then says at least once', async () => {
@@ -271,7 +271,7 @@ describe('a lease that has run out', () => {
     for (let batch = 0; batch < 6; batch += 1) ids.push(...(await leased(100)));
     await rewind(...ids);
     const { events } = expiring();
-    await until(() => told(events).length === 600 || null);
+    await until(() => expiredIn(events).length === 600 || null);
     const [left] = await store.rows<{ count: number }>(
       sql`SELECT count(*)::int FROM all_runs WHERE status <> 'pending' OR failures <> 1`,
     );
@@ -342,7 +342,7 @@ describe('a completion that does not come', () => {
     });
     await receiver.arrived(2);
     expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/after']);
-    expect(told(events)).toMatchObject([{ workerId: null, settlement: { status: 'unknown' } }]);
+    expect(expiredIn(events)).toMatchObject([{ workerId: null, settlement: { status: 'unknown' } }]);
     const word = { status: 'succeeded', attempt: 1, workerId: null, result: null, error: null } as const;
     expect(await completeRun(actionDeps(), id, word)).toMatchObject({
       run: { status: 'succeeded', error: null },
@@ -369,7 +369,7 @@ describe('a completion that does not come', () => {
       const found = await reaches(id, 'succeeded');
       expect(found).toMatchObject({ attempts: 2 });
       expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/lookup']);
-      expect(told(events)).toMatchObject([{ settlement: { status: 'pending', uncertain: true } }]);
+      expect(expiredIn(events)).toMatchObject([{ settlement: { status: 'pending', uncertain: true } }]);
     },
   );
 });
@@ -434,7 +434,7 @@ describe('whoever is heard of at that moment', () => {
     const { looked, events } = expiring();
     await looked();
     expect(await row(id)).toMatchObject({ status: 'succeeded' });
-    expect(told(events)).toEqual([]);
+    expect(expiredIn(events)).toEqual([]);
   });
 
   it.each([
@@ -463,16 +463,16 @@ describe('whoever is heard of at that moment', () => {
     expect(came).toBe(1);
     expect(await row(id)).toMatchObject({ status, failures: 0, attempts: 1 });
     expect(await log(id)).toEqual([]);
-    expect(told(events)).toEqual([]);
+    expect(expiredIn(events)).toEqual([]);
   });
 
   it('is heard of by all instances: one of them expires a run', async () => {
     const ids = await leased(50);
     await rewind(...ids);
     const both = [expiring(), expiring()];
-    await until(() => both.flatMap(({ events }) => told(events)).length >= 50 || null);
+    await until(() => both.flatMap(({ events }) => expiredIn(events)).length >= 50 || null);
     for (const { looked } of both) await looked();
-    expect(both.flatMap(({ events }) => told(events))).toHaveLength(50);
+    expect(both.flatMap(({ events }) => expiredIn(events))).toHaveLength(50);
     const [worst] = await store.rows<{ failures: number }>(
       sql`SELECT max(failures) AS failures FROM all_runs`,
     );

@@ -44,7 +44,7 @@ afterEach(async () => {
 interface Beating {
   lease: Lease;
   events: FirelockEvent[];
-  told<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
+  eventsOf<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
   /** Resolves once that many more beats are answered. */
   beats(count: number): Promise<void>;
   wakings(): number;
@@ -75,13 +75,13 @@ async function startHeartbeat(
   });
   await loop.start();
   cleanUp.push(async () => loop.stop());
-  const told: Beating['told'] = (type) =>
+  const eventsOf: Beating['eventsOf'] = (type) =>
     events.filter((event): event is Extract<FirelockEvent, { type: typeof type }> => event.type === type);
   const beats = async (count: number): Promise<void> => {
-    const wanted = told('heartbeat').length + count;
-    await until(() => told('heartbeat').length >= wanted || null);
+    const wanted = eventsOf('heartbeat').length + count;
+    await until(() => eventsOf('heartbeat').length >= wanted || null);
   };
-  return { lease, events, told, beats, wakings: () => wakings };
+  return { lease, events, eventsOf, beats, wakings: () => wakings };
 }
 
 interface InstanceRow {
@@ -112,7 +112,7 @@ async function outage(): Promise<void> {
   await proxy.interrupt('refuse');
 }
 
-const failures = (beating: Beating) => beating.told('loopFailed').length;
+const failures = (beating: Beating) => beating.eventsOf('loopFailed').length;
 
 describe('an instance that was declared dead', () => {
   it('comes back under another id, is listed, says so, and its lease holds again', async () => {
@@ -132,21 +132,23 @@ describe('an instance that was declared dead', () => {
     });
     await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${previousId}`);
 
-    await until(() => beating.told('instanceReplaced').length > 0 || null);
+    await until(() => beating.eventsOf('instanceReplaced').length > 0 || null);
     await beating.beats(1);
     const { instanceId } = lease;
     expect(instanceId).not.toBe(previousId);
-    expect(beating.told('instanceReplaced')).toEqual([{ type: 'instanceReplaced', instanceId, previousId }]);
+    expect(beating.eventsOf('instanceReplaced')).toEqual([
+      { type: 'instanceReplaced', instanceId, previousId },
+    ]);
     expect(heldThen).toEqual([false]);
     await until(() => lease.holds() || null);
     expect(changes).toBeGreaterThanOrEqual(2);
     expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
     expect(await instanceRow(previousId)).toEqual({ id: previousId, dead: true });
-    expect(beating.told('instanceRegistered').map((event) => event.instanceId)).toEqual([
+    expect(beating.eventsOf('instanceRegistered').map((event) => event.instanceId)).toEqual([
       previousId,
       instanceId,
     ]);
-    expect(beating.told('databaseWentBack')).toEqual([]);
+    expect(beating.eventsOf('databaseWentBack')).toEqual([]);
   });
 
   it('and cannot register at once keeps nothing until it is listed', async () => {
@@ -168,7 +170,7 @@ describe('an instance that was declared dead', () => {
     const { instanceId } = beating.lease;
     expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
     // It lost nothing that it had been told was kept: that row was never confirmed.
-    expect(beating.told('databaseWentBack')).toEqual([]);
+    expect(beating.eventsOf('databaseWentBack')).toEqual([]);
   });
 });
 
@@ -177,9 +179,9 @@ describe('a silent peer', () => {
     const silent = await silentPeer();
     const patient = await silentPeer(7200);
     const beating = await startHeartbeat();
-    await until(() => beating.told('instancesDeclaredDead').length > 0 || null);
+    await until(() => beating.eventsOf('instancesDeclaredDead').length > 0 || null);
     await beating.beats(2);
-    expect(beating.told('instancesDeclaredDead')).toEqual([
+    expect(beating.eventsOf('instancesDeclaredDead')).toEqual([
       { type: 'instancesDeclaredDead', instanceIds: [silent] },
     ]);
     expect(beating.wakings()).toBe(1);
@@ -214,10 +216,10 @@ describe('a silent peer', () => {
     for (const [index, beating] of [one, other].entries()) {
       await beating.beats(2);
       expect(beating.lease.instanceId).toBe(ids[index]);
-      expect(beating.told('instanceReplaced')).toEqual([]);
+      expect(beating.eventsOf('instanceReplaced')).toEqual([]);
       await until(() => beating.lease.holds() || null);
     }
-    const dead = [one, other].flatMap((beating) => beating.told('instancesDeclaredDead'));
+    const dead = [one, other].flatMap((beating) => beating.eventsOf('instancesDeclaredDead'));
     expect(dead.flatMap(({ instanceIds }) => instanceIds).sort()).toEqual([before, after].sort());
     const [row] = await store.rows<{ seconds: number }>(
       sql`SELECT extract(epoch FROM died_at - ${restored?.at ?? ''}::timestamptz)::float8 AS seconds
@@ -268,11 +270,11 @@ describe('a database that lost commits', () => {
     await store.rows(
       sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '1 minute' WHERE id = ${instanceId}`,
     );
-    await until(() => beating.told('databaseWentBack').length > 0 || null);
+    await until(() => beating.eventsOf('databaseWentBack').length > 0 || null);
     await beating.beats(3);
-    const [told, ...others] = beating.told('databaseWentBack');
+    const [first, ...others] = beating.eventsOf('databaseWentBack');
     // The row keeps milliseconds, rounded.
-    expect(Math.abs((told?.lostMs ?? NaN) - 60_000)).toBeLessThanOrEqual(1);
+    expect(Math.abs((first?.lostMs ?? NaN) - 60_000)).toBeLessThanOrEqual(1);
     expect(others).toEqual([]);
     expect(beating.lease.instanceId).toBe(instanceId);
     await until(() => beating.lease.holds() || null);
@@ -283,11 +285,11 @@ describe('a database that lost commits', () => {
     await beating.beats(2);
     const previousId = beating.lease.instanceId;
     await store.rows(sql`DELETE FROM instances`);
-    await until(() => beating.told('instanceReplaced').length > 0 || null);
+    await until(() => beating.eventsOf('instanceReplaced').length > 0 || null);
     await beating.beats(3);
     const { instanceId } = beating.lease;
     expect(instanceId).not.toBe(previousId);
-    expect(beating.told('databaseWentBack')).toEqual([{ type: 'databaseWentBack', lostMs: null }]);
+    expect(beating.eventsOf('databaseWentBack')).toEqual([{ type: 'databaseWentBack', lostMs: null }]);
     expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
     await until(() => beating.lease.holds() || null);
   });
@@ -341,7 +343,7 @@ it('without an answered beat the lease runs out, and what was claimed and what i
   await until(async () => (await statuses()).every(({ status }) => status === 'succeeded') || null);
   expect(new Set(receiver.arrivals.map(({ body }) => body.runId)).size).toBe(receiver.arrivals.length);
   expect(receiver.arrivals).toHaveLength((await statuses()).length);
-  expect(beating.told('instanceReplaced')).toEqual([]);
+  expect(beating.eventsOf('instanceReplaced')).toEqual([]);
 });
 
 it('a beat after an outage does not wait for what ended meanwhile to be written, where that takes too long', async () => {
@@ -383,7 +385,7 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
         statusCode: 400,
         body: null,
         error: null,
-        doubt: null,
+        uncertain: null,
         leaseSeconds: null,
       },
     },
@@ -405,5 +407,5 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
   expect(flushes.begun).toBeGreaterThan(0);
   expect(flushes.ended).toBe(0);
   await until(() => beating.lease.holds() || null);
-  expect(beating.told('instanceReplaced')).toEqual([]);
+  expect(beating.eventsOf('instanceReplaced')).toEqual([]);
 });

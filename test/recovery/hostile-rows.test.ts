@@ -87,7 +87,7 @@ describe('among runs that were lost, one', () => {
       runs.map(() => 'succeeded 1'),
     );
     expect(runs).toHaveLength(7);
-    expect(recovery.told('loopFailed')).toEqual([]);
+    expect(recovery.eventsOf('loopFailed')).toEqual([]);
   });
 
   it.each(['22003', '23514', '54000'])(
@@ -104,12 +104,12 @@ describe('among runs that were lost, one', () => {
       const recovery = startRecovery(store, instance);
       await othersSucceeded();
       const { id } = await bad();
-      expect(recovery.told('takeOverRefused')).toContainEqual({
+      expect(recovery.eventsOf('takeOverRefused')).toContainEqual({
         type: 'takeOverRefused',
         runId: id,
         error: expect.stringContaining('not this one') as string,
       });
-      expect(recovery.told('loopFailed')).toEqual([]);
+      expect(recovery.eventsOf('loopFailed')).toEqual([]);
       await store.rows(sql`DROP TRIGGER refuse ON runs`);
       await until(async () => (await bad()).recoveries > 0 || null);
       await recovery.stop();
@@ -125,7 +125,7 @@ describe('among runs that were lost, one', () => {
     await othersSucceeded();
     await recovery.stop();
     expect(await bad()).toMatchObject({ attempts: MOST, recoveries: 1, claimed_by: null });
-    expect(recovery.told('loopFailed')).toEqual([]);
+    expect(recovery.eventsOf('loopFailed')).toEqual([]);
     await goesOn();
   });
 
@@ -137,7 +137,7 @@ describe('among runs that were lost, one', () => {
     await othersSucceeded();
     await recovery.stop();
     expect(await bad()).toMatchObject({ status: 'abandoned', reason: 'recoveries' });
-    expect(recovery.told('loopFailed')).toEqual([]);
+    expect(recovery.eventsOf('loopFailed')).toEqual([]);
   });
 });
 
@@ -200,11 +200,11 @@ describe('among runs that are due, one', () => {
       });
       await recovery.stop();
       expect(await bad()).toMatchObject({ status: 'abandoned', reason: 'recoveries', recoveries: 3 });
-      expect([...recovery.told('loopFailed'), ...loopsFailed()]).toEqual([]);
+      expect([...recovery.eventsOf('loopFailed'), ...loopsFailed()]).toEqual([]);
     },
   );
 
-  it('whose attempt may take 1e300 s, and is in doubt then, is sent once, and the others go on', async () => {
+  it('whose attempt may take 1e300 s, and is uncertain then, is sent once, and the others go on', async () => {
     const target = {
       type: 'http' as const,
       url: `${receiver.url}/cut`,
@@ -223,7 +223,7 @@ describe('among runs that are due, one', () => {
     await recovery.stop();
     // Its target is asked at once, and says that it has it.
     expect(await endedRunsOf(store, 'bad')).toMatchObject([{ status: 'succeeded', recoveries: 1 }]);
-    expect([...recovery.told('loopFailed'), ...loopsFailed()]).toEqual([]);
+    expect([...recovery.eventsOf('loopFailed'), ...loopsFailed()]).toEqual([]);
     await goesOn();
     expect(receiver.arrivals.filter(({ path }) => path === '/cut')).toHaveLength(1);
   });

@@ -430,7 +430,7 @@ describe('at most once', () => {
   });
 });
 
-describe('a run in doubt', () => {
+describe('an uncertain run', () => {
   let asked: number;
   let says: number;
   let book: Receiver;

@@ -20,7 +20,7 @@ function tableOf(...rows: (Pick<ServiceEntry['service'], 'name'> & Partial<Row>)
         return stop?.();
       },
     };
-    return { starts: 'atOnce', stops: 'work', patienceMs: 60_000, ...entry, service };
+    return { starts: 'atOnce', stops: 'work', stopLimitMs: 60_000, ...entry, service };
   });
   const services = createServices(table, {
     onFailure: (service, error) => log.push(`${service} failed: ${String(error)}`),
@@ -106,7 +106,7 @@ describe('services', () => {
     const { services, log } = tableOf(
       { name: 'a', stops: 'last' },
       { name: 'b', stops: 'last', stop: () => Promise.reject(new Error('no')) },
-      { name: 'c', stops: 'last', stop: never, patienceMs: 1 },
+      { name: 'c', stops: 'last', stop: never, stopLimitMs: 1 },
     );
     await services.stop('last');
     expect(log).toEqual(['stop c', 'c is overdue', 'stop b', 'b failed: Error: no', 'stop a']);
@@ -119,7 +119,7 @@ describe('services', () => {
       events: createEventBus(),
       body: () => Promise.resolve(0),
     });
-    const entry = { starts: 'atOnce', stops: 'work', patienceMs: 0 } as const;
+    const entry = { starts: 'atOnce', stops: 'work', stopLimitMs: 0 } as const;
     const plain = { name: 'plain', start: () => undefined, stop: () => undefined };
     expect(
       loopsOf([

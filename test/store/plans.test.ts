@@ -123,7 +123,7 @@ function plainSuccessOf(runId: string, at: number): AttemptSettlement {
       failures: 0,
       leaseSeconds: null,
       retryAt: null,
-      doubt: null,
+      uncertain: null,
       error: null,
       executionId: null,
       statusCode: 204,

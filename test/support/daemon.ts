@@ -9,20 +9,20 @@ import { until } from './until.ts';
 
 export type Variables = Record<string, string>;
 
-export interface LogLine {
+interface LogLine {
   level: number;
   msg: string;
   [field: string]: unknown;
 }
 
-export interface ApiAnswer {
+interface ApiAnswer {
   status: number;
   headers: Headers;
   body: unknown;
 }
 
 /** A daemon's process. What it still is at the end of the test that started it, it is killed. */
-export interface Process {
+interface Process {
   readonly pid: number;
   /** What it has written so far, to either stream. */
   readonly lines: readonly string[];

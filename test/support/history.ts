@@ -33,7 +33,7 @@ export async function dropAllPartitions(store: Store): Promise<void> {
   if (names.length > 0) await store.rows(sql.raw(`DROP TABLE ${names.join(', ')}`));
 }
 
-export interface GivenEnd {
+interface GivenEnd {
   endedAt: number;
   /** When it ended, unless said. */
   scheduledFor?: number;

@@ -5,7 +5,7 @@ import { QueryTimeout } from '../../src/postgres/errors.ts';
 import type { Store } from './pipeline.ts';
 import { until } from './until.ts';
 
-export interface PendingRuns {
+interface PendingRuns {
   count?: number;
   lateBySeconds?: number;
   /** Who claims them, for the first attempt; null: nobody, as an instance without room leaves them. */
@@ -31,7 +31,7 @@ export function runIdAt(at: SQL): SQL {
     || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`;
 }
 
-export interface PendingRunRow {
+interface PendingRunRow {
   id: string;
   schedule_id: string;
   scheduled_for: string;
@@ -82,7 +82,7 @@ export async function lockRuns({ url }: Store, scheduleId: string): Promise<() =
   };
 }
 
-export interface LostAnswer {
+interface LostAnswer {
   database: Database;
   /** Resolves once the work is done, and committed. */
   committed: Promise<void>;

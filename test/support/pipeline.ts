@@ -24,7 +24,7 @@ import { registerInstance } from '../../src/store/instances/instances.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
-import { createMigratedDatabase } from './postgres/emptied.ts';
+import { createMigratedDatabase } from './postgres/migrated-database.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
 export interface Store {

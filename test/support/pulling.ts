@@ -1,6 +1,6 @@
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { acceptRuns } from '../../src/operations/submit-one-off-runs.ts';
-import type { ClaimRequest } from '../../src/queues/pull-line.ts';
+import type { PullRequest } from '../../src/queues/pull-line.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
@@ -20,7 +20,7 @@ export interface PullInstance {
   /** How many claims it has begun. */
   claims(): number;
   /** Of the queue `work`, by `a worker`, one run, without waiting; unless told otherwise. */
-  claim(request?: Partial<ClaimRequest>): Promise<PulledRun[]>;
+  claim(request?: Partial<PullRequest>): Promise<PulledRun[]>;
   /** Records one-off runs as the API does, those of `work` unless told otherwise, and wakes who waits for them; answers their ids. */
   accept(...asked: (Partial<AskedRun> & { queue?: string })[]): Promise<string[]>;
   stop(): Promise<void>;

@@ -10,8 +10,8 @@ import type { Store, TestInstance } from './pipeline.ts';
 import { until } from './until.ts';
 
 /** The loops of recovery beside an instance's pipeline. */
-export interface Recovering {
-  told<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
+interface Recovering {
+  eventsOf<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
   /** Lets that much time pass between two of its looks, in its own eyes. */
   waits(ms: number): Promise<void>;
   stop(): Promise<void>;
@@ -45,7 +45,7 @@ export function startRecovery(
   });
   const loops = [recovery, createBackstop({ ...common, ...overrides })];
   for (const loop of loops) void loop.start();
-  const told: Recovering['told'] = (type) =>
+  const eventsOf: Recovering['eventsOf'] = (type) =>
     events.filter((event): event is Extract<FirelockEvent, { type: typeof type }> => event.type === type);
   // The look under way may have begun before.
   const looks = async () => {
@@ -53,7 +53,7 @@ export function startRecovery(
     await until(() => loops.every((loop, index) => loop.passes() >= (wanted[index] ?? 0)) || null);
   };
   return {
-    told,
+    eventsOf,
     waits: async (ms) => {
       await looks();
       ahead += ms;

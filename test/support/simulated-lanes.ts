@@ -1,11 +1,11 @@
-import { Claim, LaneBook } from '../../src/flow/dispatch/lane.ts';
+import { LaneClaim, LaneBook } from '../../src/flow/dispatch/lane.ts';
 import { Lanes } from '../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from './claims.ts';
 
 /** How long a target takes to answer; null: it hangs until the attempt's time is up. */
-export type Target = (now: number) => number | null;
+type Target = (now: number) => number | null;
 
-export interface Sent {
+interface Sent {
   lane: string;
   at: number;
   waitedMs: number;
@@ -84,13 +84,13 @@ export class SimulatedLanes {
     return this.sent.filter((one) => one.lane === lane && one.at >= since);
   }
 
-  #claim(name: string): Claim {
+  #claim(name: string): LaneClaim {
     const lane = this.book.of(name);
     this.book.addClaims(lane, 1);
-    return new Claim(claimedRun({ lane: name, dueAt: this.#now }), lane);
+    return new LaneClaim(claimedRun({ lane: name, dueAt: this.#now }), lane);
   }
 
-  #send(claim: Claim): void {
+  #send(claim: LaneClaim): void {
     const { lane, run } = claim;
     this.sent.push({ lane: lane.name, at: this.#now, waitedMs: this.#now - run.dueAt });
     const takes = this.#targets.get(lane.name)?.(this.#now) ?? null;

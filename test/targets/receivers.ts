@@ -7,7 +7,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import type { Attempt, TargetKind } from '../../src/targets/target.ts';
 
-export interface Arrival {
+interface Arrival {
   method: string;
   url: string;
   headers: IncomingMessage['headers'];

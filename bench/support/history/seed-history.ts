@@ -19,7 +19,7 @@ export const SMALL = 'small-7';
 const EVERY_MS = 600_000;
 const BIG_EVERY_MS = 5_000;
 
-export interface HistoryOptions {
+interface HistoryOptions {
   /** As daysOf() has them. */
   days: readonly number[];
   schedules: number;

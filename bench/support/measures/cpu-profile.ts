@@ -1,7 +1,7 @@
 import type { CpuProfile, ProfileNode } from './inspector.ts';
 
 /** Microseconds that a function, a file or a package had by itself. */
-export interface Share {
+interface Share {
   what: string;
   microseconds: number;
 }

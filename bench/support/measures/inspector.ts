@@ -1,5 +1,5 @@
 /** Node's inspector, spoken to over its WebSocket: it profiles a process from outside, from one moment to another. */
-export interface Inspector {
+interface Inspector {
   startProfile(): Promise<void>;
   stopProfile(): Promise<CpuProfile>;
   close(): void;

@@ -21,7 +21,7 @@ export interface StatementShare {
   buffers: number;
 }
 
-export interface StatementStatistics {
+interface StatementStatistics {
   reset(): Promise<void>;
   /** Of one database, largest first. */
   read(): Promise<StatementShare[]>;

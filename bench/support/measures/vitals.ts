@@ -4,7 +4,7 @@ import { cpuSecondsOfTree } from './cpu.ts';
 import type { Server } from '../processes/postgres.ts';
 
 /** CPU seconds since it began; null where the processes cannot be seen. */
-export interface CpuMeter {
+interface CpuMeter {
   read(): { daemons: number | null; postgres: number | null };
 }
 

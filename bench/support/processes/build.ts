@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 
-export interface Build {
+interface Build {
   main: string;
   remove(): void;
 }

@@ -12,7 +12,7 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-export interface DaemonOptions {
+interface DaemonOptions {
   main: string;
   databaseUrl: string;
   nodeOptions: readonly string[];

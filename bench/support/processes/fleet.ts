@@ -6,7 +6,7 @@ import { type Daemon, startDaemon } from './daemon.ts';
 
 export type Query = (statement: string) => Promise<Record<string, unknown>[]>;
 
-export interface Arrival {
+interface Arrival {
   runId: string;
   attempt: number;
   /** Monotonic, of this process. */
@@ -59,7 +59,7 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-export interface FleetOptions {
+interface FleetOptions {
   main: string;
   databaseUrl: string;
   query: Query;

@@ -13,12 +13,12 @@ process.on('disconnect', () => process.exit());
 process.on('message', (message: ToHosts) => {
   if (message.type === 'silence') silentFrom = message.from;
   else {
-    tell({ type: 'fires', fires });
+    send({ type: 'fires', fires });
     fires = none();
   }
 });
 await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
-tell({ type: 'listening', ports: servers.map((server) => (server.address() as AddressInfo).port) });
+send({ type: 'listening', ports: servers.map((server) => (server.address() as AddressInfo).port) });
 
 function startServer(host: number): Server {
   const server = createServer((request, response) => {
@@ -40,6 +40,6 @@ function none(): Fires {
   return { host: [], dueAt: [], at: [] };
 }
 
-function tell(message: FromHosts): void {
+function send(message: FromHosts): void {
   process.send?.(message);
 }

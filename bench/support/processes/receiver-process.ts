@@ -16,7 +16,7 @@ const server = createServer((request, response) => {
   arrivals.scheduledFor.push(String(headers['ce-time']));
   request.resume();
   response.writeHead(204).end();
-  if (arrivals.at.length === expected) tell({ type: 'complete', herd });
+  if (arrivals.at.length === expected) send({ type: 'complete', herd });
 });
 // A herd must not begin with connections that were closed since the warm-up.
 server.keepAliveTimeout = 300_000;
@@ -26,19 +26,19 @@ process.on('message', (message: ToReceiver) => {
     arrivals = nothing();
     ({ count: expected, herd } = message);
   } else {
-    tell({ type: 'arrivals', arrivals });
+    send({ type: 'arrivals', arrivals });
   }
 });
 process.on('disconnect', () => process.exit());
 
 server.listen(0, '127.0.0.1', () => {
-  tell({ type: 'listening', port: (server.address() as AddressInfo).port });
+  send({ type: 'listening', port: (server.address() as AddressInfo).port });
 });
 
 function nothing(): Arrivals {
   return { runIds: [], at: [], sources: [], scheduledFor: [] };
 }
 
-function tell(message: FromReceiver): void {
+function send(message: FromReceiver): void {
   process.send?.(message);
 }

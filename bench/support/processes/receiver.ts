@@ -16,7 +16,7 @@ export type FromReceiver =
   | { type: 'arrivals'; arrivals: Arrivals };
 
 type Complete = Extract<FromReceiver, { type: 'complete' }>;
-type Told = Extract<FromReceiver, { type: 'arrivals' }>;
+type ArrivalsMessage = Extract<FromReceiver, { type: 'arrivals' }>;
 
 export interface Receiver {
   url: string;
@@ -45,11 +45,11 @@ export async function startReceiver(): Promise<Receiver> {
     },
     arrivals: async () => {
       child.process.send({ type: 'report' } satisfies ToReceiver);
-      const told = await messageThat(
+      const message = await messageThat(
         child.process,
-        (message: FromReceiver): message is Told => message.type === 'arrivals',
+        (message: FromReceiver): message is ArrivalsMessage => message.type === 'arrivals',
       );
-      return told.arrivals;
+      return message.arrivals;
     },
     stop: () => child.stop(),
   };

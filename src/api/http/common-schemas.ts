@@ -23,33 +23,30 @@ export const runIdText = z
 export const runIdParams = z.strictObject({ id: runIdText });
 
 /** A whole number; -0 is 0, so that what comes back from the database equals what was sent. */
-export function whole(least: number, most: number) {
+export function whole(min: number, max: number) {
   return z
     .int({
       // By itself it names the largest number that can be told from its neighbours.
       error: ({ code }) =>
         code === 'too_big'
-          ? `must be at most ${most}`
+          ? `must be at most ${max}`
           : code === 'too_small'
-            ? `must be at least ${least}`
+            ? `must be at least ${min}`
             : undefined,
     })
-    .min(least)
-    .max(most)
+    .min(min)
+    .max(max)
     .overwrite((value) => value + 0);
 }
 
 /** At most that many characters (code points, as JSON Schema counts them). */
-export function text(most: number): z.ZodString {
+export function text(max: number): z.ZodString {
   return z
     .string()
-    .refine(
-      (value) => value.length <= most || (value.length <= 2 * most && Array.from(value).length <= most),
-      {
-        error: `must be at most ${most} characters`,
-      },
-    )
-    .meta({ maxLength: most });
+    .refine((value) => value.length <= max || (value.length <= 2 * max && Array.from(value).length <= max), {
+      error: `must be at most ${max} characters`,
+    })
+    .meta({ maxLength: max });
 }
 
 /** An instant of an answer. */
@@ -74,25 +71,25 @@ export const queryInstant = z
   .meta({ type: 'string', ...INSTANT_META });
 
 /** A whole number of a query. */
-export function queryInteger(least: number, most: number, fallback: number) {
+export function queryInteger(min: number, max: number, fallback: number) {
   return z
     .string()
     .optional()
     .transform((value, context) => {
       if (value === undefined) return fallback;
       const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
-      if (number >= least && number <= most) return number;
+      if (number >= min && number <= max) return number;
       context.issues.push({
         code: 'custom',
         input: value,
-        message: `must be a whole number from ${least} to ${most}`,
+        message: `must be a whole number from ${min} to ${max}`,
       });
       return z.NEVER;
     })
     .meta({
       type: 'integer',
-      minimum: least,
-      maximum: most,
+      minimum: min,
+      maximum: max,
       description: `${fallback} where it is not given.`,
     });
 }

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { RunStanding } from '../../operations/act-on-runs.ts';
+import type { RunSummary } from '../../operations/act-on-runs.ts';
 import { StillFollowed } from '../../operations/schedule-changes.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
 
@@ -17,7 +17,7 @@ export class Problem extends Error {
   readonly faults: readonly Fault[];
   readonly headers: Readonly<Record<string, string>>;
   /** What the run is instead that something was asked of. */
-  readonly run: RunStanding | undefined;
+  readonly run: RunSummary | undefined;
 
   constructor(
     status: number,
@@ -25,7 +25,7 @@ export class Problem extends Error {
     more: {
       faults?: readonly Fault[];
       headers?: Record<string, string>;
-      run?: RunStanding;
+      run?: RunSummary;
       cause?: unknown;
     } = {},
   ) {
@@ -37,13 +37,13 @@ export class Problem extends Error {
   }
 }
 
-export interface ProblemBody {
+interface ProblemBody {
   type: string;
   title: string;
   status: number;
   detail: string;
   errors?: Fault[];
-  run?: RunStanding;
+  run?: RunSummary;
 }
 
 export const PROBLEM_TYPE = 'application/problem+json';
@@ -55,10 +55,10 @@ export function problemBody({ status, message, faults, run }: Problem): ProblemB
 }
 
 /** More than a person reads, and a bound on what a hostile body can make us find and answer. */
-export const MOST_FAULTS = 10_000;
+export const MAX_FAULTS = 10_000;
 
 export function invalid(faults: readonly Fault[], status = 400): Problem {
-  const answered = faults.slice(0, MOST_FAULTS).map(shortened);
+  const answered = faults.slice(0, MAX_FAULTS).map(shortened);
   const [first] = answered;
   if (answered.length === 1 && first) {
     return new Problem(status, `${first.path === '' ? 'the body' : first.path} ${first.message}`, {
@@ -66,20 +66,20 @@ export function invalid(faults: readonly Fault[], status = 400): Problem {
     });
   }
   const detail =
-    faults.length <= MOST_FAULTS
+    faults.length <= MAX_FAULTS
       ? `${faults.length} faults in the request, see errors`
-      : `more faults in the request than are looked for: errors has the first ${MOST_FAULTS}`;
+      : `more faults in the request than are looked for: errors has the first ${MAX_FAULTS}`;
   return new Problem(status, detail, { faults: answered });
 }
 
 /** Longer than the path to any field there is. */
-const LONGEST_PATH = 500;
+const MAX_PATH_LENGTH = 500;
 
 /** What was sent as a name may be megabytes long. */
 function shortened({ path, message }: Fault): Fault {
-  return path.length <= LONGEST_PATH
+  return path.length <= MAX_PATH_LENGTH
     ? { path, message }
-    : { path: `${path.slice(0, LONGEST_PATH)}…`, message };
+    : { path: `${path.slice(0, MAX_PATH_LENGTH)}…`, message };
 }
 
 export function nothingHere(): Problem {

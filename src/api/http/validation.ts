@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { isObject, isStorableText, pointer } from './json/json-body.ts';
-import { MOST_ITEMS } from './json/json-parts.ts';
-import { type Fault, MOST_FAULTS, invalid, nothingHere } from './problem.ts';
+import { MAX_ITEMS } from './json/json-parts.ts';
+import { type Fault, MAX_FAULTS, invalid, nothingHere } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -59,7 +59,7 @@ export function checkValue<T>(
 
 const noParameters = z.strictObject({});
 
-const unreadItems = z.strictObject({ items: z.array(z.unknown()).max(MOST_ITEMS) });
+const unreadItems = z.strictObject({ items: z.array(z.unknown()).max(MAX_ITEMS) });
 
 /** Puts what the schema makes of each in its place. More faults than are answered are not looked for. */
 async function checkItems(schema: z.ZodType, body: unknown): Promise<Fault[]> {
@@ -68,7 +68,7 @@ async function checkItems(schema: z.ZodType, body: unknown): Promise<Fault[]> {
   if (!Array.isArray(items)) return faults;
   const pace = createPace();
   for (const [index, item] of items.entries()) {
-    if (faults.length > MOST_FAULTS) break;
+    if (faults.length > MAX_FAULTS) break;
     await pace();
     const checked = checkValue(schema, item, (path) => pointer(['items', index, ...path]));
     if ('faults' in checked) append(faults, checked.faults);

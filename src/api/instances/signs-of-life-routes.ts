@@ -46,6 +46,11 @@ export function addSignsOfLife(server: Api, deps: ApiDeps): void {
       return reply.code(state.status === 'ready' ? 200 : 503).send(state);
     },
   );
+  addMetrics(server, deps);
+  server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+}
+
+function addMetrics(server: Api, { metrics }: ApiDeps): void {
   server.get(
     '/metrics',
     {
@@ -58,7 +63,6 @@ export function addSignsOfLife(server: Api, deps: ApiDeps): void {
         },
       },
     },
-    async (_request, reply) => reply.type(deps.metrics.contentType).send(await deps.metrics.text()),
+    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
   );
-  server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
 }

@@ -14,12 +14,12 @@ import { json, problems } from '../http/response-schemas.ts';
 import { queryInstant, queryInteger } from '../http/common-schemas.ts';
 import { load } from './schemas.ts';
 
-const MOST_BUCKETS = 2000;
+const MAX_BUCKETS = 2000;
 
 const loadQuery = z.strictObject({
   from: queryInstant.optional().meta({ description: 'Inclusive; now where it is not given.' }),
   to: queryInstant.optional().meta({
-    description: `Exclusive; 24 h after \`from\`, or ${MOST_BUCKETS} buckets, where it is not given.`,
+    description: `Exclusive; 24 h after \`from\`, or ${MAX_BUCKETS} buckets, where it is not given.`,
   }),
   bucketSeconds: queryInteger(1, 86_400, 60),
 });
@@ -55,11 +55,11 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
 /** @throws Problem 400 */
 function periodOf(from: Instant, end: Instant | undefined, bucketMs: number): LoadPeriod {
   const first = Math.floor(from / bucketMs);
-  const to = end ?? Math.min(from + DAY_MS, (first + MOST_BUCKETS) * bucketMs);
+  const to = end ?? Math.min(from + DAY_MS, (first + MAX_BUCKETS) * bucketMs);
   if (to <= from) throw invalid([{ path: 'to', message: 'must be later than from, which is now' }]);
   const buckets = Math.ceil(to / bucketMs) - first;
-  if (buckets > MOST_BUCKETS) {
-    const message = `makes ${buckets} buckets of this period, which are more than ${MOST_BUCKETS}`;
+  if (buckets > MAX_BUCKETS) {
+    const message = `makes ${buckets} buckets of this period, which are more than ${MAX_BUCKETS}`;
     throw invalid([{ path: 'bucketSeconds', message }]);
   }
   return { from, to, bucketMs };
@@ -110,11 +110,11 @@ async function* allTimings(database: Database, isGone: () => boolean) {
 async function tooMuch(
   database: Database,
   period: LoadPeriod,
-  { slices: most }: Counted,
+  { slices: maxSlices }: Counted,
   isGone: () => boolean,
 ): Promise<Problem> {
   const { from, to, bucketMs } = period;
-  const told = (hint: string) =>
+  const problem = (hint: string) =>
     invalid(
       [{ path: 'to', message: `makes a period with too much to count: ask for a shorter one${hint}` }],
       422,
@@ -123,10 +123,10 @@ async function tooMuch(
     const { count, slices } = await countLoad(database, { from, to: from + sample, bucketMs }, isGone);
     if (count === null) continue;
     // Half of it, since no hour is like the other.
-    const fitting = Math.min(0.5 * sample * (most / Math.max(slices, 1)), (to - from) / 2);
-    return told(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
+    const fitting = Math.min(0.5 * sample * (maxSlices / Math.max(slices, 1)), (to - from) / 2);
+    return problem(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
   }
-  return told('');
+  return problem('');
 }
 
 const SAMPLES = 64;

@@ -1,24 +1,24 @@
 import type { Instant } from '../../core/instant.ts';
 import {
   type Expectation,
-  LONGEST_JITTER_MS,
+  MAX_JITTER_MS,
   type Position,
   type VersionSpan,
   createExpectation,
 } from '../../core/time/expected-occurrences.ts';
-import { type Occurrence, type Sight, accountFor } from '../../core/time/occurrences.ts';
+import { type Occurrence, type PlanningState, accountFor } from '../../core/time/occurrences.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import {
-  type Life,
+  type ScheduleIncarnation,
   plannedRuns,
   recordsAfter,
   versionFor,
   versionSpans,
 } from '../../store/reports/occurrence-rows.ts';
 
-export interface OccurrencePage {
+interface OccurrencePage {
   items: Occurrence[];
   /** After which the next page begins; null: there is none. */
   end: Position | null;
@@ -34,19 +34,19 @@ export interface UnplannableSpan {
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 const AFTER_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-export interface PageRequest {
+interface PageRequest {
   /** Every schedule that was known under the id. */
-  lives: readonly Life[];
-  sight: Sight;
+  incarnations: readonly ScheduleIncarnation[];
+  planning: PlanningState;
   after: Position;
   to: Instant;
   limit: number;
 }
 
 /** The first occurrences after a position and before `to`. Its work is bounded by `limit`, whatever lies between them. */
-export async function occurrencePage(database: Database, request: PageRequest): Promise<OccurrencePage> {
-  const { lives, sight, after, limit } = request;
-  const uids = lives.map(({ uid }) => uid);
+export async function readOccurrencePage(database: Database, request: PageRequest): Promise<OccurrencePage> {
+  const { incarnations, planning, after, limit } = request;
+  const uids = incarnations.map(({ uid }) => uid);
   const { expected, upTo, unplannable } = await expectedOf(database, request);
   // After the versions, and those after the cursor: what is planned meanwhile is found here.
   const most = limit + 1;
@@ -55,7 +55,7 @@ export async function occurrencePage(database: Database, request: PageRequest): 
     const last = found.length < most ? upTo : (found.at(-1)?.scheduledFor ?? upTo);
     return { runs: found, later: await recordsAfter(db, uids, last) };
   });
-  const items = accountFor(expected, runs, later, sight);
+  const items = accountFor(expected, runs, later, planning);
   const page = items.slice(0, limit);
   if (items.length > limit) return { items: page, end: page.at(-1) ?? null, unplannable };
   const end = upTo < request.to - 1 ? { fireAt: upTo, uid: AFTER_ALL } : null;
@@ -71,11 +71,11 @@ interface ExpectedOccurrences {
 
 const CHUNK = 100;
 /** Read for one page; more than that in the longest jitter's time are read all the same. */
-const MOST_VERSIONS = 2_000;
+const MAX_VERSIONS = 2_000;
 
 async function expectedOf(database: Database, request: PageRequest): Promise<ExpectedOccurrences> {
   const { after, to, limit } = request;
-  const expectation = createExpectation({ after, to, most: limit + 1 });
+  const expectation = createExpectation({ after, to, max: limit + 1 });
   const unplannable: UnplannableSpan[] = [];
   const complete = (upTo: Instant) => ({
     expected: expectation.list().filter(({ fireAt }) => fireAt <= upTo),
@@ -85,8 +85,8 @@ async function expectedOf(database: Database, request: PageRequest): Promise<Exp
   let versions = 0;
   for await (const span of spansOf(database, request)) {
     if (span.since > expectation.reach()) break;
-    const certain = span.since - LONGEST_JITTER_MS;
-    if (versions >= MOST_VERSIONS && certain > after.fireAt) return complete(Math.min(certain, to - 1));
+    const certain = span.since - MAX_JITTER_MS;
+    if (versions >= MAX_VERSIONS && certain > after.fireAt) return complete(Math.min(certain, to - 1));
     versions += 1;
     try {
       await inSlices(expectation.add(span));
@@ -98,13 +98,16 @@ async function expectedOf(database: Database, request: PageRequest): Promise<Exp
 }
 
 /** Every version that was in force after the position, in order. */
-async function* spansOf(database: Database, { lives, after }: PageRequest): AsyncGenerator<VersionSpan> {
-  for (const [index, life] of lives.entries()) {
-    const next = lives[index + 1];
+async function* spansOf(
+  database: Database,
+  { incarnations, after }: PageRequest,
+): AsyncGenerator<VersionSpan> {
+  for (const [index, incarnation] of incarnations.entries()) {
+    const next = incarnations[index + 1];
     if (next !== undefined && next.createdAt < after.fireAt) continue;
-    let from = await database.run((db) => versionFor(db, life.uid, after.fireAt));
+    let from = await database.run((db) => versionFor(db, incarnation.uid, after.fireAt));
     for (;;) {
-      const spans = await database.run((db) => versionSpans(db, life, { from, limit: CHUNK }));
+      const spans = await database.run((db) => versionSpans(db, incarnation, { from, limit: CHUNK }));
       yield* spans;
       const last = spans.at(-1);
       if (last === undefined || spans.length < CHUNK) break;

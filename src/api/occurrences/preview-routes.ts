@@ -4,7 +4,7 @@ import { parseCron } from '../../core/cron/cron-parse.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/zones/zone.ts';
-import { othersTurn } from '../../runtime/loop/slices.ts';
+import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { findSchedule } from '../../store/schedules/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -101,7 +101,7 @@ async function firesFrom<Answer>(
   let at = first;
   while (at !== null && at <= LATEST && items.length < count) {
     items.push(answer(at));
-    if (items.length % SLICE === 0) await othersTurn();
+    if (items.length % SLICE === 0) await yieldToEventLoop();
     at = times.next(at);
   }
   return items;

@@ -37,7 +37,7 @@ export const previewInput = z
     examples: [{ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, { everySeconds: 900 }],
   });
 
-export const fireTime = z.object({
+const fireTime = z.object({
   fireAt: answeredInstant,
   local: z
     .string()

@@ -3,10 +3,10 @@ import { DAY_MS } from '../../core/time/utc-day.ts';
 import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
 import { horizonOf } from '../../core/time/catch-up.ts';
 import type { Occurrence } from '../../core/time/occurrences.ts';
-import { isFollower, livesOf, lookAt } from '../../store/reports/occurrence-rows.ts';
+import { isFollower, incarnationsOf, readPlanningState } from '../../store/reports/occurrence-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { hasNoTimesOfItsOwn } from './fire-time-problems.ts';
-import { BEFORE_ALL, type UnplannableSpan, occurrencePage } from './occurrence-page.ts';
+import { BEFORE_ALL, type UnplannableSpan, readOccurrencePage } from './occurrence-page.ts';
 import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/period.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -41,18 +41,18 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
     },
     async ({ params: { id }, query: { limit, cursor, ...period } }) => {
       const after = cursorIn(cursor, id);
-      const { seen, lives } = await database.run(async (db) => {
-        const seen = await lookAt(db, id);
-        const lives = await livesOf(db, id);
-        const last = lives.at(-1);
+      const { seen, incarnations } = await database.run(async (db) => {
+        const seen = await readPlanningState(db, id);
+        const incarnations = await incarnationsOf(db, id);
+        const last = incarnations.at(-1);
         if (last === undefined) throw noSuchSchedule(id);
         if (await isFollower(db, last.uid)) throw hasNoTimesOfItsOwn(id);
-        return { seen, lives };
+        return { seen, incarnations };
       });
       const { from, to } = periodOf(period, seen.now);
-      const { items, end, unplannable } = await occurrencePage(database, {
-        lives,
-        sight: { ...seen, horizon: horizonOf(seen.now, retentionDays) },
+      const { items, end, unplannable } = await readOccurrencePage(database, {
+        incarnations,
+        planning: { ...seen, horizon: horizonOf(seen.now, retentionDays) },
         after: after ?? { fireAt: from, uid: BEFORE_ALL },
         to,
         limit,

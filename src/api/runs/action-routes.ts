@@ -111,7 +111,7 @@ function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
 async function act(id: string, action: () => Promise<ActionResult>) {
   const acted = await action();
   if (acted.kind === 'noSuchRun') throw noSuchRun(id);
-  if (acted.kind === 'notPossible') throw new Problem(409, acted.message, { run: acted.standing });
+  if (acted.kind === 'notPossible') throw new Problem(409, acted.message, { run: acted.summary });
   return answerRun(acted.run);
 }
 

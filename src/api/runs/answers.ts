@@ -9,6 +9,7 @@ import { isoOrNull } from '../schedules/answers.ts';
 import type { run, wholeRun } from './schemas.ts';
 import { answerTarget } from '../targets/answers.ts';
 
+// eslint-disable-next-line max-lines-per-function -- one line for each field
 export function answerRun(stored: Run): z.output<typeof run> {
   return {
     id: stored.id,
@@ -23,7 +24,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     failures: stored.failures,
     recoveries: stored.recoveries,
     lostAt: isoOrNull(stored.lostAt),
-    inDoubtUntil: isoOrNull(stored.inDoubtUntil),
+    inDoubtUntil: isoOrNull(stored.lookupAfter),
     nextAttemptAt: isoOrNull(stored.nextAttemptAt),
     coalesced: stored.coalesced,
     coalescedFrom: isoOrNull(stored.coalescedFrom),

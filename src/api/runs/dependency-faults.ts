@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
-import { othersTurn } from '../../runtime/loop/slices.ts';
+import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { isObject } from '../http/json/json-body.ts';
-import { type Fault, MOST_FAULTS } from '../http/problem.ts';
+import { type Fault, MAX_FAULTS } from '../http/problem.ts';
 import { itemsSent, repeatedInItems } from '../http/json/repeated.ts';
 import { RUN_ID } from '../http/common-schemas.ts';
-import { MOST_DEPENDENCIES } from './one-off-schemas.ts';
+import { MAX_DEPENDENCIES } from './one-off-schemas.ts';
 
 /** For `alsoCheck`: whom a one-off run depends on. */
 export function dependencyFaults({ body }: FastifyRequest): Fault[] {
@@ -17,8 +17,8 @@ export async function batchFaults({ body }: FastifyRequest): Promise<Fault[]> {
   const faults = [...repeatedInItems(items, 'ref'), ...repeatedInItems(items, 'key')];
   const refs = refsOf(items);
   for (const [index, item] of items.entries()) {
-    if (faults.length > MOST_FAULTS) break;
-    await othersTurn();
+    if (faults.length > MAX_FAULTS) break;
+    await yieldToEventLoop();
     faults.push(...faultsOf(item, `/items/${index}`, refs));
   }
   return faults;
@@ -35,7 +35,7 @@ export function dependencyNamed(entry: string, refs: ReadonlySet<unknown>): stri
 
 function faultsOf(input: unknown, path: string, refs: ReadonlySet<unknown>): Fault[] {
   const entries: unknown = isObject(input) ? input['dependsOn'] : undefined;
-  if (!Array.isArray(entries) || entries.length > MOST_DEPENDENCIES) return [];
+  if (!Array.isArray(entries) || entries.length > MAX_DEPENDENCIES) return [];
   const first = new Map<string, number>();
   return entries.flatMap((entry: unknown, index): Fault[] => {
     if (typeof entry !== 'string') return [];

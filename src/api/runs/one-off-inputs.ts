@@ -1,5 +1,6 @@
 import type { OneOffRun } from '../../core/runs/one-off-run.ts';
-import { CannotAccept, acceptRuns } from '../../operations/submit-one-off-runs.ts';
+import { acceptRuns } from '../../operations/submit-one-off-runs.ts';
+import { CannotAccept } from '../../operations/one-off-links.ts';
 import { dependencyNamed } from './dependency-faults.ts';
 import type { ApiDeps } from '../deps.ts';
 import { type Fault, invalid } from '../http/problem.ts';
@@ -39,7 +40,7 @@ export function oneOffRun(
  * `pathOf` one of them in the body.
  * @throws Problem 422 with all that stands against any of them
  */
-export async function accept(
+export async function acceptOrRefuse(
   deps: ApiDeps,
   asked: readonly OneOffRun[],
   pathOf: (index: number) => string,

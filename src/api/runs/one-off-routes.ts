@@ -1,8 +1,8 @@
-import { MAX_DEPENDENCIES } from '../../operations/submit-one-off-runs.ts';
+import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/one-off-links.ts';
 import { findRun } from '../../store/runs/find-runs.ts';
 import { batchFaults, dependencyFaults } from './dependency-faults.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { accept, oneOffRun } from './one-off-inputs.ts';
+import { acceptOrRefuse, oneOffRun } from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { type Fault, invalid, unavailable } from '../http/problem.ts';
@@ -41,7 +41,7 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
       const faults: Fault[] = [];
       const asked = oneOffRun(body, sent?.payloads.get('/payload'), NO_REFS, faults);
       if (faults.length > 0) throw invalid(faults);
-      const [accepted] = await accept(deps, [asked], () => '');
+      const [accepted] = await acceptOrRefuse(deps, [asked], () => '');
       const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id)));
       // A run that its key stood for may have come to the end of its days since.
       if (!stored) throw unavailable('the run is not there any more: ask again');
@@ -65,7 +65,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
         operationId: 'createRuns',
         summary: 'Have up to 1000 things done once, which may depend on each other; all or none',
         description:
-          `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES} dependencies in all. ` +
+          `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES_PER_CALL} dependencies in all. ` +
           'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 2000 members: more than it can have.',
         tags,
         body: oneOffBatchInput,
@@ -87,7 +87,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
         return one;
       });
       if (faults.length > 0) throw invalid(faults);
-      const accepted = await accept(deps, asked, (index) => `/items/${index}`);
+      const accepted = await acceptOrRefuse(deps, asked, (index) => `/items/${index}`);
       return reply
         .code(accepted.some(({ created }) => created) ? 201 : 200)
         .send({ items: items.map(({ ref }, index) => ({ ref, id: accepted[index]?.id ?? '' })) });

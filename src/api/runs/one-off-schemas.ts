@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { ON_DEPENDENCY_FAILURE } from '../../core/runs/run.ts';
-import { MOST_ITEMS } from '../http/json/json-parts.ts';
+import { MAX_ITEMS } from '../http/json/json-parts.ts';
 import { instant, runIdText, text } from '../http/common-schemas.ts';
 import { handoffInput, priorityInput } from '../schedules/schemas.ts';
 
-export const MOST_DEPENDENCIES = 1000;
+export const MAX_DEPENDENCIES = 1000;
 
 const REF = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -44,7 +44,7 @@ const oneOffFields = {
 export const oneOffRunInput = z
   .strictObject({
     ...oneOffFields,
-    dependsOn: z.array(runIdText).max(MOST_DEPENDENCIES).default([]).meta({
+    dependsOn: z.array(runIdText).max(MAX_DEPENDENCIES).default([]).meta({
       description: 'Ids of the runs that have to end before it starts; their ends go with its handoff.',
     }),
   })
@@ -66,7 +66,7 @@ export const oneOffItemInput = z
     ...oneOffFields,
     dependsOn: z
       .array(z.string().meta({ pattern: REF.source }))
-      .max(MOST_DEPENDENCIES)
+      .max(MAX_DEPENDENCIES)
       .default([])
       .meta({
         description:
@@ -79,7 +79,7 @@ export type OneOffItemInput = z.output<typeof oneOffItemInput>;
 
 const job = (name: string) => ({ type: 'http', url: `https://example.com/jobs/${name}` });
 
-export const oneOffBatchInput = z.strictObject({ items: z.array(oneOffItemInput).max(MOST_ITEMS) }).meta({
+export const oneOffBatchInput = z.strictObject({ items: z.array(oneOffItemInput).max(MAX_ITEMS) }).meta({
   example: {
     items: [
       { ref: 'extract', target: job('extract'), payload: { day: '2026-11-20' } },

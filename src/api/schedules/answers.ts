@@ -5,7 +5,7 @@ import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import type { schedule } from './schemas.ts';
 import { answerTarget } from '../targets/answers.ts';
 
-export type ScheduleAnswer = z.output<typeof schedule>;
+type ScheduleAnswer = z.output<typeof schedule>;
 
 export function answerSchedule(stored: Schedule): ScheduleAnswer {
   const { definition } = stored;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
-import type { ScheduleChange } from '../../operations/schedule-changes.ts';
+import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -11,7 +11,7 @@ import { TAGS } from '../http/plugins/openapi.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { itemsSent, repeatedInItems } from '../http/json/repeated.ts';
 import { resolveInput } from './inputs.ts';
-import { writeSchedules } from './writes.ts';
+import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { batchInput, itemInput } from './schemas.ts';
 
@@ -45,7 +45,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
       const count = { created: 0, updated: 0, unchanged: 0 };
       const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
       const { changes, impossible } = decisions(items, payloads, outlooks);
-      for (const { change } of await writeSchedules(deps, changes, pathOf, impossible)) count[change] += 1;
+      for (const { change } of await changeOrRefuse(deps, changes, pathOf, impossible)) count[change] += 1;
       return count;
     },
   );

@@ -1,5 +1,5 @@
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import { LONGEST_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
+import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
 import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answerDefinition } from './answers.ts';
@@ -9,17 +9,18 @@ import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
 import { checkValue } from '../http/validation.ts';
 
 /** A definition as sent, its headers filled in from the stored one where they were sent masked. */
-export interface Resolved {
+export interface ResolvedInput {
   definition: Definition;
   faults: Fault[];
 }
 
 /** `payload` is the source text that was sent; JSON's null is no payload. */
+// eslint-disable-next-line max-lines-per-function -- one line for each field
 export function resolveInput(
   input: ScheduleInput,
   payload: string | undefined,
   current: Schedule | null,
-): Resolved {
+): ResolvedInput {
   const faults: Fault[] = [];
   const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = input;
@@ -63,15 +64,15 @@ export function resolveInput(
  * the patch leaves out of the headers counts as sent masked.
  * @throws Problem 400
  */
-export function resolvePatch(patch: unknown, payload: string | undefined, current: Schedule): Resolved {
+export function resolvePatch(patch: unknown, payload: string | undefined, current: Schedule): ResolvedInput {
   const { payload: stored } = current.definition;
   const merged = mergePatch(patchable(current, patch), withoutPayload(patch));
   const kept = keptUnread(patch, current.definition);
   const checked = checkValue(scheduleInput, isObject(merged) ? { ...merged, ...kept.standIns } : merged);
   if ('faults' in checked) throw invalid(checked.faults);
   const newPayload = payload === undefined ? stored : mergeJsonText(stored, payload);
-  if (newPayload !== null && Buffer.byteLength(newPayload) > LONGEST_PAYLOAD_BYTES) {
-    throw invalid([{ path: '/payload', message: `must be at most ${LONGEST_PAYLOAD_BYTES} bytes of JSON` }]);
+  if (newPayload !== null && Buffer.byteLength(newPayload) > MAX_PAYLOAD_BYTES) {
+    throw invalid([{ path: '/payload', message: `must be at most ${MAX_PAYLOAD_BYTES} bytes of JSON` }]);
   }
   return resolveInput({ ...checked.value, ...kept.stored }, newPayload ?? undefined, current);
 }

@@ -32,7 +32,7 @@ export const preconditionHeaders = z.object({
 });
 
 /** As validation hands them over: by their names in lower case. */
-export interface Preconditions {
+interface Preconditions {
   'if-match'?: Tags | undefined;
   'if-none-match'?: Tags | undefined;
 }

@@ -2,7 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Instant } from '../../core/instant.ts';
 import { type Definition, SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
-import { type ScheduleChange, deleteSchedule } from '../../operations/schedule-changes.ts';
+import { deleteSchedule } from '../../operations/schedule-changes.ts';
+import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { fireFaults } from './fire-faults.ts';
@@ -12,8 +13,8 @@ import { TAGS } from '../http/plugins/openapi.ts';
 import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './preconditions.ts';
 import { type Fault, invalid, noSuchSchedule } from '../http/problem.ts';
 import { answerSchedule, etagOf } from './answers.ts';
-import { type Resolved, resolveInput, resolvePatch } from './inputs.ts';
-import { writeSchedules } from './writes.ts';
+import { type ResolvedInput, resolveInput, resolvePatch } from './inputs.ts';
+import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
 import { labelQuery, queryBoolean, scheduleIdParams, text, wordList } from '../http/common-schemas.ts';
 import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
@@ -165,14 +166,14 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
 }
 
 async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['decide']) {
-  const [changed] = await writeSchedules(deps, [{ id, decide }], () => '');
+  const [changed] = await changeOrRefuse(deps, [{ id, decide }], () => '');
   if (!changed) throw new Error(`the change of schedule ${id} was not answered`);
   return changed;
 }
 
 /** @throws Problem 400, 422 */
 function accepted(
-  { definition, faults }: Resolved,
+  { definition, faults }: ResolvedInput,
   context: { id: string; current: Schedule | null; now: Instant },
 ): Definition {
   if (faults.length > 0) throw invalid(faults);

@@ -5,9 +5,9 @@ import {
   DEFAULT_RETRY,
   DEFAULT_TIMEOUT_SECONDS,
   DELIVERIES,
-  LONGEST_COMPLETION_TIMEOUT_SECONDS,
+  MAX_COMPLETION_TIMEOUT_SECONDS,
 } from '../../core/schedules/schedule.ts';
-import { MOST_ITEMS } from '../http/json/json-parts.ts';
+import { MAX_ITEMS } from '../http/json/json-parts.ts';
 import { answeredInstant, scheduleIdText, text, whole } from '../http/common-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import {
@@ -39,13 +39,13 @@ const retryInput = z
   .meta({ id: 'Retry', description: 'wait = min · 2^(failures−1), capped at max, ±10 %.' });
 
 const labelName = z.string().min(1).max(63);
-const MOST_LABELS = 32;
+const MAX_LABELS = 32;
 const labels = z
   .record(labelName, text(255))
-  .refine((value) => Object.keys(value).length <= MOST_LABELS, {
-    error: `must be at most ${MOST_LABELS} labels`,
+  .refine((value) => Object.keys(value).length <= MAX_LABELS, {
+    error: `must be at most ${MAX_LABELS} labels`,
   })
-  .meta({ maxProperties: MOST_LABELS, example: { team: 'billing' } });
+  .meta({ maxProperties: MAX_LABELS, example: { team: 'billing' } });
 
 const fields = {
   description: text(1000),
@@ -65,7 +65,7 @@ const fields = {
     description:
       'response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.',
   }),
-  completionTimeoutSeconds: z.number().min(1).max(LONGEST_COMPLETION_TIMEOUT_SECONDS).meta({
+  completionTimeoutSeconds: z.number().min(1).max(MAX_COMPLETION_TIMEOUT_SECONDS).meta({
     description:
       'Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.',
   }),
@@ -137,7 +137,7 @@ export const itemInput = z
   .superRefine(exactlyOneKind, ALWAYS)
   .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR });
 
-export const batchInput = z.strictObject({ items: z.array(itemInput).max(MOST_ITEMS) });
+export const batchInput = z.strictObject({ items: z.array(itemInput).max(MAX_ITEMS) });
 
 /** A merge patch is checked before it is merged, so that a fault is found without looking the schedule up. */
 export const schedulePatch = z

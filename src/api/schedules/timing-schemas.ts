@@ -3,11 +3,11 @@ import { type RunEnd, RUN_ENDS } from '../../core/runs/run-end.ts';
 import {
   CATCH_UPS,
   DEFAULT_TIMING,
-  LONGEST_INTERVAL_SECONDS,
+  MAX_INTERVAL_SECONDS,
   OVERLAPS,
   type Timing,
 } from '../../core/schedules/schedule.ts';
-import { LONGEST_EXPRESSION } from '../../core/cron/cron.ts';
+import { MAX_EXPRESSION_LENGTH } from '../../core/cron/cron.ts';
 import { zoneHint } from '../../core/zones/zone-hints.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { NO_SCHEDULE_ID, answeredInstant, instant, whole } from '../http/common-schemas.ts';
@@ -25,7 +25,7 @@ export const cronText = z
     if (fault !== null) context.addIssue({ code: 'custom', message: fault });
   })
   .meta({
-    maxLength: LONGEST_EXPRESSION,
+    maxLength: MAX_EXPRESSION_LENGTH,
     description:
       'A cron expression: 5 fields, or 6 with seconds first, or a nickname such as `@daily`. `H` and `?` are picked by ' +
       'firelock, always the same for one schedule id; `+` before the day of the week means that both day fields must match.',
@@ -46,7 +46,7 @@ export const zoneText = z
     example: 'Europe/Berlin',
   });
 
-export const everySeconds = whole(1, LONGEST_INTERVAL_SECONDS).meta({
+export const everySeconds = whole(1, MAX_INTERVAL_SECONDS).meta({
   description:
     'An interval. Fires stand at `startAt` + n × `everySeconds`, the first at `startAt`; without it at the creation + n × ' +
     '`everySeconds`, the first one interval after the creation. They never drift.',

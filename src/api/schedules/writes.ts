@@ -1,10 +1,7 @@
 import { CronError } from '../../core/cron/cron.ts';
 import type { CannotFollow } from '../../operations/followed-schedules.ts';
-import {
-  type ChangedSchedule,
-  type ScheduleChange,
-  changeSchedules,
-} from '../../operations/schedule-changes.ts';
+import { changeSchedules } from '../../operations/schedule-changes.ts';
+import type { ChangedSchedule, ScheduleChange } from '../../operations/schedule-writes.ts';
 import type { ApiDeps } from '../deps.ts';
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
 
@@ -13,7 +10,7 @@ import { type Fault, invalid, unforeseen } from '../http/problem.ts';
  * what deciding found to be `impossible`.
  * @throws Problem 422
  */
-export async function writeSchedules(
+export async function changeOrRefuse(
   deps: ApiDeps,
   changes: readonly Omit<ScheduleChange, 'by'>[],
   pathOf: (scheduleId: string) => string,

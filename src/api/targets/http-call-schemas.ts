@@ -6,44 +6,44 @@ import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core
 /** What stands for a header value in answers. Sent back, it keeps the stored value. */
 export const MASK = '***';
 
-const LONGEST_URL = 2048;
-const LONGEST_HOSTNAME = 253;
-const LONGEST_LABEL = 63;
-const LONGEST_HEADER_VALUE = 8192;
-const MOST_HEADERS = 64;
+const MAX_URL_LENGTH = 2048;
+const MAX_HOSTNAME_LENGTH = 253;
+const MAX_LABEL_LENGTH = 63;
+const MAX_HEADER_VALUE_LENGTH = 8192;
+const MAX_HEADERS = 64;
 
 const templates = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
 
 export const url = z
   .string()
-  .max(LONGEST_URL)
+  .max(MAX_URL_LENGTH)
   .superRefine((value, context) => {
     const fault = urlFault(value);
     if (fault !== null) context.addIssue({ code: 'custom', message: fault });
   })
   .meta({
     format: 'uri-template',
-    maxLength: LONGEST_URL,
+    maxLength: MAX_URL_LENGTH,
     description:
-      `http or https, without credentials; its hostname, in ASCII, at most ${LONGEST_HOSTNAME} characters, ` +
-      `${LONGEST_LABEL} between dots. Templates in path and query: ${templates}`,
+      `http or https, without credentials; its hostname, in ASCII, at most ${MAX_HOSTNAME_LENGTH} characters, ` +
+      `${MAX_LABEL_LENGTH} between dots. Templates in path and query: ${templates}`,
     example: 'https://example.com/jobs/nightly?run={{runId}}',
   });
 
 export const method = z.enum(HTTP_METHODS);
 
 export const headers = z
-  .record(z.string(), z.string().max(LONGEST_HEADER_VALUE))
+  .record(z.string(), z.string().max(MAX_HEADER_VALUE_LENGTH))
   .superRefine((value, context) => {
     for (const [name, message] of headerFaults(value)) {
       context.addIssue({ code: 'custom', path: [name], message });
     }
-    if (Object.keys(value).length > MOST_HEADERS) {
-      context.addIssue({ code: 'custom', message: `must be at most ${MOST_HEADERS} headers` });
+    if (Object.keys(value).length > MAX_HEADERS) {
+      context.addIssue({ code: 'custom', message: `must be at most ${MAX_HEADERS} headers` });
     }
   })
   .meta({
-    maxProperties: MOST_HEADERS,
+    maxProperties: MAX_HEADERS,
     description: `Write-only values: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${templates}`,
     example: { Authorization: 'Bearer …' },
   });
@@ -74,11 +74,11 @@ function urlFault(value: string): string | null {
 function hostnameFault(hostname: string): string | null {
   const name = hostname.replace(/\.$/, '');
   const inAscii = 'as it is sent, in ASCII';
-  if (name.length > LONGEST_HOSTNAME)
-    return `must have a hostname of at most ${LONGEST_HOSTNAME} characters ${inAscii}; it has ${name.length}`;
+  if (name.length > MAX_HOSTNAME_LENGTH)
+    return `must have a hostname of at most ${MAX_HOSTNAME_LENGTH} characters ${inAscii}; it has ${name.length}`;
   const label = Math.max(...name.split('.').map(({ length }) => length));
-  if (label <= LONGEST_LABEL) return null;
-  return `must have at most ${LONGEST_LABEL} characters between the dots of its hostname ${inAscii}; it has ${label}`;
+  if (label <= MAX_LABEL_LENGTH) return null;
+  return `must have at most ${MAX_LABEL_LENGTH} characters between the dots of its hostname ${inAscii}; it has ${label}`;
 }
 
 function headerFaults(given: Record<string, string>): [name: string, fault: string][] {

@@ -16,12 +16,12 @@ export interface FieldValues {
 }
 
 /** `at`: how far into the field's text. */
-export interface Fault {
+export interface CronFault {
   fault: string;
   at: number;
 }
 
-export function parseField(field: Field, text: string, scheduleId: string): FieldValues | Fault {
+export function parseField(field: Field, text: string, scheduleId: string): FieldValues | CronFault {
   const values: FieldValues = {
     low: 0,
     high: 0,

@@ -19,7 +19,7 @@ export interface CronTimes {
 export type Note = 'moved by DST' | 'repeated hour';
 
 /** No two offsets of a zone are further apart: a local time occurs at most so long before or after another one that is as late. */
-const MOST_APART: Second = 2 * 86_400;
+const MAX_APART: Second = 2 * 86_400;
 const NOWHERE: Segment = { start: 0, end: 0, offset: 0, freshFrom: 0, gapFrom: 0 };
 
 /**
@@ -58,7 +58,7 @@ function search(zone: ZoneOffsets, wall: WallTimes, from: Second, segment: Segme
     if (local === null) return null;
     if (local - offset < end) return local - offset;
     // Nothing matches before that local time. It can be years away: what changes until shortly before it does not matter.
-    second = end < second + MOST_APART ? end : Math.max(end, local - MOST_APART);
+    second = end < second + MAX_APART ? end : Math.max(end, local - MAX_APART);
   }
   return null;
 }
@@ -77,7 +77,7 @@ function noteOf(zone: ZoneOffsets, wall: WallTimes, second: Second): Note | null
   const local = second + segment.offset;
   if (local < segment.freshFrom) return 'repeated hour';
   let { end } = segment;
-  while (end < Math.min(second + MOST_APART, LAST_SECOND)) {
+  while (end < Math.min(second + MAX_APART, LAST_SECOND)) {
     const later = zone.at(end);
     const again = local - later.offset;
     if (again >= later.start && again < later.end) return 'repeated hour';

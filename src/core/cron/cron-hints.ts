@@ -1,4 +1,4 @@
-import { LONGEST_INTERVAL_SECONDS } from '../schedules/schedule.ts';
+import { MAX_INTERVAL_SECONDS } from '../schedules/schedule.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, MONTH, isDayField, valueOf, written } from './cron-fields.ts';
 
 const KNOWN_NICKNAMES = '@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly';
@@ -52,9 +52,7 @@ function explainNickname(text: string): string {
 }
 
 const interval = (seconds: number): string =>
-  seconds > LONGEST_INTERVAL_SECONDS
-    ? `at most ${LONGEST_INTERVAL_SECONDS}: 366 days`
-    : `everySeconds: ${seconds}`;
+  seconds > MAX_INTERVAL_SECONDS ? `at most ${MAX_INTERVAL_SECONDS}: 366 days` : `everySeconds: ${seconds}`;
 
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
@@ -171,12 +169,12 @@ function badStep(field: Field, item: string): string | null {
   if (step === '') return 'a step is missing after the /';
   if (!/^\d+$/.test(step)) return `${quoted(step)} is not a step: a number from 1`;
   if (Number(step) < 1) return 'a step is at least 1';
-  const most = field.max - field.min + 1;
-  if (Number(step) <= most) return null;
+  const max = field.max - field.min + 1;
+  if (Number(step) <= max) return null;
   const unit = { second: 1, minute: 60, hour: 3600 }[field.key as string];
-  if (unit === undefined) return `a step is at most ${most}`;
+  if (unit === undefined) return `a step is at most ${max}`;
   const seconds = Number(step) * unit;
-  return `a step is at most ${most}; for an interval use ${seconds > LONGEST_INTERVAL_SECONDS ? 'everySeconds, ' : ''}${interval(seconds)}`;
+  return `a step is at most ${max}; for an interval use ${seconds > MAX_INTERVAL_SECONDS ? 'everySeconds, ' : ''}${interval(seconds)}`;
 }
 
 /** `22-2` and `FRI-MON`: a range goes upwards, and one over the end is two. */
@@ -244,6 +242,6 @@ function rangeText(field: Field): string {
   return `${field.min}-${field.written}${names}`;
 }
 
-const LONGEST_QUOTE = 30;
+const MAX_QUOTE_LENGTH = 30;
 const quoted = (text: string): string =>
-  `“${text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text}”`;
+  `“${text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text}”`;

@@ -1,9 +1,9 @@
 import { CronError } from './cron-error.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, HOUR, MINUTE, MONTH, SECOND } from './cron-fields.ts';
-import { type Fault, type FieldValues, parseField } from './cron-field-parse.ts';
+import { type CronFault, type FieldValues, parseField } from './cron-field-parse.ts';
 import { explainShape } from './cron-hints.ts';
 
-export const LONGEST_EXPRESSION = 256;
+export const MAX_EXPRESSION_LENGTH = 256;
 
 /** An expression read, with what `H` and `?` stand for already chosen. */
 export interface ParsedCron {
@@ -31,8 +31,8 @@ const NICKNAMES = new Map([
 
 /** @throws CronError that names each faulty field, with the column (from 1) of its first fault */
 export function parseCron(expression: string, scheduleId: string): ParsedCron {
-  if (expression.length > LONGEST_EXPRESSION) {
-    throw new CronError(`is longer than ${LONGEST_EXPRESSION} characters`);
+  if (expression.length > MAX_EXPRESSION_LENGTH) {
+    throw new CronError(`is longer than ${MAX_EXPRESSION_LENGTH} characters`);
   }
   const texts = split(expression);
   const nickname = texts.length === 1 ? NICKNAMES.get(texts[0]?.text.toLowerCase() ?? '') : undefined;
@@ -75,7 +75,7 @@ function parseFields(texts: Text[], scheduleId: string): ParsedCron {
   return { second, minute, hour, dayOfMonth, month, dayOfWeek, bothDays, hashed };
 }
 
-const LONELY_PLUS: Fault = { fault: '“+” stands before days (+SAT), for AND: none follow', at: -1 };
+const LONELY_PLUS: CronFault = { fault: '“+” stands before days (+SAT), for AND: none follow', at: -1 };
 const NO_TEXT: Text = { text: '', column: 1 };
 /** In place of a field with a fault, so that the others are read as well. */
 const NOTHING: FieldValues = { low: 0, high: 0, special: [], any: false, hashed: false };

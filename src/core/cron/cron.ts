@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { CronError } from './cron-error.ts';
 import { type CronTimes, firesIn } from './cron-fires.ts';
-import { LONGEST_EXPRESSION, parseCron } from './cron-parse.ts';
+import { MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
 import { wallTimes } from './cron-wall.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 
-export { CronError, LONGEST_EXPRESSION };
+export { CronError, MAX_EXPRESSION_LENGTH };
 export type { CronTimes, Note } from './cron-fires.ts';
 
 const parsed = new LRUCache<string, CronTimes>({ max: 10_000 });

@@ -1,7 +1,7 @@
 import { type FieldValues, valuesOf } from '../cron/cron-field-parse.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, MONTH } from '../cron/cron-fields.ts';
 import type { ParsedCron } from '../cron/cron-parse.ts';
-import { LEAST_RUN, listed, runItems, runsOf } from './describe-words.ts';
+import { MIN_RUN, listed, runItems, runsOf } from './describe-words.ts';
 
 /** The days, such as `, on day 1 of the month, or on Monday`; empty: every day. */
 export function daysInWords(parsed: ParsedCron): string {
@@ -85,7 +85,7 @@ function runsAround(set: ReadonlySet<number>, size: number): number[][] {
 function alone(weekdays: Weekdays): string {
   const { runs, special } = weekdays;
   if (special.length > 0) return on(weekdays);
-  const isStretch = runs.length === 1 && (runs[0]?.length ?? 0) >= LEAST_RUN;
+  const isStretch = runs.length === 1 && (runs[0]?.length ?? 0) >= MIN_RUN;
   return `${isStretch ? '' : 'only on '}${names(runs)}`;
 }
 
@@ -112,5 +112,5 @@ function monthsInWords(values: FieldValues): string {
   if (set.size === 12) return '';
   const runs = runsAround(set, 12);
   const text = listed(runItems(runs, (month) => MONTHS[(month - 1) % 12] ?? ''));
-  return runs.length === 1 && set.size >= LEAST_RUN ? text : `only in ${text}`;
+  return runs.length === 1 && set.size >= MIN_RUN ? text : `only in ${text}`;
 }

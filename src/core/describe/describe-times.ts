@@ -1,7 +1,7 @@
 import { valuesOf } from '../cron/cron-field-parse.ts';
 import { HOUR, MINUTE, SECOND } from '../cron/cron-fields.ts';
 import type { ParsedCron } from '../cron/cron-parse.ts';
-import { LEAST_RUN, listed, runItems, runsOf, stepOf } from './describe-words.ts';
+import { MIN_RUN, listed, runItems, runsOf, stepOf } from './describe-words.ts';
 
 /** The times of a day, such as `At 09:00` and `Every 15 minutes, between 09:00 and 17:59`. */
 export function timesInWords(parsed: ParsedCron): string {
@@ -11,18 +11,18 @@ export function timesInWords(parsed: ParsedCron): string {
   const everyHours = hourly(seconds, minutes, hours);
   if (everyHours !== null) return everyHours;
   const count = seconds.length * minutes.length * hours.length;
-  if (count <= (count === hours.length ? MOST_HOURS : MOST_TIMES)) return eachTime(seconds, minutes, hours);
+  if (count <= (count === hours.length ? MAX_HOURS : MAX_TIMES)) return eachTime(seconds, minutes, hours);
   const within = [withinHour(seconds, minutes), ...hourWindows(hours)];
   return within.join(', ');
 }
 
 /** So many times of a day are told one by one: more of them where they differ in nothing but the hour. */
-const MOST_TIMES = 4;
-const MOST_HOURS = 6;
+const MAX_TIMES = 4;
+const MAX_HOURS = 6;
 /** From how many on steps are told as steps. */
-const LEAST_STEPS = 5;
+const MIN_STEPS = 5;
 /** More stretches of hours than that are told by their hours. */
-const MOST_WINDOWS = 3;
+const MAX_WINDOWS = 3;
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
@@ -42,7 +42,7 @@ function hourly(seconds: number[], minutes: number[], hours: number[]): string |
   const [minute = 0] = minutes;
   if (seconds.length > 1 || seconds[0] !== 0 || minutes.length > 1 || step === null) return null;
   if (hours.length === 24) return minute === 0 ? 'Every hour' : null;
-  if (hours.length < (step === 1 ? LEAST_RUN : LEAST_STEPS)) return null;
+  if (hours.length < (step === 1 ? MIN_RUN : MIN_STEPS)) return null;
   const [from = 0, to = 0] = [hours[0], hours.at(-1)];
   return `Every ${step === 1 ? 'hour' : `${step} hours`}, from ${two(from)}:${two(minute)} through ${two(to)}:${two(minute)}`;
 }
@@ -60,7 +60,7 @@ function sixtieths(set: number[], unit: string, of: string): string {
   const step = stepOf(set);
   if (set.length === 60) return `Every ${unit}`;
   if (step !== null && first === 0 && step * set.length === 60) return `Every ${step} ${unit}s`;
-  if (step !== null && set.length >= (step === 1 ? LEAST_RUN : LEAST_STEPS)) {
+  if (step !== null && set.length >= (step === 1 ? MIN_RUN : MIN_STEPS)) {
     const every = step === 1 ? unit : `${step} ${unit}s`;
     return `Every ${every} from ${first} through ${set.at(-1)} past the ${of}`;
   }
@@ -72,7 +72,7 @@ function sixtieths(set: number[], unit: string, of: string): string {
 /** Where the seconds are what fires: which minutes they are seconds of. */
 function inMinutes(set: number[]): string {
   const step = stepOf(set);
-  if (step !== null && step > 1 && set.length >= LEAST_STEPS)
+  if (step !== null && step > 1 && set.length >= MIN_STEPS)
     return `in minutes ${set[0]} through ${set.at(-1)} of the hour in steps of ${step}`;
   return `in minute${set.length === 1 ? '' : 's'} ${listed(runItems(runsOf(set), String))} of the hour`;
 }
@@ -80,7 +80,7 @@ function inMinutes(set: number[]): string {
 function hourWindows(hours: number[]): string[] {
   if (hours.length === 24) return [];
   const runs = runsOf(hours);
-  if (runs.length > MOST_WINDOWS)
+  if (runs.length > MAX_WINDOWS)
     return [`in the hours that begin at ${listed(hours.map((hour) => `${two(hour)}:00`))}`];
   const windows = runs.map((run) => `between ${two(run[0] ?? 0)}:00 and ${two(run.at(-1) ?? 0)}:59`);
   return [listed(windows)];

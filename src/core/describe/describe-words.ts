@@ -5,7 +5,7 @@ export function listed(items: readonly (string | number)[], word = 'and'): strin
 }
 
 /** From how many neighbours on `3 through 5` is said in place of all of them. */
-export const LEAST_RUN = 3;
+export const MIN_RUN = 3;
 
 /** A sorted set as runs of neighbours. */
 export function runsOf(set: readonly number[]): number[][] {
@@ -22,7 +22,7 @@ export function runsOf(set: readonly number[]): number[][] {
 export function runItems(runs: readonly (readonly number[])[], nameOf: (value: number) => string): string[] {
   return runs.flatMap((run) => {
     const names = run.map(nameOf);
-    return run.length < LEAST_RUN ? names : [`${names[0]} through ${names.at(-1)}`];
+    return run.length < MIN_RUN ? names : [`${names[0]} through ${names.at(-1)}`];
   });
 }
 

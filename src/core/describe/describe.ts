@@ -16,14 +16,14 @@ const UNITS = [
   ['second', 1],
 ] as const;
 /** Up to here one unit is easier to read than two. */
-const MOST_OF_ONE_UNIT = 120;
+const MAX_OF_ONE_UNIT = 120;
 
 /** `Every 90 seconds`, `Every day`, `Every 2 hours 1 minute`. */
 export function describeInterval(everySeconds: number): string {
   for (const [unit, size] of UNITS) {
     const count = everySeconds / size;
     if (count === 1) return `Every ${unit}`;
-    if (Number.isInteger(count) && (count <= MOST_OF_ONE_UNIT || unit === 'day'))
+    if (Number.isInteger(count) && (count <= MAX_OF_ONE_UNIT || unit === 'day'))
       return `Every ${counted(count, unit)}`;
   }
   let left = everySeconds;

@@ -1,7 +1,7 @@
 import { type Instant, isoInstant } from '../instant.ts';
 
 /** What a template may name; an attempt has them all. */
-export interface TemplateValues {
+interface TemplateValues {
   runId: string;
   runName: string | null;
   scheduleId: string | null;
@@ -10,7 +10,7 @@ export interface TemplateValues {
 }
 
 export const TEMPLATE_NAMES = ['runId', 'runName', 'scheduleId', 'scheduledFor', 'attempt'] as const;
-export type TemplateName = (typeof TEMPLATE_NAMES)[number];
+type TemplateName = (typeof TEMPLATE_NAMES)[number];
 
 export function hasTemplate(text: string): boolean {
   return text.includes('{{');

@@ -4,5 +4,4 @@
  * `overlap`: another run of its schedule may start · `cancel`: its target is told that it was cancelled ·
  * `gone`: its target answered 410, so its schedule is paused.
  */
-export const EFFECT_KINDS = ['followers', 'dependents', 'overlap', 'cancel', 'gone'] as const;
-export type EffectKind = (typeof EFFECT_KINDS)[number];
+export type EffectKind = 'followers' | 'dependents' | 'overlap' | 'cancel' | 'gone';

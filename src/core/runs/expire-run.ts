@@ -14,22 +14,22 @@ export function isStillSilent(run: RunRecord, attempt: number, now: Instant): bo
 
 /** Settles silence as an unknown outcome. The attempt's entry says that it expired, whatever the log said of it before. */
 export function expireRun(run: RunRecord, settlement: Settlement, now: Instant): RunRecord {
-  const { status, doubt, error } = settlement;
+  const { status, uncertain, error } = settlement;
   const goesOn = status === 'pending';
   return {
     ...run,
     status,
     failures: settlement.failures,
     dueAt: settlement.retryAt ?? run.dueAt,
-    lookupAfter: doubt?.until ?? null,
-    lookups: doubt?.lookups ?? 0,
-    uncertainAttempt: doubt ? (run.uncertainAttempt ?? run.attempts) : null,
+    lookupAfter: uncertain?.lookupAfter ?? null,
+    lookups: uncertain?.lookups ?? 0,
+    uncertainAttempt: uncertain ? (run.uncertainAttempt ?? run.attempts) : null,
     error,
     expiresAt: null,
     claimedBy: goesOn ? null : run.claimedBy,
     claimedAt: goesOn ? null : run.claimedAt,
     handoffStartedAt: goesOn ? null : run.handoffStartedAt,
-    handedOffAt: goesOn && doubt === null ? null : run.handedOffAt,
+    handedOffAt: goesOn && uncertain === null ? null : run.handedOffAt,
     finishedAt: isEnd(status) ? now : null,
     attemptLog: withAttempt(run.attemptLog, expiredEntry(run, settlement, now), () => true),
     updatedAt: now,

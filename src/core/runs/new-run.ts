@@ -2,7 +2,7 @@ import type { Instant } from '../instant.ts';
 import type { RunRecord } from './run-record.ts';
 
 /** What is said of a run when it is recorded; all else begins empty. */
-export type NewRun = Pick<
+type NewRun = Pick<
   RunRecord,
   | 'id'
   | 'scheduledFor'

@@ -25,10 +25,10 @@ export interface Speaker {
 }
 
 /** `toTell`: its target works on it. */
-export function decideCancel({ status }: RunState): Decision<{ toTell: boolean }> {
+export function decideCancel({ status }: RunState): Decision<{ notifiesTarget: boolean }> {
   if (status === 'cancelled') return { kind: 'asItIs' };
-  if (status === 'waiting' || status === 'pending') return { kind: 'write', toTell: false };
-  if (status === 'running') return { kind: 'write', toTell: true };
+  if (status === 'waiting' || status === 'pending') return { kind: 'write', notifiesTarget: false };
+  if (status === 'running') return { kind: 'write', notifiesTarget: true };
   return notPossible(`the run has ended as ${status}: there is nothing to cancel`);
 }
 

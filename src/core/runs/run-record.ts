@@ -1,7 +1,6 @@
 import type { AttemptEntry } from './attempts/attempt.ts';
 import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
-import type { RunEnd } from './run-end.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from './run.ts';
 
 /** A run as its row holds it, open or ended: what transitions.ts turns into what it is next. */
@@ -56,6 +55,3 @@ export interface RunRecord {
   reason: string | null;
   finishedAt: Instant | null;
 }
-
-/** A run that has ended: its row stands in history. */
-export type EndedRecord = RunRecord & { status: RunEnd; finishedAt: Instant };

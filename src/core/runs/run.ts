@@ -9,10 +9,10 @@ export const RUN_STATUSES = ['waiting', 'pending', 'running', ...RUN_ENDS] as co
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** Fire times of the schedule itself: one run per (schedule, scheduledFor), with a computed id. */
-export const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
+const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
 export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api'] as const;
 export type RunTrigger = (typeof RUN_TRIGGERS)[number];
-export type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
+type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
 
 /** The durable record of one fire, as it is told. */
 export interface Run {
@@ -32,7 +32,7 @@ export interface Run {
   /** First found lost; null: never. */
   lostAt: Instant | null;
   /** An attempt may have arrived, and the target is asked; that it does not have it is believed from then on. */
-  inDoubtUntil: Instant | null;
+  lookupAfter: Instant | null;
   nextAttemptAt: Instant | null;
   /** How many other, missed fire times it stands for, and the first of them. */
   coalesced: number;
@@ -134,7 +134,7 @@ export function isEnd(status: RunStatus): status is RunEnd {
   return (RUN_ENDS as readonly string[]).includes(status);
 }
 
-export function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {
+function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {
   return (PLANNED_TRIGGERS as readonly string[]).includes(trigger);
 }
 

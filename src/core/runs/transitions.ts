@@ -92,7 +92,11 @@ export interface ReportedEnd {
  * Who reports the end of a run has it: it was handed off, at the latest now. The outcome of the attempt itself may still be on its
  * way, so its start is taken from the claim where nothing better is known.
  */
-export function completeRun(run: RunRecord, { status, error, result }: ReportedEnd, now: Instant): RunRecord {
+export function endAsReported(
+  run: RunRecord,
+  { status, error, result }: ReportedEnd,
+  now: Instant,
+): RunRecord {
   const wasRunning = run.status === 'running';
   const startedAt = run.handoffStartedAt ?? run.claimedAt;
   return {

@@ -38,7 +38,7 @@ const MOVING = [
 ] as const satisfies readonly (keyof Timing)[];
 
 /** A definition, and how far it was planned. */
-export interface Before {
+interface Before {
   definition: Definition;
   nextOccurrenceAt: Instant | null;
 }

@@ -59,7 +59,7 @@ export const COMPLETIONS = ['response', 'callback'] as const;
 export type Completion = (typeof COMPLETIONS)[number];
 export const DEFAULT_COMPLETION_TIMEOUT_SECONDS = 3600;
 /** 31 days. */
-export const LONGEST_COMPLETION_TIMEOUT_SECONDS = 31 * 86_400;
+export const MAX_COMPLETION_TIMEOUT_SECONDS = 31 * 86_400;
 
 /** What an attempt needs to know of the definition it was planned under; immutable per (schedule, version). */
 export interface Handoff {
@@ -110,7 +110,7 @@ export interface Timing {
 }
 
 /** 366 days. */
-export const LONGEST_INTERVAL_SECONDS = 366 * 86_400;
+export const MAX_INTERVAL_SECONDS = 366 * 86_400;
 
 /** What a schedule has that says nothing but which kind it is. */
 export const DEFAULT_TIMING = {

@@ -89,8 +89,8 @@ export function readTiming(text: string): Timing {
 
 const isMoment = (value: unknown) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= EARLIEST && value <= LATEST;
-const isCount = (least: number) => (value: unknown) =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= least;
+const isCount = (min: number) => (value: unknown) =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= min;
 const isText = (value: unknown) => typeof value === 'string';
 const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
   cron: isText,

@@ -1,6 +1,6 @@
 import type { RetryPolicy } from '../schedules/schedule.ts';
 
-const LONGEST_BACKOFF_SECONDS = 7 * 86_400;
+const MAX_BACKOFF_SECONDS = 7 * 86_400;
 
 /**
  * Milliseconds until the next attempt after `failures` (≥ 1) of them: min · 2^(failures−1), capped, ±10 % so that what
@@ -15,7 +15,7 @@ export function backoffMs(
 ): number {
   const { minBackoffSeconds } = policy;
   // What the API allows at most: whatever else stands in a row must not become an instant that cannot be written.
-  const maxBackoffSeconds = Math.min(policy.maxBackoffSeconds, LONGEST_BACKOFF_SECONDS);
+  const maxBackoffSeconds = Math.min(policy.maxBackoffSeconds, MAX_BACKOFF_SECONDS);
   const exponential = Math.min(maxBackoffSeconds, minBackoffSeconds * 2 ** (failures - 1));
   const spread = exponential * (0.9 + 0.2 * random);
   const asked = Math.min(maxBackoffSeconds, retryAfterSeconds ?? 0);

@@ -31,7 +31,7 @@ export interface Plan {
 }
 
 /** With less than no grace at all, whatever is due is missed. */
-export type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
+type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
 
 /** As of when is planned, and for how old. */
 export interface PlanningPeriod {
@@ -56,7 +56,7 @@ export interface Walk {
 }
 
 /** What one commit writes of a schedule at most, beside the missed ones that `all` fires. */
-export const MOST_ON_TIME = 5_000;
+export const MAX_ON_TIME = 5_000;
 
 /** No instance is more punctual than this: with less of a grace, what is fired when it is due would at times be missed. */
 const PUNCTUAL_MS = 1000;
@@ -101,7 +101,7 @@ export function walkDue(
       while (next !== null) {
         const dueAt = times.dueAt(next);
         if (!Number.isFinite(dueAt)) throw new Error('it would fire at no moment that there is');
-        if (dueAt > now || onTime.length === MOST_ON_TIME) return planUpTo(next, dueAt);
+        if (dueAt > now || onTime.length === MAX_ON_TIME) return planUpTo(next, dueAt);
         if (!mayGoOn()) return null;
         if (now - dueAt > graceMs) missed.add({ at: next, dueAt });
         else onTime.push({ at: next, dueAt });

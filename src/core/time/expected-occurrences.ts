@@ -38,7 +38,7 @@ export interface Expected extends Position {
 }
 
 /** The longest jitter there is: so much later than the occurrence its due moment can be. */
-export const LONGEST_JITTER_MS = 86_400_000;
+export const MAX_JITTER_MS = 86_400_000;
 
 /** The first occurrences of a period, of versions that are given one after the other, in the order of `since`. */
 export interface Expectation {
@@ -54,18 +54,18 @@ export interface Expectation {
 export function createExpectation({
   after,
   to,
-  most,
+  max,
 }: {
   after: Position;
   to: Instant;
-  most: number;
+  max: number;
 }): Expectation {
   let found: Expected[] = [];
   let before: Timed | null = null;
-  const last = (): Instant => (found.length < most ? to - 1 : (found.at(-1)?.fireAt ?? to - 1));
+  const last = (): Instant => (found.length < max ? to - 1 : (found.at(-1)?.fireAt ?? to - 1));
 
   return {
-    reach: () => last() + LONGEST_JITTER_MS,
+    reach: () => last() + MAX_JITTER_MS,
     list: () => found,
     add: function* (span) {
       const own: Expected[] = [];
@@ -76,12 +76,12 @@ export function createExpectation({
       if (cutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
       before = timed;
       for (const one of occurrencesOf(timed, after.fireAt)) {
-        if (one.fireAt > last() || own.length > most) break;
+        if (one.fireAt > last() || own.length > max) break;
         if (byPosition(one, after) > 0) own.push(one);
         steps += 1;
         if (steps % SLICE_STEPS === 0) yield;
       }
-      if (own.length > 0) found = merged(found, own).slice(0, most);
+      if (own.length > 0) found = merged(found, own).slice(0, max);
     },
   };
 }
@@ -147,7 +147,10 @@ function firstOf(times: FireTimes, { timing, since, timedSince }: Timed, from: I
   return lastBetween(times, earliest, since) ?? times.next(since);
 }
 
-/** Two versions can both explain an occurrence, where jitter moved it over the edit: the one under which it could fire, and the later one. */
+/**
+ * Two versions can both explain an occurrence, where jitter moved it over the edit: the one under which it could
+ * fire, and the later one.
+ */
 function merged(some: readonly Expected[], others: readonly Expected[]): Expected[] {
   const sorted = [...some, ...others].sort(byPosition);
   const once: Expected[] = [];

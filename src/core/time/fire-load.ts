@@ -28,7 +28,8 @@ export class LoadTooLarge extends Error {
   override readonly name = 'LoadTooLarge';
 }
 
-export function createLoadCount(period: LoadPeriod, mostSteps = MOST_STEPS): LoadCount {
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadCount {
   const fires = new Map<Instant, number>();
   const alike = new Map<string, { timing: Timing; identity: Identity; count: number }>();
   let schedules = 0;
@@ -38,7 +39,7 @@ export function createLoadCount(period: LoadPeriod, mostSteps = MOST_STEPS): Loa
   /** True: it is time for others. */
   function spend(cost: number): boolean {
     steps += cost;
-    if (steps > mostSteps) throw new LoadTooLarge('too many fires to count at once');
+    if (steps > maxSteps) throw new LoadTooLarge('too many fires to count at once');
     if (steps < pauseAt) return false;
     pauseAt = steps + SLICE_STEPS;
     return true;
@@ -76,7 +77,7 @@ export function createLoadCount(period: LoadPeriod, mostSteps = MOST_STEPS): Loa
       const known = alike.get(key);
       if (known) known.count += 1;
       else alike.set(key, { timing, identity, count: 1 });
-      if (alike.size >= MOST_ALIKE) yield* finish();
+      if (alike.size >= MAX_TIMINGS) yield* finish();
       else if (spend(1)) yield;
     },
     finish,
@@ -85,10 +86,10 @@ export function createLoadCount(period: LoadPeriod, mostSteps = MOST_STEPS): Loa
   };
 }
 
-const MOST_STEPS = 5_000_000;
+const MAX_STEPS = 5_000_000;
 const SLICE_STEPS = 400;
 /** Different timings held at once. */
-const MOST_ALIKE = 10_000;
+const MAX_TIMINGS = 10_000;
 
 /** Parsing an expression, and finding where to begin, in steps. */
 const COST_TO_BEGIN = 20;

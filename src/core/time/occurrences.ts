@@ -16,7 +16,7 @@ export interface PlannedRun {
 }
 
 /** What is known beside runs and versions, read before them. */
-export interface Sight {
+export interface PlanningState {
   now: Instant;
   /** Nothing older was ever planned. */
   horizon: Instant;
@@ -30,7 +30,7 @@ export interface Sight {
 }
 
 export const OCCURRENCE_STATES = ['fired', 'missed', 'skipped', 'paused', 'upcoming'] as const;
-export type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
+type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
 
 /** `unknown`: nothing recorded explains it. */
 export const OCCURRENCE_REASONS = [
@@ -42,7 +42,7 @@ export const OCCURRENCE_REASONS = [
   'error',
   'unknown',
 ] as const;
-export type OccurrenceReason = (typeof OCCURRENCE_REASONS)[number];
+type OccurrenceReason = (typeof OCCURRENCE_REASONS)[number];
 
 /** What became of one occurrence of a schedule. */
 export interface Occurrence {
@@ -63,7 +63,7 @@ export function accountFor(
   expected: readonly Expected[],
   runs: readonly PlannedRun[],
   later: readonly PlannedRun[],
-  sight: Sight,
+  planning: PlanningState,
 ): Occurrence[] {
   const own = new Map(runs.map((run) => [keyOf(run.uid, run.scheduledFor), run]));
   const records = [...runs, ...later].filter(({ coalesced }) => coalesced > 0).sort(inOrder);
@@ -72,7 +72,7 @@ export function accountFor(
     const run = own.get(key);
     own.delete(key);
     const { uid, fireAt, version } = one;
-    return { uid, fireAt, version, ...(run ? ofRun(run) : withoutRun(one, records, sight)) };
+    return { uid, fireAt, version, ...(run ? ofRun(run) : withoutRun(one, records, planning)) };
   });
   // A backfill under another definition, or a zone whose rules were others then: it fired, whatever is expected now.
   const unexplained = [...own.values()].map((run) => ({
@@ -92,22 +92,22 @@ function ofRun({ id: runId, status, reason }: PlannedRun): Fate {
   return { state: 'missed', reason: reason === 'limit' ? 'limit' : 'skip', runId };
 }
 
-function withoutRun(expected: Expected, records: readonly PlannedRun[], sight: Sight): Fate {
+function withoutRun(expected: Expected, records: readonly PlannedRun[], planning: PlanningState): Fate {
   if (!expected.enabled) return { state: 'paused', reason: null, runId: null };
   const { dueAt, inForce, fireAt } = expected;
-  const isUnplanned = isAtCursor(expected, sight);
-  const inError = isUnplanned && sight.current?.inError === true;
+  const isUnplanned = isAtCursor(expected, planning);
+  const inError = isUnplanned && planning.current?.inError === true;
   const upcoming: Fate = { state: 'upcoming', reason: inError ? 'error' : null, runId: null };
   // Of the versions before it an edit leaves nothing unplanned, unless planning fails.
-  if (dueAt > sight.now || (inForce && isUnplanned)) return upcoming;
+  if (dueAt > planning.now || (inForce && isUnplanned)) return upcoming;
   const record = recordFor(expected, records);
   if (record) return { state: 'missed', reason: reasonOf(record, expected.catchUp), runId: record.id };
   if (inError) return upcoming;
-  return { state: 'missed', reason: fireAt < sight.horizon ? 'retention' : 'unknown', runId: null };
+  return { state: 'missed', reason: fireAt < planning.horizon ? 'retention' : 'unknown', runId: null };
 }
 
 /** Planning has not come so far. */
-function isAtCursor({ uid, fireAt }: Expected, { current }: Sight): boolean {
+function isAtCursor({ uid, fireAt }: Expected, { current }: PlanningState): boolean {
   if (current?.uid !== uid || current.nextOccurrenceAt === null) return false;
   return fireAt >= current.nextOccurrenceAt;
 }

@@ -2,7 +2,7 @@ import type { Instant } from '../instant.ts';
 import { type FireTimes, lastBetween } from '../time/fire-times.ts';
 
 /** What a schedule's row says of its planning. */
-export interface Standing {
+export interface CursorState {
   /** Null: by the data it was computed with, there is nothing left to fire. */
   nextOccurrenceAt: Instant | null;
   lastFireAt: Instant | null;
@@ -15,11 +15,11 @@ export interface Standing {
  * and never before what has fired. Only where the fire that the cursor stands for should have come already does it go
  * back to that one: its catch-up rule decides then, where otherwise the fire would be dropped, a yearly one for a year.
  */
-export function cursorByZoneData(times: FireTimes, standing: Standing, now: Instant): Instant | null {
-  const { nextOccurrenceAt: cursor, lastFireAt } = standing;
+export function cursorByZoneData(times: FireTimes, state: CursorState, now: Instant): Instant | null {
+  const { nextOccurrenceAt: cursor, lastFireAt } = state;
   const next = times.next(Math.max(now, lastFireAt ?? now));
   if (cursor === null || cursor === next) return next;
-  return passedOf(times, cursor, next, standing, now) ?? next;
+  return passedOf(times, cursor, next, state, now) ?? next;
 }
 
 /** No two versions of the zone data put a local time further apart than a country can move over the date line. */
@@ -30,7 +30,7 @@ function passedOf(
   times: FireTimes,
   cursor: Instant,
   next: Instant | null,
-  { lastFireAt, updatedAt }: Standing,
+  { lastFireAt, updatedAt }: CursorState,
   now: Instant,
 ): Instant | null {
   const first = Math.max(

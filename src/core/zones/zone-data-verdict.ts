@@ -9,12 +9,12 @@ export interface ZoneDataSeen {
   others: readonly { version: string; alive: boolean; lastAliveAt: Instant }[];
 }
 
-export type ZoneVerdict = { kind: 'settled' } | { kind: 'look' } | { kind: 'wait'; ms: number };
+type ZoneVerdict = { kind: 'settled' } | { kind: 'look' } | { kind: 'wait'; ms: number };
 
 /** An instance that has left may still finish a write it had begun. */
 export const LAST_WRITES_SECONDS = 5;
 /** Newer data that are gone may only be restarting: cursors are not moved to and fro with every restart of a rollout. */
-const ROLLBACK_PATIENCE_MS = 300_000;
+const ROLLBACK_GRACE_MS = 300_000;
 
 /**
  * Whether an instance with this zone data has the cursors to look through. While one with newer data lives: no, it is right and they
@@ -33,7 +33,7 @@ export function judgeZoneData(own: string, { now, recorded, others }: ZoneDataSe
     );
   if (isCurrent) return { kind: 'settled' };
   const gone = Math.max(...newer.map(({ lastAliveAt }) => lastAliveAt));
-  const ms = Math.min(gone + ROLLBACK_PATIENCE_MS - now, ROLLBACK_PATIENCE_MS);
+  const ms = Math.min(gone + ROLLBACK_GRACE_MS - now, ROLLBACK_GRACE_MS);
   return ms > 0 ? { kind: 'wait', ms } : { kind: 'look' };
 }
 

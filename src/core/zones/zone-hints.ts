@@ -3,13 +3,13 @@ import { isZone } from './zone.ts';
 /** What to write in place of a name that `isZone` refuses, such as `write Europe/London`. Null: nothing comes to mind. */
 export function zoneHint(name: string): string | null {
   const text = name.trim();
-  if (text === '' || text.length > LONGEST_TO_GUESS) return null;
+  if (text === '' || text.length > MAX_LENGTH_TO_GUESS) return null;
   const zones = IN_PLACE_OF.get(text.toUpperCase()) ?? ofOffset(text) ?? ofCity(text);
   return zones === null ? null : `write ${zones}`;
 }
 
 /** America/Argentina/ComodRivadavia has 32 characters. */
-const LONGEST_TO_GUESS = 40;
+const MAX_LENGTH_TO_GUESS = 40;
 
 /** Where most of those live who write them. They name an offset, and no rule for when it changes. */
 const ABBREVIATIONS = {

@@ -4,21 +4,21 @@
  * If the process dies here: what it held is found by its rows.
  */
 import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
-import { Claim, type ClaimState, type LaneBook } from './lane.ts';
+import { LaneClaim, type ClaimState, type LaneBook } from './lane.ts';
 
 /** Every claim of this process, until its outcome is written or it is given up: the runs in flight. */
 export class ClaimBuffer {
   readonly #book: LaneBook;
   /** The one that is acted on, by the id of its run; later ones follow it in the order of their claims. */
-  readonly #claims = new Map<string, Claim>();
+  readonly #claims = new Map<string, LaneClaim>();
 
   constructor(book: LaneBook) {
     this.#book = book;
   }
 
   /** Room is taken for it. It waits where an earlier claim of the run is still acted on, as when a settlement's answer was lost. */
-  put(run: ClaimedRun): Claim {
-    const claim = new Claim(run, this.#book.of(run.lane));
+  put(run: ClaimedRun): LaneClaim {
+    const claim = new LaneClaim(run, this.#book.of(run.lane));
     const earlier = this.#claims.get(run.id);
     if (earlier) {
       claim.state = 'awaitsEarlier';
@@ -30,7 +30,7 @@ export class ClaimBuffer {
   }
 
   /** Gives a claim and its room up; answers the later one that waited for it and is acted on from now. */
-  drop(claim: Claim): Claim | null {
+  drop(claim: LaneClaim): LaneClaim | null {
     if (claim.state === 'gone') return null;
     this.#book.addClaims(claim.lane, -1);
     const isLater = claim.state === 'awaitsEarlier';
@@ -61,24 +61,24 @@ export class ClaimBuffer {
     return false;
   }
 
-  inState(state: ClaimState): Claim[] {
-    const found: Claim[] = [];
+  inState(state: ClaimState): LaneClaim[] {
+    const found: LaneClaim[] = [];
     for (const first of this.#claims.values()) {
-      for (let claim: Claim | null = first; claim; claim = claim.later)
+      for (let claim: LaneClaim | null = first; claim; claim = claim.later)
         if (claim.state === state) found.push(claim);
     }
     return found;
   }
 }
 
-function lastOf(claim: Claim): Claim {
+function lastOf(claim: LaneClaim): LaneClaim {
   let last = claim;
   while (last.later) last = last.later;
   return last;
 }
 
-function earlierOf(first: Claim, claim: Claim): Claim | null {
-  let earlier: Claim | null = first;
+function earlierOf(first: LaneClaim, claim: LaneClaim): LaneClaim | null {
+  let earlier: LaneClaim | null = first;
   while (earlier && earlier.later !== claim) earlier = earlier.later;
   return earlier;
 }

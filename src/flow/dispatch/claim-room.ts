@@ -4,10 +4,10 @@
  * If the process dies here: what was claimed ahead is found by recovery.
  */
 import type { ClaimRequest, ClaimedRun } from '../../store/runs/claims/claims.ts';
-import type { Claim, Lane, LaneBook } from './lane.ts';
-import { slotsForStanding } from './lanes.ts';
+import type { LaneClaim, Lane, LaneBook } from './lane.ts';
+import { slotsForStalled } from './lanes.ts';
 
-export interface ClaimRoomDeps {
+interface ClaimRoomDeps {
   book: LaneBook;
   /** Attempts under way at once: in all, and per lane. */
   total: number;
@@ -17,7 +17,7 @@ export interface ClaimRoomDeps {
 /** Claims per slot of the whole. */
 const CLAIMS_PER_SLOT = 16;
 /** Each with a payload of 64 KiB, perhaps. */
-const MOST_AT_ONCE = 1_000;
+const MAX_AT_ONCE = 1_000;
 /** A lane may hold so many times what it leaves free: however much it has, there is room for the next one. */
 const TIMES_WHAT_IS_FREE = 3;
 
@@ -26,16 +26,16 @@ type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
 /** How many claims each lane may have here. */
 export class ClaimRoom {
   readonly #deps: ClaimRoomDeps;
-  readonly #most: number;
-  readonly #mostStanding: number;
+  readonly #max: number;
+  readonly #maxStalled: number;
   /** As far as the last look at the database tells, there is more to claim of these than there was room for, or of any. */
   #haveMore: ReadonlySet<string> = new Set();
   #anyHasMore = false;
 
   constructor(deps: ClaimRoomDeps) {
     this.#deps = deps;
-    this.#most = deps.total * CLAIMS_PER_SLOT;
-    this.#mostStanding = Math.floor((this.#most * 3) / 4);
+    this.#max = deps.total * CLAIMS_PER_SLOT;
+    this.#maxStalled = Math.floor((this.#max * 3) / 4);
   }
 
   /** Takes room for one claim, where there is some. */
@@ -48,11 +48,11 @@ export class ClaimRoom {
   /** What may be claimed now; null: nothing. */
   request(): Room | null {
     const { book, perLane } = this.#deps;
-    const forStanding = this.#mostStanding - book.standing.claims;
+    const forStalled = this.#maxStalled - book.stalled.claims;
     // Of lanes that have shown nothing the statement alone knows the names.
-    const isOpen = forStanding > 0;
+    const isOpen = forStalled > 0;
     const free = Math.ceil((this.#free() * TIMES_WHAT_IS_FREE) / (TIMES_WHAT_IS_FREE + 1));
-    const limit = Math.min(MOST_AT_ONCE, free, isOpen ? forStanding : Infinity);
+    const limit = Math.min(MAX_AT_ONCE, free, isOpen ? forStalled : Infinity);
     if (limit <= 0) {
       this.#anyHasMore = true;
       return null;
@@ -79,34 +79,32 @@ export class ClaimRoom {
     if (this.#anyHasMore) return true;
     if (pace.isMoving) return this.#haveMore.has(name);
     // They share what there is for them, and each of their attempts takes long: many are claimed at once, not one by one.
-    const { standing } = this.#deps.book;
-    return this.#haveMore.size > 0 && standing.waiting * 2 <= standing.lanes;
+    const { stalled } = this.#deps.book;
+    return this.#haveMore.size > 0 && stalled.waiting * 2 <= stalled.lanes;
   }
 
   /** What waits of a lane whose target answers nothing, beyond what it can use; the least urgent. It may have moved before. */
-  surplusOf(lane: Lane): readonly Claim[] {
+  surplusOf(lane: Lane): readonly LaneClaim[] {
     if (!lane.pace.isStalled) return [];
     const surplus = Math.min(lane.waiting.length, lane.claims - this.#shareOf(lane));
     return surplus > 0 ? lane.waiting.slice(-surplus) : [];
   }
 
   #free(): number {
-    return this.#most - this.#deps.book.all.claims;
+    return this.#max - this.#deps.book.all.claims;
   }
 
   #freeOf(lane: Lane): number {
     const forAny = Math.min(this.#shareOf(lane), this.#free() * TIMES_WHAT_IS_FREE) - lane.claims;
-    return lane.pace.isMoving
-      ? forAny
-      : Math.min(forAny, this.#mostStanding - this.#deps.book.standing.claims);
+    return lane.pace.isMoving ? forAny : Math.min(forAny, this.#maxStalled - this.#deps.book.stalled.claims);
   }
 
   /** What stands still is claimed no further ahead than it can get slots. */
   #shareOf({ pace, underWay, claims }: Lane): number {
     const { book, total, perLane } = this.#deps;
     if (pace.isMoving || pace.isUnknown) return perLane + pace.ahead(perLane);
-    const slots = slotsForStanding(total) - book.standing.slots;
-    const lanes = book.standing.lanes + (claims === 0 ? 1 : 0);
+    const slots = slotsForStalled(total) - book.stalled.slots;
+    const lanes = book.stalled.lanes + (claims === 0 ? 1 : 0);
     return Math.min(perLane, underWay + Math.max(1, Math.floor(slots / lanes))) + pace.ahead(perLane);
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds; a slow lane delays only itself.
+ * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds; a
+ *   slow lane delays only itself.
  * Transaction: claiming is one statement; sending has none.
  * If the process dies here: its claims are found as those of an instance that is no more.
  */
@@ -11,7 +12,7 @@ import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
 import { dropForeign, handBackAll, returnStale } from './hand-back.ts';
 import { LaneBook } from './lane.ts';
 import { Lanes } from './lanes.ts';
-import { accept, define, send, tellIfIdle } from './send-claims.ts';
+import { acceptClaims, define, send, notifyIfIdle } from './send-claims.ts';
 
 export interface Dispatcher extends Turning {
   /** Takes room for a run that is about to be recorded as claimed; false: record it unclaimed. */
@@ -36,9 +37,9 @@ export interface Dispatcher extends Turning {
 }
 
 /** Where there is enough to send for now, what comes free is filled again by few statements: a tenth of what is claimed ahead. */
-const LEAST_MS_IF_BUSY = 50;
+const MIN_MS_IF_BUSY = 50;
 /** By one statement. */
-const MOST_PROMOTED = 1_000;
+const MAX_PROMOTED = 1_000;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
   const dispatch = newDispatch(deps);
@@ -54,10 +55,10 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       dispatch.accepting && deps.lease.holds() && deps.targets.canSend(lane) && room.take(book.of(lane)),
     unreserve: (lanes) => {
       for (const lane of lanes) book.addClaims(book.of(lane), -1);
-      tellIfIdle(dispatch);
+      notifyIfIdle(dispatch);
     },
     accept: (runs) => {
-      accept(dispatch, runs);
+      acceptClaims(dispatch, runs);
       if (!dispatch.accepting) void handBackAll(dispatch);
     },
     wake: () => loop.wake(),
@@ -68,7 +69,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     drained: () =>
       new Promise((resolve) => {
         onIdle.push(resolve);
-        tellIfIdle(dispatch);
+        notifyIfIdle(dispatch);
       }),
     abort: () => aborting.abort(),
   };
@@ -95,7 +96,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       name: 'dispatch',
       clock,
       body: () => pass(dispatch),
-      leastMs: () => (book.all.waiting > book.standing.waiting ? LEAST_MS_IF_BUSY : 0),
+      minMs: () => (book.all.waiting > book.stalled.waiting ? MIN_MS_IF_BUSY : 0),
       events,
     }),
     aborting,
@@ -132,15 +133,15 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   }
   events.emit({ type: 'runsClaimed', count: runs.length });
   for (const run of runs) book.addClaims(book.of(run.lane), 1);
-  accept(dispatch, runs);
+  acceptClaims(dispatch, runs);
   return 0;
 }
 
 /** Makes ready what has come due since it was recorded. Answers in how many ms the next run comes due. */
 async function promote({ database, wakeWorkers }: DispatchDeps): Promise<number | null> {
-  const { count, toPull, msUntilNextDue } = await database.run((db) => promoteDueRuns(db, MOST_PROMOTED));
+  const { count, toPull, msUntilNextDue } = await database.run((db) => promoteDueRuns(db, MAX_PROMOTED));
   if (toPull) wakeWorkers();
-  return count === MOST_PROMOTED ? 0 : msUntilNextDue;
+  return count === MAX_PROMOTED ? 0 : msUntilNextDue;
 }
 
 async function stop(dispatch: Dispatch): Promise<void> {

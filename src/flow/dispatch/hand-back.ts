@@ -4,15 +4,15 @@
  * If the process dies here: what is not handed back is claimed by an instance that is gone, and found as such.
  */
 import { setTimeout } from 'node:timers/promises';
-import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/claims.ts';
+import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/held-claims.ts';
 import type { Dispatch } from './dispatch-state.ts';
-import type { Claim } from './lane.ts';
+import type { LaneClaim } from './lane.ts';
 import { giveUpForeign, isForeignTo, release } from './send-claims.ts';
 
 /** Of a claim for its slot. Far less than after which a claim counts as lost. */
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 /** Of what a lane cannot use while its target answers nothing. */
-const LONGEST_WAIT_OF_SURPLUS_MS = 5_000;
+const MAX_WAIT_OF_SURPLUS_MS = 5_000;
 const RETRY_MS = 200;
 
 /** What is under way goes on, and is settled if it can be. */
@@ -21,7 +21,7 @@ export function dropForeign(dispatch: Dispatch): void {
 }
 
 /** Those that wait for others first, so that none of them takes the place of one that is given up. */
-function takeUnsent({ buffer, lanes }: Dispatch, filter: (claim: Claim) => boolean): Claim[] {
+function takeUnsent({ buffer, lanes }: Dispatch, filter: (claim: LaneClaim) => boolean): LaneClaim[] {
   const waiting = lanes.takeOut(filter);
   const [later, noDefinition] = (['awaitsEarlier', 'awaitsDefinition'] as const).map((state) =>
     buffer.inState(state),
@@ -34,11 +34,11 @@ export async function returnStale(dispatch: Dispatch): Promise<boolean> {
   const { deps, book, room, lanes } = dispatch;
   if (book.all.waiting === 0) return false;
   const now = deps.databaseClock.now();
-  const surplus = new Set<Claim>();
+  const surplus = new Set<LaneClaim>();
   for (const lane of book.lanes()) for (const claim of room.surplusOf(lane)) surplus.add(claim);
   const stale = lanes.takeOut((claim) => {
-    const longest = surplus.has(claim) ? LONGEST_WAIT_OF_SURPLUS_MS : LONGEST_WAIT_MS;
-    return claim.run.claimedAt < now - longest;
+    const maxWaitMs = surplus.has(claim) ? MAX_WAIT_OF_SURPLUS_MS : MAX_WAIT_MS;
+    return claim.run.claimedAt < now - maxWaitMs;
   });
   if (stale.length === 0) return false;
   for (const claim of stale) claim.state = 'returning';
@@ -69,7 +69,7 @@ export async function handBackAll(dispatch: Dispatch): Promise<void> {
 }
 
 /** Answers those whose rows others have locked at this moment: they are still this instance's. */
-async function handBack(dispatch: Dispatch, claims: readonly Claim[]): Promise<Claim[]> {
+async function handBack(dispatch: Dispatch, claims: readonly LaneClaim[]): Promise<LaneClaim[]> {
   const { database, events } = dispatch.deps;
   const claimed = claims.map(({ run }) => claimOf(run));
   const { returned, held } = await database.run((db) => returnClaimsIfMine(db, claimed));

@@ -22,7 +22,7 @@ export interface PacedAttempt {
 
 const AHEAD_MS = 500;
 /** In slots: what a process that is killed may leave for recovery, and what it takes from the other instances. */
-const MOST_AHEAD = 63;
+const MAX_AHEAD = 63;
 /** Of a lane that has shown nothing yet. */
 const FIRST_AHEAD = 1;
 /** Weight of the newest duration in the average; and of a quick answer where answers were slow, as after a moment when all was. */
@@ -96,7 +96,7 @@ export class LanePace {
   ahead(slots: number): number {
     if (this.#stalled) return 0;
     if (this.#averageMs === null) return slots * FIRST_AHEAD;
-    return Math.min(slots * MOST_AHEAD, Math.floor((slots * AHEAD_MS) / Math.max(1, this.#averageMs)));
+    return Math.min(slots * MAX_AHEAD, Math.floor((slots * AHEAD_MS) / Math.max(1, this.#averageMs)));
   }
 
   #learn(durationMs: number, anew: boolean): void {

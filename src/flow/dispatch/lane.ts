@@ -4,7 +4,7 @@
  * If the process dies here: what its rows say is what was claimed.
  */
 import type { Handoff } from '../../core/schedules/schedule.ts';
-import type { InLine, Line } from '../../runtime/loop/line.ts';
+import type { LineMember, Line } from '../../runtime/loop/line.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
 import { LanePace, type PacedAttempt } from './lane-pace.ts';
 
@@ -19,7 +19,7 @@ export type ClaimState =
   'awaitsEarlier' | 'awaitsDefinition' | 'awaitsSlot' | 'returning' | 'sent' | 'settling' | 'gone';
 
 /** One claim of this process. */
-export class Claim implements InLine<Claim>, PacedAttempt {
+export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
   run: ClaimedRun;
   readonly lane: Lane;
   state: ClaimState = 'awaitsDefinition';
@@ -27,15 +27,15 @@ export class Claim implements InLine<Claim>, PacedAttempt {
   /** Its definition is being read. */
   isBeingDefined = false;
   /** The next claim of the same run. */
-  later: Claim | null = null;
+  later: LaneClaim | null = null;
 
   /** Of its attempt: when it began (monotonic), and what the pace notes. */
   beganAt = 0;
   answersBefore = 0;
   hangs = false;
-  line: Line<Claim> | null = null;
-  before: Claim | null = null;
-  behind: Claim | null = null;
+  line: Line<LaneClaim> | null = null;
+  before: LaneClaim | null = null;
+  behind: LaneClaim | null = null;
 
   constructor(run: ClaimedRun, lane: Lane) {
     this.run = run;
@@ -44,14 +44,14 @@ export class Claim implements InLine<Claim>, PacedAttempt {
 }
 
 /** A target's origin: what it has shown, and what it holds. */
-export class Lane implements InLine<Lane> {
+export class Lane implements LineMember<Lane> {
   readonly name: string;
   readonly pace = new LanePace();
   /** Claims that this process has of it, or has reserved. */
   claims = 0;
   underWay = 0;
   /** Claims that wait for a slot, the next one first. */
-  readonly waiting: Claim[] = [];
+  readonly waiting: LaneClaim[] = [];
   /** Monotonic: its last turn, or when it began to wait for one. */
   since = 0;
 
@@ -68,7 +68,7 @@ export class Lane implements InLine<Lane> {
 }
 
 /** What some lanes hold together: slots are attempts under way, lanes those that hold claims. */
-export interface Held {
+interface Held {
   lanes: number;
   claims: number;
   waiting: number;
@@ -82,7 +82,7 @@ export class LaneBook {
   readonly #lanes = new Map<string, Lane>();
   readonly all: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
   /** Of lanes that do not move, with the slots of attempts that hang in others. */
-  readonly standing: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
+  readonly stalled: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
 
   of(name: string): Lane {
     const known = this.#lanes.get(name);
@@ -119,16 +119,16 @@ export class LaneBook {
   /** To be called after every change of what a lane holds or has shown. */
   recount(lane: Lane): void {
     const { counted } = lane;
-    const { standing } = this;
+    const { stalled } = this;
     const stands = !lane.pace.isMoving;
     const slots = stands ? lane.underWay : lane.pace.hanging;
     const claims = stands ? lane.claims : 0;
     const waiting = stands ? lane.waiting.length : 0;
     const lanes = claims > 0 ? 1 : 0;
-    standing.slots += slots - counted.slots;
-    standing.claims += claims - counted.claims;
-    standing.waiting += waiting - counted.waiting;
-    standing.lanes += lanes - counted.lanes;
+    stalled.slots += slots - counted.slots;
+    stalled.claims += claims - counted.claims;
+    stalled.waiting += waiting - counted.waiting;
+    stalled.lanes += lanes - counted.lanes;
     counted.slots = slots;
     counted.claims = claims;
     counted.waiting = waiting;

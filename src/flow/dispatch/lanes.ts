@@ -6,16 +6,16 @@
  */
 import type { Clock } from '../../runtime/clock.ts';
 import { Line } from '../../runtime/loop/line.ts';
-import type { Claim, Lane, LaneBook } from './lane.ts';
+import type { LaneClaim, Lane, LaneBook } from './lane.ts';
 import { type AttemptEnd, HANGS_MS } from './lane-pace.ts';
 
-export interface LanesDeps {
+interface LanesDeps {
   book: LaneBook;
   clock: Clock;
   /** Attempts under way at once: in all, and per lane. */
   total: number;
   perLane: number;
-  send: (claim: Claim) => void;
+  send: (claim: LaneClaim) => void;
   /** Asked before each start; false: it stays where it is. */
   mayStart: () => boolean;
 }
@@ -25,44 +25,44 @@ const UNANSWERED_SHARE = 1 / 8;
 /** Where others wait too, the turn of a lane that stands still comes so much later: it is asked at times whether it moves again. */
 const STANDS_BACK_MS = 1_000;
 /** From so many on a quarter of them is kept; of fewer slots a quarter of the time is. */
-const LEAST_TO_SPLIT = 4;
+const MIN_TO_SPLIT = 4;
 
-export function slotsForStanding(total: number): number {
-  return total - (total < LEAST_TO_SPLIT ? 0 : Math.ceil(total / 4));
+export function slotsForStalled(total: number): number {
+  return total - (total < MIN_TO_SPLIT ? 0 : Math.ceil(total / 4));
 }
 
 /** Claims that wait for slots. */
 export class Lanes {
   readonly #deps: LanesDeps;
   /** The most that lanes which do not move may have under way together. */
-  readonly #mostStanding: number;
+  readonly #maxStalled: number;
   /** With as many, a lane that has shown nothing yet may still begin one attempt, to show it; with a quarter, as many as it wants. */
-  readonly #mostToShow: number;
+  readonly #maxToShow: number;
   readonly #quarter: number;
   /** Lanes with something to send and room for it: those that move or may come to, and those that stand still. */
   readonly #forward = new Line<Lane>();
   readonly #back = new Line<Lane>();
   /** Attempts under way that do not hang, the oldest first. */
-  readonly #young = new Line<Claim>();
+  readonly #young = new Line<LaneClaim>();
   /** Monotonic: so long every slot is first offered to lanes that move. */
   #restsUntil = -Infinity;
   #paused = false;
 
   constructor(deps: LanesDeps) {
     this.#deps = deps;
-    this.#mostStanding = slotsForStanding(deps.total);
-    this.#mostToShow = this.#mostStanding + Math.floor((deps.total - this.#mostStanding) / 2);
+    this.#maxStalled = slotsForStalled(deps.total);
+    this.#maxToShow = this.#maxStalled + Math.floor((deps.total - this.#maxStalled) / 2);
     this.#quarter = Math.ceil(deps.total / 4);
   }
 
   /** To be sent by priority, then by when it was due; what is added together is started once all of it is there. */
-  add(claims: readonly Claim[]): void {
+  add(claims: readonly LaneClaim[]): void {
     for (const claim of claims) this.#enqueue(claim);
     this.start();
   }
 
   /** The attempt that was sent has ended: its slot is free. */
-  ended(claim: Claim, end: AttemptEnd, durationMs: number): void {
+  ended(claim: LaneClaim, end: AttemptEnd, durationMs: number): void {
     const { book, clock } = this.#deps;
     const { lane } = claim;
     claim.line?.remove(claim);
@@ -92,8 +92,8 @@ export class Lanes {
   }
 
   /** Takes out what waits, of the claims that the filter picks. */
-  takeOut(filter: (claim: Claim) => boolean): Claim[] {
-    const taken: Claim[] = [];
+  takeOut(filter: (claim: LaneClaim) => boolean): LaneClaim[] {
+    const taken: LaneClaim[] = [];
     for (const lane of this.#deps.book.lanes()) {
       if (!lane.waiting.some(filter)) continue;
       const left = lane.waiting.filter((claim) => !filter(claim));
@@ -116,7 +116,7 @@ export class Lanes {
     }
   }
 
-  #enqueue(claim: Claim): void {
+  #enqueue(claim: LaneClaim): void {
     const { book, clock } = this.#deps;
     const { lane } = claim;
     if (lane.waiting.length === 0) lane.since = clock.monotonic();
@@ -157,7 +157,7 @@ export class Lanes {
   #next(now: number): Lane | null {
     const forward = this.#nextForward();
     const { book, total } = this.#deps;
-    if (!this.#back.first || book.standing.slots >= this.#mostStanding) return forward;
+    if (!this.#back.first || book.stalled.slots >= this.#maxStalled) return forward;
     const back = fewestUnderWay(this.#back.first);
     if (!forward) return back;
     const share = Math.max(1, total / book.all.lanes);
@@ -172,16 +172,16 @@ export class Lanes {
 
   #mayGo({ pace, underWay }: Lane): boolean {
     const { book, total } = this.#deps;
-    if (!pace.isMoving) return book.standing.slots < (underWay === 0 ? this.#mostToShow : this.#quarter);
+    if (!pace.isMoving) return book.stalled.slots < (underWay === 0 ? this.#maxToShow : this.#quarter);
     const free = total - book.all.slots;
-    if (free > total - this.#mostStanding) return true;
+    if (free > total - this.#maxStalled) return true;
     // It grows by what it has under way that it has answered since.
     return pace.owed < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.owed) / 2);
   }
 
   /** Where slots are too few to keep one, those that move get them for a third of the time that one which does not had one. */
-  #rest(now: number, { beganAt }: Claim): void {
-    if (this.#mostStanding === this.#deps.total) this.#restsUntil = now + (now - beganAt) / 3;
+  #rest(now: number, { beganAt }: LaneClaim): void {
+    if (this.#maxStalled === this.#deps.total) this.#restsUntil = now + (now - beganAt) / 3;
   }
 }
 
@@ -193,7 +193,7 @@ function fewestUnderWay(first: Lane): Lane {
 }
 
 /** Behind all that are as urgent. */
-function placeOf(claim: Claim, waiting: readonly Claim[]): number {
+function placeOf(claim: LaneClaim, waiting: readonly LaneClaim[]): number {
   let [from, to] = [0, waiting.length];
   const last = waiting[to - 1];
   if (!last || !isBefore(claim, last)) return to;
@@ -206,6 +206,6 @@ function placeOf(claim: Claim, waiting: readonly Claim[]): number {
   return from;
 }
 
-function isBefore({ run: a }: Claim, { run: b }: Claim): boolean {
+function isBefore({ run: a }: LaneClaim, { run: b }: LaneClaim): boolean {
   return a.priority === b.priority ? a.dueAt < b.dueAt : a.priority < b.priority;
 }

@@ -9,11 +9,11 @@ import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
 import type { Dispatch } from './dispatch-state.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
-import type { Claim } from './lane.ts';
+import type { LaneClaim } from './lane.ts';
 import type { AttemptEnd } from './lane-pace.ts';
 import type { EndedAttempt } from '../settle/settle-queue.ts';
 
-export function accept(dispatch: Dispatch, runs: readonly ClaimedRun[]): void {
+export function acceptClaims(dispatch: Dispatch, runs: readonly ClaimedRun[]): void {
   const claims = runs.map((run) => dispatch.buffer.put(run));
   // Claimed while the instance was declared dead.
   giveUpForeign(dispatch, claims.filter(isForeignTo(dispatch)));
@@ -21,20 +21,20 @@ export function accept(dispatch: Dispatch, runs: readonly ClaimedRun[]): void {
 }
 
 /** Claimed under an id that the others have declared dead. */
-export function isForeignTo({ deps }: Dispatch): (claim: Claim) => boolean {
+export function isForeignTo({ deps }: Dispatch): (claim: LaneClaim) => boolean {
   const { instanceId } = deps.lease;
   return ({ run }) => run.instanceId !== instanceId;
 }
 
 /** What was not sent of a claim that is lost is another instance's now. */
-export function giveUpForeign(dispatch: Dispatch, claims: readonly Claim[]): void {
+export function giveUpForeign(dispatch: Dispatch, claims: readonly LaneClaim[]): void {
   if (claims.length === 0) return;
   for (const claim of claims) release(dispatch, claim);
   dispatch.deps.events.emit({ type: 'claimsDropped', count: claims.length });
 }
 
 /** Queues claims whose definition is at hand; the others wait for it. What cannot be read now is read by the next pass. */
-function admit(dispatch: Dispatch, claims: readonly Claim[]): void {
+function admit(dispatch: Dispatch, claims: readonly LaneClaim[]): void {
   const { deps, lanes, loop, accepting } = dispatch;
   if (accepting) for (const claim of claims) claim.handoff = deps.definitions.known(claim.run) ?? null;
   const ready = claims.filter(isDefined);
@@ -48,11 +48,11 @@ function admit(dispatch: Dispatch, claims: readonly Claim[]): void {
   else loop.wake();
 }
 
-function isDefined({ handoff }: Claim): boolean {
+function isDefined({ handoff }: LaneClaim): boolean {
   return handoff !== null;
 }
 
-function awaitsDefinition({ state }: Claim): boolean {
+function awaitsDefinition({ state }: LaneClaim): boolean {
   return state === 'awaitsDefinition';
 }
 
@@ -64,7 +64,7 @@ export async function define(dispatch: Dispatch): Promise<void> {
   );
 }
 
-async function defineThese(dispatch: Dispatch, claims: readonly Claim[]): Promise<void> {
+async function defineThese(dispatch: Dispatch, claims: readonly LaneClaim[]): Promise<void> {
   const { deps, lanes } = dispatch;
   if (claims.length === 0) return;
   const found = await loadDefinitions(deps.definitions, claims);
@@ -77,7 +77,7 @@ async function defineThese(dispatch: Dispatch, claims: readonly Claim[]): Promis
 
 async function loadDefinitions(
   definitions: HandoffDefinitions,
-  claims: readonly Claim[],
+  claims: readonly LaneClaim[],
 ): Promise<ReadonlyMap<string, Handoff>> {
   for (const claim of claims) claim.isBeingDefined = true;
   try {
@@ -87,7 +87,7 @@ async function loadDefinitions(
   }
 }
 
-export async function send(dispatch: Dispatch, claim: Claim): Promise<void> {
+export async function send(dispatch: Dispatch, claim: LaneClaim): Promise<void> {
   const { deps, lanes, aborting } = dispatch;
   if (!claim.handoff) return;
   const outcome = await deps.attempt(claim.run, claim.handoff, aborting.signal);
@@ -100,17 +100,17 @@ function endOf({ sent, settlement }: AttemptSettlement): AttemptEnd {
   return settlement.error?.kind === 'timeout' ? 'silent' : 'answered';
 }
 
-function settle(dispatch: Dispatch, claim: Claim, outcome: AttemptSettlement): void {
+function settle(dispatch: Dispatch, claim: LaneClaim, outcome: AttemptSettlement): void {
   claim.state = 'settling';
   dispatch.deps.settler.add(new Ended(dispatch, claim, outcome));
 }
 
 class Ended implements EndedAttempt {
   readonly #dispatch: Dispatch;
-  readonly #claim: Claim;
+  readonly #claim: LaneClaim;
   readonly outcome: AttemptSettlement;
 
-  constructor(dispatch: Dispatch, claim: Claim, outcome: AttemptSettlement) {
+  constructor(dispatch: Dispatch, claim: LaneClaim, outcome: AttemptSettlement) {
     this.#dispatch = dispatch;
     this.#claim = claim;
     this.outcome = outcome;
@@ -126,14 +126,14 @@ class Ended implements EndedAttempt {
 }
 
 /** The claim is no longer held. */
-export function release(dispatch: Dispatch, claim: Claim): void {
+export function release(dispatch: Dispatch, claim: LaneClaim): void {
   const { room, buffer, loop } = dispatch;
   const next = buffer.drop(claim);
   if (room.mayHaveMore(claim.lane)) loop.wake();
   if (next) admit(dispatch, [next]);
-  tellIfIdle(dispatch);
+  notifyIfIdle(dispatch);
 }
 
-export function tellIfIdle({ book, onIdle }: Dispatch): void {
+export function notifyIfIdle({ book, onIdle }: Dispatch): void {
   if (book.all.claims === 0) for (const resolve of onIdle.splice(0)) resolve();
 }

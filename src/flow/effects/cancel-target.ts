@@ -1,5 +1,6 @@
 /**
- * Guarantees: firelock calls the target of a run that was cancelled or replaced while it was running at most once, best effort; a silent target delays only its own.
+ * Guarantees: firelock calls the target of a run that was cancelled or replaced while it was running at most once,
+ *   best effort; a silent target delays only its own.
  * Transaction: none; the run has ended already.
  * If the process dies here: the target is not told, and finds out when it reports the run's completion.
  */
@@ -15,7 +16,7 @@ import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt, TargetKind } from '../../targets/target.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 
-export interface TargetCancellerDeps {
+interface TargetCancellerDeps {
   definitions: HandoffDefinitions;
   targets: TargetRegistry;
   events: EventBus;
@@ -35,18 +36,19 @@ interface Call {
   lane: string;
 }
 
-const MOST_AT_ONCE = 16;
-const MOST_AT_ONCE_PER_LANE = 4;
+const MAX_AT_ONCE = 16;
+const MAX_AT_ONCE_PER_LANE = 4;
 /** More than that are not told: what is cancelled in such numbers finds out by itself. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createTargetCanceller({
   definitions,
   targets,
   events,
 }: TargetCancellerDeps): TargetCanceller {
   const stopping = new AbortController();
-  const slots = createSlots(MOST_AT_ONCE, MOST_AT_ONCE_PER_LANE);
+  const slots = createSlots(MAX_AT_ONCE, MAX_AT_ONCE_PER_LANE);
   const waiting = new Set<Call>();
   const underWay = new Set<Promise<void>>();
 
@@ -63,13 +65,13 @@ export function createTargetCanceller({
         if (!handoff) continue;
         const kind = targets.kindOf(handoff.target);
         if (!kind?.hasCancel(handoff.target)) continue;
-        if (stopping.signal.aborted) tell(run, 'stopped before anything was sent');
-        else if (waiting.size >= MOST_WAITING) tell(run, 'too many others wait to be told');
+        if (stopping.signal.aborted) emitCancelled(run, 'stopped before anything was sent');
+        else if (waiting.size >= MAX_WAITING) emitCancelled(run, 'too many others wait to be told');
         else waiting.add({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
       }
       begin();
     } catch (error) {
-      for (const run of runs) tell(run, reasonOf(error));
+      for (const run of runs) emitCancelled(run, reasonOf(error));
     }
   }
 
@@ -85,9 +87,9 @@ export function createTargetCanceller({
   async function make({ run, handoff, kind, lane }: Call): Promise<void> {
     try {
       const fault = await kind.cancel(handoff.target, attemptOf(run, handoff), stopping.signal);
-      tell(run, fault?.message ?? null);
+      emitCancelled(run, fault?.message ?? null);
     } catch (error) {
-      tell(run, reasonOf(error));
+      emitCancelled(run, reasonOf(error));
     } finally {
       slots.release(lane);
       begin();
@@ -95,8 +97,8 @@ export function createTargetCanceller({
   }
 
   /** Null: it took it. */
-  function tell({ runId, scheduleId }: Effect, error: string | null): void {
-    events.emit({ type: 'targetCancelled', runId, scheduleId, told: error === null, error });
+  function emitCancelled({ runId, scheduleId }: Effect, error: string | null): void {
+    events.emit({ type: 'targetCancelled', runId, scheduleId, accepted: error === null, error });
   }
 
   return {
@@ -109,7 +111,7 @@ export function createTargetCanceller({
       const left = [...waiting];
       waiting.clear();
       stopping.abort();
-      for (const { run } of left) tell(run, 'stopped before anything was sent');
+      for (const { run } of left) emitCancelled(run, 'stopped before anything was sent');
       while (underWay.size > 0) await Promise.all(underWay);
     },
   };

@@ -1,7 +1,7 @@
 /**
  * Guarantees: what is to follow from the end of a run is done once, soon after, by any instance; one that cannot be done holds up no other.
- * Transaction: one for a batch of effects, which deletes them with what it does; a batch that the database refuses is halved, and the one at
- *   fault is put off.
+ * Transaction: one for a batch of effects, which deletes them with what it does; a batch that the database refuses is
+ *   halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
 import { inHalves } from '../../runtime/loop/batch.ts';
@@ -17,7 +17,7 @@ import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../../
 import { isDataRefused } from '../../postgres/errors.ts';
 import { emitJudged } from '../../operations/judged-overlaps.ts';
 
-export interface EffectsDeps {
+interface EffectsDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
@@ -90,7 +90,7 @@ async function applyNext(state: State, now: number): Promise<boolean> {
       return batch.length === 0 ? null : applyEffects(tx, batch);
     });
     if (!applied) return false;
-    followUp(state, applied);
+    afterCommit(state, applied);
     return applied.isMore || batch.length === MAX_BATCH;
   } catch (error) {
     if (!isDataRefused(error)) throw error;
@@ -107,7 +107,7 @@ async function applyApart(state: State, batch: readonly Effect[]): Promise<void>
       const applied = await state.database.transaction(async (tx) =>
         applyEffects(tx, await lockEffectsAgain(tx, part.map(idOf))),
       );
-      followUp(state, applied);
+      afterCommit(state, applied);
     },
     isRefused: isDataRefused,
     setAside: (effect: Effect, error: unknown) => putOff(state, effect, error),
@@ -138,7 +138,7 @@ async function putOff({ database, events, wake }: State, effect: Effect, error: 
 }
 
 /** Once what was applied is committed. */
-function followUp(state: State, applied: AppliedEffects): void {
+function afterCommit(state: State, applied: AppliedEffects): void {
   const { events, clock, rests } = state;
   const now = clock.monotonic();
   for (const { id } of applied.isMore ? [] : applied.unfinished) {

@@ -15,7 +15,7 @@ import { versionKey } from '../../store/schedules/load-handoffs.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 import { type ScheduleChangeDeps, changeSchedules } from '../../operations/schedule-changes.ts';
 
-export interface GonePauserDeps extends ScheduleChangeDeps {
+interface GonePauserDeps extends ScheduleChangeDeps {
   clock: Clock;
   definitions: HandoffDefinitions;
 }

@@ -20,14 +20,14 @@ const MAX_OUTCOMES = 1_000;
 
 export function createDependencyReader(database: Database): ReadDependencies {
   const idsOf = batchCalls<string, readonly string[]>({
-    most: MAX_RUNS,
+    maxWeight: MAX_RUNS,
     work: async (runIds) => {
       const found = await database.run((db) => findDependencyIds(db, runIds));
       return runIds.map((id) => found.get(id) ?? []);
     },
   });
   const outcomesOf = batchCalls<readonly string[], Dependency[]>({
-    most: MAX_OUTCOMES,
+    maxWeight: MAX_OUTCOMES,
     weightOf: (ids) => ids.length,
     work: async (asked) => {
       const found = await database.run((db) => findOutcomes(db, [...new Set(asked.flat())]));

@@ -14,15 +14,15 @@ export interface HandoffDefinitions {
   load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, Handoff>>;
 }
 
-const MOST_KEPT = 20_000;
-const MOST_BYTES_KEPT = 32 * 1024 * 1024;
+const MAX_KEPT = 20_000;
+const MAX_BYTES_KEPT = 32 * 1024 * 1024;
 /** About what a definition weighs beside its payload. */
 const DEFINITION_BYTES = 1_000;
 
 export function createHandoffDefinitions(database: Database): HandoffDefinitions {
   const kept = new LRUCache<string, Handoff>({
-    max: MOST_KEPT,
-    maxSize: MOST_BYTES_KEPT,
+    max: MAX_KEPT,
+    maxSize: MAX_BYTES_KEPT,
     sizeCalculation: (handoff) => DEFINITION_BYTES + (handoff.payload?.length ?? 0),
   });
   return {

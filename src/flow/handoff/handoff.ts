@@ -1,43 +1,39 @@
 /**
- * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; a run in doubt is asked about before it is sent again.
+ * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an uncertain attempt is
+ *   asked about before the run is sent again.
  * Transaction: none of its own; the intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
  */
-import type { AttemptOutcome, LookedUp } from '../../core/runs/attempts/attempt.ts';
-import type { Instant } from '../../core/instant.ts';
 import { NO_DEFINITION } from '../../core/schedules/no-definition.ts';
-import { type Outcome, notSent } from '../../core/runs/attempts/outcome.ts';
+import type { Outcome } from '../../core/runs/attempts/outcome.ts';
 import { type Dependency, runNameOf } from '../../core/runs/run.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Handoff } from '../../core/schedules/schedule.ts';
-import {
-  type Attempted,
-  type Doubt,
-  type Settlement,
-  settlementOf,
-} from '../../core/runs/attempts/settlement.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
-import { reasonOf } from '../../runtime/reason.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
-import type { Attempt, TargetKind } from '../../targets/target.ts';
+import type { Attempt } from '../../targets/target.ts';
+import { type AskTargetDeps, type Sending, askIfUncertain } from './ask-target.ts';
 import type { ReadDependencies } from './dependency-outcomes.ts';
-import { resolveDoubt } from './lookup.ts';
+import {
+  SENT,
+  attemptedOf,
+  isUnsent,
+  mayHaveArrived,
+  settlementFor,
+  uncertainDeliveryOf,
+  unsent,
+} from './settlements.ts';
 import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
 
-export interface HandoffDeps {
+interface HandoffDeps extends AskTargetDeps {
   lease: Lease;
   clock: Clock;
-  databaseClock: DatabaseClock;
-  events: EventBus;
   targets: TargetRegistry;
   starter: HandoffStarter;
   readDependencies: ReadDependencies;
-  /** How often a target is asked about an attempt in doubt. */
-  maxRecoveries: number;
 }
 
 /** Makes the attempt that the claim is for; never throws. */
@@ -66,8 +62,8 @@ export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun)
     scheduleId === null ? 'its definition' : `version ${scheduleVersion} of schedule ${scheduleId}`;
   const message = `${what} is not there, or cannot be read`;
   const settled = settlementFor(databaseClock, run, attempted, unsent(message));
-  // What the definition would say of an earlier attempt cannot be asked: the doubt stays.
-  return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
+  // What the definition would say of an earlier attempt cannot be asked: it stays uncertain.
+  return { ...settled, settlement: { ...settled.settlement, uncertain: uncertainDeliveryOf(run) } };
 }
 
 async function attemptOnce(
@@ -87,7 +83,7 @@ async function attemptOnce(
   if (!dependencies)
     return settledBy(unsent('not begun: how those ended that it depends on could not be read', true));
   const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, dependencies), signal };
-  const asked = run.lookupAfter === null ? null : await askIfInDoubt(deps, sending, startedAt);
+  const asked = run.lookupAfter === null ? null : await askIfUncertain(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked.settled;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
     return settledBy(unsent('not begun: the claim could not be confirmed', true));
@@ -102,45 +98,6 @@ function dependsOnNone({ parentRunId, hasDependencies }: ClaimedRun): boolean {
 }
 
 const NONE: readonly Dependency[] = [];
-
-interface Sending {
-  kind: TargetKind;
-  run: ClaimedRun;
-  handoff: Handoff;
-  attempt: Attempt;
-  signal: AbortSignal;
-}
-
-type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
-
-async function askIfInDoubt(deps: HandoffDeps, sending: Sending, startedAt: Instant): Promise<Asked | null> {
-  const attempted = attemptedOf(sending.run, sending.handoff, sending.kind, startedAt);
-  const { doubt } = attempted;
-  return doubt && askTarget(deps, sending, { ...attempted, doubt });
-}
-
-/** What becomes of a run in doubt by what its target says; without `settled` it is sent again. */
-async function askTarget(
-  { databaseClock, events, maxRecoveries }: HandoffDeps,
-  { kind, run, handoff, attempt, signal }: Sending,
-  attempted: Attempted & { doubt: Doubt },
-): Promise<Asked> {
-  const ask = () => kind.lookup(handoff.target, attempt, signal);
-  const isStopped = () => signal.aborted || !attempt.mayStart();
-  const { claimedAt } = run;
-  const resolved = await resolveDoubt(ask, attempted, { databaseClock, maxRecoveries, claimedAt, isStopped });
-  const { lookup } = resolved;
-  if (lookup) {
-    const { id: runId, scheduleId } = run;
-    events.emit({ type: 'targetAsked', runId, scheduleId, attempt: run.attempt, lookup });
-  }
-  if (resolved.kind === 'send') return { lookup };
-  const settled =
-    resolved.kind === 'settled'
-      ? made(databaseClock, run, attempted.startedAt, resolved)
-      : settlementFor(databaseClock, run, attempted, resolved.outcome);
-  return { settled: { ...settled, lookup } };
-}
 
 async function send(
   { clock, databaseClock, events }: HandoffDeps,
@@ -171,19 +128,6 @@ async function send(
   return settlementFor(databaseClock, run, attempted, outcome, { latenessMs, sent: !isUnsent(outcome) });
 }
 
-/** Something threw that promised not to; what it sent before is unknown. */
-function mayHaveArrived(error: unknown): Outcome {
-  return { kind: 'unknown', error: { kind: 'network', message: reasonOf(error) }, senderStopped: false };
-}
-
-function isUnsent(outcome: Outcome): boolean {
-  return outcome.kind === 'transient' && outcome.senderStopped;
-}
-
-function unsent(message: string, senderStopped = false): Outcome {
-  return notSent({ kind: 'network', message }, senderStopped);
-}
-
 function attemptOf(
   lease: Lease,
   run: ClaimedRun,
@@ -204,79 +148,5 @@ function attemptOf(
     recovery: recoveries > 0 && recoveredAt !== null ? { recoveries, recoveredAt } : null,
     mayStart: () => lease.instanceId === instanceId && lease.holds(),
     dependencies,
-  };
-}
-
-function attemptedOf(
-  run: ClaimedRun,
-  {
-    target,
-    retry,
-    delivery,
-    timeoutSeconds,
-    completion,
-    completionTimeoutSeconds,
-  }: Omit<Handoff, 'target' | 'payload'> & Partial<Handoff>,
-  kind: TargetKind | undefined,
-  startedAt: Instant,
-): Attempted {
-  const { failures } = run;
-  const hasLookup = (target && kind?.hasLookup(target)) ?? false;
-  const doubt = hasLookup ? doubtOf(run) : null;
-  const { wasHandedOff } = run;
-  return {
-    retry,
-    delivery,
-    timeoutSeconds,
-    completion,
-    completionTimeoutSeconds,
-    failures,
-    startedAt,
-    hasLookup,
-    doubt,
-    wasHandedOff,
-  };
-}
-
-function doubtOf({ lookupAfter, lookups }: ClaimedRun): Doubt | null {
-  return lookupAfter === null ? null : { until: lookupAfter, lookups };
-}
-
-type Sent = Pick<AttemptSettlement, 'latenessMs' | 'sent'>;
-
-const UNSENT: Sent = { latenessMs: null, sent: false };
-const SENT: Sent = { latenessMs: null, sent: true };
-
-function settlementFor(
-  databaseClock: DatabaseClock,
-  run: ClaimedRun,
-  attempted: Attempted,
-  outcome: Outcome,
-  sent = UNSENT,
-): AttemptSettlement {
-  const settlement = settlementOf(outcome, attempted, databaseClock.now(), Math.random());
-  return made(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement }, sent);
-}
-
-function made(
-  databaseClock: DatabaseClock,
-  run: ClaimedRun,
-  startedAt: Instant,
-  { outcome, settlement }: { outcome: AttemptOutcome; settlement: Settlement },
-  { latenessMs, sent } = UNSENT,
-): AttemptSettlement {
-  return {
-    runId: run.id,
-    instanceId: run.instanceId,
-    attempt: run.attempt,
-    outcome,
-    settlement,
-    startedAt,
-    // The database's clock may have been found to be a little earlier than thought.
-    finishedAt: Math.max(startedAt, databaseClock.now()),
-    latenessMs,
-    recovery: run.recoveries > 0,
-    lookup: null,
-    sent,
   };
 }

@@ -1,18 +1,18 @@
 /**
  * Guarantees: an attempt that may have arrived is asked about before it is repeated or given up.
  * Transaction: none; the answer is settled as an outcome is.
- * If the process dies here: the run is still pending and in doubt; the instance that claims it next asks again.
+ * If the process dies here: the run is still pending and uncertain; the instance that claims it next asks again.
  */
 import type { AttemptOutcome, LookedUp } from '../../core/runs/attempts/attempt.ts';
-import { afterLookup } from '../../core/runs/attempts/doubt.ts';
+import { afterLookup } from '../../core/runs/attempts/uncertain-delivery.ts';
 import type { Instant } from '../../core/instant.ts';
 import { type Outcome, notSent } from '../../core/runs/attempts/outcome.ts';
-import type { Attempted, Doubt, Settlement } from '../../core/runs/attempts/settlement.ts';
+import type { Attempted, UncertainDelivery, Settlement } from '../../core/runs/attempts/settlement.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { LookupAnswer } from '../../targets/target.ts';
 
-export interface LookupDeps {
+interface LookupDeps {
   databaseClock: DatabaseClock;
   maxRecoveries: number;
   /** When the run was claimed: by the database, and before its target is asked. */
@@ -21,16 +21,16 @@ export interface LookupDeps {
   isStopped: () => boolean;
 }
 
-export type Resolved = (
+type Resolved = (
   | /** It did not arrive, or at least once does not mind: another attempt. */ { kind: 'send' }
     /** It arrived, or was not asked about: an outcome like any other. */
   | { kind: 'ended'; outcome: Outcome }
   | { kind: 'settled'; outcome: AttemptOutcome; settlement: Settlement }
 ) & { lookup: LookedUp | null };
 
-export async function resolveDoubt(
+export async function resolveUncertain(
   askTarget: () => Promise<LookupAnswer>,
-  attempted: Attempted & { doubt: Doubt },
+  attempted: Attempted & { uncertain: UncertainDelivery },
   { databaseClock, maxRecoveries, claimedAt, isStopped }: LookupDeps,
 ): Promise<Resolved> {
   const answer = await ask(askTarget);
@@ -44,7 +44,7 @@ export async function resolveDoubt(
     random: Math.random(),
   });
   if (settlement === 'send') return { kind: 'send', lookup };
-  const isOpen = lookup === 'unclear' || settlement.doubt !== null;
+  const isOpen = lookup === 'unclear' || settlement.uncertain !== null;
   return { kind: 'settled', outcome: isOpen ? 'unknown' : 'rejected', settlement, lookup };
 }
 

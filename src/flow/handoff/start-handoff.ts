@@ -8,7 +8,8 @@ import { batchCalls } from '../../runtime/loop/batched-calls.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Claim } from '../../core/runs/claim.ts';
-import { type ClaimedRun, claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import { claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/held-claims.ts';
 import type { Database } from '../../postgres/database.ts';
 
 export interface HandoffStarter {
@@ -16,7 +17,7 @@ export interface HandoffStarter {
   start(run: ClaimedRun): Promise<boolean>;
 }
 
-export interface HandoffStarterDeps {
+interface HandoffStarterDeps {
   database: Database;
   events: EventBus;
 }

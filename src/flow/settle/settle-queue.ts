@@ -8,7 +8,7 @@ import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
 import { isPlainSuccess } from '../../store/runs/ends/settle-plain.ts';
 
 /** What the caller learns of a run once its outcome is written. */
-export type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'firstClaimedAt'>;
+type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'firstClaimedAt'>;
 
 /** An attempt that ended. */
 export interface EndedAttempt {

@@ -20,7 +20,7 @@ import { type SettledRuns, settleLockedRuns } from '../../store/runs/ends/settle
 import { settlePlainIfClaimed } from '../../store/runs/ends/settle-plain.ts';
 import { type EndedAttempt, type SettleQueue, createSettleQueue } from './settle-queue.ts';
 
-export interface SettleDeps {
+interface SettleDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
@@ -70,7 +70,7 @@ export function createSettler(deps: SettleDeps): Settler {
     name: 'settle',
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
-    leastMs: () => pauseOf(state),
+    minMs: () => pauseOf(state),
     events: deps.events,
   });
   return {
@@ -212,9 +212,9 @@ function emitSettled(state: State, ended: EndedAttempt, { wasLost }: { wasLost: 
   const goesOn = status === 'pending' || status === 'running';
   const durationMs = goesOn ? null : finishedAt - firstClaimedAt;
   const recovered = wasLost && outcome === 'accepted';
-  const uncertain = status === 'pending' && settlement.doubt !== null;
-  const told = { status, error: error?.message ?? null, durationMs, retryAt, recovered, uncertain };
-  state.events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: told });
+  const uncertain = status === 'pending' && settlement.uncertain !== null;
+  const runSettlement = { status, error: error?.message ?? null, durationMs, retryAt, recovered, uncertain };
+  state.events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: runSettlement });
 }
 
 function emitFenced(state: State, ended: EndedAttempt, { alreadyEnded }: { alreadyEnded: boolean }): void {

@@ -96,8 +96,8 @@ function createLine(host: Host): Line {
   let state: State = 'new';
   let socket: Socket | undefined;
   let aging: NodeJS.Timeout | undefined;
-  let tellLost: () => void = () => undefined;
-  const lost = new Promise<void>((resolve) => (tellLost = resolve));
+  let resolveLost: () => void = () => undefined;
+  const lost = new Promise<void>((resolve) => (resolveLost = resolve));
   const shut = () => {
     state = 'shut';
     clearTimeout(aging);
@@ -115,7 +115,7 @@ function createLine(host: Host): Line {
     shut,
     lose: () => {
       shut();
-      tellLost();
+      resolveLost();
     },
     lost,
     end: () => {

@@ -40,7 +40,7 @@ function createHosts(text: string): Hosts {
       const moved = last !== undefined && !isSame(last, host);
       last = writing = host;
       order = [host, ...without(host)];
-      if (moved) for (const tell of [...watching]) tell();
+      if (moved) for (const onMoved of [...watching]) onMoved();
     },
     failed: (host) => {
       order = [...without(host), host];

@@ -5,7 +5,7 @@ import { type Key, sendCancelRequest } from './cancel-request.ts';
 import { type Client, createClient } from './client.ts';
 import { ConnectionLost, NotReadCommitted } from '../errors.ts';
 import type { Executor } from '../executor.ts';
-import { type Naming, createNaming } from './statement-names.ts';
+import { type PreparedStatements, createPreparedStatements } from './statement-names.ts';
 import { type Scope, transaction } from '../transaction.ts';
 
 /** One session on one server: it ends with its connection, and is never opened again. */
@@ -85,7 +85,7 @@ function sessionOn(host: Host, client: Client, { key, isOwn, mayWrite }: Look): 
   return {
     host,
     mayWrite,
-    executor: executorOn(host, client, isOwn ? createNaming() : undefined),
+    executor: executorOn(host, client, isOwn ? createPreparedStatements() : undefined),
     isUsable: client.isUsable,
     lost: client.lost,
     close: client.close,
@@ -98,14 +98,18 @@ function sessionOn(host: Host, client: Client, { key, isOwn, mayWrite }: Look): 
 }
 
 /** `naming`: which statements are prepared by name; never in a transaction, which would fail with a name that is not there. */
-function executorOn(host: Host, { sql, isOpen }: Client, naming: Naming | undefined): Executor {
+function executorOn(
+  host: Host,
+  { sql, isOpen }: Client,
+  preparedStatements: PreparedStatements | undefined,
+): Executor {
   const send = (text: string, parameters: unknown[] = [], prepare = false) => {
     if (!isOpen()) throw new ConnectionLost('CONNECTION_ENDED', `the session on ${hostText(host)} has ended`);
     return sql.unsafe<postgres.Row[]>(text, parameters as never[], { prepare });
   };
   const unsafe = (text: string, parameters: unknown[] = [], { prepare = false } = {}) => {
-    if (naming?.isTimeToReplan() === true) send('DISCARD PLANS').catch(() => undefined);
-    return send(text, parameters, prepare && naming?.names(text, parameters) === true);
+    if (preparedStatements?.isTimeToReplan() === true) send('DISCARD PLANS').catch(() => undefined);
+    return send(text, parameters, prepare && preparedStatements?.usesName(text, parameters) === true);
   };
   const begin = <T>(work: (scope: Scope) => Promise<T>) => transaction({ unsafe: send }, work);
   // All that the query builder uses of it.

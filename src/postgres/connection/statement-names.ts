@@ -6,8 +6,8 @@
  * statement may find itself in another one. So they are used where the session is proven to be this process's own (session.ts);
  * nowhere are they needed.
  */
-export interface Naming {
-  names(text: string, parameters: readonly unknown[]): boolean;
+export interface PreparedStatements {
+  usesName(text: string, parameters: readonly unknown[]): boolean;
   /** True once in a while: what was planned must be planned again. */
   isTimeToReplan(): boolean;
 }
@@ -17,14 +17,14 @@ export interface Naming {
  * with it, within an hour or so. A plan that is kept is one for the tables as they were: of a partition that was empty, one that reads
  * all of it. The server looks at them again after it has analyzed them, which may be minutes later.
  */
-export function createNaming(): Naming {
+export function createPreparedStatements(): PreparedStatements {
   const seen = new Set<string>();
   let sincePlanned = 0;
   return {
-    names: (text, parameters) => {
+    usesName: (text, parameters) => {
       sincePlanned += isOfBatch(parameters) ? 1 : OF_A_LOOK;
       if (seen.has(text)) return true;
-      if (seen.size >= MOST_SEEN) seen.clear();
+      if (seen.size >= MAX_SEEN) seen.clear();
       seen.add(text);
       return false;
     },
@@ -36,7 +36,7 @@ export function createNaming(): Naming {
   };
 }
 
-const MOST_SEEN = 100;
+const MAX_SEEN = 100;
 /** In batches: with these tables grow. Who only looks for work does so every second, and would mostly plan anew. */
 const REPLAN_AFTER = 50;
 const OF_A_LOOK = 1 / 8;

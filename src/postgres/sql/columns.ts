@@ -2,7 +2,7 @@ import { customType } from 'drizzle-orm/pg-core';
 import type { Instant } from '../../core/instant.ts';
 
 /** `timestamptz(3)` as milliseconds: what is compared for equality (fire-locks, keys) survives the way there and back. */
-export const instant = customType<{ data: Instant; driverData: string }>({
+export const instantColumn = customType<{ data: Instant; driverData: string }>({
   dataType: () => 'timestamp (3) with time zone',
   toDriver: (at) => new Date(at).toISOString(),
   fromDriver: (text) => Date.parse(text),

@@ -9,10 +9,10 @@ export async function rowsOf<Row extends object>(db: Executor, statement: SQL): 
 }
 
 /**
- * The same of a statement that every fire takes part in, or that is asked over and over: prepared by name where that can be (statement-names.ts). Its words must not hang on
- * what is asked, and what it is planned by are no particular values.
+ * The same, of a statement that every fire takes part in, or that is asked over and over: it is prepared by name where that can be
+ * (statement-names.ts). Its text must not depend on what is asked, and it is planned without knowing the values.
  */
-export async function frequentRowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
+export async function queryPrepared<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
   const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
   return [...((await query.execute()) as Row[])];
 }

@@ -1,4 +1,4 @@
-export interface HalvingWork<T> {
+interface HalvingWork<T> {
   /** Does all of them, or throws having done none. */
   work: (items: readonly T[]) => Promise<void>;
   /** Whether the error is about one of the items, so that the others can be done without it. */

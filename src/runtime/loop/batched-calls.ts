@@ -1,8 +1,8 @@
-export interface BatchOptions<Asked, Answer> {
+interface BatchOptions<Asked, Answer> {
   /** Answers in the order of what was asked. Where it rejects, so does every call of the batch. */
   work: (asked: readonly Asked[]) => Promise<readonly Answer[]>;
   /** What a batch may weigh; a call that weighs more goes alone. */
-  most?: number;
+  maxWeight?: number;
   weightOf?: (asked: Asked) => number;
 }
 
@@ -18,7 +18,7 @@ interface Call<Asked, Answer> {
  */
 export function batchCalls<Asked, Answer>({
   work,
-  most = Infinity,
+  maxWeight = Infinity,
   weightOf = () => 1,
 }: BatchOptions<Asked, Answer>): (asked: Asked) => Promise<Answer> {
   let waiting: Call<Asked, Answer>[] = [];
@@ -28,27 +28,19 @@ export function batchCalls<Asked, Answer>({
     busy = true;
     // Who asks in the same breath comes along.
     await Promise.resolve();
-    while (waiting.length > 0) await workOn(nextBatch());
+    while (waiting.length > 0) await answerAll(nextBatch(), work);
     busy = false;
   }
 
   function nextBatch(): Call<Asked, Answer>[] {
     let weight = 0;
-    const tooMuch = waiting.findIndex(({ asked }, index) => (weight += weightOf(asked)) > most && index > 0);
+    const tooMuch = waiting.findIndex(
+      ({ asked }, index) => (weight += weightOf(asked)) > maxWeight && index > 0,
+    );
     const size = tooMuch === -1 ? waiting.length : tooMuch;
     const batch = waiting.slice(0, size);
     waiting = waiting.slice(size);
     return batch;
-  }
-
-  async function workOn(batch: readonly Call<Asked, Answer>[]): Promise<void> {
-    try {
-      const answers = await work(batch.map(({ asked }) => asked));
-      if (answers.length !== batch.length) throw new Error('a batch was not answered call by call');
-      for (const [index, answer] of answers.entries()) batch[index]?.resolve(answer);
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
   }
 
   return (asked) =>
@@ -56,4 +48,17 @@ export function batchCalls<Asked, Answer>({
       waiting.push({ asked, resolve, reject });
       if (!busy) void workAll();
     });
+}
+
+async function answerAll<Asked, Answer>(
+  batch: readonly Call<Asked, Answer>[],
+  work: BatchOptions<Asked, Answer>['work'],
+): Promise<void> {
+  try {
+    const answers = await work(batch.map(({ asked }) => asked));
+    if (answers.length !== batch.length) throw new Error('a batch was not answered call by call');
+    for (const [index, answer] of answers.entries()) batch[index]?.resolve(answer);
+  } catch (error) {
+    for (const { reject } of batch) reject(error);
+  }
 }

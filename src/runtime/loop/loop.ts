@@ -3,12 +3,12 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../event-bus.ts';
 import type { Service } from '../service.ts';
 
-export interface LoopOptions {
+interface LoopOptions {
   name: string;
   /** One pass; answers how long to sleep, in ms. Throwing is a failed pass: the loop backs off and goes on. */
   body: () => Promise<number>;
   /** However often it is woken, so many ms at least lie between the beginnings of two passes: what comes meanwhile is one batch. */
-  leastMs?: () => number;
+  minMs?: () => number;
   /** Hears of failed passes (`loopFailed`). */
   events: EventBus;
   clock: Clock;
@@ -44,10 +44,11 @@ export function turningOf(loop: Loop): Turning {
 }
 
 const FIRST_BACKOFF_MS = 100;
-const LONGEST_BACKOFF_MS = 1000;
+const MAX_BACKOFF_MS = 1000;
 /** A longer timer would fire at once: setTimeout holds 31 bits. */
-const LONGEST_SLEEP_MS = 2 ** 31 - 1;
+const MAX_SLEEP_MS = 2 ** 31 - 1;
 
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createLoop(options: LoopOptions): Loop {
   const { name, body, events, clock } = options;
   let stopping = false;
@@ -84,8 +85,7 @@ export function createLoop(options: LoopOptions): Loop {
       failedAt = null;
       return delay;
     } catch (error) {
-      const retryIn =
-        Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
+      const retryIn = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
       failures = Math.min(failures + 1, 10);
       failedAt ??= clock.monotonic();
       events.emit({ type: 'loopFailed', loop: name, error, retryInMs: Math.round(retryIn) });
@@ -97,7 +97,7 @@ export function createLoop(options: LoopOptions): Loop {
     if (stopping) return;
     if (!woken || failures > 0) await sleepUntilWoken(ms);
     if (failures > 0 || retried) return;
-    const rest = beganAt + (options.leastMs?.() ?? 0) - clock.monotonic();
+    const rest = beganAt + (options.minMs?.() ?? 0) - clock.monotonic();
     if (rest >= 1) await sleepUntilWoken(rest, { atOnce: true });
     // Not straight on: a loop that is always woken must leave room for everything else.
     else if (woken) await setImmediate();
@@ -106,7 +106,7 @@ export function createLoop(options: LoopOptions): Loop {
   /** `atOnce`: only by what cannot wait. */
   async function sleepUntilWoken(ms: number, { atOnce = false } = {}): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.min(Math.max(0, ms), LONGEST_SLEEP_MS));
+      const timer = setTimeout(resolve, Math.min(Math.max(0, ms), MAX_SLEEP_MS));
       const end = () => {
         clearTimeout(timer);
         resolve();

@@ -2,14 +2,14 @@ import { systemClock } from '../clock.ts';
 
 /** Does work that comes in short steps, with everything else of the process in between. */
 export async function inSlices(steps: Iterator<void, void, void>): Promise<void> {
-  while (steps.next().done !== true) await othersTurn();
+  while (steps.next().done !== true) await yieldToEventLoop();
 }
 
 /**
  * Resolves when everything else had its turn. However many wait, one of them goes on in a turn of the event loop: the steps of
  * many at once do not add up to a long one.
  */
-export function othersTurn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
     if (waiting.length === 1) setImmediate(nextOne);
@@ -24,7 +24,7 @@ export function createPace(clock = systemClock): () => Promise<void> | undefined
   let turnEndsAt = clock.monotonic() + TURN_MS;
   return () => {
     if (clock.monotonic() < turnEndsAt) return undefined;
-    return othersTurn().then(() => {
+    return yieldToEventLoop().then(() => {
       turnEndsAt = clock.monotonic() + TURN_MS;
     });
   };

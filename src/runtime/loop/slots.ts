@@ -1,5 +1,5 @@
 /** Counts what is taken in all and by lane (target origin), so that a slow lane takes only its share. */
-export interface Slots {
+interface Slots {
   /** Takes one slot of the lane, or answers false where the lane or the whole is full. */
   take(lane: string): boolean;
   release(lane: string): void;

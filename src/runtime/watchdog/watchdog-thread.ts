@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 
-const { turns, patience, turnMs } = workerData as { turns: Int32Array; patience: number; turnMs: number };
+const { turns, maxTurns, turnMs } = workerData as { turns: Int32Array; maxTurns: number; turnMs: number };
 
 let last = -1;
 let still = 0;
@@ -10,8 +10,8 @@ setInterval(() => {
   const count = Atomics.load(turns, 0);
   still = count === last ? still + 1 : 0;
   last = count;
-  if (still < patience) return;
-  const message = `firelock: nothing ran in this process for ${patience} turns of its watchdog; it is ended`;
+  if (still < maxTurns) return;
+  const message = `firelock: nothing ran in this process for ${maxTurns} turns of its watchdog; it is ended`;
   // The main thread's log does not get anywhere any more.
   writeSync(2, `${message}\n`);
   process.kill(process.pid, 'SIGKILL');

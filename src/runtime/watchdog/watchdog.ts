@@ -3,10 +3,10 @@ import { Worker } from 'node:worker_threads';
 import type { Turning } from '../loop/loop.ts';
 import type { Service } from '../service.ts';
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   loops: readonly Turning[];
   /** How many turns of the watchdog, about a second each, a pass may stay away. */
-  patience: number;
+  maxTurns: number;
   /** A loop's pass did not come back: the process is to end. */
   onStuck: (loop: string) => void;
   /** The thread that watches the event loop could not be started, or ended. */
@@ -21,7 +21,7 @@ const TURN_MS = 1_000;
  * and the others take over meanwhile. It counts turns of its own rather than time, so that a process that was
  * frozen, watchdog and all, is not ended for it.
  */
-export function createWatchdog({ loops, patience, onStuck, onThreadLost }: WatchdogOptions): Service {
+export function createWatchdog({ loops, maxTurns, onStuck, onThreadLost }: WatchdogOptions): Service {
   /** Goes up while the event loop turns; watched by a thread, which a blocked one does not stop. */
   const turns = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const sameFor = new Map<string, { pass: number; turns: number }>();
@@ -36,7 +36,7 @@ export function createWatchdog({ loops, patience, onStuck, onThreadLost }: Watch
       const pass = loop.passes();
       const same = before?.pass === pass && loop.inPassMs() > 0 ? before.turns + 1 : 0;
       sameFor.set(name, { pass, turns: same });
-      if (same === patience) onStuck(name);
+      if (same === maxTurns) onStuck(name);
     }
   }
 
@@ -47,7 +47,7 @@ export function createWatchdog({ loops, patience, onStuck, onThreadLost }: Watch
       const file = `./watchdog-thread${extname(import.meta.url)}`;
       thread = new Worker(new URL(file, import.meta.url), {
         execArgv: [],
-        workerData: { turns, patience, turnMs: TURN_MS },
+        workerData: { turns, maxTurns, turnMs: TURN_MS },
       });
       thread.on('error', onThreadLost);
       thread.unref();

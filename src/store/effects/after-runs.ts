@@ -4,9 +4,9 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { isPull } from '../queues/queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type Effect, deleteEffects, lockEffectsAgain } from './effect-rows.ts';
-import { ALL_SCHEDULES } from './followers.ts';
+import { ALL_SCHEDULES, follows } from './followers.ts';
 
-export interface AfterRuns {
+interface AfterRuns {
   /** Runs that may be claimed, and whether workers may pull some of them. */
   toClaim: number;
   toPull: boolean;
@@ -78,7 +78,7 @@ async function insertRunsOf(
       FROM unnest(${uuids(ends.map(({ runId }) => runId))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
         ${texts(ends.map(({ status }) => status))}, ${instants(ends.map(({ finishedAt }) => finishedAt))},
         ${uuids(ends.map(({ followerUid }) => followerUid))}) AS e(run_id, schedule_uid, status, finished_at, follower_uid)
-      JOIN schedules s ON s.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid])
+      JOIN schedules s ON ${follows(sql`s.after_uid`, sql`e.schedule_uid`)}
       WHERE s.uid = ANY (${uuids(followerUids)}) AND coalesce(s.uid = e.follower_uid, true)
         AND s.enabled AND e.status = ANY (s.after_on)
         AND coalesce(e.finished_at >= s.after_start_at, true) AND coalesce(e.finished_at < s.after_end_at, true)
@@ -102,7 +102,7 @@ async function writeFollowerEffects(
     sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt,
       follower_uid)
     SELECT e.kind, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt, s.uid
-    FROM effects e JOIN schedules s ON s.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid])
+    FROM effects e JOIN schedules s ON ${follows(sql`s.after_uid`, sql`e.schedule_uid`)}
     WHERE e.id = ANY (${bigints(aboutAll)}) AND s.uid = ANY (${uuids(followerUids)})
     RETURNING id`,
   );

@@ -10,14 +10,14 @@ import { lockOpenRuns, presentAmong } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
 
 /** A run that has ended, and that other runs depend on. */
-export interface EndedDependency {
+interface EndedDependency {
   /** Of the effect of that end; null: its row is locked, so that this is its last end. */
   id: number | null;
   runId: string;
   status: RunStatus;
 }
 
-export interface Counted {
+interface Counted {
   /** Runs that may be claimed now, and whether workers may pull some of them. */
   toClaim: number;
   toPull: boolean;

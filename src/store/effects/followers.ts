@@ -1,10 +1,15 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
 /** As `after_uid`: the schedule follows every schedule that is not itself an `after` schedule. */
 export const ALL_SCHEDULES = '00000000-0000-0000-0000-000000000000';
+
+/** That a schedule with this `after_uid` follows the schedule of this uid: this one, or all of them. */
+export function follows(afterUid: SQL, uid: SQL): SQL {
+  return sql`${afterUid} = ANY (ARRAY[${uid}, ${ALL_SCHEDULES}::uuid])`;
+}
 
 /** Edits of which schedule follows which come one after the other until the transaction ends: two could close a cycle together. */
 export async function lockFollowing(tx: Executor): Promise<void> {

@@ -4,7 +4,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { ALL_SCHEDULES } from './followers.ts';
+import { follows } from './followers.ts';
 
 interface End {
   to: RunRecord;
@@ -40,7 +40,7 @@ export async function writeEffects(
       ${ints(runs.map(({ attempts }) => attempts))}, ${booleans(wanted.map(({ kind }) => kind === 'followers'))})
       AS e(kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, if_followed)
     WHERE NOT e.if_followed
-      OR EXISTS (SELECT FROM schedules f WHERE f.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid]))
+      OR EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)})
     RETURNING id`,
   );
   return rows.length;

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
@@ -13,7 +13,7 @@ export interface Instance {
   ttlSeconds: number;
 }
 
-export interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
+interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
   startedAt: Instant;
   heartbeatAt: Instant;
   alive: boolean;
@@ -23,6 +23,11 @@ export interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
 
 /** A row of `instances i` that the others count on; the clock is a row `clock` with the column `now`. */
 export const lives = sql`i.died_at IS NULL AND i.heartbeat_at > clock.now - make_interval(secs => i.ttl_seconds)`;
+
+/** That no instance of this id is listed as living: what it holds is free. */
+export function isUnlisted(instanceId: SQL): SQL {
+  return sql`NOT EXISTS (SELECT FROM instances i WHERE i.id = ${instanceId} AND i.died_at IS NULL)`;
+}
 
 export async function registerInstance(db: Executor, instance: Instance): Promise<void> {
   await db.execute(

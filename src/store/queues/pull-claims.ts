@@ -33,7 +33,7 @@ export interface Pulled {
   isCut: boolean;
 }
 
-export interface PullClaim {
+interface PullClaim {
   queue: string;
   /** Which instance serves it; its death means nothing to the runs. */
   instanceId: string;
@@ -60,7 +60,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
         FROM (${allDue}) AS every) AS counted
       WINDOW next AS (ORDER BY priority, due_at, id)
     ), chosen AS (
-      SELECT * FROM due WHERE place = 1 OR told <= ${MAX_DEPENDENCIES_TOLD}
+      SELECT * FROM due WHERE place = 1 OR told <= ${MAX_DEPENDENCIES_SHOWN}
     )
     UPDATE runs r SET status = 'running', attempts = r.attempts + 1, claimed_by = ${claim.instanceId},
       worker_id = slot.worker_id, lease_seconds = slot.lease_seconds,
@@ -86,15 +86,18 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
 }
 
 /** Each outcome with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. At least one run is told of. */
-const MAX_DEPENDENCIES_TOLD = 2_000;
+const MAX_DEPENDENCIES_SHOWN = 2_000;
 
 /** A claim whose worker went away before it was told. */
-export interface UntoldClaim extends Pick<PulledRun, 'isFirst'> {
+interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
   run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
 }
 
 /** Takes back what no worker was told of, as if it had not been claimed; but an attempt's number is used up. */
-export async function takeBackIfStillLeased(db: Executor, claims: readonly UntoldClaim[]): Promise<number> {
+export async function takeBackIfStillLeased(
+  db: Executor,
+  claims: readonly UnansweredClaim[],
+): Promise<number> {
   const rows = await rowsOf<{ id: string }>(
     db,
     sql`WITH untold AS MATERIALIZED (
@@ -141,7 +144,7 @@ interface ClaimedRow {
  * left, and locks no more: what is locked and not taken would be kept from another worker. The inner limit says nothing new, but
  * the planner can count on it: of the outer one it assumes a tenth of the backlog, and sorts all of it.
  */
-function dueByPriority(queue: string, most: number): SQL {
+function dueByPriority(queue: string, limit: number): SQL {
   const parts = RANKS.map((rank, index) => {
     const before = RANKS.slice(0, index).map((one) => sql` - (SELECT count(*) FROM ${part(one)})`);
     return sql`${part(rank)} AS MATERIALIZED (
@@ -149,8 +152,8 @@ function dueByPriority(queue: string, most: number): SQL {
         SELECT id, priority, due_at, lateness_ms, open_dependencies FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
           AND attempts < ${MAX_ATTEMPTS}
-        ORDER BY due_at LIMIT ${most} FOR UPDATE SKIP LOCKED) AS due
-      LIMIT ${most}${sql.join(before)})`;
+        ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED) AS due
+      LIMIT ${limit}${sql.join(before)})`;
   });
   return sql.join(parts, sql`, `);
 }
@@ -167,7 +170,7 @@ const allDue = sql.join(
 async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
   const ids = claimed.map(({ id }) => id).filter(mayBeRunId);
   if (ids.length === 0) return new Map();
-  const runs = await listRuns(tx, { ids, limit: ids.length }, MAX_DEPENDENCIES_TOLD);
+  const runs = await listRuns(tx, { ids, limit: ids.length }, MAX_DEPENDENCIES_SHOWN);
   const found = await findOutcomes(tx, [...new Set(runs.flatMap(dependencyIds))]);
   const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
   return new Map(

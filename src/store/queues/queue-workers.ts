@@ -37,7 +37,7 @@ export async function forgetOldWorkers(db: Executor): Promise<void> {
 }
 
 /** What stands in a queue. */
-export interface QueueState {
+interface QueueState {
   queue: string;
   /** Due, and not claimed. */
   pending: number;

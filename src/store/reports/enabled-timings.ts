@@ -5,7 +5,7 @@ import { readTiming } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
-export interface TimedSchedule {
+interface TimedSchedule {
   uid: string;
   identity: Identity;
   /** Null: its row holds none. */

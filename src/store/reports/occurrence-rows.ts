@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
 import type { Position, VersionSpan } from '../../core/time/expected-occurrences.ts';
-import type { PlannedRun, Sight } from '../../core/time/occurrences.ts';
+import type { PlannedRun, PlanningState } from '../../core/time/occurrences.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
@@ -10,7 +10,10 @@ import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
 /** The present moment and how far planning has come. Read first: what is planned meanwhile is then found among the runs. */
-export async function lookAt(db: Executor, scheduleId: string): Promise<Omit<Sight, 'horizon'>> {
+export async function readPlanningState(
+  db: Executor,
+  scheduleId: string,
+): Promise<Omit<PlanningState, 'horizon'>> {
   const [row] = await rowsOf<{
     now: InstantText;
     uid: string | null;
@@ -29,13 +32,13 @@ export async function lookAt(db: Executor, scheduleId: string): Promise<Omit<Sig
 }
 
 /** A schedule that was known under an id. They follow each other: one is deleted before the next is created. */
-export interface Life {
+export interface ScheduleIncarnation {
   uid: string;
   createdAt: Instant;
 }
 
 /** In the order of their creation. */
-export async function livesOf(db: Executor, scheduleId: string): Promise<Life[]> {
+export async function incarnationsOf(db: Executor, scheduleId: string): Promise<ScheduleIncarnation[]> {
   const rows = await rowsOf<{ uid: string; at: InstantText }>(
     db,
     sql`SELECT schedule_uid AS uid, at FROM schedule_versions WHERE schedule_id = ${scheduleId} AND version = 1
@@ -67,7 +70,7 @@ export async function versionFor(db: Executor, uid: string, dueAt: Instant): Pro
 /** How long each version was in force, from one version on, in their order. A deletion only ends the one before it. */
 export async function versionSpans(
   db: Executor,
-  { uid, createdAt }: Life,
+  { uid, createdAt }: ScheduleIncarnation,
   { from, limit }: { from: number; limit: number },
 ): Promise<VersionSpan[]> {
   const rows = await rowsOf<{

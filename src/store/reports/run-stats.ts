@@ -5,7 +5,7 @@ import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
-export interface StatsFilter {
+interface StatsFilter {
   /** Only runs of these schedules, by uid; absent: of all, one-off runs included. */
   scheduleUids?: readonly string[] | undefined;
   /** Inclusive, of scheduledFor. */

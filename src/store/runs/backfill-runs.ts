@@ -13,7 +13,7 @@ export interface BackfillFire {
   dueAt: Instant;
 }
 
-export interface Backfilling {
+interface Backfilling {
   schedule: Schedule;
   lane: string;
   now: Instant;
@@ -58,24 +58,18 @@ async function recordSome(
   );
   const there = await presentAmong(tx, ids);
   const missing = fires.filter((_, index) => !there.has(ids[index] ?? ''));
+  const fixed = {
+    trigger: 'backfill',
+    status: 'pending',
+    scheduleUid: uid,
+    scheduleVersion: version,
+  } as const;
   const recorded = await recordRuns(
     tx,
-    missing.map(({ scheduledFor, dueAt }) =>
-      newRun(
-        {
-          id: plannedRunId(uid, scheduledFor),
-          scheduledFor,
-          dueAt,
-          trigger: 'backfill',
-          status: 'pending',
-          scheduleUid: uid,
-          scheduleVersion: version,
-          scheduleId,
-          ...current,
-        },
-        now,
-      ),
-    ),
+    missing.map(({ scheduledFor, dueAt }) => {
+      const id = plannedRunId(uid, scheduledFor);
+      return newRun({ id, scheduledFor, dueAt, scheduleId, ...fixed, ...current }, now);
+    }),
   );
   return givenUp.length + recorded.ids.size;
 }

@@ -93,13 +93,13 @@ async function edgesOf(
   db: Executor,
   ids: readonly string[],
   end: 'runId' | 'dependsOn',
-  most: number,
+  limit: number,
 ): Promise<ReadonlyMap<string, string[]>> {
   if (ids.length === 0) return new Map();
   const edges: SQL =
     end === 'runId'
-      ? sql`SELECT depends_on AS other, position FROM run_dependencies WHERE run_id = i.id ORDER BY position LIMIT ${most}`
-      : sql`SELECT run_id AS other FROM run_dependencies WHERE depends_on = i.id ORDER BY run_id LIMIT ${most}`;
+      ? sql`SELECT depends_on AS other, position FROM run_dependencies WHERE run_id = i.id ORDER BY position LIMIT ${limit}`
+      : sql`SELECT run_id AS other FROM run_dependencies WHERE depends_on = i.id ORDER BY run_id LIMIT ${limit}`;
   const rows = await rowsOf<{ id: string; others: string }>(
     db,
     sql`SELECT i.id, others.list AS others FROM unnest(${uuids(ids)}) AS i(id), LATERAL (
@@ -133,7 +133,7 @@ function toRun(
     dependents,
     queue: queueOfLane(record.lane),
     attemptLog: attemptLog ?? [],
-    inDoubtUntil: lookupAfter,
+    lookupAfter: lookupAfter,
   };
 }
 

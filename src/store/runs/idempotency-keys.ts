@@ -8,14 +8,14 @@ import { presentAmong } from './lock-runs.ts';
 /** Keys of one-off runs are unique over all of them: one scope. Those of manual fires have their schedule's uid for a scope. */
 export const ONE_OFF_KEYS = '00000000-0000-0000-0000-000000000000';
 
-export interface KeyToTake {
+interface KeyToTake {
   key: string;
   bodyHash: Buffer;
   runId: string;
 }
 
 /** The run that a key stands for, and the hash of the body that it was used with. */
-export interface KeyHolder {
+interface KeyHolder {
   runId: string;
   bodyHash: string;
 }

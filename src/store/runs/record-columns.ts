@@ -3,7 +3,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { history, runs } from '../../postgres/schema.ts';
 
 /** Which of the two tables a record's row stands in. */
-export type RunTable = 'runs' | 'history';
+type RunTable = 'runs' | 'history';
 
 /** Columns that both tables have, under their names in TypeScript. */
 const SHARED = Object.entries(getTableColumns(runs)).filter(([key]) => key !== 'ready');

@@ -4,13 +4,13 @@ import { type RunTrigger, plannedRunId } from '../../core/runs/run.ts';
 import type { PlannedFire, SkipReason } from '../../core/time/catch-up.ts';
 import { booleans, fromMs, ints, milliseconds, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
-import { ALL_SCHEDULES } from '../effects/followers.ts';
+import { follows } from '../effects/followers.ts';
 import { isUniqueViolation } from '../../postgres/errors.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
 import {
   type InstantText,
-  frequentRowsOf,
+  queryPrepared,
   idsUnlessAll,
   isAmong,
   toInstant,
@@ -100,6 +100,7 @@ interface RecordedRow {
  * The guard is a CASE so that the planner cannot take it for a filter: statistics call locked schedules rare, and it would compare
  * each with each. What is usual is left out of the batch: a fire is due when it is scheduled, stands for itself alone, and is on time.
  */
+// eslint-disable-next-line max-lines-per-function -- one statement
 async function record(
   db: Executor,
   instanceId: string,
@@ -109,7 +110,7 @@ async function record(
 ): Promise<Recorded> {
   const { firsts, further } = byPlace(advances, intents);
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
-  const [row] = await frequentRowsOf<RecordedRow>(
+  const [row] = await queryPrepared<RecordedRow>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
     advanced AS (
@@ -171,7 +172,7 @@ const MISSED = sql`, missed AS (
       SELECT 'followers', f.id, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', f.now, 0
       FROM fires f
       WHERE f.skipped IS NOT NULL
-        AND EXISTS (SELECT FROM schedules s WHERE s.after_uid = ANY (ARRAY[f.uid, ${ALL_SCHEDULES}::uuid]))
+        AND EXISTS (SELECT FROM schedules s WHERE ${follows(sql`s.after_uid`, sql`f.uid`)})
       RETURNING 1
     )`;
 
@@ -193,8 +194,9 @@ interface FurtherFires {
 }
 
 /**
- * The first fire of each schedule, at its schedule's place, and those beyond. A schedule has one fire as a rule: it travels in the row of its
- * schedule. A join of fires and schedules would compare each with each, since the planner expects the guard to let one row pass.
+ * The first fire of each schedule, at its schedule's place, and those beyond. A schedule has one fire as a rule: it
+ * travels in the row of its schedule. A join of fires and schedules would compare each with each, since the planner
+ * expects the guard to let one row pass.
  */
 function byPlace(
   advances: readonly Advance[],

@@ -55,7 +55,7 @@ function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
   // rows, not of values: for those the planner expects so few runs of a schedule that it would rather sort them all.
   const ofSchedule = scheduleUids
     ? [
-        sql`(r.schedule_uid, r.id) >= (s.uid, ${LEAST_ID}::uuid) AND (r.schedule_uid, r.id) <= (s.uid, ${GREATEST_ID}::uuid)`,
+        sql`(r.schedule_uid, r.id) >= (s.uid, ${MIN_ID}::uuid) AND (r.schedule_uid, r.id) <= (s.uid, ${GREATEST_ID}::uuid)`,
       ]
     : [];
   const rest = triggers ? [oneOf(sql`r.trigger`, triggers)] : [];
@@ -76,7 +76,7 @@ function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
   }));
 }
 
-const LEAST_ID = '00000000-0000-0000-0000-000000000000';
+const MIN_ID = '00000000-0000-0000-0000-000000000000';
 const GREATEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const ALL_STATUSES = RUN_ENDS.length + 3;
 

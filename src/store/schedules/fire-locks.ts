@@ -3,7 +3,8 @@ import type { Instant } from '../../core/instant.ts';
 import type { Overlap } from '../../core/schedules/schedule.ts';
 import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, frequentRowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { type InstantText, queryPrepared, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { isUnlisted } from '../instances/instances.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
 export interface LockedSchedule {
@@ -36,7 +37,7 @@ export interface DueSchedules {
   nextDueAt: Instant | null;
 }
 
-export interface FireLockRequest {
+interface FireLockRequest {
   instanceId: string;
   limit: number;
   lockTtlSeconds: number;
@@ -76,10 +77,11 @@ interface LockedRow {
  * by an instance that is not alive, or expired. Rows that another statement works on right now are passed over. An
  * instance that was declared dead locks nothing.
  */
+// eslint-disable-next-line max-lines-per-function -- one statement
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
   const { instanceId, limit, lockTtlSeconds, walking } = request;
   // clock_timestamp() is volatile: only through a sub-select can the index on next_fire_at use it.
-  const rows = await frequentRowsOf<Row>(
+  const rows = await queryPrepared<Row>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     me AS MATERIALIZED (
@@ -91,7 +93,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
           OR locked_by = ${instanceId} AND (uid <> ALL(${uuids(walking)})
             OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
           OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
-          OR NOT EXISTS (SELECT FROM instances i WHERE i.id = locked_by AND i.died_at IS NULL))
+          OR ${isUnlisted(sql`locked_by`)})
         AND (SELECT listed FROM me)
       ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), locked AS (
@@ -134,7 +136,7 @@ export async function releaseFireLocksIfMine(db: Executor, instanceId: string): 
   );
 }
 
-export interface SetAside {
+interface SetAside {
   uid: string;
   version: number;
   lockedAt: Instant;

@@ -7,7 +7,7 @@ import {
   readHandoff,
 } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { frequentRowsOf } from '../../postgres/sql/rows.ts';
+import { queryPrepared } from '../../postgres/sql/rows.ts';
 
 export interface VersionKey {
   scheduleUid: string;
@@ -19,7 +19,7 @@ export interface VersionKey {
  * One that cannot be read is left out, as one that is not there.
  */
 export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
-  const rows = await frequentRowsOf<{
+  const rows = await queryPrepared<{
     schedule_uid: string;
     version: number;
     definition: StoredDefinition;

@@ -16,7 +16,7 @@ export interface ScheduleVersion {
   definition: Definition;
 }
 
-export interface VersionPosition {
+interface VersionPosition {
   at: Instant;
   uid: string;
   version: number;

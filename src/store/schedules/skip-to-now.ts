@@ -155,7 +155,7 @@ export interface PendingAfterResume {
 }
 
 /** Where a walk over all open runs stands. */
-export interface ResumedPage extends PendingAfterResume {
+interface ResumedPage extends PendingAfterResume {
   /** Null: this was the last page. */
   next: string | null;
 }

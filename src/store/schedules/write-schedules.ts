@@ -75,18 +75,21 @@ function* inPortions(writes: readonly ScheduleWrite[]): Generator<VersionedWrite
     const said = JSON.stringify(definition);
     portion.push({ ...write, said });
     length += said.length + (payload?.length ?? 0);
-    if (portion.length < MOST_AT_ONCE && length < LONGEST_AT_ONCE) continue;
+    if (portion.length < MAX_AT_ONCE && length < MAX_LENGTH_AT_ONCE) continue;
     yield portion;
     [portion, length] = [[], 0];
   }
   if (portion.length > 0) yield portion;
 }
 
-const MOST_AT_ONCE = 250;
+const MAX_AT_ONCE = 250;
 /** In characters: what is around definitions and payloads is little beside them. */
-const LONGEST_AT_ONCE = 512 * 1024;
+const MAX_LENGTH_AT_ONCE = 512 * 1024;
 
-/** An edit replaces everything but identity and birth. By columns: with one parameter per value, building the statement was most of an import. */
+/**
+ * An edit replaces everything but identity and birth. By columns: with one parameter per value, building the
+ * statement was most of an import.
+ */
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));

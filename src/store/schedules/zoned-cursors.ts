@@ -1,15 +1,16 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import type { Standing } from '../../core/zones/zone-cursor.ts';
+import type { CursorState } from '../../core/zones/zone-cursor.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { SCHEDULES_CHANGED } from './write-schedules.ts';
 import { newerZoneDataLives } from './zone-data.ts';
+import { isUnlisted } from '../instances/instances.ts';
 
 /** A schedule whose fire times hang on zone data, and where its planning stands: the guard of a move. */
-export interface ZonedSchedule extends Standing {
+export interface ZonedSchedule extends CursorState {
   uid: string;
   id: string;
   version: number;
@@ -18,7 +19,7 @@ export interface ZonedSchedule extends Standing {
   createdAt: Instant;
 }
 
-export interface ZonedPage {
+interface ZonedPage {
   /** The database's clock. */
   now: Instant;
   schedules: ZonedSchedule[];
@@ -82,7 +83,8 @@ export interface CursorMove {
 
 /**
  * Moves cursors, each where it is as it was read, not due and not being planned, and all only while no instance with newer zone
- * data lives. Where another transaction holds one of their rows for long it fails (isLockedByOthers): what it has locked meanwhile cannot fire.
+ * data lives. Where another transaction holds one of their rows for long it fails (isLockedByOthers): what it has
+ * locked meanwhile cannot fire.
  * Answers how many it moved. A dead instance's lock goes, so that what it had planned is fenced.
  */
 export async function moveCursorsIfUnplanned(
@@ -105,7 +107,7 @@ export async function moveCursorsIfUnplanned(
         AND s.next_occurrence_at IS NOT DISTINCT FROM m.cursor
         AND (s.next_fire_at > clock.now + interval '1 second' OR m.cursor IS NULL AND s.next_fire_at IS NULL)
         AND (s.locked_by IS NULL
-          OR NOT EXISTS (SELECT FROM instances i WHERE i.id = s.locked_by AND i.died_at IS NULL))
+          OR ${isUnlisted(sql`s.locked_by`)})
       ORDER BY s.uid FOR NO KEY UPDATE OF s
     )
     UPDATE schedules s SET next_occurrence_at = m.next_occurrence_at, next_fire_at = m.next_fire_at,

@@ -17,12 +17,12 @@ test('random bodies, most of them damaged, are taken, and for what, as JSON.pars
     }
     count.valid += 1;
     const payloads = takePayloads(whole.value);
-    const told = Object.fromEntries(
+    const fields = Object.fromEntries(
       [...read.payloads].map(([path, source]) => [path, JSON.parse(source) as unknown]),
     );
     const sources = [...read.payloads.values()];
-    if (!isDeepStrictEqual([read.value, told], [whole.value, payloads])) {
-      expect([text, read.value, told]).toEqual([text, whole.value, payloads]);
+    if (!isDeepStrictEqual([read.value, fields], [whole.value, payloads])) {
+      expect([text, read.value, fields]).toEqual([text, whole.value, payloads]);
     }
     if (!sources.every((source) => text.includes(source))) expect([text, sources]).toEqual([text, 'in it']);
   }

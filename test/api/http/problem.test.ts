@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toProblem } from '../../../src/api/http/problem.ts';
-import { writeSchedules } from '../../../src/api/schedules/writes.ts';
+import { changeOrRefuse } from '../../../src/api/schedules/writes.ts';
 import type { ApiDeps } from '../../../src/api/deps.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { createMigrated } from '../../support/postgres/cluster.ts';
@@ -33,7 +33,7 @@ test('a value that work of the database cannot hold is 400, and one that its cal
     throw new TypeError('no function');
   };
   const mistake = await thrown(
-    writeSchedules({ database } as unknown as ApiDeps, [{ id: 'x', decide }], () => ''),
+    changeOrRefuse({ database } as unknown as ApiDeps, [{ id: 'x', decide }], () => ''),
   );
   expect(toProblem(mistake).status).toBe(500);
   await database.close();

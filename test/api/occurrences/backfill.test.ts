@@ -27,7 +27,7 @@ async function put(id: string, more: object): Promise<void> {
 async function backfill(id: string, fromHours: number, toHours: number, more: object = {}) {
   const body = { from: iso(now - fromHours * HOUR), to: iso(now - toHours * HOUR), ...more };
   const answer = await api.call('POST', `/api/v1/schedules/${id}/backfill`, body);
-  return { ...answer, told: [answer.status, answer.body] };
+  return { ...answer, result: [answer.status, answer.body] };
 }
 
 interface Row {
@@ -60,7 +60,7 @@ describe('a backfill', () => {
   test('records a run for each occurrence of the period that has none, due at once, and wakes who sends', async () => {
     await put('hourly', { cron: '0 * * * *', priority: 'high' });
     const woken = api.woken();
-    expect((await backfill('hourly', 5, 2)).told).toEqual(done(3, 0));
+    expect((await backfill('hourly', 5, 2)).result).toEqual(done(3, 0));
     expect(api.woken()).toBe(woken + 1);
     const rows = await runs('hourly');
     expect(rows.map(({ scheduled_for }) => now - Number(scheduled_for))).toEqual([
@@ -74,21 +74,21 @@ describe('a backfill', () => {
       expect(row.id).toBe(plannedRunId(row.schedule_uid, Number(row.scheduled_for)));
       expect(row.due_at).toEqual(row.scheduled_for);
     }
-    expect((await backfill('hourly', 6, 2)).told).toEqual(done(1, 3));
-    expect((await backfill('hourly', 6, 2)).told).toEqual(done(0, 4));
+    expect((await backfill('hourly', 6, 2)).result).toEqual(done(1, 3));
+    expect((await backfill('hourly', 6, 2)).result).toEqual(done(0, 4));
     expect(api.woken()).toBe(woken + 2);
   });
 
   test('goes on where its limit ended it', async () => {
     await put('limited', { cron: '0 * * * *' });
-    expect((await backfill('limited', 10, 0, { limit: 4 })).told).toEqual(done(4, 0, iso(now - 6 * HOUR)));
-    expect((await backfill('limited', 6, 0, { limit: 6 })).told).toEqual(done(6, 0));
-    expect((await backfill('limited', 10, 0, { limit: 9 })).told).toEqual(done(0, 9, iso(now - HOUR)));
+    expect((await backfill('limited', 10, 0, { limit: 4 })).result).toEqual(done(4, 0, iso(now - 6 * HOUR)));
+    expect((await backfill('limited', 6, 0, { limit: 6 })).result).toEqual(done(6, 0));
+    expect((await backfill('limited', 10, 0, { limit: 9 })).result).toEqual(done(0, 9, iso(now - HOUR)));
   });
 
   test('opens again what was skipped or abandoned, under its id, and leaves all else alone', async () => {
     await put('ended', { cron: '0 * * * *' });
-    expect((await backfill('ended', 8, 0)).told).toEqual(done(8, 0));
+    expect((await backfill('ended', 8, 0)).result).toEqual(done(8, 0));
     const [claimant] = await api.sql<{ id: string }[]>`SELECT gen_random_uuid() AS id`;
     const statuses = [
       'skipped',
@@ -119,7 +119,7 @@ describe('a backfill', () => {
       });
     }
     await put('ended', { cron: '0 * * * *', priority: 'low', overlap: 'skip' });
-    expect((await backfill('ended', 8, 0)).told).toEqual(done(2, 6));
+    expect((await backfill('ended', 8, 0)).result).toEqual(done(2, 6));
     const after = await runs('ended');
     for (const [index, row] of after.entries()) {
       expect(row.id).toBe(before[index]?.id);
@@ -157,10 +157,10 @@ describe('a backfill', () => {
 
   test('goes by the definition of now: its window, its jitter, and what it was before', async () => {
     await put('changed', { cron: '30 * * * *' });
-    expect((await backfill('changed', 3, 1)).told).toEqual(done(2, 0));
+    expect((await backfill('changed', 3, 1)).result).toEqual(done(2, 0));
     const more = { cron: '0 * * * *', jitterSeconds: 600, startAt: iso(now - 2 * HOUR) };
     await put('changed', more);
-    expect((await backfill('changed', 4, 0)).told).toEqual(done(2, 0));
+    expect((await backfill('changed', 4, 0)).result).toEqual(done(2, 0));
     const rows = (await runs('changed')).filter(({ schedule_version }) => schedule_version === 2);
     const timing = { ...definitionOf({ url: '' }), cron: '0 * * * *', jitterSeconds: 600 };
     const times = fireTimes(timing, { id: 'changed', createdAt: 0 });
@@ -171,7 +171,7 @@ describe('a backfill', () => {
 
   test('is allowed while paused, and says of its runs that they must not overlap with others', async () => {
     await put('paused', { cron: '0 * * * *', enabled: false, overlap: 'queue' });
-    expect((await backfill('paused', 3, 0)).told).toEqual(done(3, 0));
+    expect((await backfill('paused', 3, 0)).result).toEqual(done(3, 0));
     const rows = await runs('paused');
     expect(rows.map(({ status, overlap_guarded }) => [status, overlap_guarded])).toEqual(
       Array(3).fill(['pending', true]),
@@ -189,8 +189,8 @@ describe('a backfill', () => {
 
   test('of ten thousand is one call', async () => {
     await put('many', { cron: '* * * * *' });
-    const { told } = await backfill('many', 200, 0, { limit: 10_000 });
-    expect(told).toEqual(done(10_000, 0, iso(now - 200 * HOUR + 10_000 * 60_000)));
+    const { result } = await backfill('many', 200, 0, { limit: 10_000 });
+    expect(result).toEqual(done(10_000, 0, iso(now - 200 * HOUR + 10_000 * 60_000)));
   });
 
   test('reaches back as far as it is asked to, also beyond what history keeps', async () => {
@@ -219,7 +219,7 @@ describe('a backfill', () => {
 
   test('of a period without occurrences is none', async () => {
     await put('rare', SCHEDULE);
-    expect((await backfill('rare', 5, 0)).told).toEqual(done(0, 0));
+    expect((await backfill('rare', 5, 0)).result).toEqual(done(0, 0));
     expect(await runs('rare')).toEqual([]);
   });
 
@@ -229,7 +229,7 @@ describe('a backfill', () => {
       WHERE id = 'behind'`;
     const answer = await backfill('behind', 5, 0);
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
-    expect((await backfill('behind', 5, 3)).told).toEqual(done(2, 0));
+    expect((await backfill('behind', 5, 3)).result).toEqual(done(2, 0));
   });
 });
 

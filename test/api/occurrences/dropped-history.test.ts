@@ -116,7 +116,7 @@ describe('what was dropped', () => {
     const second = await created({ dependsOn: [first] });
     await changeRun(api.sql, first, { status: 'running', attempts: 1 });
     await api.call('POST', `/api/v1/runs/${first}/complete`, { status: 'succeeded' });
-    await api.followUp();
+    await api.applyEffects();
     await endAndDrop(first);
     expect((await get(second)).body).toMatchObject({ status: 'pending', dependsOn: [first] });
     await api.call('POST', `/api/v1/runs/${second}/cancel`);
@@ -154,9 +154,9 @@ describe('what was dropped', () => {
     expect(await states()).toEqual(Array(4).fill(['fired', undefined]));
     const rows = await api.sql<{ id: string }[]>`SELECT id FROM all_runs WHERE schedule_id = 'told'`;
     await endAndDrop(...rows.map(({ id }) => id));
-    const told = await states();
+    const found = await states();
     // The third is on either side, by the time of day.
-    expect([...told.slice(0, 2), told[3]]).toEqual([
+    expect([...found.slice(0, 2), found[3]]).toEqual([
       ['missed', 'retention'],
       ['missed', 'retention'],
       ['missed', 'unknown'],

@@ -350,9 +350,9 @@ describe('a page', () => {
     const query = `from=${iso(from)}&limit=500`;
     const first = await ask('seconds', query);
     const second = await ask('seconds', `${query}&cursor=${nextOf(first) ?? ''}`);
-    const told = [...itemsOf(first), ...itemsOf(second)].map(({ fireAt }) => Date.parse(fireAt));
-    expect(told).toHaveLength(1000);
-    expect(told.map((at) => (at - Math.min(...told)) / 1000)).toEqual(
+    const fireTimes = [...itemsOf(first), ...itemsOf(second)].map(({ fireAt }) => Date.parse(fireAt));
+    expect(fireTimes).toHaveLength(1000);
+    expect(fireTimes.map((at) => (at - Math.min(...fireTimes)) / 1000)).toEqual(
       Array.from({ length: 1000 }, (_, n) => n),
     );
   });

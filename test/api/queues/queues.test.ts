@@ -70,7 +70,7 @@ describe('POST /queues/{queue}/claim', () => {
     const second = await record(queue, { dependsOn: [first] });
     await claim(queue);
     await api.call('POST', `/api/v1/runs/${first}/complete`, { status: 'succeeded', result: { rows: 12 } });
-    await api.followUp();
+    await api.applyEffects();
     expect(items(await claim(queue))).toMatchObject([
       {
         id: second,

@@ -138,7 +138,7 @@ describe('/cancel', () => {
     await act(id, 'cancel');
     expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0 });
     expect(await read(dependant)).toMatchObject({ status: 'waiting', dependsOn: [id] });
-    await api.followUp();
+    await api.applyEffects();
     expect(await read(dependant)).toMatchObject({ status: 'failed', error: { kind: 'dependency' } });
   });
 
@@ -281,7 +281,7 @@ describe('/complete', () => {
     api.justWoken();
     await act(id, 'complete', { status: 'succeeded' });
     expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0 });
-    await api.followUp();
+    await api.applyEffects();
     expect(await read(dependant)).toMatchObject({ status: 'pending' });
     expect(api.justWoken()).toMatchObject({ dispatch: 1 });
   });

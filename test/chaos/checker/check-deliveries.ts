@@ -95,13 +95,13 @@ function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeat
     attempts.add(arrival.attempt);
     const before = arrivals[index - 1];
     if (!before) continue;
-    const told = `${textOf(before)}, then ${textOf(arrival)}`;
+    const text = `${textOf(before)}, then ${textOf(arrival)}`;
     if (definition?.delivery === 'atMostOnce') {
-      if (!wasRefused(before, arrival, lookups.get(run.id) ?? [])) report.add('atMostOnceRepeat', told);
+      if (!wasRefused(before, arrival, lookups.get(run.id) ?? [])) report.add('atMostOnceRepeat', text);
     } else if (isExplained(context, run, before, arrival)) repeats.explained += 1;
     else {
       repeats.unexplained += 1;
-      report.add('unexplainedRepeat', told);
+      report.add('unexplainedRepeat', text);
     }
   }
 }

@@ -73,8 +73,8 @@ function checkJudged(history: History, overlap: Overlap, lived: readonly Lived[]
     );
     if (during.length <= MAY_FOLLOW[overlap] || isDisturbed(history, arrivedAt, endedAt)) continue;
     const names = during.map(({ run }) => nameOf(run)).join(', ');
-    const told = `under way from ${isoText(arrivedAt)} to ${isoText(active.finishedAt)}`;
-    report.add('overlap', `${nameOf(active)}, ${told}: meanwhile ${names} were kept, with ${overlap}`);
+    const text = `under way from ${isoText(arrivedAt)} to ${isoText(active.finishedAt)}`;
+    report.add('overlap', `${nameOf(active)}, ${text}: meanwhile ${names} were kept, with ${overlap}`);
   }
 }
 

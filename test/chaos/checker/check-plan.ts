@@ -31,14 +31,14 @@ function checkFiredByHand({ fires, dump }: History, report: Report): void {
   for (const { scheduleId, key, outcome, endedAt } of fires) {
     const runs = byKey.get(key) ?? [];
     byKey.delete(key);
-    const told = `the fire of ${scheduleId} by hand with the key ${key}`;
+    const text = `the fire of ${scheduleId} by hand with the key ${key}`;
     if (outcome === 'acked' && runs.length === 0) {
-      report.add('lost', `${told}, acknowledged at ${isoText(endedAt)}, has no run`);
+      report.add('lost', `${text}, acknowledged at ${isoText(endedAt)}, has no run`);
     }
-    if (outcome === 'refused' && runs.length > 0) report.add('phantom', `${told} was refused, and has a run`);
-    if (runs.length > 1) report.add('plannedTwice', `${told} has ${runs.length} runs`);
+    if (outcome === 'refused' && runs.length > 0) report.add('phantom', `${text} was refused, and has a run`);
+    if (runs.length > 1) report.add('plannedTwice', `${text} has ${runs.length} runs`);
     for (const run of runs)
-      if (run.scheduleId !== scheduleId) report.add('phantom', `${told}: ${nameOf(run)}`);
+      if (run.scheduleId !== scheduleId) report.add('phantom', `${text}: ${nameOf(run)}`);
   }
   for (const [key, runs] of byKey) {
     for (const run of runs) report.add('phantom', `${nameOf(run)} has the key ${key ?? 'null'}: nobody's`);

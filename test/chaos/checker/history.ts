@@ -18,7 +18,7 @@ export interface History {
   stats: Record<string, unknown> | null;
 }
 
-export interface Settings {
+interface Settings {
   canaryId: string;
   ttlSeconds: number;
   lockTtlSeconds: number;
@@ -26,8 +26,8 @@ export interface Settings {
   maxRecoveryAgeSeconds: number;
 }
 
-export type Delivery = 'atLeastOnce' | 'atMostOnce';
-export type CatchUp = 'skip' | 'latest' | 'all';
+type Delivery = 'atLeastOnce' | 'atMostOnce';
+type CatchUp = 'skip' | 'latest' | 'all';
 export type Overlap = 'allow' | 'skip' | 'queue' | 'replace';
 
 /** As the load writes it; `marker` is in the payload and names the edit. */
@@ -71,9 +71,8 @@ export interface Fire {
   outcome: Edit['outcome'];
 }
 
-export const ANSWERS = ['ok', 'slow', 'unavailable', 'error', 'lost', 'stalled', 'dripped'] as const;
 /** ok and slow: 200 · unavailable: 503 · error: 500 · lost: read, then reset · stalled, dripped: no end within the timeout. */
-export type Answer = (typeof ANSWERS)[number];
+export type Answer = 'ok' | 'slow' | 'unavailable' | 'error' | 'lost' | 'stalled' | 'dripped';
 
 export interface Arrival {
   at: number;
@@ -143,7 +142,7 @@ export interface FollowerRow {
   createdAt: number;
 }
 
-export interface EffectRow {
+interface EffectRow {
   id: number;
   kind: string;
   runId: string;
@@ -199,7 +198,7 @@ export interface VersionRow {
   marker: string;
 }
 
-export interface ScheduleRow {
+interface ScheduleRow {
   uid: string;
   id: string;
   enabled: boolean;
@@ -208,7 +207,7 @@ export interface ScheduleRow {
   lockedAt: number | null;
 }
 
-export interface InstanceRow {
+interface InstanceRow {
   id: string;
   startedAt: number;
   heartbeatAt: number;

@@ -29,7 +29,7 @@ export interface Report {
   readonly found: Record<Violation, { count: number; examples: string[] }>;
 }
 
-const MOST_EXAMPLES = 5;
+const MAX_EXAMPLES = 5;
 
 export function createReport(): Report {
   const found = Object.fromEntries(
@@ -40,7 +40,7 @@ export function createReport(): Report {
     add: (violation, example) => {
       const entry = found[violation];
       entry.count += 1;
-      if (entry.examples.length < MOST_EXAMPLES) entry.examples.push(example);
+      if (entry.examples.length < MAX_EXAMPLES) entry.examples.push(example);
     },
   };
 }

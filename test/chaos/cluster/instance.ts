@@ -9,7 +9,7 @@ import type { FaultProxy } from './fault-proxy.ts';
 import { sourceAddress } from './source-address.ts';
 import { QUICK_START } from '../../support/runner/quick-start.ts';
 
-export interface InstanceOptions {
+interface InstanceOptions {
   /** From 1. */
   number: number;
   /** Of the daemon's source: this repository, or a copy with a fault in it. */

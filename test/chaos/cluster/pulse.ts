@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Beat } from '../checker/history.ts';
 
 /** Measures again and again how long the machine takes for what takes no time. */
-export interface Pulse {
+interface Pulse {
   /** Those that took long enough to matter. */
   readonly beats: Beat[];
   stop(): Promise<void>;
 }
 
 const EVERY_MS = 100;
-const LEAST_MS = 20;
+const MIN_MS = 20;
 
 /** `touch`: something in another process that is answered at once. */
 export function startPulse(touch: () => Promise<unknown>): Pulse {
@@ -21,7 +21,7 @@ export function startPulse(touch: () => Promise<unknown>): Pulse {
       await sleep(EVERY_MS);
       await touch();
       const ms = performance.now() - began - EVERY_MS;
-      if (ms >= LEAST_MS) beats.push({ from, to: Date.now(), ms });
+      if (ms >= MIN_MS) beats.push({ from, to: Date.now(), ms });
     }
   }
   const beaten = beating();

@@ -28,18 +28,18 @@ const server = createServer((request, response) => {
 });
 server.keepAliveTimeout = 30_000;
 server.listen(0, '127.0.0.1', () =>
-  tell({ type: 'listening', port: (server.address() as AddressInfo).port }),
+  send({ type: 'listening', port: (server.address() as AddressInfo).port }),
 );
 setInterval(flush, 200);
 
 process.on('message', (message: ReceiverRequest) => {
   if (message.type === 'rates') rates = message.rates;
-  else if (message.type === 'status') tell({ type: 'status', arrivals, lastCanaryAt });
+  else if (message.type === 'status') send({ type: 'status', arrivals, lastCanaryAt });
   else {
     // What is still open was never answered.
     for (const close of [...open]) close();
     flush();
-    tell({ type: 'ended' });
+    send({ type: 'ended' });
     process.exit(0);
   }
 });
@@ -142,7 +142,7 @@ interface Read {
 }
 
 function read(request: IncomingMessage, text: string): Read {
-  const told = { runId: '', scheduleId: '', scheduledFor: NaN, attempt: NaN, marker: '' };
+  const nothing = { runId: '', scheduleId: '', scheduledFor: NaN, attempt: NaN, marker: '' };
   try {
     const body = JSON.parse(text) as Record<string, unknown>;
     const payload = body['payload'] as { marker: string };
@@ -165,7 +165,7 @@ function read(request: IncomingMessage, text: string): Read {
       fault,
     };
   } catch {
-    return { ...told, fault: `not the body of a handoff: ${text.slice(0, 80)}` };
+    return { ...nothing, fault: `not the body of a handoff: ${text.slice(0, 80)}` };
   }
 }
 
@@ -187,6 +187,6 @@ function flush(): void {
   lines = [];
 }
 
-function tell(message: ReceiverMessage): void {
+function send(message: ReceiverMessage): void {
   process.send?.(message);
 }

@@ -18,8 +18,8 @@ export interface FaultDeps {
 const READY_LIMIT_MS = 60_000;
 
 /** One thing that goes wrong, from its beginning until it is put right; resolves then. */
-export type InstanceFault = (deps: FaultDeps, instance: Instance) => Promise<void>;
-export type DatabaseFault = (deps: FaultDeps) => Promise<void>;
+type InstanceFault = (deps: FaultDeps, instance: Instance) => Promise<void>;
+type DatabaseFault = (deps: FaultDeps) => Promise<void>;
 
 /** What befalls one instance. */
 export const INSTANCE_FAULTS = {

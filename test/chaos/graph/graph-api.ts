@@ -3,7 +3,7 @@ import type { Fate, Word } from './checker/graph-history.ts';
 import type { Instance } from '../cluster/instance.ts';
 import type { Random } from '../random.ts';
 
-export interface Answer {
+interface Answer {
   statusCode: number;
   body: unknown;
 }

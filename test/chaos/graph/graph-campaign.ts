@@ -192,11 +192,11 @@ function orStandstill(isOver: () => boolean, happened: () => number): () => bool
   };
 }
 
-const TOLD_EVERY = 50;
+const REPORT_EVERY = 50;
 
-async function waitFor(isOver: () => boolean, tell: () => void): Promise<void> {
+async function waitFor(isOver: () => boolean, report: () => void): Promise<void> {
   for (let looks = 1; !isOver(); looks += 1) {
-    if (looks % TOLD_EVERY === 0) tell();
+    if (looks % REPORT_EVERY === 0) report();
     await sleep(100);
   }
 }

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Life } from './checker/graph-history.ts';
+import type { WorkerLifetime } from './checker/graph-history.ts';
 import type { Instance } from '../cluster/instance.ts';
 import type { Random } from '../random.ts';
 
 /** Kills instances, starts them again, and keeps book of which process lived when. */
 export interface GraphNemesis {
-  readonly lives: (Life & { pid: number })[];
+  readonly lives: (WorkerLifetime & { pid: number })[];
   readonly kills: () => number;
   /** What ended by itself. */
   readonly endings: string[];
@@ -16,7 +16,7 @@ export interface GraphNemesis {
   calm(): Promise<void>;
 }
 
-export interface GraphNemesisDeps {
+interface GraphNemesisDeps {
   instances: readonly Instance[];
   random: Random;
   everyMs: number;
@@ -24,12 +24,12 @@ export interface GraphNemesisDeps {
 }
 
 /** A longer timer would fire at once. */
-const LONGEST_SLEEP_MS = 2 ** 31 - 1;
+const MAX_SLEEP_MS = 2 ** 31 - 1;
 /** What is not ready by then hangs; the campaign tells of it in the end. */
 const READY_LIMIT_MS = 60_000;
 
 export function createGraphNemesis({ instances, random, everyMs, say }: GraphNemesisDeps): GraphNemesis {
-  const lives: (Life & { pid: number })[] = [];
+  const lives: (WorkerLifetime & { pid: number })[] = [];
   const endings: string[] = [];
   const counts = new Map<string, number>();
   const underWay = new Set<Promise<void>>();
@@ -75,7 +75,7 @@ export function createGraphNemesis({ instances, random, everyMs, say }: GraphNem
 
   /** Answers whether all is to be calm, from then on at once. */
   async function pause(ms: number): Promise<boolean> {
-    return await sleep(Math.min(ms, LONGEST_SLEEP_MS), false, { signal: calmed.signal }).catch(() => true);
+    return await sleep(Math.min(ms, MAX_SLEEP_MS), false, { signal: calmed.signal }).catch(() => true);
   }
 
   async function rage(): Promise<void> {

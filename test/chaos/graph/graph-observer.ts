@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultCluster } from '../cluster/cluster.ts';
-import type { FinalRow, Life, Sighting } from './checker/graph-history.ts';
+import type { FinalRow, WorkerLifetime, Sighting } from './checker/graph-history.ts';
 import type { Instance } from '../cluster/instance.ts';
 
 /** Looks at the rows of all runs again and again, so that an end that is taken back does not go unseen. */
-export interface GraphObserver {
+interface GraphObserver {
   readonly sightings: Sighting[];
   /** How many had ended at the last look. */
   ended(): number;
@@ -61,7 +61,7 @@ export function startGraphObserver(cluster: FaultCluster): GraphObserver {
   };
 }
 
-export interface Final {
+interface Final {
   rows: FinalRow[];
   uncounted: number;
   /** When instances were declared dead, by id. */
@@ -92,7 +92,7 @@ export async function finalRows(cluster: FaultCluster): Promise<Final> {
 export async function readLogs(
   directory: string,
   instances: readonly Instance[],
-  { lives, deaths }: { lives: (Life & { pid: number })[]; deaths: ReadonlyMap<string, number> },
+  { lives, deaths }: { lives: (WorkerLifetime & { pid: number })[]; deaths: ReadonlyMap<string, number> },
 ): Promise<number> {
   const logs = await Promise.all(
     instances.map(({ name }) => readFile(join(directory, `instance-${name}.log`), 'utf8')),

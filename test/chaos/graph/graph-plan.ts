@@ -1,7 +1,7 @@
 import type { Asked, Kind, Manner } from './checker/graph-history.ts';
 import { type Random, createRandom } from '../random.ts';
 
-export interface GraphPlan {
+interface GraphPlan {
   /** Each for one call, in this order: what a later one depends on an earlier one has asked for. */
   batches: Asked[][];
 }
@@ -16,7 +16,7 @@ export interface GraphPlanOptions {
 /** Batches that are not at random. */
 const REGULAR = 6;
 /** What a call may ask for. */
-const MOST_ITEMS = 1_000;
+const MAX_ITEMS = 1_000;
 const FAILING = 0.04;
 
 export function planGraph(options: GraphPlanOptions): GraphPlan {
@@ -33,7 +33,7 @@ function batchesOf({ seed, runs, shape }: GraphPlanOptions): Asked[][] {
       batches.push(joins(`j${batches.length}`, Math.min(left, 300)));
     return batches;
   }
-  const wide = Math.min(MOST_ITEMS, Math.floor(runs / 10));
+  const wide = Math.min(MAX_ITEMS, Math.floor(runs / 10));
   batches.push(
     ...fan('wide', wide, 'fail', random),
     ...fan('tolerant', wide, 'run', random),

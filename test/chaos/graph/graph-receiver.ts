@@ -4,18 +4,18 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMPLETION_TIMEOUT_SECONDS } from './checker/graph-check-leases.ts';
 import type { About, GraphApi } from './graph-api.ts';
-import type { Asked, Delivery, Told } from './checker/graph-history.ts';
+import type { Asked, Delivery, DependencyOutcome } from './checker/graph-history.ts';
 import { pairOf } from './graph-plan.ts';
 import type { Random } from '../random.ts';
 import { senderOf } from '../cluster/source-address.ts';
 
 /** The target of all runs that are sent: it deals with each as its client wants it. In the campaign's own process, for the one clock. */
-export interface GraphReceiver {
+interface GraphReceiver {
   readonly port: number;
   close(): Promise<void>;
 }
 
-export interface GraphReceiverDeps {
+interface GraphReceiverDeps {
   /** By ref. */
   asked: ReadonlyMap<string, Asked>;
   deliveries: Delivery[];
@@ -24,14 +24,14 @@ export interface GraphReceiverDeps {
 }
 
 /** Of a handoff's body, and of a claimed run. */
-export interface ToldRun {
+export interface ShownRun {
   runId: string;
   status: string;
   error: { kind: string } | null;
   result: { body: string } | null;
 }
 
-export function toldOf(dependencies: readonly ToldRun[] | undefined): Told[] {
+export function outcomesOf(dependencies: readonly ShownRun[] | undefined): DependencyOutcome[] {
   return (dependencies ?? []).map(({ runId, status, error, result }) => ({
     runId,
     status,
@@ -41,7 +41,7 @@ export function toldOf(dependencies: readonly ToldRun[] | undefined): Told[] {
 }
 
 /** How long the first of two waits for the other. */
-const PATIENCE_MS = 1_000;
+const WAIT_LIMIT_MS = 1_000;
 /** Longer than its completion timeout, in all. */
 const BEATS = 5;
 
@@ -62,7 +62,7 @@ export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<Graph
     }
     const { promise, resolve } = Promise.withResolvers<undefined>();
     expected.set(pair, () => resolve(undefined));
-    await Promise.race([promise, sleep(PATIENCE_MS)]);
+    await Promise.race([promise, sleep(WAIT_LIMIT_MS)]);
   }
 
   const server = createServer((request, response) => {
@@ -81,7 +81,7 @@ export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<Graph
     const body = JSON.parse(text) as {
       runId: string;
       attempt: number;
-      dependencies?: ToldRun[];
+      dependencies?: ShownRun[];
       payload: { ref: string };
     };
     const { runId, attempt, payload } = body;
@@ -90,7 +90,7 @@ export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<Graph
       attempt,
       at,
       sender: senderOf(request.socket.remoteAddress ?? ''),
-      told: toldOf(body.dependencies),
+      outcomes: outcomesOf(body.dependencies),
       answer: null,
       lease: null,
     };

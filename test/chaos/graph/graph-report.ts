@@ -7,7 +7,7 @@ import { GRAPH_VIOLATIONS, type GraphViolation, createGraphReport } from './chec
 import { commitOf, quantiles, tally } from '../report.ts';
 
 /** What a graph campaign says of itself: printed, and written as JSON. */
-export interface GraphSummary {
+interface GraphSummary {
   seed: number;
   commit: string;
   machine: string;

@@ -4,7 +4,7 @@ import { COMPLETION_TIMEOUT_SECONDS } from './checker/graph-check-leases.ts';
 import type { Asked } from './checker/graph-history.ts';
 import { QUEUE } from './graph-workers.ts';
 
-export interface SubmitOptions {
+interface SubmitOptions {
   api: GraphApi;
   /** Of the receiver. */
   url: string;

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GraphApi } from './graph-api.ts';
 import type { Asked, Delivery } from './checker/graph-history.ts';
-import { type ToldRun, toldOf, worksLong } from './graph-receiver.ts';
+import { type ShownRun, outcomesOf, worksLong } from './graph-receiver.ts';
 import type { Random } from '../random.ts';
 
 /** Pull workers, all of one queue: they wait at any instance, work on what they get, hold on to it for too long, or drop it. */
-export interface GraphWorkers {
+interface GraphWorkers {
   stop(): Promise<void>;
 }
 
-export interface GraphWorkersDeps {
+interface GraphWorkersDeps {
   /** By ref. */
   asked: ReadonlyMap<string, Asked>;
   deliveries: Delivery[];
@@ -28,7 +28,7 @@ interface ClaimedRun {
   id: string;
   attempts: number;
   payload: { ref: string };
-  dependencies?: ToldRun[];
+  dependencies?: ShownRun[];
 }
 
 export function startGraphWorkers({ asked, deliveries, api, random }: GraphWorkersDeps): GraphWorkers {
@@ -62,7 +62,7 @@ export function startGraphWorkers({ asked, deliveries, api, random }: GraphWorke
       attempt,
       at,
       sender: workerId,
-      told: toldOf(dependencies),
+      outcomes: outcomesOf(dependencies),
       answer: null,
       lease,
     });

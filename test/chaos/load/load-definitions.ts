@@ -11,8 +11,6 @@ export interface Features {
   overlap: boolean;
 }
 
-export const NO_FEATURES: Features = { atMostOnce: false, lookup: false, timing: false, overlap: false };
-
 /** By a schedule's number: what is more than a plain cron schedule. Four in a row are of one kind; every fourth is edited. */
 const KINDS = [
   'overlap',

@@ -7,7 +7,7 @@ import type { Random } from '../random.ts';
 
 export const CANARY = 'canary';
 
-export interface LoadOptions {
+interface LoadOptions {
   schedules: number;
   /** Pause between two edits. */
   editEveryMs: number;

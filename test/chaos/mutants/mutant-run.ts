@@ -5,7 +5,7 @@ import { type CampaignOptions, runCampaign } from '../campaign.ts';
 import { type GraphOptions, runGraphCampaign } from '../graph/graph-campaign.ts';
 import { type CampaignMutant, type GraphMutant, MUTANTS, type Mutant } from './mutants.ts';
 
-export interface MutantRunOptions {
+interface MutantRunOptions {
   root: string;
   seed: number;
   /** One mutant's name; null: all of them. */
@@ -15,7 +15,7 @@ export interface MutantRunOptions {
   say: (line: string) => void;
 }
 
-export interface MutantResult {
+interface MutantResult {
   name: string;
   why: string;
   /** As it should be: a mutant was caught for one of the reasons it is known to have, a control was not. */
@@ -130,6 +130,6 @@ function line({ name, ok, violations, seconds, examples }: MutantResult, control
   const why = Object.entries(violations)
     .map(([violation, count]) => `${violation} ${count}`)
     .join(', ');
-  const told = ok && !control ? '' : examples.map((example) => `\n            ${example}`).join('');
-  return `${verdict} ${name} (${seconds} s) ${why}${told}`;
+  const shown = ok && !control ? '' : examples.map((example) => `\n            ${example}`).join('');
+  return `${verdict} ${name} (${seconds} s) ${why}${shown}`;
 }

@@ -43,7 +43,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a crash between the two leaves a delivery that nobody knows of',
     edits: [
       {
-        file: 'src/flow/record-intent.ts',
+        file: 'src/flow/record/record-alone.ts',
         find: '  const recorded = await database\n    .run(',
         replace: `  dispatcher.accept(
     reserved.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, Date.now())),
@@ -51,7 +51,7 @@ export const MUTANTS: readonly Mutant[] = [
   const recorded = await database\n    .run(`,
       },
       {
-        file: 'src/flow/record-intent.ts',
+        file: 'src/flow/record/record-alone.ts',
         find: `  dispatcher.accept(
     mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );\n`,
@@ -420,7 +420,7 @@ export const MUTANTS: readonly Mutant[] = [
         replace: `      await deleteEffects(tx, batch.map(idOf));
       return null;
     });
-    if (batch.length > 0) followUp(state, await state.database.transaction((tx) => applyEffects(tx, batch)));`,
+    if (batch.length > 0) afterCommit(state, await state.database.transaction((tx) => applyEffects(tx, batch)));`,
       },
       {
         file: 'src/flow/effects/effects.ts',
@@ -456,10 +456,10 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'src/flow/effects/effects.ts',
-        find: '    if (!applied) return false;\n    followUp(state, applied);',
+        find: '    if (!applied) return false;\n    afterCommit(state, applied);',
         replace: `    if (!applied) return false;
     await state.database.run((db) => deleteEffects(db, applied.done.map(idOf)));
-    followUp(state, applied);`,
+    afterCommit(state, applied);`,
       },
       {
         file: 'src/flow/effects/effects.ts',
@@ -480,11 +480,11 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/runs/ends/settle-plain.ts',
-        find: '  const [row] = await frequentRowsOf<{ settled',
+        find: '  const [row] = await queryPrepared<{ settled',
         replace: `  await db.execute(sql\`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
     SELECT 'followers', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, 'succeeded', clock_timestamp(), 1
     FROM runs r WHERE r.id = ANY (\${uuids(plain.map((one) => one.runId))}) AND r.attempts = 1 AND r.trigger <> 'api'\`);
-  const [row] = await frequentRowsOf<{ settled`,
+  const [row] = await queryPrepared<{ settled`,
       },
       {
         file: 'src/store/runs/ends/settle-plain.ts',

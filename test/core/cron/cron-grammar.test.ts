@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CronError, LONGEST_EXPRESSION, cronTimes } from '../../../src/core/cron/cron.ts';
+import { CronError, MAX_EXPRESSION_LENGTH, cronTimes } from '../../../src/core/cron/cron.ts';
 import { firesAfter } from '../time/support.ts';
 
 /** What is said of a refused expression; null: it is accepted. */
@@ -45,7 +45,7 @@ describe('an expression', () => {
 
   it('of 256 characters is read, of one more is not', () => {
     const longest = `0 0 * * ${'1,'.repeat(123)}07`;
-    expect(longest).toHaveLength(LONGEST_EXPRESSION);
+    expect(longest).toHaveLength(MAX_EXPRESSION_LENGTH);
     expect(refusalOf(longest)).toBeNull();
     expect(refusalOf(`${longest} `)).toBe('is longer than 256 characters');
     expect(refusalOf(' '.repeat(100_000))).toBe('is longer than 256 characters');

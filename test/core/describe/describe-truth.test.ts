@@ -6,7 +6,7 @@ import { parseCron } from '../../../src/core/cron/cron-parse.ts';
 import { wallTimes } from '../../../src/core/cron/cron-wall.ts';
 import { describeCron } from '../../../src/core/describe/describe.ts';
 import { LONG } from '../../support/runner/long.ts';
-import { readWords, type Told } from './read-words.ts';
+import { readWords, type ReadTiming } from './read-words.ts';
 
 const SIXTIETHS = [
   ...['*', '0', '1', '7', '0,30', '15,45', '*/5', '*/7', '*/45', '5-50/9', '3-5', '58-59', '1-59/2'],
@@ -44,7 +44,7 @@ const DAY_MS = 86_400_000;
 const DAYS = Array.from({ length: 731 }, (_, index) => Date.UTC(2027, 0, 1) / DAY_MS + index);
 const ID = 'nightly-report';
 
-function timesOf({ seconds, minutes, hours, times }: Omit<Told, 'onDay'>): string {
+function timesOf({ seconds, minutes, hours, times }: Omit<ReadTiming, 'onDay'>): string {
   const two = (value: number): string => String(value).padStart(2, '0');
   if (times === null) return JSON.stringify([seconds, minutes, hours].map((set) => set.toSorted(byValue)));
   const each = hours.flatMap((hour) =>
@@ -62,19 +62,19 @@ const FEW_DAYS = DAYS.filter((_, index) => index % 30 === 0);
 function lieOf(expression: string, among: readonly number[]): string | null {
   const parsed = parseCron(expression, ID);
   const words = describeCron(expression, ID);
-  const told = readWords(words);
+  const read = readWords(words);
   const truth = {
     seconds: valuesOf(SECOND, parsed.second),
     minutes: valuesOf(MINUTE, parsed.minute),
     hours: valuesOf(HOUR, parsed.hour),
-    times: told.times,
+    times: read.times,
   };
-  if (timesOf(told) !== timesOf(truth)) return `${expression}: “${words}”`;
+  if (timesOf(read) !== timesOf(truth)) return `${expression}: “${words}”`;
   const { days } = wallTimes(parsed);
   let next = nextDay(days, among[0] ?? NaN);
   const wrong = among.find((day) => {
     if (next !== null && next < day) next = nextDay(days, day);
-    return (next === day) !== told.onDay(new Date(day * DAY_MS));
+    return (next === day) !== read.onDay(new Date(day * DAY_MS));
   });
   if (wrong === undefined) return null;
   return `${expression}: “${words}” on ${new Date(wrong * DAY_MS).toISOString().slice(0, 10)}`;

@@ -1,7 +1,7 @@
 /**
  * Reads a description as whoever sees it would, knowing nothing of how it came about: what it says is compared with what fires.
  */
-export interface Told {
+export interface ReadTiming {
   seconds: number[];
   minutes: number[];
   hours: number[];
@@ -25,12 +25,12 @@ const namesOf = (names: string[]): string =>
 const DATES = list(`days? ${NUMBERS}|the last day|the last weekday|the weekday nearest day \\d+`);
 const NTH_DAY = `the (?:${NTH.join('|')}) (?:${WEEKDAYS.join('|')})`;
 
-export function readWords(text: string): Told {
+export function readWords(text: string): ReadTiming {
   const reader = readerOf(text);
-  const told = readTimes(reader);
+  const times = readTimes(reader);
   const onDay = readDays(reader);
   if (reader.rest() !== '') throw new Error(`not understood: “${reader.rest()}” in “${text}”`);
-  return { ...told, onDay };
+  return { ...times, onDay };
 }
 
 interface Reader {
@@ -51,7 +51,7 @@ function readerOf(text: string): Reader {
   };
 }
 
-function readTimes({ take }: Reader): Omit<Told, 'onDay'> {
+function readTimes({ take }: Reader): Omit<ReadTiming, 'onDay'> {
   const at = take(`At (${TIMES})(?=,|$)`);
   if (at) {
     const times = String(at[1]).split(new RegExp(AND));

@@ -29,7 +29,7 @@ const settlement = (status: Settlement['status'], given: Partial<Settlement> = {
   statusCode: null,
   body: null,
   error: ERROR,
-  doubt: null,
+  uncertain: null,
   ...given,
 });
 
@@ -70,7 +70,7 @@ describe('a silent run', () => {
   });
 
   it('whose target can be asked stays handed off, and is uncertain', () => {
-    const doubt = { until: NOW, lookups: 0 };
+    const delivery = { lookupAfter: NOW, lookups: 0 };
     const uncertain = {
       status: 'pending',
       failures: 2,
@@ -82,9 +82,14 @@ describe('a silent run', () => {
       lookupAfter: NOW,
       updatedAt: NOW,
     };
-    expect(changed(settlement('pending', { doubt }))).toEqual({ ...uncertain, uncertainAttempt: 2 });
+    expect(changed(settlement('pending', { uncertain: delivery }))).toEqual({
+      ...uncertain,
+      uncertainAttempt: 2,
+    });
     // It already spoke of an older one.
-    expect(changed(settlement('pending', { doubt }), { uncertainAttempt: 1 })).toEqual(uncertain);
+    expect(changed(settlement('pending', { uncertain: delivery }), { uncertainAttempt: 1 })).toEqual(
+      uncertain,
+    );
   });
 
   it('that has ended keeps whose it was, and what it answered', () => {

@@ -85,9 +85,9 @@ describe('what can be asked of a run', () => {
 
 describe('cancelling', () => {
   it('has the target told of a run it works on, and of no other', () => {
-    expect(decideCancel(run('running'))).toEqual({ kind: 'write', toTell: true });
-    expect(decideCancel(run('pending'))).toEqual({ kind: 'write', toTell: false });
-    expect(decideCancel(run('waiting'))).toEqual({ kind: 'write', toTell: false });
+    expect(decideCancel(run('running'))).toEqual({ kind: 'write', notifiesTarget: true });
+    expect(decideCancel(run('pending'))).toEqual({ kind: 'write', notifiesTarget: false });
+    expect(decideCancel(run('waiting'))).toEqual({ kind: 'write', notifiesTarget: false });
   });
 });
 

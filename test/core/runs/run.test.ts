@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
 import { attemptLogOf } from '../../../src/core/runs/attempts/attempt-log.ts';
-import { type NoArrival, afterLookup } from '../../../src/core/runs/attempts/doubt.ts';
+import { type NoArrival, afterLookup } from '../../../src/core/runs/attempts/uncertain-delivery.ts';
 import {
   type Run,
   plannedRunId,
@@ -57,7 +57,7 @@ describe('the settlement of an outcome', () => {
     hasLookup: false,
     startedAt: noon - 1000,
     timeoutSeconds: 30,
-    doubt: null,
+    uncertain: null,
     wasHandedOff: false,
   };
   const settle = (outcome: Outcome, failures = 1, given: Partial<Attempted> = {}) =>
@@ -138,7 +138,7 @@ describe('the settlement of an outcome', () => {
       expect(once(unknown, { hasLookup: true })).toMatchObject({
         status: 'pending',
         retryAt: noon,
-        doubt: { until: noon + 29_000, lookups: 0 },
+        uncertain: { lookupAfter: noon + 29_000, lookups: 0 },
       });
     });
   });
@@ -149,18 +149,18 @@ describe('the settlement of an outcome', () => {
       status: 'pending',
       failures: 1,
       retryAt: noon + 10_000,
-      doubt: { lookups: 0 },
+      uncertain: { lookups: 0 },
     });
     expect(settle(unknown, 2, { hasLookup: true })).toMatchObject({
       status: 'pending',
       failures: 3,
       retryAt: noon,
-      doubt: { lookups: 0 },
+      uncertain: { lookups: 0 },
     });
   });
 });
 
-describe('a target that was asked about an attempt in doubt', () => {
+describe('a target that was asked about an uncertain attempt', () => {
   const run = {
     failures: 1,
     retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
@@ -173,8 +173,8 @@ describe('a target that was asked about an attempt in doubt', () => {
   };
   const unclear = { kind: 'unclear' as const, error: { kind: 'timeout' as const, message: 'm' } };
   const asking = { maxLookups: 3, askedAt: noon, now: noon, random: 0.5 };
-  const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1, until = noon) =>
-    afterLookup(answer, { ...run, failures, delivery, doubt: { until, lookups } }, asking);
+  const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1, lookupAfter = noon) =>
+    afterLookup(answer, { ...run, failures, delivery, uncertain: { lookupAfter, lookups } }, asking);
 
   it('and has nothing of it gets another attempt, if one is left', () => {
     for (const delivery of DELIVERIES) {
@@ -188,27 +188,27 @@ describe('a target that was asked about an attempt in doubt', () => {
         status: 'pending',
         failures: 1,
         retryAt: noon + 20_000,
-        doubt: { lookups: 2 },
+        uncertain: { lookups: 2 },
       });
     }
   });
   it('and never says is sent to again at least once, and left alone at most once', () => {
     expect(ask(unclear, 'atLeastOnce', 2)).toBe('send');
-    expect(ask(unclear, 'atMostOnce', 2)).toMatchObject({ status: 'unknown', doubt: null });
+    expect(ask(unclear, 'atMostOnce', 2)).toMatchObject({ status: 'unknown', uncertain: null });
   });
 
   describe('before nothing of the attempt can still arrive', () => {
-    const until = noon + 60_000;
+    const lookupAfter = noon + 60_000;
     const early = (answer: NoArrival, lookups = 0, failures = 1) =>
-      ask(answer, 'atMostOnce', lookups, failures, until);
+      ask(answer, 'atMostOnce', lookups, failures, lookupAfter);
 
     it('and has nothing of it is asked again then, and that does not count as asked in vain', () => {
       for (const failures of [1, 3]) {
         expect(early({ kind: 'notArrived' }, 2, failures)).toMatchObject({
           status: 'pending',
           failures,
-          retryAt: until,
-          doubt: { until, lookups: 2 },
+          retryAt: lookupAfter,
+          uncertain: { lookupAfter, lookups: 2 },
         });
       }
     });
@@ -216,22 +216,28 @@ describe('a target that was asked about an attempt in doubt', () => {
       expect(early(unclear)).toMatchObject({
         status: 'pending',
         retryAt: noon + 10_000,
-        doubt: { until, lookups: 1 },
+        uncertain: { lookupAfter, lookups: 1 },
       });
       expect(early(unclear, 2)).toMatchObject({
         status: 'pending',
-        retryAt: until,
-        doubt: { until, lookups: 2 },
+        retryAt: lookupAfter,
+        uncertain: { lookupAfter, lookups: 2 },
       });
     });
     it('is believed by when it was asked, not by when it answered', () => {
-      const late = { ...asking, now: until + 1 };
-      const inDoubt = { ...run, delivery: 'atMostOnce' as const, doubt: { until, lookups: 0 } };
-      expect(afterLookup({ kind: 'notArrived' }, inDoubt, late)).toMatchObject({
+      const late = { ...asking, now: lookupAfter + 1 };
+      const uncertainRun = {
+        ...run,
+        delivery: 'atMostOnce' as const,
+        uncertain: { lookupAfter, lookups: 0 },
+      };
+      expect(afterLookup({ kind: 'notArrived' }, uncertainRun, late)).toMatchObject({
         status: 'pending',
-        retryAt: until + 1,
+        retryAt: lookupAfter + 1,
       });
-      expect(afterLookup({ kind: 'notArrived' }, inDoubt, { ...late, askedAt: until })).toBe('send');
+      expect(afterLookup({ kind: 'notArrived' }, uncertainRun, { ...late, askedAt: lookupAfter })).toBe(
+        'send',
+      );
     });
   });
 });
@@ -246,7 +252,7 @@ describe('a target that had acknowledged an attempt, and has nothing of it when 
     startedAt: noon,
     timeoutSeconds: 30,
     wasHandedOff: true,
-    doubt: { until: noon, lookups: 0 },
+    uncertain: { lookupAfter: noon, lookups: 0 },
   };
   it('gets it again at least once, and never at most once', () => {
     const ask = (delivery: Delivery) =>

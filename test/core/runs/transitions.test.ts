@@ -3,7 +3,7 @@ import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
 import type { RunRecord } from '../../../src/core/runs/run-record.ts';
 import {
   type ReportedEnd,
-  completeRun,
+  endAsReported,
   endRun,
   releaseRun,
   reopenRun,
@@ -138,7 +138,7 @@ describe('a run whose end is reported', () => {
   const SUCCEEDED: ReportedEnd = { status: 'succeeded', error: null, result: null };
   const changed = (given: Partial<RunRecord>, end: ReportedEnd = SUCCEEDED) => {
     const run = runRecord(given);
-    return changesOf(run, completeRun(run, end, NOW));
+    return changesOf(run, endAsReported(run, end, NOW));
   };
   const running = {
     status: 'running',
@@ -227,10 +227,19 @@ describe('a log of attempts', () => {
   it('keeps the entry of an attempt, unless the new outcome is better known', () => {
     const log = [entry(1), entry(2)];
     const better = entry(2, { outcome: 'accepted', finishedAt: NOW, statusCode: 200, error: null });
-    const told = { ...better, instanceId: OTHER, startedAt: NOW, recovery: true, lookup: 'unclear' } as const;
-    expect(withAttempt(log, told)).toEqual(log);
-    expect(withAttempt(log, told, () => false)).toEqual(log);
-    expect(withAttempt(log, told, ({ outcome }) => outcome === 'rejected')).toEqual([entry(1), better]);
+    const entryOfOther = {
+      ...better,
+      instanceId: OTHER,
+      startedAt: NOW,
+      recovery: true,
+      lookup: 'unclear',
+    } as const;
+    expect(withAttempt(log, entryOfOther)).toEqual(log);
+    expect(withAttempt(log, entryOfOther, () => false)).toEqual(log);
+    expect(withAttempt(log, entryOfOther, ({ outcome }) => outcome === 'rejected')).toEqual([
+      entry(1),
+      better,
+    ]);
   });
 
   it('is a new one each time', () => {

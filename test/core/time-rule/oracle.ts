@@ -1,7 +1,7 @@
 import { type Selection, select } from './expression.ts';
 import { type LocalClock, localClock } from './local-clock.ts';
 
-export interface Expectation {
+interface Expectation {
   /** Strictly after `from`, in order. */
   fires: number[];
   /** What a change of the clocks did to each. */
@@ -10,7 +10,7 @@ export interface Expectation {
   horizon: number;
 }
 
-export type Note = 'moved by DST' | 'repeated hour' | null;
+type Note = 'moved by DST' | 'repeated hour' | null;
 
 const DAY = 1440;
 const WARM_UP = 2 * DAY;
@@ -49,9 +49,9 @@ export function expectedFires(
 }
 
 /** Told of a fire, and whether a gap put it there; answers whether that was enough. */
-type Told = (fire: number, isMoved: boolean) => boolean;
+type OnFire = (fire: number, isMoved: boolean) => boolean;
 /** Tells every fire of one UTC day. */
-type Walk = (start: number, told: Told) => void;
+type Walk = (start: number, onFire: OnFire) => void;
 
 /** Local dates are at most a day from the UTC date; a gap may end in the day after its own. */
 function mayMatch(selection: Selection, day: number): boolean {
@@ -61,9 +61,9 @@ function mayMatch(selection: Selection, day: number): boolean {
 /** Every real instant whose local time matches. */
 function periodic(selection: Selection, clock: LocalClock): Walk {
   const matches = matcher(selection);
-  return (start, told) => {
+  return (start, onFire) => {
     for (let minute = start; minute < start + DAY; minute += 1) {
-      if (matches(clock(minute)) && tellSeconds(selection, minute, told)) return;
+      if (matches(clock(minute)) && emitSeconds(selection, minute, onFire)) return;
     }
   };
 }
@@ -73,7 +73,7 @@ function timeOfDay(selection: Selection, clock: LocalClock): Walk {
   const matches = matcher(selection);
   let next = Number.NaN;
   let latest = Number.NEGATIVE_INFINITY;
-  return (start, told) => {
+  return (start, onFire) => {
     if (start !== next) {
       latest = Number.NEGATIVE_INFINITY;
       for (let minute = start - WARM_UP; minute < start; minute += 1)
@@ -85,8 +85,8 @@ function timeOfDay(selection: Selection, clock: LocalClock): Walk {
       if (local <= latest) continue;
       const swallowed = local - latest - 1 < DAY && anyOf(matches, latest + 1, local);
       latest = local;
-      if (swallowed && told(minute * 60_000, true)) return;
-      if (matches(local) && tellSeconds(selection, minute, told, swallowed)) return;
+      if (swallowed && onFire(minute * 60_000, true)) return;
+      if (matches(local) && emitSeconds(selection, minute, onFire, swallowed)) return;
     }
   };
 }
@@ -108,9 +108,14 @@ function anyOf(matches: (local: number) => boolean, first: number, end: number):
   return false;
 }
 
-function tellSeconds({ seconds }: Selection, minute: number, told: Told, startIsTold = false): boolean {
+function emitSeconds(
+  { seconds }: Selection,
+  minute: number,
+  onFire: OnFire,
+  startIsEmitted = false,
+): boolean {
   return seconds.some(
-    (second) => !(startIsTold && second === 0) && told(minute * 60_000 + second * 1000, false),
+    (second) => !(startIsEmitted && second === 0) && onFire(minute * 60_000 + second * 1000, false),
   );
 }
 

@@ -73,16 +73,16 @@ function difference({ expression, zone, from }: Triple): string[] {
     return fires.flatMap((fire, index) => {
       const note = times.noteOf(fire);
       if (note === notes[index]) return [];
-      const told = `expected the note ${notes[index] ?? 'null'}; got ${note ?? 'null'}`;
+      const text = `expected the note ${notes[index] ?? 'null'}; got ${note ?? 'null'}`;
       return [
-        `${JSON.stringify(expression)} in ${zone ?? 'null'} at ${new Date(fire).toISOString()}: ${told}`,
+        `${JSON.stringify(expression)} in ${zone ?? 'null'} at ${new Date(fire).toISOString()}: ${text}`,
       ];
     });
   }
-  const then = fires.length < FIRES ? `, then none before ${told(horizon)}` : '';
-  const answer = typeof got === 'string' ? got : got.map(told).join(' ');
+  const then = fires.length < FIRES ? `, then none before ${textOf(horizon)}` : '';
+  const answer = typeof got === 'string' ? got : got.map(textOf).join(' ');
   return [
-    `${JSON.stringify(expression)} in ${zone ?? 'null'} after ${told(from)}: expected ${fires.map(told).join(' ')}${then}; got ${answer}`,
+    `${JSON.stringify(expression)} in ${zone ?? 'null'} after ${textOf(from)}: expected ${fires.map(textOf).join(' ')}${then}; got ${answer}`,
   ];
 }
 
@@ -97,6 +97,6 @@ function ask(expression: string, zone: string | null, from: number, count: numbe
   return found;
 }
 
-function told(instant: number | null): string {
+function textOf(instant: number | null): string {
   return instant === null ? 'never' : new Date(instant).toISOString();
 }

@@ -125,7 +125,7 @@ describe('whatever is edited, and however long nobody plans', () => {
       const expectation = createExpectation({
         after: { fireAt: START - 24 * HOUR, uid: FIRST },
         to: now + HOUR,
-        most: 100_000,
+        max: 100_000,
       });
       for (const [index, { at, definition }] of versions.entries()) {
         const span: VersionSpan = {
@@ -141,20 +141,20 @@ describe('whatever is edited, and however long nobody plans', () => {
       }
       const inPeriod = runs.filter(({ scheduledFor }) => scheduledFor < now + HOUR);
       const current = { uid: UID, nextOccurrenceAt: cursor.nextOccurrenceAt, inError: false };
-      const sight = { now, horizon: horizonOf(now, RETENTION_DAYS), current };
-      const told = accountFor(expectation.list(), inPeriod, [], sight);
+      const planning = { now, horizon: horizonOf(now, RETENTION_DAYS), current };
+      const occurrences = accountFor(expectation.list(), inPeriod, [], planning);
 
       expect(
-        told.filter(({ reason }) => reason === 'unknown').map(({ fireAt }) => isoInstant(fireAt)),
+        occurrences.filter(({ reason }) => reason === 'unknown').map(({ fireAt }) => isoInstant(fireAt)),
       ).toEqual([]);
-      for (const { state, reason } of told) seen.add(reason === null ? state : `${state} ${reason}`);
-      const moments = told.map(({ fireAt }) => fireAt);
+      for (const { state, reason } of occurrences) seen.add(reason === null ? state : `${state} ${reason}`);
+      const moments = occurrences.map(({ fireAt }) => fireAt);
       expect(new Set(moments).size).toBe(moments.length);
       expect(moments).toEqual([...moments].sort((a, b) => a - b));
       // Every run is told, and everything that ran is told as fired or skipped by policy.
       const own = new Map(runs.map((run) => [run.scheduledFor, run.id]));
       expect([...own.keys()].filter((at) => !moments.includes(at))).toEqual([]);
-      for (const { fireAt, state, reason, runId } of told) {
+      for (const { fireAt, state, reason, runId } of occurrences) {
         const run = own.get(fireAt);
         if (run !== undefined) expect([state, runId]).toEqual([state === 'missed' ? 'missed' : 'fired', run]);
         else expect(['missed', 'paused', 'upcoming']).toContain(state);
@@ -163,7 +163,7 @@ describe('whatever is edited, and however long nobody plans', () => {
       }
       // What is told as missed is counted by its record. Jitter can make two versions explain what is told once.
       const jittered = versions.some(({ definition }) => definition.jitterSeconds > 0);
-      const missed = told.filter(({ fireAt, state }) => state === 'missed' && !own.has(fireAt));
+      const missed = occurrences.filter(({ fireAt, state }) => state === 'missed' && !own.has(fireAt));
       for (const { id, coalesced } of runs) {
         const count = missed.filter(({ runId }) => runId === id).length;
         expect(count).toBeLessThanOrEqual(coalesced);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Definition, DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
 import { cursorUnder, movesTimes } from '../../../src/core/schedules/definition-change.ts';
-import { MOST_ON_TIME, type Plan, type PlannedFire, walkDue } from '../../../src/core/time/catch-up.ts';
+import { MAX_ON_TIME, type Plan, type PlannedFire, walkDue } from '../../../src/core/time/catch-up.ts';
 import { type FireTimes, dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
 
 const at = (text: string): number => Date.parse(text);
@@ -33,7 +33,7 @@ function planned(
 }
 
 /** In short: the moment, how, and what it stands for. */
-function told({ scheduledFor, trigger, skipped, coalesced, coalescedFrom }: PlannedFire): string {
+function textOf({ scheduledFor, trigger, skipped, coalesced, coalescedFrom }: PlannedFire): string {
   const time = (instant: number) => new Date(instant).toISOString().slice(11, 19);
   const others = coalescedFrom === null ? '' : ` +${coalesced} from ${time(coalescedFrom)}`;
   return `${time(scheduledFor)} ${skipped ?? trigger}${others}`;
@@ -45,7 +45,7 @@ describe('of what is due', () => {
   it('all that is on time fires, each, whatever becomes of what is missed', () => {
     for (const catchUp of ['skip', 'latest', 'all'] as const) {
       const plan = planned({ cron, catchUp, graceSeconds: 120 }, '2026-11-20T12:09:00Z');
-      expect(plan.fires.map(told)).toEqual(['12:09:00 schedule', '12:10:00 schedule']);
+      expect(plan.fires.map(textOf)).toEqual(['12:09:00 schedule', '12:10:00 schedule']);
       expect(plan).toMatchObject({
         nextOccurrenceAt: at('2026-11-20T12:11:00Z'),
         nextFireAt: at('2026-11-20T12:11:00Z'),
@@ -76,7 +76,7 @@ describe('of what is due', () => {
   });
 
   it('`latest` folds what was missed into the oldest that is on time', () => {
-    expect(planned({ cron, graceSeconds: 100 }, '2026-11-20T12:00:00Z').fires.map(told)).toEqual([
+    expect(planned({ cron, graceSeconds: 100 }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
       '12:09:00 schedule +9 from 12:00:00',
       '12:10:00 schedule',
     ]);
@@ -84,25 +84,25 @@ describe('of what is due', () => {
 
   it('`latest` fires the newest that was missed where nothing is on time', () => {
     const plan = planned({ cron: '0 * * * *' }, '2026-11-20T09:00:00Z');
-    expect(plan.fires.map(told)).toEqual(['12:00:00 catchUp +3 from 09:00:00']);
+    expect(plan.fires.map(textOf)).toEqual(['12:00:00 catchUp +3 from 09:00:00']);
     expect(plan.nextOccurrenceAt).toBe(at('2026-11-20T13:00:00Z'));
   });
 
   it('`latest` fires a single one that was missed for itself', () => {
-    expect(planned({ cron: '0 * * * *' }, '2026-11-20T12:00:00Z').fires.map(told)).toEqual([
+    expect(planned({ cron: '0 * * * *' }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
       '12:00:00 catchUp',
     ]);
   });
 
   it('`skip` records what was missed once, at the newest of it, and fires what is on time', () => {
-    expect(planned({ cron, catchUp: 'skip' }, '2026-11-20T12:00:00Z').fires.map(told)).toEqual([
+    expect(planned({ cron, catchUp: 'skip' }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
       '12:09:00 missed +9 from 12:00:00',
       '12:10:00 schedule',
     ]);
   });
 
   it('`all` fires each, oldest first', () => {
-    expect(planned({ cron, catchUp: 'all' }, '2026-11-20T12:07:00Z').fires.map(told)).toEqual([
+    expect(planned({ cron, catchUp: 'all' }, '2026-11-20T12:07:00Z').fires.map(textOf)).toEqual([
       '12:07:00 catchUp',
       '12:08:00 catchUp',
       '12:09:00 catchUp',
@@ -112,7 +112,7 @@ describe('of what is due', () => {
 
   it('`all` fires the newest up to its limit, and records the rest once', () => {
     const fires = (catchUpLimit: number) =>
-      planned({ cron, catchUp: 'all', catchUpLimit }, '2026-11-20T12:00:00Z').fires.map(told);
+      planned({ cron, catchUp: 'all', catchUpLimit }, '2026-11-20T12:00:00Z').fires.map(textOf);
     expect(fires(2)).toEqual([
       '12:07:00 limit +7 from 12:00:00',
       '12:08:00 catchUp',
@@ -130,7 +130,7 @@ describe('of what is due', () => {
 
   it('what is older than the horizon leaves nothing behind', () => {
     const horizon = at('2026-11-20T12:05:30Z');
-    expect(planned({ cron }, '2026-11-01T00:00:00Z', NOW, horizon).fires.map(told)).toEqual([
+    expect(planned({ cron }, '2026-11-01T00:00:00Z', NOW, horizon).fires.map(textOf)).toEqual([
       '12:10:00 schedule +4 from 12:06:00',
     ]);
     const past = { at: at('2026-11-01T00:00:00Z') };
@@ -142,7 +142,7 @@ describe('of what is due', () => {
 
   it('nothing is planned again that has been planned, wherever the cursor stands', () => {
     const fires = (from: string, plannedThrough: string, horizon?: number) =>
-      planned({ cron, catchUp: 'all' }, from, NOW, horizon, at(plannedThrough)).fires.map(told);
+      planned({ cron, catchUp: 'all' }, from, NOW, horizon, at(plannedThrough)).fires.map(textOf);
     const rest = ['12:08:00 catchUp', '12:09:00 catchUp', '12:10:00 schedule'];
     expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
     expect(fires('2026-11-20T12:07:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
@@ -223,7 +223,7 @@ describe('a walk', () => {
       if (!plan) throw new Error('it did not go on');
       parts.push(plan);
     } while (parts.at(-1)?.isPartial);
-    expect(parts.slice(0, -1).every(({ fires }) => fires.length === MOST_ON_TIME)).toBe(true);
+    expect(parts.slice(0, -1).every(({ fires }) => fires.length === MAX_ON_TIME)).toBe(true);
     const fires = parts.flatMap((part) => part.fires);
     expect(fires).toHaveLength(3 * 3600 + 1);
     expect(fires[0]).toMatchObject({ coalesced: 3600, coalescedFrom: from });
@@ -236,7 +236,7 @@ describe('a walk', () => {
   it('ends where nothing is left', () => {
     const plan = planned({ cron: '* * * * *', endAt: at('2026-11-20T12:11:00Z') }, '2026-11-20T12:10:00Z');
     expect(plan).toMatchObject({ nextOccurrenceAt: null, nextFireAt: null });
-    expect(plan.fires.map(told)).toEqual(['12:10:00 schedule']);
+    expect(plan.fires.map(textOf)).toEqual(['12:10:00 schedule']);
   });
 
   it('refuses a calendar that does not go forward', () => {
@@ -312,7 +312,7 @@ describe('jitter', () => {
       horizon: 0,
       plannedThrough: null,
     }).step(() => true);
-    expect(plan?.fires.map(told)).toEqual(['12:09:00 schedule']);
+    expect(plan?.fires.map(textOf)).toEqual(['12:09:00 schedule']);
     expect(plan?.fires[0]?.dueAt).toBe(now - 1);
     expect(plan?.nextFireAt).toBe(times.dueAt(at('2026-11-20T12:10:00Z')));
   });

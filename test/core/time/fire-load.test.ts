@@ -19,8 +19,8 @@ function given(timing: Partial<Timing>, id = 'job', createdAt: Instant = FROM - 
   return { timing: { ...DEFAULT_TIMING, ...none, ...timing }, identity: { id, createdAt } };
 }
 
-function counted(schedules: readonly Given[], period = PERIOD, mostSteps?: number) {
-  const count = createLoadCount(period, mostSteps);
+function counted(schedules: readonly Given[], period = PERIOD, maxSteps?: number) {
+  const count = createLoadCount(period, maxSteps);
   for (const { timing, identity } of schedules) Array.from(count.add(timing, identity));
   Array.from(count.finish());
   return { buckets: count.buckets(), schedules: count.schedules() };

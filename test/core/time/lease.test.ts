@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { leaseHolds } from '../../../src/core/time/lease.ts';
-import { type Quiet, afterBeat, mayDeclareDead } from '../../../src/core/time/quiet.ts';
+import { type BeatStreak, afterBeat, mayDeclareDead } from '../../../src/core/time/beat-streak.ts';
 
 const TTL = 10;
 const noon = Date.UTC(2026, 10, 20, 12);
@@ -29,8 +29,13 @@ describe('a lease', () => {
 
 describe('declaring others dead', () => {
   /** Beats every 2 s of the monotonic clock, answered within 10 ms. */
-  function beats(from: number, count: number, databaseAhead = 0, quiet: Quiet | null = null): Quiet {
-    let state = quiet;
+  function beats(
+    from: number,
+    count: number,
+    databaseAhead = 0,
+    streak: BeatStreak | null = null,
+  ): BeatStreak {
+    let state = streak;
     for (let n = 0; n < count; n += 1) {
       const sentAt = from + n * 2_000;
       const beat = { sentAt, answeredAt: sentAt + 10, databaseNow: noon + sentAt + databaseAhead };
@@ -45,8 +50,8 @@ describe('declaring others dead', () => {
     expect(mayDeclareDead(beats(0, 6), TTL)).toBe(true);
   });
   it('begins anew after a gap, as an outage leaves for everybody', () => {
-    const quiet = beats(0, 20);
-    const after = beats(60_000, 5, 0, quiet);
+    const streak = beats(0, 20);
+    const after = beats(60_000, 5, 0, streak);
     expect(mayDeclareDead(after, TTL)).toBe(false);
     expect(mayDeclareDead(beats(70_000, 1, 0, after), TTL)).toBe(true);
   });
@@ -58,9 +63,9 @@ describe('declaring others dead', () => {
     }
   });
   it('is not put off by a beat that took long, or a clock that is a little off', () => {
-    const quiet = beats(0, 20);
-    const late = afterBeat(quiet, { sentAt: 40_000, answeredAt: 42_500, databaseNow: noon + 40_200 }, TTL);
+    const streak = beats(0, 20);
+    const late = afterBeat(streak, { sentAt: 40_000, answeredAt: 42_500, databaseNow: noon + 40_200 }, TTL);
     expect(mayDeclareDead(late, TTL)).toBe(true);
-    expect(mayDeclareDead(beats(40_000, 1, 900, quiet), TTL)).toBe(true);
+    expect(mayDeclareDead(beats(40_000, 1, 900, streak), TTL)).toBe(true);
   });
 });

@@ -3,13 +3,13 @@ import type { Instant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
 import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
 import {
-  LONGEST_JITTER_MS,
+  MAX_JITTER_MS,
   type Position,
   type VersionSpan,
   createExpectation,
 } from '../../../src/core/time/expected-occurrences.ts';
 import { fireTimes, lastBetween } from '../../../src/core/time/fire-times.ts';
-import { type PlannedRun, type Sight, accountFor } from '../../../src/core/time/occurrences.ts';
+import { type PlannedRun, type PlanningState, accountFor } from '../../../src/core/time/occurrences.ts';
 
 const A = '00000000-0000-4000-8000-00000000000a';
 const B = '00000000-0000-4000-8000-00000000000b';
@@ -69,7 +69,7 @@ function run(scheduledFor: string, more: Partial<PlannedRun> = {}): PlannedRun {
   };
 }
 
-interface GivenSight {
+interface GivenPlanning {
   now?: string;
   horizon?: string;
   uid?: string;
@@ -77,37 +77,37 @@ interface GivenSight {
   inError?: boolean;
 }
 
-function sight({
+function planningAt({
   now = '12:00',
   horizon = '00:00',
   uid = A,
   cursor = null,
   inError = false,
-}: GivenSight): Sight {
+}: GivenPlanning): PlanningState {
   const nextOccurrenceAt = cursor === null ? null : at(cursor);
   return { now: at(now), horizon: at(horizon), current: { uid, nextOccurrenceAt, inError } };
 }
 
-function expectedOf(spans: readonly VersionSpan[], from: string, to: string, most = 1000, after?: Position) {
+function expectedOf(spans: readonly VersionSpan[], from: string, to: string, max = 1000, after?: Position) {
   const expectation = createExpectation({
     after: after ?? { fireAt: at(from), uid: FIRST },
     to: at(to),
-    most,
+    max,
   });
   for (const one of spans) Array.from(expectation.add(one));
   return expectation.list();
 }
 
 /** `10:00 v1 fired` and so on. */
-function told(
+function linesOf(
   spans: readonly VersionSpan[],
   runs: readonly PlannedRun[],
-  more: GivenSight & { from?: string; to?: string } = {},
+  more: GivenPlanning & { from?: string; to?: string } = {},
 ) {
   const { from = '10:00', to = '11:00' } = more;
   const inPeriod = runs.filter(({ scheduledFor }) => scheduledFor >= at(from) && scheduledFor < at(to));
   const later = runs.filter(({ scheduledFor, coalesced }) => scheduledFor >= at(to) && coalesced > 0);
-  return accountFor(expectedOf(spans, from, to), inPeriod, later, sight(more)).map(
+  return accountFor(expectedOf(spans, from, to), inPeriod, later, planningAt(more)).map(
     ({ fireAt, state, reason, runId, version }) => {
       const owner = runs.find(({ id }) => id === runId);
       const by = owner && owner.scheduledFor !== fireAt ? ` by ${clock(owner.scheduledFor)}` : '';
@@ -137,7 +137,7 @@ describe('what a version explains', () => {
     const justAfter = createExpectation({
       after: { fireAt: at('10:00'), uid: FIRST },
       to: at('10:20') + 1,
-      most: 9,
+      max: 9,
     });
     Array.from(justAfter.add(span({ since: '00:00' })));
     expect(justAfter.list().map(({ fireAt }) => clock(fireAt))).toEqual(['10:00', '10:10', '10:20']);
@@ -219,7 +219,7 @@ describe('what a version explains', () => {
     const times = fireTimes(timing({ cron: '* * * * * *' }), { id: 'job', createdAt: 0 });
     let asked = 0;
     const counted = { next: (after: Instant) => ((asked += 1), times.next(after)) };
-    expect(lastBetween(counted, at('12:00') - LONGEST_JITTER_MS, at('12:00') - 1)).toBe(at('11:59:59'));
+    expect(lastBetween(counted, at('12:00') - MAX_JITTER_MS, at('12:00') - 1)).toBe(at('11:59:59'));
     expect(asked).toBeLessThan(60);
     expect(lastBetween(counted, at('12:00'), at('12:00') + 999)).toBeNull();
     expect(lastBetween(counted, at('12:00') - 1, at('12:00'))).toBe(at('12:00'));
@@ -229,18 +229,18 @@ describe('what a version explains', () => {
     const expectation = createExpectation({
       after: { fireAt: at('10:00'), uid: FIRST },
       to: at('20:00'),
-      most: 2,
+      max: 2,
     });
-    expect(expectation.reach()).toBe(at('20:00') - 1 + LONGEST_JITTER_MS);
+    expect(expectation.reach()).toBe(at('20:00') - 1 + MAX_JITTER_MS);
     Array.from(expectation.add(span({ since: '00:00' })));
-    expect(expectation.reach()).toBe(at('10:10') + LONGEST_JITTER_MS);
+    expect(expectation.reach()).toBe(at('10:10') + MAX_JITTER_MS);
   });
 
   test('is whole for a version that mends one that cannot be planned', () => {
     const expectation = createExpectation({
       after: { fireAt: at('10:00'), uid: FIRST },
       to: at('10:35'),
-      most: 10,
+      max: 10,
     });
     const bad = span({ since: '00:00', until: '10:15', timing: { cron: 'soon', jitterSeconds: 60 } });
     expect(() => Array.from(expectation.add(bad))).toThrow();
@@ -268,7 +268,7 @@ describe('what became of an occurrence', () => {
       run('10:40', { status: 'cancelled', reason: 'replaced' }),
       run('10:50', { status: 'abandoned', reason: 'age' }),
     ];
-    expect(told(always, runs)).toEqual([
+    expect(linesOf(always, runs)).toEqual([
       '10:00 v1 fired *',
       '10:10 v1 skipped overlap *',
       '10:20 v1 missed skip *',
@@ -283,7 +283,7 @@ describe('what became of an occurrence', () => {
       run('10:20', { coalesced: 2, coalescedFrom: at('10:00'), ...more }),
     ];
     const under = (catchUp: Timing['catchUp'], more: Partial<PlannedRun> = {}) =>
-      told([span({ since: '00:00', timing: { catchUp } })], record(more), half);
+      linesOf([span({ since: '00:00', timing: { catchUp } })], record(more), half);
     const both = (reason: string, own: string) => [
       `10:00 v1 missed ${reason} by 10:20 *`,
       `10:10 v1 missed ${reason} by 10:20 *`,
@@ -301,7 +301,7 @@ describe('what became of an occurrence', () => {
 
   test('by a record that lies after the period', () => {
     const runs = [run('11:20', { coalesced: 8, coalescedFrom: at('10:00') })];
-    expect(told(always, runs, half)).toEqual([
+    expect(linesOf(always, runs, half)).toEqual([
       '10:00 v1 missed latest by 11:20 *',
       '10:10 v1 missed latest by 11:20 *',
       '10:20 v1 missed latest by 11:20 *',
@@ -314,7 +314,7 @@ describe('what became of an occurrence', () => {
       run('10:30', { coalesced: 1, coalescedFrom: at('10:20') }),
       run('10:50', { uid: B, coalesced: 1, coalescedFrom: at('10:40') }),
     ];
-    expect(told(always, runs, { horizon: '11:00' })).toEqual([
+    expect(linesOf(always, runs, { horizon: '11:00' })).toEqual([
       '10:00 v1 missed latest by 10:10 *',
       '10:10 v1 fired *',
       '10:20 v1 missed latest by 10:30 *',
@@ -329,35 +329,40 @@ describe('what became of an occurrence', () => {
     const before = run('10:20', { version: 1, coalesced: 2, coalescedFrom: at('10:00') });
     const own = run('10:50', { version: 2, coalesced: 1, coalescedFrom: at('10:00') });
     const spans = [span({ version: 2, since: '00:00' })];
-    expect(told(spans, [before, own], half).slice(0, 2)).toEqual([
+    expect(linesOf(spans, [before, own], half).slice(0, 2)).toEqual([
       '10:00 v2 missed latest by 10:50 *',
       '10:10 v2 missed latest by 10:50 *',
     ]);
-    expect(told(spans, [before], { ...half, horizon: '10:20' }).slice(0, 2)).toEqual([
+    expect(linesOf(spans, [before], { ...half, horizon: '10:20' }).slice(0, 2)).toEqual([
       '10:00 v2 missed retention',
       '10:10 v2 missed retention',
     ]);
   });
 
   test('is open for what is not planned yet, also when it is due, and says where planning fails', () => {
-    expect(told(always, [run('10:00')], { ...half, now: '10:15', cursor: '10:10' })).toEqual([
+    expect(linesOf(always, [run('10:00')], { ...half, now: '10:15', cursor: '10:10' })).toEqual([
       '10:00 v1 fired *',
       '10:10 v1 upcoming',
       '10:20 v1 upcoming',
     ]);
-    const inError = told(always, [run('10:00')], { ...half, now: '10:15', cursor: '10:10', inError: true });
+    const inError = linesOf(always, [run('10:00')], {
+      ...half,
+      now: '10:15',
+      cursor: '10:10',
+      inError: true,
+    });
     expect(inError.slice(1)).toEqual(['10:10 v1 upcoming error', '10:20 v1 upcoming error']);
     // An edit that leaves the times alone does not plan what cannot be planned.
     const edited = [
       span({ version: 1, since: '00:00', until: '10:15' }),
       span({ version: 2, since: '10:15' }),
     ];
-    const late = told(edited, [run('10:00')], { ...half, cursor: '10:10', inError: true });
+    const late = linesOf(edited, [run('10:00')], { ...half, cursor: '10:10', inError: true });
     expect(late.slice(1)).toEqual(['10:10 v1 upcoming error', '10:20 v2 upcoming error']);
   });
 
   test('was older than the retention when nobody planned it, and has no other explanation else', () => {
-    expect(told(always, [], { ...half, horizon: '10:20' })).toEqual([
+    expect(linesOf(always, [], { ...half, horizon: '10:20' })).toEqual([
       '10:00 v1 missed retention',
       '10:10 v1 missed retention',
       '10:20 v1 missed unknown',
@@ -371,7 +376,7 @@ describe('what became of an occurrence', () => {
       span({ version: 3, since: '10:40' }),
     ];
     const runs = [run('10:00'), run('10:10'), run('10:20', { version: 3 }), run('10:50', { version: 3 })];
-    expect(told(spans, runs)).toEqual([
+    expect(linesOf(spans, runs)).toEqual([
       '10:00 v1 fired *',
       '10:10 v1 fired *',
       '10:20 v2 fired *',
@@ -384,9 +389,13 @@ describe('what became of an occurrence', () => {
   test('is no pause where a record of the time around covers it, and none where it is still to come', () => {
     const paused = [span({ since: '00:00', enabled: false })];
     const record = run('11:00', { coalesced: 9, coalescedFrom: at('09:00') });
-    expect(told(paused, [record], half)).toEqual(['10:00 v1 paused', '10:10 v1 paused', '10:20 v1 paused']);
-    expect(told(paused, [], { ...half, now: '09:00' })).toHaveLength(3);
-    expect(new Set(told(paused, [], { ...half, now: '09:00' }).map((line) => line.slice(9)))).toEqual(
+    expect(linesOf(paused, [record], half)).toEqual([
+      '10:00 v1 paused',
+      '10:10 v1 paused',
+      '10:20 v1 paused',
+    ]);
+    expect(linesOf(paused, [], { ...half, now: '09:00' })).toHaveLength(3);
+    expect(new Set(linesOf(paused, [], { ...half, now: '09:00' }).map((line) => line.slice(9)))).toEqual(
       new Set(['paused']),
     );
   });
@@ -397,7 +406,7 @@ describe('what became of an occurrence', () => {
       span({ version: 2, since: '10:20', timing: { cron: '5,35 * * * *' } }),
     ];
     const runs = [run('10:00'), run('10:20', { coalesced: 1, coalescedFrom: at('10:10') })];
-    expect(told(spans, runs, { now: '10:30', cursor: '10:35' })).toEqual([
+    expect(linesOf(spans, runs, { now: '10:30', cursor: '10:35' })).toEqual([
       '10:00 v1 fired *',
       '10:10 v1 missed latest by 10:20 *',
       '10:20 v1 fired *',
@@ -411,11 +420,11 @@ describe('what became of an occurrence', () => {
     const edit = due - 1;
     const before = { ...span({ since: '00:00', timing: jitter }), until: edit };
     const behind = { ...span({ version: 2, since: '00:00', timing: jitter }), since: edit };
-    const told = accountFor(expectedOf([before, behind], '10:00', '10:01'), [], [], {
-      ...sight({ now: '12:00', cursor: '10:00' }),
+    const found = accountFor(expectedOf([before, behind], '10:00', '10:01'), [], [], {
+      ...planningAt({ now: '12:00', cursor: '10:00' }),
       now: edit,
     });
-    expect(told).toMatchObject([{ fireAt: at('10:00'), version: 2, state: 'upcoming' }]);
+    expect(found).toMatchObject([{ fireAt: at('10:00'), version: 2, state: 'upcoming' }]);
   });
 
   test('is kept apart by schedule, where an id was created again', () => {
@@ -424,7 +433,7 @@ describe('what became of an occurrence', () => {
       span({ uid: A, version: 1, since: '10:20' }),
     ];
     const runs = [run('10:00', { uid: B }), run('10:10', { uid: B }), run('10:20', { uid: B }), run('10:30')];
-    expect(told(spans, runs, { now: '10:35', cursor: '10:40', uid: A })).toEqual([
+    expect(linesOf(spans, runs, { now: '10:35', cursor: '10:40', uid: A })).toEqual([
       '10:00 v1 fired *',
       '10:10 v1 fired *',
       '10:20 v1 fired *',
@@ -433,12 +442,12 @@ describe('what became of an occurrence', () => {
       '10:50 v1 upcoming',
     ]);
     // Deleted: nothing follows, whatever the next schedule of the id does.
-    expect(told(spans.slice(0, 1), runs, { uid: A, cursor: '10:40' })).toHaveLength(4);
+    expect(linesOf(spans.slice(0, 1), runs, { uid: A, cursor: '10:40' })).toHaveLength(4);
   });
 
   test('is listed of a run that no version explains', () => {
     const runs = [run('10:03', { version: 4 }), run('10:00'), run('10:10'), run('10:20')];
-    expect(told(always, runs, half)).toEqual([
+    expect(linesOf(always, runs, half)).toEqual([
       '10:00 v1 fired *',
       '10:03 v4 fired *',
       '10:10 v1 fired *',
@@ -451,7 +460,7 @@ describe('what became of an occurrence', () => {
     const due = fireTimes(timing(jitter), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
     const spans = [span({ since: '00:00', timing: jitter })];
     const seen = (now: Instant) =>
-      accountFor(expectedOf(spans, '10:00', '10:30'), [], [], { ...sight({}), now })[0]?.state;
+      accountFor(expectedOf(spans, '10:00', '10:30'), [], [], { ...planningAt({}), now })[0]?.state;
     expect([seen(due - 1), seen(due)]).toEqual(['upcoming', 'missed']);
   });
 });

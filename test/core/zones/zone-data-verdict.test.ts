@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
-import { type Standing, cursorByZoneData } from '../../../src/core/zones/zone-cursor.ts';
+import { type CursorState, cursorByZoneData } from '../../../src/core/zones/zone-cursor.ts';
 import { type ZoneDataSeen, judgeZoneData } from '../../../src/core/zones/zone-data-verdict.ts';
 
 const NOW = Date.parse('2026-06-10T12:00:00Z');
@@ -63,11 +63,11 @@ describe('whether the cursors are to be looked through', () => {
     ['what is no version lives', { recorded: recorded('2026a'), others: [other('unknown', null)] }, 'look'],
   ])('%s', (_, seen, expected) => {
     const verdict = judgeZoneData('2026a', { now: NOW, ...seen });
-    const told =
+    const text =
       verdict.kind !== 'wait'
         ? verdict.kind
         : `wait ${verdict.ms === Infinity ? 'for ever' : verdict.ms / 1000}`;
-    expect(told).toBe(expected);
+    expect(text).toBe(expected);
   });
 
   it('what is no version is older than any', () => {
@@ -82,7 +82,7 @@ describe('where planning stands by other zone data', () => {
   const at = (time: string) => Date.parse(`2026-06-${time}:00Z`);
   const cursorOf = (
     cron: string,
-    standing: Partial<Standing> & Pick<Standing, 'nextOccurrenceAt'>,
+    state: Partial<CursorState> & Pick<CursorState, 'nextOccurrenceAt'>,
     { now = NOW, ...timing }: Partial<Timing> & { now?: number } = {},
   ) => {
     const times = fireTimes(
@@ -98,7 +98,7 @@ describe('where planning stands by other zone data', () => {
       },
       { id: 'some', createdAt: 0 },
     );
-    const cursor = cursorByZoneData(times, { lastFireAt: null, updatedAt: 0, ...standing }, now);
+    const cursor = cursorByZoneData(times, { lastFireAt: null, updatedAt: 0, ...state }, now);
     return cursor === null ? null : new Date(cursor).toISOString().slice(0, 16).replace('2026-06-', '');
   };
 

@@ -30,7 +30,7 @@ const ANSWERS: Record<string, Answer> = {
 };
 
 /** What the history of a run to each kind of target says. */
-const TOLD: Record<string, object> = {
+const EXPECTED: Record<string, object> = {
   good: { status: 'succeeded', attempts: 1, failures: 0, attemptLog: [{ outcome: 'accepted' }] },
   down: {
     status: 'failed',
@@ -88,7 +88,7 @@ it('targets that are down, hang, drip or lose their answers delay only themselve
   await receivers['good']?.arrived(18);
   const behind = await sql`SELECT FROM all_runs WHERE status = 'pending' AND schedule_id LIKE 'hanging-%'`;
   expect(behind.length).toBeGreaterThan(0);
-  for (const kind of Object.keys(TOLD)) {
+  for (const kind of Object.keys(EXPECTED)) {
     for (const index of [0, 1, 2])
       await daemon.call('PATCH', `/api/v1/schedules/${kind}-${index}`, { enabled: false });
   }
@@ -96,8 +96,8 @@ it('targets that are down, hang, drip or lose their answers delay only themselve
   const runs = await endedRuns(sql);
   expect(await expectEverySecondPlanned(sql)).toBe(runs.length);
   const byKind = Map.groupBy(runs, ({ schedule_id }) => schedule_id.split('-')[0] ?? '');
-  expect([...byKind.keys()].sort()).toEqual(Object.keys(TOLD).sort());
-  for (const [kind, own] of byKind) await expectTold(daemon, kind, own, receivers[kind]);
+  expect([...byKind.keys()].sort()).toEqual(Object.keys(EXPECTED).sort());
+  for (const [kind, own] of byKind) await expectOutcome(daemon, kind, own, receivers[kind]);
   daemon.signal('SIGTERM');
   expect(await daemon.exited).toBe(0);
 });
@@ -118,7 +118,7 @@ async function put(daemon: Daemon, id: string, url: string): Promise<void> {
   expect(answer.status).toBe(201);
 }
 
-async function expectTold(
+async function expectOutcome(
   daemon: Daemon,
   kind: string,
   runs: readonly RunRow[],
@@ -127,6 +127,6 @@ async function expectTold(
   if (receiver) expectArrived(receiver, runs);
   for (const { id } of runs) {
     const { body } = await daemon.call('GET', `/api/v1/runs/${id}`);
-    expect(body).toMatchObject(TOLD[kind] ?? {});
+    expect(body).toMatchObject(EXPECTED[kind] ?? {});
   }
 }

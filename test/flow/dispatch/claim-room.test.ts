@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ClaimRoom } from '../../../src/flow/dispatch/claim-room.ts';
-import { Claim, LaneBook } from '../../../src/flow/dispatch/lane.ts';
+import { LaneClaim, LaneBook } from '../../../src/flow/dispatch/lane.ts';
 import { Lanes } from '../../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from '../../support/claims.ts';
 
@@ -12,7 +12,7 @@ function memory() {
   let now = 0;
   const book = new LaneBook();
   const room = new ClaimRoom({ book, total: SLOTS, perLane: 64 });
-  const sent: Claim[] = [];
+  const sent: LaneClaim[] = [];
   const lanes = new Lanes({
     book,
     clock: { now: () => now, monotonic: () => now },
@@ -22,10 +22,11 @@ function memory() {
     mayStart: () => true,
   });
   /** As many as there is room for, at most so many. */
-  const fill = (name: string, most = Infinity): Claim[] => {
-    const claims: Claim[] = [];
+  const fill = (name: string, most = Infinity): LaneClaim[] => {
+    const claims: LaneClaim[] = [];
     const lane = book.of(name);
-    while (claims.length < most && room.take(lane)) claims.push(new Claim(claimedRun({ lane: name }), lane));
+    while (claims.length < most && room.take(lane))
+      claims.push(new LaneClaim(claimedRun({ lane: name }), lane));
     lanes.add(claims);
     return claims;
   };
@@ -148,7 +149,7 @@ describe('a claim', () => {
     const mayHaveMore = () => room.mayHaveMore(book.of('hanging-1'));
     expect(mayHaveMore()).toBe(true);
     for (let times = 0; times < 50; times += 1) for (const lane of lanes) fill(lane);
-    expect(book.standing).toMatchObject({ slots: 192, waiting: 8 });
+    expect(book.stalled).toMatchObject({ slots: 192, waiting: 8 });
     expect(mayHaveMore()).toBe(false);
   });
 });

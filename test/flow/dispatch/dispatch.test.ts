@@ -375,7 +375,7 @@ describe('settling', () => {
     statusCode: 400,
     body: 'x',
     error: null,
-    doubt: null,
+    uncertain: null,
     leaseSeconds: null,
   };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Claim, LaneBook } from '../../../src/flow/dispatch/lane.ts';
+import { LaneClaim, LaneBook } from '../../../src/flow/dispatch/lane.ts';
 import { Lanes } from '../../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from '../../support/claims.ts';
 import { SimulatedLanes, names } from '../../support/simulated-lanes.ts';
@@ -138,7 +138,7 @@ describe('few slots', () => {
 describe('of a lane', () => {
   it('the more urgent goes first, then what was due first, then what came first', () => {
     const book = new LaneBook();
-    const sent: Claim[] = [];
+    const sent: LaneClaim[] = [];
     const clock = { now: () => 0, monotonic: () => 0 };
     const lanes = new Lanes({
       book,
@@ -149,7 +149,7 @@ describe('of a lane', () => {
       mayStart: () => true,
     });
     const claim = (id: string, priority: number, dueAt = 0) =>
-      new Claim(claimedRun({ id, priority, dueAt }), book.of('a'));
+      new LaneClaim(claimedRun({ id, priority, dueAt }), book.of('a'));
     lanes.add([claim('first', 2)]);
     const [low, normal, high] = [2, 1, 0];
     lanes.add([claim('low', low), claim('normal', normal), claim('low, later', low)]);

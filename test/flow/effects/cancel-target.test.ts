@@ -19,7 +19,7 @@ let instance: TestInstance;
 let receiver: Receiver;
 /** Takes requests and never answers. */
 let silent: Receiver;
-let told: Extract<FirelockEvent, { type: 'targetCancelled' }>[];
+let cancelled: Extract<FirelockEvent, { type: 'targetCancelled' }>[];
 
 beforeEach(async () => {
   store = await createStore();
@@ -29,7 +29,7 @@ beforeEach(async () => {
     response.end();
   });
   silent = await startReceiver(() => undefined);
-  told = [];
+  cancelled = [];
 });
 
 afterEach(async () => {
@@ -69,12 +69,12 @@ const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
   followerUid: null,
   failures: 0,
 });
-const toldOf = (count: number) => until(() => (told.length >= count ? told : null));
+const cancelledOf = (count: number) => until(() => (cancelled.length >= count ? cancelled : null));
 
 function canceller(database: Database = store.database): TargetCanceller {
   const events = createEventBus();
   events.subscribe((event) => {
-    if (event.type === 'targetCancelled') told.push(event);
+    if (event.type === 'targetCancelled') cancelled.push(event);
   });
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 16 }),
@@ -92,8 +92,8 @@ it('a target is told once that its run is off, by the definition that the run wa
   const schedule = await put('job', cancelBy(url, { 'X-Of': '{{scheduleId}}' }), { payload: '{"a":1}' });
   await put('job', cancelBy(`${receiver.url}/newer`));
   canceller().add([runOf(schedule)]);
-  expect(await toldOf(1)).toEqual([
-    { type: 'targetCancelled', runId: runOf(schedule).runId, scheduleId: 'job', told: true, error: null },
+  expect(await cancelledOf(1)).toEqual([
+    { type: 'targetCancelled', runId: runOf(schedule).runId, scheduleId: 'job', accepted: true, error: null },
   ]);
   expect(receiver.arrivals).toHaveLength(1);
   expect(receiver.arrivals[0]).toMatchObject({
@@ -124,7 +124,7 @@ it('a one-off run goes by its id', async () => {
   const schedule = await put('job', cancelBy(`${receiver.url}/{{runName}}/{{scheduleId}}`));
   const run: Effect = { ...runOf(schedule), scheduleId: null, trigger: 'api' };
   canceller().add([run]);
-  expect(await toldOf(1)).toMatchObject([{ scheduleId: null, told: true }]);
+  expect(await cancelledOf(1)).toMatchObject([{ scheduleId: null, accepted: true }]);
   expect(receiver.arrivals[0]).toMatchObject({ path: `/${run.runId}/`, headers: { 'ce-source': '/runs' } });
 });
 
@@ -133,7 +133,7 @@ it('whoever has no cancel call is not told, nor a worker, nor one whose definiti
   const pull = await put('pull', { type: 'pull', queue: 'q' });
   const last = await put('last', cancelBy(`${receiver.url}/last`));
   canceller().add([runOf(plain), runOf(pull), { ...runOf(plain), scheduleVersion: 7 }, runOf(last)]);
-  expect(await toldOf(1)).toMatchObject([{ scheduleId: 'last', told: true }]);
+  expect(await cancelledOf(1)).toMatchObject([{ scheduleId: 'last', accepted: true }]);
   expect(receiver.arrivals).toHaveLength(1);
 });
 
@@ -141,12 +141,12 @@ it('a target that does not take it is not told again, and it is said why', async
   const refused = await put('refused', cancelBy(`${receiver.url}/refused`));
   const slow = await put('slow', cancelBy(silent.url), { timeoutSeconds: 1 });
   canceller().add([runOf(refused), runOf(slow)]);
-  await toldOf(2);
-  expect(told).toContainEqual(
-    expect.objectContaining({ scheduleId: 'refused', told: false, error: 'the target answered 409' }),
+  await cancelledOf(2);
+  expect(cancelled).toContainEqual(
+    expect.objectContaining({ scheduleId: 'refused', accepted: false, error: 'the target answered 409' }),
   );
-  expect(told).toContainEqual(
-    expect.objectContaining({ scheduleId: 'slow', told: false, error: 'no whole answer within 1 s' }),
+  expect(cancelled).toContainEqual(
+    expect.objectContaining({ scheduleId: 'slow', accepted: false, error: 'no whole answer within 1 s' }),
   );
   expect([receiver.arrivals.length, silent.arrivals.length]).toEqual([1, 1]);
 });
@@ -158,8 +158,8 @@ it('a silent target delays only its own', async () => {
   made.add(Array.from({ length: 20 }, (_, n) => runOf(stuck, n)));
   await silent.arrived(4);
   made.add(Array.from({ length: 20 }, (_, n) => runOf(fine, n)));
-  await toldOf(20);
-  expect(told.every((event) => event.scheduleId === 'fine' && event.told)).toBe(true);
+  await cancelledOf(20);
+  expect(cancelled.every((event) => event.scheduleId === 'fine' && event.accepted)).toBe(true);
   expect(silent.arrivals).toHaveLength(4);
 });
 
@@ -169,10 +169,10 @@ it('stopping ends what is under way and tells nobody else', async () => {
   made.add(Array.from({ length: 6 }, (_, n) => runOf(stuck, n)));
   await silent.arrived(4);
   await made.stop();
-  expect(told).toHaveLength(6);
-  expect(told.every((event) => !event.told && event.error?.startsWith('stopped before'))).toBe(true);
+  expect(cancelled).toHaveLength(6);
+  expect(cancelled.every((event) => !event.accepted && event.error?.startsWith('stopped before'))).toBe(true);
   made.add([runOf(stuck, 7)]);
-  await toldOf(7);
+  await cancelledOf(7);
   await made.stop();
   expect(silent.arrivals).toHaveLength(4);
 });
@@ -182,8 +182,8 @@ it('a definition that cannot be read is said, and nothing is sent', async () => 
   const away = openDatabase('postgres://nobody@127.0.0.1:1/none', 1);
   onTestFinished(() => away.close());
   canceller(away).add([runOf(schedule)]);
-  expect(await toldOf(1)).toMatchObject([
-    { told: false, error: expect.stringContaining('ECONNREFUSED') as string },
+  expect(await cancelledOf(1)).toMatchObject([
+    { accepted: false, error: expect.stringContaining('ECONNREFUSED') as string },
   ]);
   expect(receiver.arrivals).toEqual([]);
 });

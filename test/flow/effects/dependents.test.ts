@@ -95,7 +95,7 @@ async function outcomeOf(
       statusCode: status === 'succeeded' ? 200 : 400,
       body: '',
       error: null,
-      doubt: null,
+      uncertain: null,
     },
   };
 }

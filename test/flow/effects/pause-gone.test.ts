@@ -55,8 +55,8 @@ const effects = () =>
   store.rows<{ schedule_id: string; failures: number; error: string | null }>(
     sql`SELECT schedule_id, failures, error FROM effects`,
   );
-const told = (type: FirelockEvent['type']) => events.filter((event) => event.type === type);
-const seenTo = (count: number) => until(() => (told('goneSeenTo').length >= count ? true : null));
+const eventsOf = (type: FirelockEvent['type']) => events.filter((event) => event.type === type);
+const seenTo = (count: number) => until(() => (eventsOf('goneSeenTo').length >= count ? true : null));
 
 /** A pauser of its own, beside the instance. */
 function startPauser(database: Database = store.database): GonePauser {
@@ -131,7 +131,7 @@ describe('a schedule whose target answered 410 Gone', () => {
     await seenTo(2);
     const reason = `the target answered 410 Gone to run ${RUN}`;
     expect(await find('gone')).toMatchObject({ version: 2, definition: { pauseReason: reason } });
-    expect(told('schedulePaused')).toEqual([{ type: 'schedulePaused', scheduleId: 'gone', reason }]);
+    expect(eventsOf('schedulePaused')).toEqual([{ type: 'schedulePaused', scheduleId: 'gone', reason }]);
     expect(await effects()).toEqual([]);
   });
 
@@ -164,8 +164,8 @@ describe('a schedule is left alone that by then', () => {
     startPauser().add([await goneOf(schedule)]);
     await seenTo(1);
     expect(await find('gone')).toEqual(before);
-    expect(told('schedulePaused')).toEqual([]);
-    expect(told('loopFailed')).toEqual([]);
+    expect(eventsOf('schedulePaused')).toEqual([]);
+    expect(eventsOf('loopFailed')).toEqual([]);
     expect(await effects()).toEqual([]);
   }
 
@@ -220,7 +220,7 @@ describe('what stands in the way', () => {
     await database.run((db) => db.execute(sql`SELECT 1`));
     await proxy.interrupt('refuse');
     startPauser(database).add([await goneOf(schedule)]);
-    await until(() => (told('loopFailed').length > 1 ? true : null));
+    await until(() => (eventsOf('loopFailed').length > 1 ? true : null));
     expect(await find('gone')).toMatchObject({ status: 'active' });
     await proxy.restore();
     await seenTo(1);
@@ -236,7 +236,7 @@ describe('what stands in the way', () => {
     const pauser = startPauser();
     pauser.add([await goneOf(broken), await goneOf(fine)]);
     await seenTo(1);
-    expect(told('loopFailed')).toHaveLength(1);
+    expect(eventsOf('loopFailed')).toHaveLength(1);
     expect(await find('gone')).toMatchObject({ status: 'paused' });
     const [left, ...others] = await effects();
     expect(others).toEqual([]);

@@ -58,7 +58,7 @@ async function accepted(attempt: number): Promise<boolean> {
       statusCode: 202,
       body: '',
       error: null,
-      doubt: null,
+      uncertain: null,
     },
   };
   const { settled } = await store.database.transaction((tx) => settleLockedRuns(tx, [outcome], 'wait'));

@@ -8,7 +8,8 @@ import { type Settler, createSettler } from '../../../src/flow/settle/settle.ts'
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
-import { claimOf, claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
+import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
+import { claimOf } from '../../../src/store/runs/claims/held-claims.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../../support/pending-runs.ts';
 import { type InstanceOptions, type Store, createInstance, createStore } from '../../support/pipeline.ts';
 import { type Answer, startReceiver } from '../../support/receiver.ts';
@@ -97,7 +98,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
     ]);
     expect(receiver.arrivals.map(({ body }) => body.attempt)).toEqual([1, 2]);
     expect(most()).toBe(1);
-    expect(recovery.told('runsTakenOver')).toEqual([]);
+    expect(recovery.eventsOf('runsTakenOver')).toEqual([]);
     await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
     const [run] = await store.rows<{ log: unknown }>(sql`SELECT attempt_log AS log FROM all_runs`);
     expect(run?.log).toMatchObject([
@@ -120,8 +121,10 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
     await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
     expect(await runsOf(store)).toMatchObject([{ status: 'succeeded', attempts: 1, recoveries: 0 }]);
     expect(receiver.arrivals).toHaveLength(1);
-    const told = instance.events.filter(({ type }) => type === 'runSettled' || type === 'settlementFenced');
-    expect(told).toMatchObject([{ type: 'runSettled', attempt: 1, settlement: { status: 'succeeded' } }]);
+    const emitted = instance.events.filter(
+      ({ type }) => type === 'runSettled' || type === 'settlementFenced',
+    );
+    expect(emitted).toMatchObject([{ type: 'runSettled', attempt: 1, settlement: { status: 'succeeded' } }]);
   });
 });
 
@@ -223,10 +226,10 @@ describe('a settler', () => {
     statusCode: 200,
     body: '',
     error: null,
-    doubt: null,
+    uncertain: null,
     leaseSeconds: null,
   };
-  let told: string[];
+  let settled: string[];
 
   function settlerOn(database: Database): Settler {
     const settler = createSettler({
@@ -243,7 +246,7 @@ describe('a settler', () => {
     settler.add({
       outcome,
       run: { id: outcome.runId, scheduleId: 's', firstClaimedAt: 0 },
-      onSettled: () => told.push(`${outcome.runId} ${outcome.outcome}`),
+      onSettled: () => settled.push(`${outcome.runId} ${outcome.outcome}`),
     });
   }
 
@@ -266,7 +269,7 @@ describe('a settler', () => {
   });
 
   beforeEach(() => {
-    told = [];
+    settled = [];
   });
 
   it('has flushed once what waited is written, however much comes in meanwhile', async () => {
@@ -287,7 +290,7 @@ describe('a settler', () => {
     const before = ofNoRun();
     add(settler, before);
     await settler.flush();
-    expect(told).toContain(`${before.runId} rejected`);
+    expect(settled).toContain(`${before.runId} rejected`);
     streams = false;
   });
 
@@ -300,7 +303,7 @@ describe('a settler', () => {
     add(settler, ofNoRun());
     await settler.start();
     await settler.flush();
-    expect(told).toEqual([]);
+    expect(settled).toEqual([]);
     expect(settler.passes()).toBeGreaterThan(1);
   });
 
@@ -327,9 +330,9 @@ describe('a settler', () => {
     const single = ofNoRun();
     add(settler, single);
     await settler.start();
-    await until(() => told.length === 7 || null);
+    await until(() => settled.length === 7 || null);
     expect(await runsOf(store)).toMatchObject(claimed.map(() => ({ status: 'failed', failures: 1 })));
     const twice = claimed.flatMap(({ id }) => [`${id} transient`, `${id} transient`]);
-    expect([...told].sort()).toEqual([...twice, `${single.runId} rejected`].sort());
+    expect([...settled].sort()).toEqual([...twice, `${single.runId} rejected`].sort());
   });
 });

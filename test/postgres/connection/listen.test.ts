@@ -26,19 +26,19 @@ it('a listener hears what is told on each channel, and listens again after its c
     () => database.close(),
     () => listener.stop(),
   );
-  const told = (): Promise<unknown> =>
+  const notified = (): Promise<unknown> =>
     database.run((db) => db.execute(sql`SELECT pg_notify('a_channel', '')`));
   const heardMoreThan = (count: number) => until(() => (heard > count ? heard : null));
 
   const connected = await heardMoreThan(0);
-  await told();
+  await notified();
   const first = await heardMoreThan(connected);
   await database.run((db) =>
     db.execute(sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid()`),
   );
   const again = await heardMoreThan(first);
-  await told();
+  await notified();
   expect(await heardMoreThan(again)).toBe(again + 1);
 
   const before = heardOnAnother;

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import type { Executor } from '../../../src/postgres/executor.ts';
-import { frequentRowsOf, rowsOf } from '../../../src/postgres/sql/rows.ts';
+import { queryPrepared, rowsOf } from '../../../src/postgres/sql/rows.ts';
 import { type TestDatabase, createDatabase } from '../../support/postgres/cluster.ts';
 import { countNow, needsCounting } from '../../support/postgres/counted.ts';
 import { THROUGH_POOLER, notThroughPooler } from '../../support/postgres/pooler.ts';
@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 const increment = (db: Executor, n: number) =>
-  frequentRowsOf<{ n: number }>(db, sql`SELECT ${n}::int + 1 AS n`);
+  queryPrepared<{ n: number }>(db, sql`SELECT ${n}::int + 1 AS n`);
 const namesIn = (db: Executor) =>
   rowsOf<{ generic: number }>(db, sql`SELECT generic_plans::int AS generic FROM pg_prepared_statements`);
 
@@ -61,7 +61,7 @@ describe('a statement that is sent over and over, in a session of its own', () =
 
   it('is prepared anew where a migration has changed what it answers', async () => {
     await database.run((db) => db.execute(sql`CREATE TABLE t AS SELECT 1::int AS n`));
-    const read = (db: Executor) => frequentRowsOf(db, sql`SELECT * FROM t WHERE n > ${0}::int`);
+    const read = (db: Executor) => queryPrepared(db, sql`SELECT * FROM t WHERE n > ${0}::int`);
     for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1 }]);
     await database.run((db) => db.execute(sql`ALTER TABLE t ADD COLUMN m int`));
     for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1, m: null }]);
@@ -77,7 +77,7 @@ describe('a statement that is sent over and over, in a session of its own', () =
       await database.run((db) => db.execute(statement));
     const read = async (count: number) => {
       for (let i = 0; i < count; i += 1)
-        await database.run((db) => frequentRowsOf(db, sql`SELECT FROM t WHERE n = ${i}::int`));
+        await database.run((db) => queryPrepared(db, sql`SELECT FROM t WHERE n = ${i}::int`));
     };
     const scans = async () => {
       await countNow(database);

@@ -3,7 +3,7 @@ import { batchCalls } from '../../../src/runtime/loop/batched-calls.ts';
 import { until } from '../../support/until.ts';
 
 /** Batches that wait until they are let go, one after the other. */
-function batching(options: { most?: number; weightOf?: (asked: number) => number } = {}) {
+function batching(options: { maxWeight?: number; weightOf?: (asked: number) => number } = {}) {
   const batches: { asked: readonly number[]; answer: (answers?: string[] | Error) => void }[] = [];
   const call = batchCalls<number, string>({
     ...options,
@@ -32,7 +32,7 @@ it('what is asked at the same moment goes together, and what is asked meanwhile 
 });
 
 it('a batch weighs no more than it may, but for a call that does so alone', async () => {
-  const { call, batch } = batching({ most: 10, weightOf: (asked) => asked });
+  const { call, batch } = batching({ maxWeight: 10, weightOf: (asked) => asked });
   const answers = [12, 4, 6, 1, 11, 3].map(call);
   for (const [index, asked] of [[12], [4, 6], [1], [11], [3]].entries()) {
     expect((await batch(index)).asked).toEqual(asked);

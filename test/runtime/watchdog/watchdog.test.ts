@@ -18,18 +18,18 @@ it('a watchdog tells of a loop that never comes back from a pass, and of none th
     createLoop({ ...deps, name: 'slow', body: () => setTimeout(1_500, 0) }),
   ];
   const stuck = createLoop({ ...deps, name: 'stuck', body: () => new Promise<number>(() => undefined) });
-  const told: string[] = [];
-  const onStuck = (loop: string) => void told.push(loop);
+  const reported: string[] = [];
+  const onStuck = (loop: string) => void reported.push(loop);
   const watchdog = createWatchdog({
     loops: [...loops, stuck],
-    patience: 3,
+    maxTurns: 3,
     onStuck,
-    onThreadLost: (error) => told.push(error.message),
+    onThreadLost: (error) => reported.push(error.message),
   });
   for (const service of [...loops, stuck, watchdog]) void service.start();
-  await until(() => (told.length > 0 ? true : null));
+  await until(() => (reported.length > 0 ? true : null));
   await setTimeout(1_500);
-  expect(told).toEqual(['stuck']);
+  expect(reported).toEqual(['stuck']);
   await watchdog.stop();
   for (const loop of loops) await loop.stop();
 });
@@ -37,7 +37,7 @@ it('a watchdog tells of a loop that never comes back from a pass, and of none th
 it('a watchdog ends a process whose event loop is blocked, which says so', async () => {
   const program = `
     import { createWatchdog } from './src/runtime/watchdog/watchdog.ts';
-    createWatchdog({ loops: [], patience: 2, onStuck: () => {}, onThreadLost: () => {} }).start();
+    createWatchdog({ loops: [], maxTurns: 2, onStuck: () => {}, onThreadLost: () => {} }).start();
     setTimeout(() => { console.log('blocked'); for (;;); }, 300);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     cwd: join(import.meta.dirname, '..', '..', '..'),

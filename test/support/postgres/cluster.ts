@@ -29,7 +29,7 @@ declare module 'vitest' {
   }
 }
 
-export interface Templates {
+interface Templates {
   /** It has the schema, and partitions for the coming days. */
   migrated: string;
 }

@@ -2,7 +2,7 @@ import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
 import { LONG } from './long.ts';
 
 /** What became of the tests of a run that were not run. */
-export interface LeftOut {
+interface LeftOut {
   /** Those that wait for `npm run test:long`. */
   long: number;
   /** Those that cannot run here: why not, in each one's own words. */

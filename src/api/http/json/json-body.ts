@@ -1,10 +1,10 @@
-import { othersTurn } from '../../../runtime/loop/slices.ts';
+import { yieldToEventLoop } from '../../../runtime/loop/slices.ts';
 import { type Part, SLICE_BYTES, splitJson } from './json-parts.ts';
-import { type Fault, MOST_FAULTS, Problem } from '../problem.ts';
+import { type Fault, MAX_FAULTS, Problem } from '../problem.ts';
 
-export const LONGEST_PAYLOAD_BYTES = 64 * 1024;
+export const MAX_PAYLOAD_BYTES = 64 * 1024;
 /** Its beginning is kept, but all of it is JSON: as much as fits in the body of its call. */
-const LONGEST_RESULT_BYTES = 256 * 1024;
+const MAX_RESULT_BYTES = 256 * 1024;
 
 /** A body as it was sent: its value, and of its payloads, or its result, the very text. */
 export interface JsonBody {
@@ -25,7 +25,7 @@ export async function parseJsonBody(bytes: Buffer): Promise<JsonBody> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    await othersTurn();
+    await yieldToEventLoop();
   }
 }
 
@@ -48,7 +48,7 @@ export function* readJsonBody(bytes: Buffer): Generator<void, JsonBody, void> {
       continue;
     }
     value = parsePart(bytes, part);
-    if (!part.replaced && faults.length < MOST_FAULTS) collectBadText(value, part.path, faults);
+    if (!part.replaced && faults.length < MAX_FAULTS) collectBadText(value, part.path, faults);
     if (!part.replaced && part.kind === 'item') items[part.item] = value;
   }
   if (isObject(value) && Array.isArray(value['items'])) Object.assign(value['items'], items);
@@ -70,14 +70,14 @@ export function pointer(path: readonly PropertyKey[]): string {
 
 /** Without the white space around it. Empty where it is too long, and then it may not even have been parsed. */
 function keptSource(bytes: Buffer, part: Part, faults: Fault[]): string {
-  const longest = part.path === '/result' ? LONGEST_RESULT_BYTES : LONGEST_PAYLOAD_BYTES;
-  if (part.end - part.start <= 2 * longest) {
+  const maxBytes = part.path === '/result' ? MAX_RESULT_BYTES : MAX_PAYLOAD_BYTES;
+  if (part.end - part.start <= 2 * maxBytes) {
     const source = decode(bytes.subarray(part.start, part.end));
     parse(source, part, bytes);
     const text = source.trim();
-    if (Buffer.byteLength(text) <= longest) return text;
+    if (Buffer.byteLength(text) <= maxBytes) return text;
   }
-  faults.push({ path: part.path, message: `must be at most ${longest} bytes of JSON` });
+  faults.push({ path: part.path, message: `must be at most ${maxBytes} bytes of JSON` });
   return '';
 }
 

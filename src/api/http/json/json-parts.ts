@@ -1,12 +1,12 @@
 import { Problem, invalid } from '../problem.ts';
 
-export const DEEPEST = 64;
+const DEEPEST = 64;
 /** Of a batch. */
-export const MOST_ITEMS = 1000;
+export const MAX_ITEMS = 1000;
 /** Of an item, or of what is around the items, payloads and results apart: twice what any call takes. */
-export const MOST_MEMBERS = 2000;
+const MAX_MEMBERS = 2000;
 /** The same; a target's headers alone may be a megabyte. */
-const LONGEST_PART_BYTES = 2 * 1024 * 1024;
+const MAX_PART_BYTES = 2 * 1024 * 1024;
 /** What is looked through before others have their turn. */
 export const SLICE_BYTES = 128 * 1024;
 
@@ -36,7 +36,7 @@ export function* splitJson(bytes: Buffer): Generator<void, Part[], void> {
   let inString = false;
   let turn = SLICE_BYTES;
   for (let at = 0; ; at += 1) {
-    at = nextTelling(bytes, at, inString, turn);
+    at = nextSignificant(bytes, at, inString, turn);
     if (at >= bytes.length) break;
     if (at >= turn) {
       turn += SLICE_BYTES;
@@ -65,16 +65,16 @@ const [QUOTE, COLON, COMMA, BACKSLASH] = [0x22, 0x3a, 0x2c, 0x5c];
 const [OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d];
 
 /** Where the next byte stands that says something of the structure, or the end of the slice, whichever is first. */
-function nextTelling(bytes: Buffer, from: number, inString: boolean, turn: number): number {
-  const tells = inString ? TELLING_IN_STRINGS : TELLING;
+function nextSignificant(bytes: Buffer, from: number, inString: boolean, turn: number): number {
+  const significant = inString ? SIGNIFICANT_IN_STRINGS : SIGNIFICANT;
   const end = Math.min(turn, bytes.length);
   let at = from;
-  while (at < end && tells[bytes[at] ?? 0] === 0) at += 1;
+  while (at < end && significant[bytes[at] ?? 0] === 0) at += 1;
   return at;
 }
 
-const TELLING = bytesOf(QUOTE, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET);
-const TELLING_IN_STRINGS = bytesOf(QUOTE, BACKSLASH);
+const SIGNIFICANT = bytesOf(QUOTE, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET);
+const SIGNIFICANT_IN_STRINGS = bytesOf(QUOTE, BACKSLASH);
 
 function bytesOf(...values: number[]): Uint8Array {
   const set = new Uint8Array(256);
@@ -104,6 +104,7 @@ interface Cutter {
 }
 
 /** The members of the body are at depth 1, the items of a batch at depth 2, their members at depth 3. */
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 function createCutter(bytes: Buffer): Cutter {
   const parts: OpenPart[] = [];
   const string = { start: 0, end: 0 };
@@ -134,12 +135,11 @@ function createCutter(bytes: Buffer): Cutter {
   };
   const count = (): void => {
     part.members += 1;
-    if (part.members <= MOST_MEMBERS) return;
-    throw invalid([{ path: part.path, message: `has more members than any call takes (${MOST_MEMBERS})` }]);
+    if (part.members <= MAX_MEMBERS) return;
+    throw invalid([{ path: part.path, message: `has more members than any call takes (${MAX_MEMBERS})` }]);
   };
   const beginItem = (at: number): void => {
-    if (item >= MOST_ITEMS)
-      throw invalid([{ path: '/items', message: `must be at most ${MOST_ITEMS} items` }]);
+    if (item >= MAX_ITEMS) throw invalid([{ path: '/items', message: `must be at most ${MAX_ITEMS} items` }]);
     part = begin('item', `/items/${item}`, at, whole);
   };
 
@@ -198,9 +198,9 @@ function startsWithMark(bytes: Buffer): boolean {
 }
 
 function refuseLong({ kind, path, start, end, bytesElsewhere }: OpenPart): void {
-  if (kind === 'text' || end - start - bytesElsewhere <= LONGEST_PART_BYTES) return;
+  if (kind === 'text' || end - start - bytesElsewhere <= MAX_PART_BYTES) return;
   const rest = kind === 'item' ? 'besides its payload' : 'besides items and payloads';
-  throw invalid([{ path, message: `must be at most ${LONGEST_PART_BYTES} bytes of JSON ${rest}` }]);
+  throw invalid([{ path, message: `must be at most ${MAX_PART_BYTES} bytes of JSON ${rest}` }]);
 }
 
 /** As in an empty list, or after a comma too many. */
@@ -211,10 +211,10 @@ function isBlank(bytes: Buffer, { start, end }: Part): boolean {
 const WHITE_SPACE = [0x20, 0x0a, 0x0d, 0x09];
 
 /** `payload` with each of its letters escaped has 44 bytes. */
-const LONGEST_NAME_BYTES = 64;
+const MAX_NAME_BYTES = 64;
 
 function nameOf(bytes: Buffer, { start, end }: { start: number; end: number }): string {
-  if (end - start > LONGEST_NAME_BYTES) return '';
+  if (end - start > MAX_NAME_BYTES) return '';
   const source = bytes.toString('latin1', start, end);
   if (!source.includes('\\')) return source.slice(1, -1);
   try {

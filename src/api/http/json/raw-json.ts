@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 /** JSON text that goes into an answer as it is: parsing it would cost its numbers their digits. */
-export class RawJson {
+class RawJson {
   readonly #text: string;
 
   constructor(text: string) {

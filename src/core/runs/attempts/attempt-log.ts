@@ -8,11 +8,12 @@ import type { Run } from '../run.ts';
 export function attemptLogOf(run: Run): AttemptEntry[] {
   const { attemptLog: recorded, handedOffAt, handoffStartedAt, claimedBy, attempts, queue } = run;
   // A worker's claim is its handoff, whatever was before; of others all but the first are recorded.
-  const isTold =
+  const isRecorded =
     queue === null
       ? recorded.length > 0 || attempts !== 1
       : recorded.some((entry) => entry.attempt === attempts);
-  if (isTold || handedOffAt === null || handoffStartedAt === null || claimedBy === null) return [...recorded];
+  if (isRecorded || handedOffAt === null || handoffStartedAt === null || claimedBy === null)
+    return [...recorded];
   return [
     ...recorded,
     {

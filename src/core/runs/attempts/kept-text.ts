@@ -1,5 +1,5 @@
 /** What is kept of an answer, or of what is reported with the end of a run: bytes of UTF-8. */
-export const KEPT_TEXT_BYTES = 4096;
+const KEPT_TEXT_BYTES = 4096;
 
 /** The beginning as text that PostgreSQL can store, at most KEPT_TEXT_BYTES of UTF-8. */
 export function keptText(bytes: Buffer): string {

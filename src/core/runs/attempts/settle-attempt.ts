@@ -54,7 +54,7 @@ function holds(run: RunRecord, { instanceId, attempt }: Pick<Claim, 'instanceId'
 
 function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant): RunRecord {
   const { settlement, outcome, startedAt, finishedAt, latenessMs, lookup, instanceId } = attempted;
-  const { status, doubt, leaseSeconds } = settlement;
+  const { status, uncertain, leaseSeconds } = settlement;
   const isPending = status === 'pending';
   const settled: RunRecord = {
     ...run,
@@ -64,12 +64,12 @@ function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant):
     claimedBy: isPending ? null : instanceId,
     claimedAt: isPending ? null : run.claimedAt,
     handoffStartedAt: !isPending && lookup !== 'arrived' ? startedAt : null,
-    handedOffAt: outcome === 'accepted' ? finishedAt : doubt ? run.handedOffAt : null,
+    handedOffAt: outcome === 'accepted' ? finishedAt : uncertain ? run.handedOffAt : null,
     finishedAt: isEnd(status) ? finishedAt : null,
     expiresAt: leaseSeconds === null ? null : now + leaseSeconds * 1000,
     leaseSeconds,
-    lookupAfter: doubt?.until ?? null,
-    lookups: doubt?.lookups ?? 0,
+    lookupAfter: uncertain?.lookupAfter ?? null,
+    lookups: uncertain?.lookups ?? 0,
     uncertainAttempt: uncertainAttempt(run, attempted),
     latenessMs: run.latenessMs ?? latenessMs,
     executionId: settlement.executionId,
@@ -86,17 +86,17 @@ function uncertainAttempt(
   { attempt, settlement, lookup, sent }: AttemptSettlement,
 ): number | null {
   if (settlement.status === 'running' && attempt < run.attempts) return attempt;
-  if (settlement.doubt === null && lookup !== 'arrived') return null;
+  if (settlement.uncertain === null && lookup !== 'arrived') return null;
   return sent ? attempt : (run.uncertainAttempt ?? attempt);
 }
 
 function loggedRun(run: RunRecord, attempted: AttemptSettlement): RunRecord {
-  if (isToldByRun(run, attempted)) return run;
+  if (isRecordedByRun(run, attempted)) return run;
   return { ...run, attemptLog: withAttempt(run.attemptLog, entryOf(attempted), isUnsure(attempted)) };
 }
 
 /** A plain first success leaves no entry: the run tells all of it (attempt-log.ts). */
-function isToldByRun(run: RunRecord, { outcome, attempt }: AttemptSettlement): boolean {
+function isRecordedByRun(run: RunRecord, { outcome, attempt }: AttemptSettlement): boolean {
   return outcome === 'accepted' && attempt === 1 && run.attempts === 1 && run.lostAt === null;
 }
 

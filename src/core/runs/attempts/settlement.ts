@@ -23,13 +23,13 @@ export interface Settlement {
   statusCode: number | null;
   body: string | null;
   error: AttemptError | null;
-  doubt: Doubt | null;
+  uncertain: UncertainDelivery | null;
 }
 
 /** An attempt may have arrived, and the target is to be asked before anything else is done about it. */
-export interface Doubt {
-  /** Nothing of the attempt can still arrive from then on: only then may "it is not here" be believed (doubt.ts). */
-  until: Instant;
+export interface UncertainDelivery {
+  /** Nothing of the attempt can still arrive from then on: only then may "it is not here" be believed (uncertain-delivery.ts). */
+  lookupAfter: Instant;
   /** How often it was asked in vain. */
   lookups: number;
 }
@@ -45,14 +45,15 @@ export interface Attempted {
   hasLookup: boolean;
   startedAt: Instant;
   timeoutSeconds: number;
-  /** What stood in doubt when the run was claimed. */
-  doubt: Doubt | null;
-  /** The target had acknowledged the attempt that is in doubt, before nothing was heard of it any more. */
+  /** What was uncertain when the run was claimed. */
+  uncertain: UncertainDelivery | null;
+  /** The target had acknowledged the uncertain attempt, and then nothing was heard of it any more. */
   wasHandedOff: boolean;
 }
 
 /**
- * A 2xx ends the run, or has its completion awaited; a permanent answer fails it. At least once: all else is tried again until `maxAttempts` failures.
+ * A 2xx ends the run, or has its completion awaited; a permanent answer fails it. At least once: all else is tried
+ * again until `maxAttempts` failures.
  * At most once: only what provably was not taken is tried again. An attempt that ended because its sender stopped, unsent, is no failure
  * and leaves the run due as it was. `random` in [0, 1).
  */
@@ -70,7 +71,7 @@ export function settlementOf(
     case 'transient':
       return notTaken(outcome, attempted, now, random);
     case 'unknown':
-      return inDoubt(outcome, attempted, now, random);
+      return afterUnknown(outcome, attempted, now, random);
   }
 }
 
@@ -93,12 +94,12 @@ const SILENT: AttemptError = { kind: 'expired', message: 'the target has it, and
 const REPORTED_FAILED: AttemptError = { kind: 'reported', message: 'the target says that it failed' };
 
 function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
-  const { failures, delivery, doubt } = attempted;
-  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
+  const { failures, delivery, uncertain } = attempted;
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), uncertain };
   const { statusCode, body, error } = outcome;
   if (delivery === 'atMostOnce' && statusCode !== null && !NOT_TAKEN.has(statusCode)) {
     if (!GATEWAY.has(statusCode)) return failed(attempted, { statusCode, body: body ?? '' });
-    const unknown = inDoubt({ kind: 'unknown', error, senderStopped: false }, attempted, now, random);
+    const unknown = afterUnknown({ kind: 'unknown', error, senderStopped: false }, attempted, now, random);
     return { ...unknown, statusCode, body };
   }
   return { ...triedAgain(attempted, outcome, now, random), statusCode, body };
@@ -109,25 +110,25 @@ const NOT_TAKEN = new Set([425, 429, 503]);
 /** A gateway's word that it has none from the server behind it. */
 const GATEWAY = new Set([408, 502, 504]);
 
-function inDoubt(outcome: Unknown, attempted: Attempted, now: Instant, random: number): Settlement {
+function afterUnknown(outcome: Unknown, attempted: Attempted, now: Instant, random: number): Settlement {
   const { failures, delivery, hasLookup, startedAt, timeoutSeconds } = attempted;
   if (delivery === 'atMostOnce') {
     if (!hasLookup) return ended('unknown', failures, outcome.error);
     // The sender has reset its socket: what was under way then has arrived by the attempt's own time limit or never will.
-    const until = Math.max(now, startedAt + timeoutSeconds * 1000);
+    const lookupAfter = Math.max(now, startedAt + timeoutSeconds * 1000);
     return {
       ...ended('pending', failures + Number(outcome.error.kind === 'expired'), outcome.error),
       retryAt: now,
-      doubt: { until, lookups: 0 },
+      uncertain: { lookupAfter, lookups: 0 },
     };
   }
-  const doubt = hasLookup ? { until: now, lookups: 0 } : null;
-  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
+  const uncertain = hasLookup ? { lookupAfter: now, lookups: 0 } : null;
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), uncertain };
   const again = triedAgain(attempted, outcome, now, random);
-  if (again.status === 'pending') return { ...again, doubt };
+  if (again.status === 'pending') return { ...again, uncertain };
   if (!hasLookup) return again;
   // The last attempt counts as a failure only if the target does not know of it.
-  return { ...again, status: 'pending', retryAt: now, doubt };
+  return { ...again, status: 'pending', retryAt: now, uncertain };
 }
 
 function triedAgain(
@@ -161,6 +162,6 @@ export function ended(
     statusCode: null,
     body: null,
     error,
-    doubt: null,
+    uncertain: null,
   };
 }

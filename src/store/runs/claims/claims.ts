@@ -1,15 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../../core/instant.ts';
 import type { RunTrigger } from '../../../core/runs/run.ts';
-import type { Claim } from '../../../core/runs/claim.ts';
-import { ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
+import { ints, texts } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { isPull } from '../../queues/queue-lanes.ts';
 import {
   type InstantText,
-  frequentRowsOf,
-  rowsOf,
+  queryPrepared,
   scheduleIdOf,
   toInstant,
   toInstantOrNull,
@@ -105,7 +103,7 @@ interface Row {
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
   const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
-  const rows = await frequentRowsOf<Row>(
+  const rows = await queryPrepared<Row>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
@@ -139,7 +137,7 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
   return rows.map((row) => claimedRun(row, instanceId));
 }
 
-export interface Promoted {
+interface Promoted {
   /** Runs that are ready now, and whether workers may pull some of them. */
   count: number;
   toPull: boolean;
@@ -154,7 +152,7 @@ export interface Promoted {
  * By an array of ids: the planner takes a third of all runs for due, and would read all of them to join these few.
  */
 export async function promoteDueRuns(db: Executor, limit: number): Promise<Promoted> {
-  const [row] = await frequentRowsOf<{ count: number; to_pull: boolean; ms: number | null }>(
+  const [row] = await queryPrepared<{ count: number; to_pull: boolean; ms: number | null }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (
       SELECT id FROM runs
@@ -186,61 +184,6 @@ export const READY_LANES = sql`lanes AS (
 function isOfType(lane: SQL, types: readonly string[]): SQL {
   const words = types.map((type) => `'${type.replaceAll("'", "''")}'`);
   return sql`split_part(${lane}, ' ', 1) = ANY(ARRAY[${sql.raw(words.join(', '))}]::text[])`;
-}
-
-export function claimOf({ id, instanceId, attempt }: ClaimedRun): Claim {
-  return { runId: id, instanceId, attempt };
-}
-
-/** The name of the NOTIFY that tells instances of runs to claim that another one has left: a hint, never needed. */
-export const RUNS_RETURNED = 'firelock_runs_returned';
-
-/**
- * Hands unsent claims back, where they are still the caller's: any instance may take them at once, and hears so. Rows that other
- * transactions have locked are passed over: `held` are the ids of those.
- */
-export async function returnClaimsIfMine(
-  db: Executor,
-  claims: readonly Claim[],
-): Promise<{ returned: number; held: ReadonlySet<string> }> {
-  const returned = await rowsOf<{ id: string }>(
-    db,
-    sql`WITH free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
-    UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, ready = r.due_at <= clock_timestamp(), updated_at = clock_timestamp()
-    FROM free WHERE r.id = free.id
-    RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`,
-  );
-  const held = returned.length < claims.length ? await rowsOf<{ id: string }>(db, stillClaimed(claims)) : [];
-  return { returned: returned.length, held: new Set(held.map((row) => row.id)) };
-}
-
-/**
- * Writes that the attempts of these claims begin, where the claims still hold; answers the ids of those runs. Whether an earlier
- * attempt arrived is settled by now. Rows that other transactions have locked are passed over: something happens to their claims.
- */
-export async function startHandoffsIfClaimed(
-  db: Executor,
-  claims: readonly Claim[],
-): Promise<ReadonlySet<string>> {
-  const rows = await frequentRowsOf<{ id: string }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    held AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
-    UPDATE runs r SET handoff_started_at = clock.now, lookup_after = NULL, uncertain_attempt = NULL, lookups = 0,
-      updated_at = clock.now
-    FROM clock, held WHERE r.id = held.id
-    RETURNING r.id`,
-  );
-  return new Set(rows.map((row) => row.id));
-}
-
-/** Runs that these claims still hold. */
-function stillClaimed(claims: readonly Claim[]): SQL {
-  return sql`SELECT r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))},
-      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
-      AS c(id, claimed_by, attempt)
-    JOIN runs r ON r.id = c.id AND ${anyUid(sql`c.id`)}
-    WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END`;
 }
 
 function claimedRun(row: Row, instanceId: string): ClaimedRun {

@@ -7,7 +7,7 @@ import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queueOfLane } from '../../queues/queue-lanes.ts';
 import {
   type InstantText,
-  frequentRowsOf,
+  queryPrepared,
   scheduleIdOf,
   toInstant,
   toInstantOrNull,
@@ -62,7 +62,7 @@ export async function findSilent(
   { since, graceSeconds }: ListeningSince,
   limit: number,
 ): Promise<{ runs: SilentRun[]; now: Instant }> {
-  const rows = await frequentRowsOf<Row>(
+  const rows = await queryPrepared<Row>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,

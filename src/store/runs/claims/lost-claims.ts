@@ -10,6 +10,7 @@ import { type InstantText, rowsOf, scheduleIdOf, toInstantOrNull } from '../../.
 import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
 import { loadRunFacts } from './run-facts.ts';
 import { type RunChange, saveLockedRuns } from '../save-runs.ts';
+import { isUnlisted } from '../../instances/instances.ts';
 
 /** A claim on which nothing comes of its run: by an instance that is gone, that does not know of it, or for too long. */
 export interface LostClaim extends Claim {
@@ -30,7 +31,7 @@ export function findOrphans(db: Executor, limit: number): Promise<LostClaim[]> {
     db,
     sql`SELECT id, claimed_by, attempts, handoff_started_at FROM runs r
     WHERE status = 'pending' AND claimed_by IS NOT NULL
-      AND NOT EXISTS (SELECT FROM instances i WHERE i.id = r.claimed_by AND i.died_at IS NULL)
+      AND ${isUnlisted(sql`r.claimed_by`)}
     ORDER BY due_at LIMIT ${limit}`,
   );
 }

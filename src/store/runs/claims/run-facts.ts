@@ -6,7 +6,7 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 
 /** What definitions and schedules say of runs, for the verdict on a lost claim. */
-export interface RunFacts {
+interface RunFacts {
   of(run: RunRecord): LostRunFacts;
 }
 

@@ -6,7 +6,7 @@ import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
 import { saveLockedRuns } from '../save-runs.ts';
 
-export interface AbandonedRuns {
+interface AbandonedRuns {
   abandoned: number;
   effects: number;
 }

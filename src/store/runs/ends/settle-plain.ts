@@ -2,10 +2,10 @@ import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
 import { bigints, fromMs, ints, milliseconds, texts, uuids } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
-import { ALL_SCHEDULES } from '../../effects/followers.ts';
+import { follows } from '../../effects/followers.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
-import { frequentRowsOf, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
+import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
 import { endedColumns } from '../record-columns.ts';
 
 /** A first attempt's 2xx that ends its run, of which nothing else has to be said: nearly every outcome is one. */
@@ -16,15 +16,17 @@ export function isPlainSuccess({
   recovery,
   lookup,
 }: AttemptSettlement): boolean {
-  const { status, retryAt, doubt, error } = settlement;
+  const { status, retryAt, uncertain, error } = settlement;
   const isFirst = attempt === 1 && !recovery && lookup === null;
-  return outcome === 'accepted' && status === 'succeeded' && isFirst && retryAt === null && !doubt && !error;
+  return (
+    outcome === 'accepted' && status === 'succeeded' && isFirst && retryAt === null && !uncertain && !error
+  );
 }
 
 /** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
 const ANY_FOLLOWER = sql`SELECT after_uid FROM schedules WHERE after_uid IS NOT NULL ORDER BY after_uid LIMIT 1`;
 
-export interface PlainSettled {
+interface PlainSettled {
   /** Whether this statement settled the run of that id. */
   settled: (id: string) => boolean;
   /** How many effects there are to see to. */
@@ -39,11 +41,12 @@ export interface PlainSettled {
  * The guard is a CASE so that the planner cannot take it for a filter: statistics call pending runs rare, and it would begin with all
  * of them instead of with the batch's ids.
  */
+// eslint-disable-next-line max-lines-per-function -- one statement
 export async function settlePlainIfClaimed(
   db: Executor,
   plain: readonly AttemptSettlement[],
 ): Promise<PlainSettled> {
-  const [row] = await frequentRowsOf<{ settled: string | null; effects: number }>(
+  const [row] = await queryPrepared<{ settled: string | null; effects: number }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
     ended AS (
@@ -76,7 +79,7 @@ export async function settlePlainIfClaimed(
     ), followed AS MATERIALIZED (
       SELECT e.id FROM ended e
       WHERE e.trigger <> 'api' AND (${ANY_FOLLOWER}) IS NOT NULL
-        AND EXISTS (SELECT FROM schedules f WHERE f.after_uid = ANY (ARRAY[e.schedule_uid, ${ALL_SCHEDULES}::uuid]))
+        AND EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)})
     ), caused AS (
       INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
       SELECT k.kind, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1

@@ -1,4 +1,4 @@
-import type { Delivery, GraphHistory, Life, Word } from './graph-history.ts';
+import type { Delivery, GraphHistory, WorkerLifetime, Word } from './graph-history.ts';
 import { type Traced, hasEnded, nameOf } from './graph-trace.ts';
 import type { GraphReport } from './graph-violations.ts';
 
@@ -75,7 +75,7 @@ function checkFollowing(attempt: Attempt, later: Attempt, add: Add): void {
  * Until when a worker surely had the run: by the moment of its asking and of each sign of life that was acknowledged; not longer than
  * until it began to say how the run ended, or was refused.
  */
-export function heldUntil({ lease }: Delivery, words: readonly Word[]): number {
+function heldUntil({ lease }: Delivery, words: readonly Word[]): number {
   if (!lease) return -Infinity;
   let until = lease.askedAt + lease.seconds * 1000;
   for (const { say, sentAt, statusCode, isHeld } of words) {
@@ -106,7 +106,7 @@ function mayRepeat(
   { asked }: Traced,
   { sender, answer, lease }: Delivery,
   next: Delivery,
-  lives: ReadonlyMap<string, Life>,
+  lives: ReadonlyMap<string, WorkerLifetime>,
 ): boolean {
   if (lease || !answer?.sent || answer.statusCode >= 300) return true;
   const life = lives.get(sender);
@@ -115,6 +115,6 @@ function mayRepeat(
 }
 
 /** A sender that was declared dead while it lived may have sent what others had already seen to. */
-function isReplaced({ deliveries }: Traced, lives: ReadonlyMap<string, Life>): boolean {
+function isReplaced({ deliveries }: Traced, lives: ReadonlyMap<string, WorkerLifetime>): boolean {
   return deliveries.some(({ sender }) => lives.get(sender)?.replaced === true);
 }

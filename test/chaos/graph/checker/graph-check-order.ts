@@ -16,17 +16,18 @@ export function checkOrder(traced: readonly Traced[], report: GraphReport): void
       report.add('tooEarly', `${nameOf(one)} started ${early} the end of ${nameOf(dependency)}`);
     }
     for (const delivery of one.deliveries) {
-      const wrong = toldWrong(one, delivery);
-      if (wrong !== null) report.add('toldWrong', `${nameOf(one)}, attempt ${delivery.attempt}: ${wrong}`);
+      const wrong = wrongOutcome(one, delivery);
+      if (wrong !== null) report.add('wrongOutcome', `${nameOf(one)}, attempt ${delivery.attempt}: ${wrong}`);
     }
   }
 }
 
 /** What is wrong with what an attempt was told; the ends it is told of do not change any more. */
-function toldWrong({ dependsOn }: Traced, { told }: Delivery): string | null {
-  if (told.length !== dependsOn.length) return `of ${told.length} dependencies, not ${dependsOn.length}`;
+function wrongOutcome({ dependsOn }: Traced, { outcomes }: Delivery): string | null {
+  if (outcomes.length !== dependsOn.length)
+    return `of ${outcomes.length} dependencies, not ${dependsOn.length}`;
   const rows = new Map(dependsOn.map(({ row }) => [row.id, row]));
-  for (const one of told) {
+  for (const one of outcomes) {
     const row = rows.get(one.runId);
     rows.delete(one.runId);
     if (!row) return `of ${one.runId}, on which it does not depend, or twice`;
@@ -36,9 +37,9 @@ function toldWrong({ dependsOn }: Traced, { told }: Delivery): string | null {
   return null;
 }
 
-function differenceOf(row: FinalRow, told: Pick<FinalRow, 'status' | 'errorKind' | 'body'>): string | null {
+function differenceOf(row: FinalRow, shown: Pick<FinalRow, 'status' | 'errorKind' | 'body'>): string | null {
   for (const field of ['status', 'errorKind', 'body'] as const) {
-    if (row[field] !== told[field]) return `${field} ${String(told[field])}, not ${String(row[field])}`;
+    if (row[field] !== shown[field]) return `${field} ${String(shown[field])}, not ${String(row[field])}`;
   }
   return null;
 }

@@ -10,8 +10,8 @@ function clean(): GraphHistory {
     rows: [row('a'), row('b'), row('c')],
     deliveries: [
       delivery('a', 100, { answer: { statusCode: 200, at: 110, sent: true } }),
-      delivery('b', 200, { answer: { statusCode: 202, at: 210, sent: true }, told: [told('a')] }),
-      delivery('c', 300, { sender: 'w1', lease: { askedAt: 290, seconds: 2 }, told: [told('b')] }),
+      delivery('b', 200, { answer: { statusCode: 202, at: 210, sent: true }, outcomes: [outcomeOf('a')] }),
+      delivery('c', 300, { sender: 'w1', lease: { askedAt: 290, seconds: 2 }, outcomes: [outcomeOf('b')] }),
     ],
     words: [word('b', 250), word('c', 400)],
     sightings: ['a', 'b', 'c'].map((ref) => ({ runId: `id-${ref}`, status: 'succeeded', at: 500 })),
@@ -50,10 +50,19 @@ function row(ref: string, given: Partial<FinalRow> = {}): FinalRow {
 }
 
 function delivery(ref: string, at: number, given: Partial<Delivery> = {}): Delivery {
-  return { runId: `id-${ref}`, attempt: 1, at, sender: '1.1', told: [], answer: null, lease: null, ...given };
+  return {
+    runId: `id-${ref}`,
+    attempt: 1,
+    at,
+    sender: '1.1',
+    outcomes: [],
+    answer: null,
+    lease: null,
+    ...given,
+  };
 }
 
-function told(ref: string, given: object = {}) {
+function outcomeOf(ref: string, given: object = {}) {
   return { runId: `id-${ref}`, status: 'succeeded', errorKind: null, body: ref, ...given };
 }
 
@@ -137,7 +146,11 @@ describe('a campaign', () => {
       history.words = [word('b', 2_300, { attempt: 2 }), word('c', 2_500)];
       history.sightings = [];
       setDelivery(history, 'c', { at: 2_400, lease: { askedAt: 2_390, seconds: 2 } });
-      const again = { attempt: 2, told: [told('a')], answer: { statusCode: 202, at: 2_220, sent: true } };
+      const again = {
+        attempt: 2,
+        outcomes: [outcomeOf('a')],
+        answer: { statusCode: 202, at: 2_220, sent: true },
+      };
       history.deliveries.push(delivery('b', 2_215, again));
     });
     expect([killed, busy, expired]).toEqual([[], [], []]);
@@ -184,7 +197,7 @@ describe('what a call without an answer asked for', () => {
     const broken: [GraphViolation, (history: GraphHistory) => void][] = [
       ['stuck', (history) => setRow(history, 'c', { status: 'waiting' })],
       ['tooEarly', (history) => setDelivery(history, 'b', { at: 105 })],
-      ['toldWrong', (history) => setDelivery(history, 'c', { told: [] })],
+      ['wrongOutcome', (history) => setDelivery(history, 'c', { outcomes: [] })],
       ['wrongEnd', (history) => setRow(history, 'c', { status: 'failed', errorKind: 'reported' })],
       ['endedTwice', (history) => history.sightings.unshift({ runId: 'id-c', status: 'failed', at: 400 })],
     ];
@@ -236,9 +249,9 @@ describe('every kind of broken promise is noticed:', () => {
       setAsked(history, 'c', { onDependencyFailure: 'run' });
       setRow(history, 'c', { status: 'succeeded', errorKind: null });
       history.words.push(word('c', 400));
-      const outcome = told('b', { status: 'failed', errorKind: 'reported' });
+      const outcome = outcomeOf('b', { status: 'failed', errorKind: 'reported' });
       history.deliveries.push(
-        delivery('c', 240, { lease: { askedAt: 230, seconds: 2 }, sender: 'w1', told: [outcome] }),
+        delivery('c', 240, { lease: { askedAt: 230, seconds: 2 }, sender: 'w1', outcomes: [outcome] }),
       );
     });
     expect(afterFailed).toEqual(['tooEarly']);
@@ -249,9 +262,9 @@ describe('every kind of broken promise is noticed:', () => {
       inVain(history);
       history.asked.push({ ...asked('d', 'http', ['c']), onDependencyFailure: 'run' });
       history.rows.push(row('d'));
-      const outcome = told('c', { status: 'failed', errorKind: 'dependency', body: null });
+      const outcome = outcomeOf('c', { status: 'failed', errorKind: 'dependency', body: null });
       const answer = { statusCode: 200, at: 248, sent: true };
-      history.deliveries.push(delivery('d', 245, { told: [outcome], answer }));
+      history.deliveries.push(delivery('d', 245, { outcomes: [outcome], answer }));
     });
     expect(early).toEqual(['tooEarly']);
   });
@@ -262,7 +275,7 @@ describe('every kind of broken promise is noticed:', () => {
       history.deliveries.push(
         delivery('c', 300, {
           lease: { askedAt: 290, seconds: 2 },
-          told: [told('b', { status: 'failed', errorKind: 'reported' })],
+          outcomes: [outcomeOf('b', { status: 'failed', errorKind: 'reported' })],
         }),
       );
     });
@@ -291,14 +304,14 @@ describe('every kind of broken promise is noticed:', () => {
   });
 
   it('what is told of dependencies and is not so', () => {
-    const tell = (list: ReturnType<typeof told>[]) =>
-      found((history) => setDelivery(history, 'b', { told: list }));
-    expect(tell([told('a', { status: 'failed' })])).toEqual(['toldWrong']);
-    expect(tell([told('a', { body: 'x' })])).toEqual(['toldWrong']);
-    expect(tell([told('a', { errorKind: 'http' })])).toEqual(['toldWrong']);
-    expect(tell([told('c')])).toEqual(['toldWrong']);
-    expect(tell([])).toEqual(['toldWrong']);
-    expect(tell([told('a'), told('a')])).toEqual(['toldWrong']);
+    const foundWith = (list: ReturnType<typeof outcomeOf>[]) =>
+      found((history) => setDelivery(history, 'b', { outcomes: list }));
+    expect(foundWith([outcomeOf('a', { status: 'failed' })])).toEqual(['wrongOutcome']);
+    expect(foundWith([outcomeOf('a', { body: 'x' })])).toEqual(['wrongOutcome']);
+    expect(foundWith([outcomeOf('a', { errorKind: 'http' })])).toEqual(['wrongOutcome']);
+    expect(foundWith([outcomeOf('c')])).toEqual(['wrongOutcome']);
+    expect(foundWith([])).toEqual(['wrongOutcome']);
+    expect(foundWith([outcomeOf('a'), outcomeOf('a')])).toEqual(['wrongOutcome']);
   });
 
   /** Another worker claims `c` at that moment, and ends it. */
@@ -308,7 +321,7 @@ describe('every kind of broken promise is noticed:', () => {
         attempt: 2,
         sender: 'w2',
         lease: { askedAt: at - 10, seconds: 2 },
-        told: [told('b')],
+        outcomes: [outcomeOf('b')],
       }),
     );
     history.words = [word('b', 250), word('c', at + 100, { attempt: 2 })];
@@ -388,7 +401,9 @@ describe('every kind of broken promise is noticed:', () => {
     const again = (ref: string, at: number, statusCode: number) =>
       found((history) => {
         const given = { attempt: 2, answer: { statusCode, at: at + 5, sent: true } };
-        history.deliveries.push(delivery(ref, at, { ...given, told: ref === 'b' ? [told('a')] : [] }));
+        history.deliveries.push(
+          delivery(ref, at, { ...given, outcomes: ref === 'b' ? [outcomeOf('a')] : [] }),
+        );
         history.words = history.words.map((one) =>
           one.runId === 'id-b' ? { ...one, attempt: ref === 'b' ? 2 : 1 } : one,
         );

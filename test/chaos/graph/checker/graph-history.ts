@@ -8,7 +8,7 @@ export interface GraphHistory {
   words: Word[];
   sightings: Sighting[];
   rows: FinalRow[];
-  lives: Life[];
+  lives: WorkerLifetime[];
   /** Runs that recovery found waiting for nothing; a healthy system has none. */
   releasedByBackstop: number;
   /** Edges whose dependency has ended and was not counted. */
@@ -60,19 +60,19 @@ export interface Delivery {
   /** As source-address.ts has it; of a claim the worker. */
   sender: string;
   /** What it says of what the run depended on. */
-  told: Told[];
+  outcomes: DependencyOutcome[];
   /** What the receiver said and when it began to; null: nothing, or it was a claim. */
   answer: { statusCode: number; at: number; sent: boolean } | null;
   lease: Lease | null;
 }
 
-export interface Lease {
+interface Lease {
   /** When the claim was asked for: what was granted ends no sooner than so long after. */
   askedAt: number;
   seconds: number;
 }
 
-export interface Told {
+export interface DependencyOutcome {
   runId: string;
   status: string;
   errorKind: string | null;
@@ -111,7 +111,7 @@ export interface FinalRow {
 }
 
 /** One process of an instance. */
-export interface Life {
+export interface WorkerLifetime {
   sender: string;
   from: number;
   /** Infinity: to the end. */

@@ -7,7 +7,7 @@ export const GRAPH_VIOLATIONS = {
   tooEarly: 'started before all that it depends on had ended',
   startedInVain: 'started, or not failed for it, although what it needs did not succeed',
   wrongEnd: 'ended otherwise than its receiver or worker said',
-  toldWrong: 'told another outcome of what it depends on than there is',
+  wrongOutcome: 'told another outcome of what it depends on than there is',
   twoWorkers: 'with two workers at once, under leases that both held',
   leaseBroken: 'a worker refused while its lease held',
   staleWord: 'the word of an attempt taken although a later one had begun, or of two attempts',
@@ -29,7 +29,7 @@ export interface GraphReport {
   readonly found: GraphFound;
 }
 
-const MOST_EXAMPLES = 5;
+const MAX_EXAMPLES = 5;
 
 export function createGraphReport(): GraphReport {
   const found = Object.fromEntries(
@@ -40,7 +40,7 @@ export function createGraphReport(): GraphReport {
     add: (violation, example, count = 1) => {
       const entry = found[violation];
       entry.count += count;
-      if (entry.examples.length < MOST_EXAMPLES) entry.examples.push(example);
+      if (entry.examples.length < MAX_EXAMPLES) entry.examples.push(example);
     },
   };
 }

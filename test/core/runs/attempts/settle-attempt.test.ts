@@ -46,7 +46,7 @@ function attempted(
       statusCode: null,
       body: null,
       error: null,
-      doubt: null,
+      uncertain: null,
       ...settlement,
     },
     ...given,
@@ -185,8 +185,8 @@ describe('a settled run', () => {
   });
 
   it('asks its target about an uncertain attempt, whose acknowledgement is kept', () => {
-    const doubt = { until: NOW + 5_000, lookups: 1 };
-    const outcome = attempted('unknown', 'pending', { settlement: { retryAt: NOW + 5_000, doubt } });
+    const uncertain = { lookupAfter: NOW + 5_000, lookups: 1 };
+    const outcome = attempted('unknown', 'pending', { settlement: { retryAt: NOW + 5_000, uncertain } });
     expect(changed(outcome, { handedOffAt: NOW - 9_000 })).toEqual({
       dueAt: NOW + 5_000,
       claimedBy: null,
@@ -226,10 +226,10 @@ describe('the attempt that a target speaks of', () => {
   /** Of a run whose attempt 1 was uncertain when it was claimed for attempt 2, or 3. */
   const spokenOf = (outcome: AttemptSettlement, given: Partial<RunRecord> = {}) =>
     settle(runRecord({ uncertainAttempt: 1, lookupAfter: NOW, ...given }), outcome).run.uncertainAttempt;
-  const doubt = { until: NOW, lookups: 1 };
+  const uncertain = { lookupAfter: NOW, lookups: 1 };
 
   it('is the one that was uncertain, until another one is sent', () => {
-    const asked = (sent: boolean) => attempted('unknown', 'pending', { settlement: { doubt }, sent });
+    const asked = (sent: boolean) => attempted('unknown', 'pending', { settlement: { uncertain }, sent });
     expect(spokenOf(asked(false))).toBe(1);
     expect(spokenOf(asked(true))).toBe(2);
     expect(spokenOf(asked(false), { uncertainAttempt: null })).toBe(2);

@@ -1,14 +1,14 @@
 import type { Instant } from '../../instant.ts';
 import type { AttemptError } from './outcome.ts';
-import { type Attempted, type Doubt, type Settlement, ended } from './settlement.ts';
+import { type Attempted, type UncertainDelivery, type Settlement, ended } from './settlement.ts';
 import { backoffMs } from '../../time/backoff.ts';
 
-type InDoubt = Attempted & { doubt: Doubt };
+type UncertainAttempt = Attempted & { uncertain: UncertainDelivery };
 
 /** What the target said of an earlier attempt; `arrived` settles the run as any 2xx does. */
 export type NoArrival = { kind: 'notArrived' } | { kind: 'unclear'; error: AttemptError };
 
-export interface Asking {
+interface Asking {
   maxLookups: number;
   /** Not later than the target was asked. */
   askedAt: Instant;
@@ -21,8 +21,8 @@ export interface Asking {
  * "It is here" is believed whenever a target says so. "It is not here" is believed at most once only where the target
  * was asked when nothing of the earlier attempt could still arrive.
  */
-export function mayBelieveAbsence({ delivery, doubt }: InDoubt, askedAt: Instant): boolean {
-  return delivery === 'atLeastOnce' || askedAt >= doubt.until;
+function mayBelieveAbsence({ delivery, uncertain }: UncertainAttempt, askedAt: Instant): boolean {
+  return delivery === 'atLeastOnce' || askedAt >= uncertain.lookupAfter;
 }
 
 /**
@@ -31,10 +31,10 @@ export function mayBelieveAbsence({ delivery, doubt }: InDoubt, askedAt: Instant
  * again when it can be believed. Without an answer it is asked again, `maxLookups` times in all and the last time not
  * too early; then at-least-once sends again, and at-most-once ends as unknown.
  */
-export function afterLookup(answer: NoArrival, run: InDoubt, asking: Asking): Settlement | 'send' {
+export function afterLookup(answer: NoArrival, run: UncertainAttempt, asking: Asking): Settlement | 'send' {
   const { delivery, failures, retry, wasHandedOff } = run;
   if (!mayBelieveAbsence(run, asking.askedAt)) return askedEarly(answer, run, asking);
-  if (answer.kind === 'unclear' && run.doubt.lookups + 1 < asking.maxLookups)
+  if (answer.kind === 'unclear' && run.uncertain.lookups + 1 < asking.maxLookups)
     return askedAgain(answer.error, run, asking);
   if (answer.kind === 'unclear' && delivery === 'atMostOnce') return ended('unknown', failures, answer.error);
   // It had been there: what became of it is unknown, and "not here" is not "never came".
@@ -44,18 +44,26 @@ export function afterLookup(answer: NoArrival, run: InDoubt, asking: Asking): Se
   return ended('failed', failures, error);
 }
 
-function askedEarly(answer: NoArrival, run: InDoubt, asking: Asking): Settlement {
-  const { failures, doubt } = run;
-  if (answer.kind === 'unclear' && doubt.lookups + 1 < asking.maxLookups)
+function askedEarly(answer: NoArrival, run: UncertainAttempt, asking: Asking): Settlement {
+  const { failures, uncertain } = run;
+  if (answer.kind === 'unclear' && uncertain.lookups + 1 < asking.maxLookups)
     return askedAgain(answer.error, run, asking);
   const error = answer.kind === 'unclear' ? answer.error : NOT_YET;
-  return { ...ended('pending', failures, error), retryAt: Math.max(asking.now, doubt.until), doubt };
+  return {
+    ...ended('pending', failures, error),
+    retryAt: Math.max(asking.now, uncertain.lookupAfter),
+    uncertain,
+  };
 }
 
-function askedAgain(error: AttemptError, { failures, retry, doubt }: InDoubt, asking: Asking): Settlement {
-  const lookups = doubt.lookups + 1;
+function askedAgain(
+  error: AttemptError,
+  { failures, retry, uncertain }: UncertainAttempt,
+  asking: Asking,
+): Settlement {
+  const lookups = uncertain.lookups + 1;
   const retryAt = asking.now + backoffMs(retry, lookups, null, asking.random);
-  return { ...ended('pending', failures, error), retryAt, doubt: { ...doubt, lookups } };
+  return { ...ended('pending', failures, error), retryAt, uncertain: { ...uncertain, lookups } };
 }
 
 const GONE: AttemptError = {

@@ -1,14 +1,14 @@
 import type { Instant } from '../instant.ts';
 
 /** One answered heartbeat: when it was sent and answered (monotonic ms), and what the database's clock said. */
-export interface Beat {
+interface Beat {
   sentAt: number;
   answeredAt: number;
   databaseNow: Instant;
 }
 
 /** Since when (monotonic ms) this instance's heartbeats came through without a gap, and the last of them. */
-export interface Quiet {
+export interface BeatStreak {
   since: number;
   last: Beat;
 }
@@ -18,18 +18,18 @@ const JUMP_MS = 1000;
 
 /**
  * An instance that declares others dead must be sure that it was not the database, its clock or this machine that stood still: a
- * gap of half a TTL, or a jump between the database's clock and the monotonic one, begins the quiet time anew.
+ * gap of half a TTL, or a jump between the database's clock and the monotonic one, begins a new streak.
  */
-export function afterBeat(quiet: Quiet | null, beat: Beat, ttlSeconds: number): Quiet {
-  if (quiet === null) return { since: beat.sentAt, last: beat };
-  const { last } = quiet;
+export function afterBeat(streak: BeatStreak | null, beat: Beat, ttlSeconds: number): BeatStreak {
+  if (streak === null) return { since: beat.sentAt, last: beat };
+  const { last } = streak;
   const gap = beat.answeredAt - last.answeredAt > (ttlSeconds * 1000) / 2;
   const slack = JUMP_MS + (beat.answeredAt - beat.sentAt) + (last.answeredAt - last.sentAt);
   const jump = Math.abs(beat.databaseNow - last.databaseNow - (beat.answeredAt - last.answeredAt)) > slack;
-  return { since: gap || jump ? beat.sentAt : quiet.since, last: beat };
+  return { since: gap || jump ? beat.sentAt : streak.since, last: beat };
 }
 
-/** Whether it has been quiet for a whole TTL: then a peer that is silent for as long is dead. */
-export function mayDeclareDead(quiet: Quiet, ttlSeconds: number): boolean {
-  return quiet.last.answeredAt - quiet.since >= ttlSeconds * 1000;
+/** Whether the streak is as long as a TTL: then a peer that is silent for as long is dead. */
+export function mayDeclareDead(streak: BeatStreak, ttlSeconds: number): boolean {
+  return streak.last.answeredAt - streak.since >= ttlSeconds * 1000;
 }

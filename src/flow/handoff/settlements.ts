@@ -1,0 +1,107 @@
+/**
+ * Guarantees: whatever became of an attempt, there is one settlement that says so.
+ * Transaction: none; what is built here is written by `settle/`.
+ * If the process dies here: nothing is written yet.
+ */
+import type { Instant } from '../../core/instant.ts';
+import type { AttemptOutcome } from '../../core/runs/attempts/attempt.ts';
+import { type Outcome, notSent } from '../../core/runs/attempts/outcome.ts';
+import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
+import {
+  type Attempted,
+  type Settlement,
+  type UncertainDelivery,
+  settlementOf,
+} from '../../core/runs/attempts/settlement.ts';
+import type { Handoff } from '../../core/schedules/schedule.ts';
+import type { DatabaseClock } from '../../runtime/database-clock.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { TargetKind } from '../../targets/target.ts';
+
+export function attemptedOf(
+  run: ClaimedRun,
+  {
+    target,
+    retry,
+    delivery,
+    timeoutSeconds,
+    completion,
+    completionTimeoutSeconds,
+  }: Omit<Handoff, 'target' | 'payload'> & Partial<Handoff>,
+  kind: TargetKind | undefined,
+  startedAt: Instant,
+): Attempted {
+  const { failures } = run;
+  const hasLookup = (target && kind?.hasLookup(target)) ?? false;
+  const uncertain = hasLookup ? uncertainDeliveryOf(run) : null;
+  const { wasHandedOff } = run;
+  return {
+    retry,
+    delivery,
+    timeoutSeconds,
+    completion,
+    completionTimeoutSeconds,
+    failures,
+    startedAt,
+    hasLookup,
+    uncertain,
+    wasHandedOff,
+  };
+}
+
+export function uncertainDeliveryOf({ lookupAfter, lookups }: ClaimedRun): UncertainDelivery | null {
+  return lookupAfter === null ? null : { lookupAfter: lookupAfter, lookups };
+}
+
+type Sent = Pick<AttemptSettlement, 'latenessMs' | 'sent'>;
+
+const UNSENT: Sent = { latenessMs: null, sent: false };
+export const SENT: Sent = { latenessMs: null, sent: true };
+
+export function settlementFor(
+  databaseClock: DatabaseClock,
+  run: ClaimedRun,
+  attempted: Attempted,
+  outcome: Outcome,
+  sent = UNSENT,
+): AttemptSettlement {
+  const settlement = settlementOf(outcome, attempted, databaseClock.now(), Math.random());
+  return settled(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement }, sent);
+}
+
+export function settled(
+  databaseClock: DatabaseClock,
+  run: ClaimedRun,
+  startedAt: Instant,
+  { outcome, settlement }: { outcome: AttemptOutcome; settlement: Settlement },
+  { latenessMs, sent } = UNSENT,
+): AttemptSettlement {
+  return {
+    runId: run.id,
+    instanceId: run.instanceId,
+    attempt: run.attempt,
+    outcome,
+    settlement,
+    startedAt,
+    // The database's clock may have been found to be a little earlier than thought.
+    finishedAt: Math.max(startedAt, databaseClock.now()),
+    latenessMs,
+    recovery: run.recoveries > 0,
+    lookup: null,
+    sent,
+  };
+}
+
+/** Something threw that promised not to; what it sent before is unknown. */
+export function mayHaveArrived(error: unknown): Outcome {
+  return { kind: 'unknown', error: { kind: 'network', message: reasonOf(error) }, senderStopped: false };
+}
+
+export function isUnsent(outcome: Outcome): boolean {
+  return outcome.kind === 'transient' && outcome.senderStopped;
+}
+
+export function unsent(message: string, senderStopped = false): Outcome {
+  return notSent({ kind: 'network', message }, senderStopped);
+}

@@ -1,0 +1,86 @@
+/**
+ * Guarantees: runs that may overlap are recorded with the claims that this instance has slots for, and only those claims are sent.
+ * Transaction: one statement for the batch, guarded by lock, lock time and version. Where another transaction has a schedule's row, the
+ *   batch is recorded under locks instead.
+ * If the process dies here: nothing was written, or the runs are there to be found, some of them claimed by the dead.
+ */
+import { isLockedByOthers } from '../../postgres/errors.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import { type Intent, recordIntentsIfLocked } from '../../store/runs/record-intents.ts';
+import type { LockedSchedule } from '../../store/schedules/fire-locks.ts';
+import type { Dispatcher } from '../dispatch/dispatch.ts';
+import type { PlannedSchedule } from '../plan.ts';
+import { type RecordUnderLocksDeps, recordUnderLocks } from './record-under-locks.ts';
+import { type Fire, advanceOf, emitRecorded, firesOf, intentIn, wakeForRecorded } from './recorded-fires.ts';
+
+export interface RecordAloneDeps extends RecordUnderLocksDeps {
+  dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept'>;
+}
+
+export async function recordAlone(deps: RecordAloneDeps, planned: readonly PlannedSchedule[]): Promise<void> {
+  const { database, dispatcher } = deps;
+  // What it reserves and records is this id's; another one meanwhile, and the guard of the statement sees to it.
+  const { instanceId } = deps.lease;
+  const fires = firesOf(planned);
+  const reserved: Fire[] = [];
+  for (const fire of fires) {
+    fire.intent.claimed = fire.intent.skipped === null && dispatcher.reserve(fire.schedule.lane);
+    if (fire.intent.claimed) reserved.push(fire);
+  }
+  const recorded = await database
+    .run((db) =>
+      recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn), { alone: true }),
+    )
+    .catch((error: unknown) => {
+      dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
+      if (isLockedByOthers(error)) return null;
+      throw error;
+    });
+  if (recorded === null) {
+    deps.events.emit({ type: 'batchHeldUp', loop: 'tick', count: planned.length });
+    await recordUnderLocks(deps, planned);
+    return;
+  }
+  const mine = reserved.filter(({ intent }) => recorded.inserted(intent.id));
+  const notMine = reserved.filter(({ intent }) => !recorded.inserted(intent.id));
+  dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
+  dispatcher.accept(
+    mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+  );
+  const inserted = emitRecorded(deps.events, planned, fires, recorded);
+  wakeForRecorded(deps.wake, inserted, recorded.effects);
+}
+
+function claimedRun(
+  schedule: LockedSchedule,
+  intent: Intent,
+  instanceId: string,
+  claimedAt: number,
+): ClaimedRun {
+  return {
+    id: intent.id,
+    instanceId,
+    scheduledFor: intent.scheduledFor,
+    scheduleUid: schedule.uid,
+    scheduleVersion: schedule.version,
+    scheduleId: schedule.id,
+    trigger: intent.trigger,
+    lane: schedule.lane,
+    priority: schedule.priority,
+    dueAt: intent.dueAt,
+    attempt: 1,
+    failures: 0,
+    recoveries: 0,
+    ownPayload: null,
+    claimedAt,
+    firstClaimedAt: claimedAt,
+    wasHandedOff: false,
+    latenessMs: null,
+    recoveredAt: null,
+    parentRunId: null,
+    hasDependencies: false,
+    lookupAfter: null,
+    lookups: 0,
+    confirm: false,
+  };
+}

@@ -1,0 +1,50 @@
+/**
+ * Guarantees: runs that must not overlap are recorded as waiting and judged before anybody sees them; a row that another transaction has
+ *   locked holds up no other.
+ * Transaction: one, which takes the row locks first, records, and judges.
+ * If the process dies here: nothing was written, or all of it; what waits is found and judged by any instance.
+ */
+import { emitJudged } from '../../operations/judged-overlaps.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import type { Lease } from '../../runtime/instance-lease.ts';
+import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
+import { judgeOverlapsNowOrSoon, lockFreeSchedules, workOf } from '../../store/runs/overlaps.ts';
+import { recordIntentsIfLocked } from '../../store/runs/record-intents.ts';
+import type { PlannedSchedule } from '../plan.ts';
+import { advanceOf, emitRecorded, firesOf, intentIn, uidOf, wakeForRecorded } from './recorded-fires.ts';
+
+export interface RecordUnderLocksDeps {
+  database: Database;
+  events: EventBus;
+  lease: Lease;
+  wake: Wake;
+}
+
+/**
+ * Runs that must not overlap are recorded as waiting, and judged in the same transaction, under locks taken before. A row that another
+ * transaction has locked holds up no other: such a schedule is left to the next round, and one with such a run is judged soon after.
+ */
+export async function recordUnderLocks(
+  deps: RecordUnderLocksDeps,
+  planned: readonly PlannedSchedule[],
+): Promise<void> {
+  const { instanceId } = deps.lease;
+  const { free, fires, recorded, judged } = await deps.database.transaction(async (tx) => {
+    const locked = new Set((await lockFreeSchedules(tx, planned.map(uidOf))).free);
+    const own = planned.filter((one) => locked.has(uidOf(one)));
+    const toRecord = firesOf(own);
+    return {
+      free: own,
+      fires: toRecord,
+      recorded: await recordIntentsIfLocked(tx, instanceId, own.map(advanceOf), toRecord.map(intentIn), {
+        alone: false,
+      }),
+      judged: await judgeOverlapsNowOrSoon(tx, own.map(uidOf)),
+    };
+  });
+  const inserted = emitRecorded(deps.events, free, fires, recorded);
+  emitJudged(deps.events, judged);
+  wakeForRecorded(deps.wake, inserted, recorded.effects);
+  wakeFor(deps.wake, workOf(judged));
+}

@@ -1,0 +1,92 @@
+/**
+ * Guarantees: what is planned, as the statement takes it, and what was recorded of it, as it is told to the rest of this process.
+ * Transaction: none; the callers emit and wake once theirs is committed.
+ * If the process dies here: the runs are recorded; other instances find them without being woken.
+ */
+import type { MissedFires } from '../../core/events.ts';
+import { SKIP_REASONS, lastFireOf } from '../../core/time/catch-up.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
+import { queueOfLane } from '../../store/queues/queue-lanes.ts';
+import { type Advance, type Intent, type Recorded, intentOf } from '../../store/runs/record-intents.ts';
+import type { LockedSchedule } from '../../store/schedules/fire-locks.ts';
+import type { PlannedSchedule } from '../plan.ts';
+
+export interface Fire {
+  schedule: LockedSchedule;
+  intent: Intent;
+}
+
+export function firesOf(planned: readonly PlannedSchedule[]): Fire[] {
+  return planned.flatMap(({ schedule, plan }) =>
+    plan.fires.map((fire) => ({ schedule, intent: { ...intentOf(schedule.uid, fire), claimed: false } })),
+  );
+}
+
+export function intentIn({ intent }: Fire): Intent {
+  return intent;
+}
+
+export function advanceOf({ schedule, plan }: PlannedSchedule): Advance {
+  return {
+    uid: schedule.uid,
+    version: schedule.version,
+    lockedAt: schedule.lockedAt,
+    nextOccurrenceAt: plan.nextOccurrenceAt,
+    nextFireAt: plan.nextFireAt,
+    plannedThrough: plan.fires.at(-1)?.scheduledFor ?? null,
+    lastFireAt: lastFireOf(plan),
+  };
+}
+
+export function uidOf({ schedule }: PlannedSchedule): string {
+  return schedule.uid;
+}
+
+/** Answers those that were recorded. */
+export function emitRecorded(
+  events: EventBus,
+  planned: readonly PlannedSchedule[],
+  fires: readonly Fire[],
+  recorded: Recorded,
+): Fire[] {
+  const fenced = planned.length - recorded.advanced;
+  if (fenced > 0) events.emit({ type: 'fireLocks', outcome: 'fenced', count: fenced });
+  const inserted = fires.filter(({ intent }) => recorded.inserted(intent.id));
+  const fired = inserted.filter(({ intent }) => intent.skipped === null);
+  const claimed = fired.filter(({ intent }) => intent.claimed).length;
+  const coalesced = fired.reduce((sum, { intent }) => sum + intent.coalesced, 0);
+  events.emit({ type: 'intentsRecorded', fires: fired.length, claimed, coalesced });
+  const missed = missedOf(inserted);
+  if (missed.schedules > 0) events.emit({ type: 'firesMissed', ...missed });
+  for (const reason of SKIP_REASONS) {
+    const count = inserted.filter(({ intent }) => intent.skipped === reason).length;
+    if (count > 0) events.emit({ type: 'runsSkipped', reason, count });
+  }
+  return inserted;
+}
+
+const MAX_NAMED = 10;
+
+function missedOf(recorded: readonly Fire[]): MissedFires {
+  const late = recorded.filter(({ intent }) => intent.trigger === 'catchUp' || intent.coalesced > 0);
+  const ids = new Set(late.map(({ schedule }) => schedule.id));
+  const stoodFor = (fires: readonly Fire[]) => fires.reduce((sum, { intent }) => sum + intent.coalesced, 0);
+  const skipped = late.filter(({ intent }) => intent.skipped !== null);
+  const fired = late.filter(({ intent }) => intent.skipped === null);
+  return {
+    schedules: ids.size,
+    scheduleIds: [...ids].slice(0, MAX_NAMED),
+    caughtUp: fired.filter(({ intent }) => intent.trigger === 'catchUp').length,
+    folded: stoodFor(fired),
+    skipped: skipped.length + stoodFor(skipped),
+  };
+}
+
+/** Of those that were recorded and that this instance does not send itself. */
+export function wakeForRecorded(wake: Wake, recorded: readonly Fire[], effects: number): void {
+  const open = recorded.filter(({ intent }) => !intent.claimed && intent.skipped === null);
+  const pending = open.filter(({ schedule }) => schedule.overlap === 'allow');
+  const toPull = pending.filter(({ schedule }) => queueOfLane(schedule.lane) !== null);
+  wakeFor(wake, { effects, toClaim: pending.length - toPull.length, toPull: toPull.length > 0 });
+}

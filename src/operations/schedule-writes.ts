@@ -1,0 +1,109 @@
+/**
+ * Guarantees: what a change makes of a schedule follows from the schedule as it is under its lock, and from nothing else.
+ * Transaction: none; the callers hold the locks, and write.
+ * If the process dies here: nothing is written.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Instant } from '../core/instant.ts';
+import { cursorUnder, sameDefinition } from '../core/schedules/definition-change.ts';
+import type { Definition, Schedule } from '../core/schedules/schedule.ts';
+import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
+import type { TargetRegistry } from '../targets/registry.ts';
+import type { Edited } from './plan-before-update.ts';
+
+export interface ScheduleChange {
+  id: string;
+  /** Who wants it; null: a caller without a name. */
+  by: string | null;
+  /**
+   * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist) and the database's time.
+   * A definition equal to the present one changes nothing. Throwing leaves everything as it was.
+   */
+  decide: (current: Schedule | null, now: Instant) => Definition;
+}
+
+export interface ChangedSchedule {
+  schedule: Schedule;
+  change: 'created' | 'updated' | 'unchanged';
+}
+
+export function decide(
+  targets: TargetRegistry,
+  change: ScheduleChange,
+  current: Schedule | null,
+  now: Instant,
+): Edited {
+  const definition = change.decide(current, now);
+  const { id, by } = change;
+  const lane = targets.laneOf(definition.target);
+  if (!current) {
+    const born = {
+      uid: randomUUID(),
+      version: 1,
+      lastFireAt: null,
+      plannedThrough: null,
+      afterUid: null,
+      createdAt: now,
+      by,
+    };
+    const cursor = cursorUnder(definition, null, { id, createdAt: now }, now);
+    return { schedule: null, write: { ...born, id, definition, lane, ...cursor } };
+  }
+  if (sameDefinition(current.definition, definition)) return { schedule: current, write: null };
+  const cursor = cursorUnder(definition, current, current, now);
+  const version = current.version + 1;
+  return {
+    schedule: current,
+    write: { ...asWrite(targets, current, by), version, definition, lane, ...cursor },
+  };
+}
+
+export function asWrite(targets: TargetRegistry, schedule: Schedule, by: string | null): ScheduleWrite {
+  const {
+    uid,
+    id,
+    version,
+    definition,
+    nextOccurrenceAt,
+    nextFireAt,
+    lastFireAt,
+    plannedThrough,
+    createdAt,
+  } = schedule;
+  return {
+    uid,
+    id,
+    version,
+    definition,
+    lane: targets.laneOf(definition.target),
+    nextOccurrenceAt,
+    nextFireAt,
+    lastFireAt,
+    plannedThrough,
+    // For resolveFollowed; a deletion needs none.
+    afterUid: null,
+    createdAt,
+    by,
+  };
+}
+
+export function changedSchedule({ schedule, write }: Edited, now: Instant): ChangedSchedule {
+  if (!write) {
+    if (!schedule) throw new Error('a schedule that does not exist cannot stay as it is');
+    return { schedule, change: 'unchanged' };
+  }
+  const { definition, nextFireAt, afterUid } = write;
+  const isOver = nextFireAt === null && afterUid === null;
+  return {
+    change: schedule ? 'updated' : 'created',
+    schedule: {
+      ...write,
+      status: !definition.enabled ? 'paused' : isOver ? 'ended' : 'active',
+      error: null,
+      nextFireAt,
+      lockedBy: null,
+      lockedAt: null,
+      updatedAt: now,
+    },
+  };
+}

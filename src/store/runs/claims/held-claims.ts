@@ -1,0 +1,62 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Claim } from '../../../core/runs/claim.ts';
+import { ints, uuids } from '../../../postgres/sql/arrays.ts';
+import { anyUid } from '../../../postgres/sql/by-key.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
+import type { ClaimedRun } from './claims.ts';
+
+export function claimOf({ id, instanceId, attempt }: ClaimedRun): Claim {
+  return { runId: id, instanceId, attempt };
+}
+
+/** The name of the NOTIFY that tells instances of runs to claim that another one has left: a hint, never needed. */
+export const RUNS_RETURNED = 'firelock_runs_returned';
+
+/**
+ * Hands unsent claims back, where they are still the caller's: any instance may take them at once, and hears so. Rows that other
+ * transactions have locked are passed over: `held` are the ids of those.
+ */
+export async function returnClaimsIfMine(
+  db: Executor,
+  claims: readonly Claim[],
+): Promise<{ returned: number; held: ReadonlySet<string> }> {
+  const returned = await rowsOf<{ id: string }>(
+    db,
+    sql`WITH free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
+    UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, ready = r.due_at <= clock_timestamp(), updated_at = clock_timestamp()
+    FROM free WHERE r.id = free.id
+    RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`,
+  );
+  const held = returned.length < claims.length ? await rowsOf<{ id: string }>(db, stillClaimed(claims)) : [];
+  return { returned: returned.length, held: new Set(held.map((row) => row.id)) };
+}
+
+/**
+ * Writes that the attempts of these claims begin, where the claims still hold; answers the ids of those runs. Whether an earlier
+ * attempt arrived is settled by now. Rows that other transactions have locked are passed over: something happens to their claims.
+ */
+export async function startHandoffsIfClaimed(
+  db: Executor,
+  claims: readonly Claim[],
+): Promise<ReadonlySet<string>> {
+  const rows = await queryPrepared<{ id: string }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    held AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
+    UPDATE runs r SET handoff_started_at = clock.now, lookup_after = NULL, uncertain_attempt = NULL, lookups = 0,
+      updated_at = clock.now
+    FROM clock, held WHERE r.id = held.id
+    RETURNING r.id`,
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+/** Runs that these claims still hold. */
+function stillClaimed(claims: readonly Claim[]): SQL {
+  return sql`SELECT r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))},
+      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
+      AS c(id, claimed_by, attempt)
+    JOIN runs r ON r.id = c.id AND ${anyUid(sql`c.id`)}
+    WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END`;
+}
