@@ -166,9 +166,11 @@ describe('SIGTERM', () => {
     const somebody = postgres(database.url, { max: 1 });
     onTestFinished(() => somebody.end({ timeout: 0 }));
     await somebody.unsafe('BEGIN; LOCK TABLE run_dependencies');
+    // Retention, at its first look, may wait for the table too.
     await until(async () => {
-      const waiting =
-        await sql`SELECT FROM pg_locks WHERE NOT granted AND relation = 'run_dependencies'::regclass`;
+      const waiting = await sql`SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'
+          AND query LIKE '%FROM run_dependencies d%counted_at IS NULL%'`;
       return waiting.length > 0 || null;
     });
 
