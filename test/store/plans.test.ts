@@ -2,11 +2,11 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Executor } from '../../src/postgres/executor.ts';
-import type { AttemptSettlement } from '../../src/core/runs/attempts/settle-attempt.ts';
 import { claimReadyRuns, promoteDueRuns } from '../../src/store/runs/claims/claims.ts';
 import { intentOf, recordIntentsIfLocked } from '../../src/store/runs/record-intents.ts';
 import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
+import { plainSuccess } from '../support/plain-success.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type PlanNode, rowsIn } from '../support/postgres/plans.ts';
 
@@ -111,33 +111,6 @@ async function lockedSchedules(count: number, lockedAt: number): Promise<string[
   return rows.map(({ uid }) => uid).sort();
 }
 
-/** A first attempt's 2xx under this instance's claim. */
-function plainSuccessOf(runId: string, at: number): AttemptSettlement {
-  return {
-    runId,
-    instanceId: instance.id,
-    attempt: 1,
-    outcome: 'accepted',
-    settlement: {
-      status: 'succeeded',
-      failures: 0,
-      leaseSeconds: null,
-      retryAt: null,
-      uncertain: null,
-      error: null,
-      executionId: null,
-      statusCode: 204,
-      body: null,
-    },
-    startedAt: at,
-    finishedAt: at,
-    latenessMs: 0,
-    recovery: false,
-    lookup: null,
-    sent: true,
-  };
-}
-
 test('recording a batch of fires, and settling it, comes by each row a few times, however many schedules there are', async () => {
   const lockedAt = Math.floor(Date.now() / 1000) * 1000;
   const uids = await lockedSchedules(5_000, lockedAt);
@@ -165,7 +138,7 @@ test('recording a batch of fires, and settling it, comes by each row a few times
   const record = (db: Executor) => recordIntentsIfLocked(db, instance.id, advances, intents, { alone: true });
   const readByRecording = await rowsReadBy(await statementOf(record));
   expect(await store.database.run(record)).toMatchObject({ advanced: 200 });
-  const plain = intents.map(({ id }) => plainSuccessOf(id, lockedAt));
+  const plain = intents.map(({ id }) => plainSuccess({ runId: id, instanceId: instance.id, at: lockedAt }));
   const settle = (db: Executor) => settlePlainIfClaimed(db, plain);
   const readBySettling = await rowsReadBy(await statementOf(settle));
   const { settled } = await store.database.run(settle);
