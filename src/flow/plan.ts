@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import { LRUCache } from 'lru-cache';
 import type { Timing } from '../core/schedules/schedule.ts';
-import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '../core/time/catch-up.ts';
+import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';

@@ -5,7 +5,7 @@
  * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
  */
 import type { Instant } from '../core/instant.ts';
-import { horizonOf } from '../core/time/catch-up.ts';
+import { horizonOf } from '../core/time/plan-due.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';

@@ -17,7 +17,7 @@ import {
   lastFireOf,
   plannedFire,
   walkDue,
-} from '../core/time/catch-up.ts';
+} from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { NotNow } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';

@@ -7,7 +7,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../core/instant.ts';
-import { type Plan, graceMsOf, walkDue } from '../core/time/catch-up.ts';
+import { type Plan, graceMsOf, walkDue } from '../core/time/plan-due.ts';
 import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';

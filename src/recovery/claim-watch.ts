@@ -4,7 +4,7 @@
  * If the process dies here: the instance that looks next begins to watch anew.
  */
 import type { Clock } from '../runtime/clock.ts';
-import type { LostClaim } from '../store/runs/claims/lost-claims.ts';
+import type { LostClaim } from '../store/runs/claims/take-over-lost-claims.ts';
 
 interface ClaimWatch {
   /** Those of the claims seen in vain now that were so at every look for at least that long. */

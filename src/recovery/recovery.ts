@@ -23,7 +23,7 @@ import {
   findExpiredClaims,
   findOrphans,
   takeOverIfStillClaimed,
-} from '../store/runs/claims/lost-claims.ts';
+} from '../store/runs/claims/take-over-lost-claims.ts';
 import { createClaimWatch } from './claim-watch.ts';
 
 interface RecoveryDeps extends RecoveryPolicy {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Definition, Timing } from './schedule.ts';
-import { graceMsOf } from '../time/catch-up.ts';
+import { graceMsOf } from '../time/plan-due.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
 
 /** Where a schedule's planning stands. */

@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { CatchUp, Timing } from '../schedules/schedule.ts';
 import { movesTimes } from '../schedules/definition-change.ts';
-import { following } from './catch-up.ts';
+import { following } from './plan-due.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from './fire-times.ts';
 
 /** One version of a schedule and how long it was in force: it holds for what is due after `since`, up to and with `until`. */

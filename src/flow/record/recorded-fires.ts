@@ -4,7 +4,7 @@
  * If the process dies here: the runs are recorded; other instances find them without being woken.
  */
 import type { MissedFires } from '../../core/events.ts';
-import { SKIP_REASONS, lastFireOf } from '../../core/time/catch-up.ts';
+import { SKIP_REASONS, lastFireOf } from '../../core/time/plan-due.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import { queueOfLane } from '../../store/queues/queue-lanes.ts';

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { type RunTrigger, plannedRunId } from '../../core/runs/run.ts';
-import type { PlannedFire, SkipReason } from '../../core/time/catch-up.ts';
+import type { PlannedFire, SkipReason } from '../../core/time/plan-due.ts';
 import { booleans, fromMs, ints, milliseconds, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import { follows } from '../effects/followers.ts';
