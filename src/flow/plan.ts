@@ -48,7 +48,7 @@ interface Walking {
 
 /** How far a schedule is planned at once, before it becomes a walk that takes turns with others. */
 const FIRST_STEPS = 16;
-/** For walks, in each round. */
+/** The time for walks in each round. */
 const ROUND_MS = 50;
 /** How long planning may keep the process from everything else. */
 const SLICE_MS = 10;

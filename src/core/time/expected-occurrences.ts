@@ -37,7 +37,7 @@ export interface Expected extends Position {
   inForce: boolean;
 }
 
-/** The longest jitter there is: so much later than the occurrence its due moment can be. */
+/** The longest jitter: a due moment is at most this much later than its occurrence. */
 export const MAX_JITTER_MS = 86_400_000;
 
 /** The first occurrences of a period, of versions that are given one after the other, in the order of `since`. */
@@ -88,7 +88,7 @@ export function createExpectation({
 
 const SLICE_STEPS = 200;
 
-/** Since when the schedule has had the fire times of a version: what occurred before is none of theirs. */
+/** `timedSince`: from when on the schedule has had the fire times of this version. */
 type Timed = VersionSpan & { timedSince: Instant };
 
 function timedAfter(before: Timed | null, span: VersionSpan): Timed {
