@@ -31,7 +31,7 @@ export interface Daemon {
 
 /** After which a pass that did not come back ends the process: far more than all its statements may take together. */
 const WATCHDOG_LIMIT_SECONDS = 120;
-/** For the outcomes of aborted attempts to be written. */
+/** The time to write the outcomes of aborted attempts. */
 const ABORTED_LIMIT_MS = 5_000;
 /** Less than its stop limit, so that the log says how it ended. */
 const LEAVE_LIMIT_MS = 800;
@@ -99,7 +99,7 @@ function abortHandoffs(dispatcher: Workers['dispatcher'], logger: Common['logger
   return inFlight;
 }
 
-/** In the order of their starts; the heartbeat first: what an instance locks or claims that is not listed is free. */
+/** In the order of their starts. The heartbeat is first: locks and claims of an unlisted instance count as free. */
 function workTable(common: Common, workers: Workers): ServiceEntry[] {
   const { work, look, leaving, always } = STOP_LIMIT_MS;
   return [
@@ -173,7 +173,7 @@ function releasingFireLocks({ state }: Common, { tick, ...pipeline }: Workers): 
   };
 }
 
-/** By the connection of the heartbeats, which have ended: it is free. */
+/** Uses the connection of the heartbeats, which have ended. */
 function leavingCluster(
   { state, pools, lease, events }: Common,
   { dispatcher }: Workers,

@@ -59,7 +59,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   return server;
 }
 
-/** At info the framework tells each address it listens on, which the daemon has told already. */
+/** At info the framework logs each address it listens on, which the daemon has logged already. */
 function withoutChatter(logger: FastifyBaseLogger): FastifyBaseLogger {
   return logger.level === 'info' ? logger.child({}, { level: 'warn' }) : logger;
 }

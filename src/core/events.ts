@@ -69,7 +69,7 @@ export type FirelockEvent =
   | { type: 'runsCancelled'; reason: 'replaced' | 'request'; count: number; runId?: string }
   /** A caller asked for a run to be handed off again that had ended so. */
   | { type: 'runRetried'; runId: string; scheduleId: string | null; was: RunStatus }
-  /** Who worked on a run reported its end. */
+  /** The worker or target of a run reported its end. */
   | {
       type: 'runCompleted';
       runId: string;
@@ -99,7 +99,7 @@ export type FirelockEvent =
   | { type: 'runsAccepted'; count: number }
   /** Runs that failed unstarted, since one they depended on did not succeed; the first of them. */
   | { type: 'dependentsFailed'; count: number; runIds: readonly string[] }
-  /** The target of a running run that was cancelled or replaced was to be told; `error`: why it may not have been. */
+  /** firelock called the target of a running run that was cancelled or replaced; `error`: why the call may not have arrived. */
   | {
       type: 'targetCancelled';
       runId: string;
@@ -109,22 +109,22 @@ export type FirelockEvent =
     }
   /** By firelock itself: nothing would come of its runs. */
   | { type: 'schedulePaused'; scheduleId: string; reason: string }
-  /** A 410 Gone was followed up, whatever came of it. */
+  /** firelock has handled a 410 Gone, whether or not it paused the schedule. */
   | { type: 'goneSeenTo' }
-  /** Leased to a pull worker that is told so now. */
+  /** Leased to a pull worker that gets the answer now. */
   | { type: 'pullRunsClaimed'; queue: string; workerId: string; count: number }
   /** A look for work at the queues that workers wait at. */
   | { type: 'queuesLookedAt' }
   /** Runs that waited for nothing, and go on. */
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }
-  /** What is older than history is kept, up to now: mostly nothing. */
+  /** What one pass of retention dropped: days of history, and unused definitions. Usually nothing. */
   | { type: 'historyDropped'; days: readonly Instant[]; definitions: number }
   /** A look at all of history: how many days have partitions, the first one, and how many old ones could not be dropped yet. */
   | { type: 'historySeen'; days: number; oldest: Instant | null; late: number }
   /** How many of the coming days have a partition, also where creating some failed. */
   | { type: 'partitionsCounted'; ahead: number }
-  /** Days that were given partitions, mostly none; no other error came up than that a lock could not be had. */
+  /** Days that got partitions, usually none; the only errors were locks that could not be had. */
   | { type: 'partitionsCreated'; days: readonly Instant[] }
   /** A partition could not be made or dropped at this moment: another transaction is in the way. `lasts`: for an hour, or another one. */
   | {

@@ -1,6 +1,6 @@
 /**
- * Guarantees: a due schedule is worked on by one instance at a time; for efficiency only, the unique index of runs is
- *   what forbids a second run.
+ * Guarantees: one instance at a time works on a due schedule. This only saves work: `planned_through` and a unique index forbid
+ *   a second run.
  * Transaction: one statement.
  * If the process dies here: the locks are free once this instance is declared dead, or after their TTL.
  */

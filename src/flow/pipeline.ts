@@ -6,7 +6,7 @@
  *
  * 1 wakes at the next due moment; 2 takes a batch of due schedules; 3 says what each of them fires; 4 makes that durable
  * and moves the cursors on, in one commit; 5 claims and sends within the lanes' shares; 6 is the target's answer as a
- * value; 7 writes it down, and with it what is to follow; 8 does what follows. Each file says what it guarantees and what is true if the
+ * value; 7 writes it down, together with its effects; 8 does the effects. Each file says what it guarantees and what is true if the
  * process dies in it.
  */
 import type { Clock } from '../runtime/clock.ts';

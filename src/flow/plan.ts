@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import { LRUCache } from 'lru-cache';
 import type { Timing } from '../core/schedules/schedule.ts';
-import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '../core/time/catch-up.ts';
+import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';
@@ -48,7 +48,7 @@ interface Walking {
 
 /** How far a schedule is planned at once, before it becomes a walk that takes turns with others. */
 const FIRST_STEPS = 16;
-/** For walks, in each round. */
+/** The time for walks in each round. */
 const ROUND_MS = 50;
 /** How long planning may keep the process from everything else. */
 const SLICE_MS = 10;

@@ -41,7 +41,7 @@ async function pass(state: State): Promise<number> {
   const missing = await database.run((db) => missingDays(db, now));
   const made: Instant[] = [];
   const failed: { day: Instant; error: unknown }[] = [];
-  // Each by itself: so much may have ended on one day that moving it takes too long, and the next day must not come to that.
+  // Each by itself: moving the runs of one day may take too long, and must not hold up the next day.
   for (const day of missing) {
     try {
       await schemaDatabase.run((db) => createPartition(db, day));

@@ -1,5 +1,5 @@
 /**
- * Guarantees: definitions that no schedule has and no run uses go, once they are older than history is kept.
+ * Guarantees: definitions that no schedule has and no run uses are deleted, once they are older than the retention.
  * Transaction: one statement for each page.
  * If the process dies here: the page is deleted or it is not; the next walk finds what is left.
  */

@@ -5,7 +5,7 @@
  * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
  */
 import type { Instant } from '../core/instant.ts';
-import { horizonOf } from '../core/time/catch-up.ts';
+import { horizonOf } from '../core/time/plan-due.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
@@ -40,7 +40,7 @@ const INTERVAL_MS = 600_000;
 const BATCH = 1_000;
 /** A run that ended just inside the retention is kept, however the clocks differ. */
 const MARGIN_DAYS = 1;
-/** For each ms of work so many of rest: history may go slowly. */
+/** Ms of rest for each ms of work: history may go slowly. */
 const REST = 4;
 const MIN_REST_MS = 20;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';

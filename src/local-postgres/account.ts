@@ -2,7 +2,7 @@ import { chown, readFile, stat } from 'node:fs/promises';
 import { dirname, parse } from 'node:path';
 import { unlessMissing } from './files.ts';
 
-/** The ordinary user that the server runs as when firelock runs as root, whom PostgreSQL refuses. */
+/** The ordinary user that the server runs as when firelock runs as root. PostgreSQL refuses root. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -13,7 +13,7 @@ export interface Account {
 
 /**
  * Undefined when this process is an ordinary user, who runs the server itself. As root: the owner of the data where
- * there are any, else whoever called sudo, else `nobody`.
+ * there are any, else the caller of sudo, else `nobody`.
  */
 export async function chooseAccount(clusterDirectory: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;

@@ -46,7 +46,7 @@ export async function ensureCluster(
   if (sync) await syncToDisk(home.directory);
 }
 
-/** The only variables that the server gets: it runs as another user, to whom ours may be secrets. */
+/** The only variables that the server gets: it runs as another user, which must not see our secrets. */
 export function serverEnvironment(): NodeJS.ProcessEnv {
   const kept = ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot', 'TEMP'].flatMap((name) => {
     const value = process.env[name];

@@ -7,8 +7,8 @@ import { errorCode, unlessMissing } from './files.ts';
 import { makePublicRoot } from './public-root.ts';
 
 /**
- * Everything that belongs to one embedded PostgreSQL. Only `cluster` belongs to the server's user; the rest to whoever
- * runs firelock, so that a program running as `nobody` cannot plant links for root to follow.
+ * Everything that belongs to one embedded PostgreSQL. Only `cluster` belongs to the server's user; the rest to the user
+ * that runs firelock, so that a program running as `nobody` cannot plant links for root to follow.
  */
 export interface Home {
   readonly directory: string;

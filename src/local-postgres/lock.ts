@@ -12,7 +12,7 @@ const RELEASED = 'released\n';
  * Runs `body` while no other process runs one under a lock of the same directory, and returns its result. A lock whose
  * owner died is taken over. Waits as long as a living owner holds it.
  *
- * Node has no flock, and removing a dead owner's lock file races with whoever does the same. Hence generations: the
+ * Node has no flock, and removing a dead owner's lock file races with other processes that do the same. Hence generations: the
  * file `lock.N` with the highest N is the lock; it is taken by creating N+1, which only one can, and a file is removed
  * only when a higher one exists. Releasing marks the file and leaves it.
  */

@@ -16,8 +16,8 @@ interface GaugeSamplerDeps {
 
 const SAMPLE_EVERY_MS = 10_000;
 /**
- * For each ms that a sample took the database, so many without the next: 0.2 % of a core, and as much again for each parallel worker the
- * server puts to it, which are not seen here. More only where one takes so long that OLDEST_SAMPLE_MS comes first.
+ * Ms of rest for each ms that a sample took the database: 0.2 % of a core, and as much again for each parallel worker of the server,
+ * which is not seen here. More only if a sample takes so long that OLDEST_SAMPLE_MS comes first.
  */
 const REST = 500;
 /** After one that failed: for as much as it may have cost, and it is known to be late by then. */

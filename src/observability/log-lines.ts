@@ -57,7 +57,7 @@ function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent
   if (loop !== undefined && failing.delete(loop)) logger.info({ loop }, `${loop} works again`);
 }
 
-/** Told when it changes, not with every sample. */
+/** Logged when it changes, not with every sample. */
 function zoneDataLogger(logger: Logger): (versions: readonly string[]) => void {
   let mixed = '';
   return (versions) => {

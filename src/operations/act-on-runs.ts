@@ -1,7 +1,7 @@
 /**
  * Guarantees: what is asked of one run is done wholly or not at all, and refused where its state, or a newer attempt, does not allow it.
  * Transaction: one, under the run's row lock, taken by an earlier statement than the write; a heartbeat is one guarded statement.
- * If the process dies here: it is done or not; asking again answers the same. A target may not have been told of a cancellation.
+ * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
  */
 import type { RunSettled } from '../core/events.ts';
 import type { Instant } from '../core/instant.ts';

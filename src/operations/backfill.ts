@@ -7,7 +7,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import type { Schedule } from '../core/schedules/schedule.ts';
-import { following } from '../core/time/catch-up.ts';
+import { following } from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';

@@ -1,6 +1,6 @@
 /**
  * Guarantees: an `after` schedule follows one that exists, and none follows itself, however far around.
- * Transaction: that of the edit; edits of who follows whom come one after the other, so that two cannot close a circle together.
+ * Transaction: that of the edit; edits of `after` come one after the other, so that two cannot close a circle together.
  * If the process dies here: nothing of the edit is written.
  */
 import type { Executor } from '../postgres/executor.ts';
@@ -19,7 +19,7 @@ export class CannotFollow extends Error {
 }
 
 /**
- * Finds the uids of whom these schedules are to follow, and writes them into `afterUid`.
+ * Finds the uids of the schedules that these follow, and writes them into `afterUid`.
  * @throws CannotFollow
  */
 export async function resolveFollowed(tx: Executor, writes: readonly ScheduleWrite[]): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Guarantees: what a judgement of overlaps did is told in the same events, by an operation as by the flow.
+ * Guarantees: an operation and the flow emit the same events about a judgement of overlaps.
  * Transaction: none; the caller has committed.
  * If the process dies here: the rows say what was done, and no event does.
  */

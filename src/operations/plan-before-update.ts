@@ -1,6 +1,5 @@
 /**
- * Guarantees: what was due before an edit is recorded under the old definition; with jitter, so is what had its
- *   moment already and waits for its delay.
+ * Guarantees: fires due before an edit are recorded under the old definition, also an occurrence that only waits for its jitter.
  * Transaction: that of the edit, under the row locks it holds.
  * If the process dies here: nothing of the edit is written, this included.
  */
@@ -17,7 +16,7 @@ import {
   lastFireOf,
   plannedFire,
   walkDue,
-} from '../core/time/catch-up.ts';
+} from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { NotNow } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
@@ -84,8 +83,8 @@ const SLICE_STEPS = 200;
 const MAX_SLICES = 100;
 
 /**
- * Null where the old definition cannot be planned at all: the edit is then what mends it.
- * @throws NotNow where too much was missed; the tick plans it, in its own time.
+ * Null if the old definition cannot be planned: then the edit mends it.
+ * @throws NotNow if too much was missed: the tick plans it, in its own time.
  */
 async function planWholly(
   schedule: Schedule,

@@ -7,7 +7,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../core/instant.ts';
-import { type Plan, graceMsOf, walkDue } from '../core/time/catch-up.ts';
+import { type Plan, graceMsOf, walkDue } from '../core/time/plan-due.ts';
 import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
@@ -28,7 +28,7 @@ import {
 
 interface ResumeDeps {
   database: Database;
-  /** For as long after it was sent a request of an instance that is gone may still arrive, beside its own time limit. */
+  /** A request of a dead instance may still arrive this long after its own time limit. */
   lockTtlSeconds: number;
   /** Ends it between two batches, or in the middle of a long count. */
   signal: AbortSignal;
@@ -149,7 +149,7 @@ const SLICE_STEPS = 500;
 /** Everything due is missed, whatever the schedule's own policy. */
 const SKIP_ALL = { catchUp: 'skip', catchUpLimit: 0, graceSeconds: -1 } as const;
 
-/** Schedules of one timing mostly stand at the same moment: what was walked for one is the answer for all. */
+/** Schedules with one timing usually stand at the same moment: one walk serves all. */
 function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => Promise<Plan> {
   const counted = new LRUCache<string, Plan>({ max: 10_000 });
   return async (schedule) => {

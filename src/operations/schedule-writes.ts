@@ -13,7 +13,7 @@ import type { Edited } from './plan-before-update.ts';
 
 export interface ScheduleChange {
   id: string;
-  /** Who wants it; null: a caller without a name. */
+  /** The name of the caller; null: it has none. */
   by: string | null;
   /**
    * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist) and the database's time.

@@ -1,7 +1,6 @@
 /**
- * Guarantees: runs that are asked for once are recorded all or none, once per key, and each waits for all that it depends on.
- * Transaction: one; what they depend on is locked, last of all, and then looked at: what has ended releases them,
- *   what ends later sees them.
+ * Guarantees: one-off runs are recorded all or none, once per key, and each waits for all that it depends on.
+ * Transaction: one. It locks the dependencies last, then reads them: ended ones are counted now, later ends see the new edges.
  * If the process dies here: all are there or none; any instance may claim them.
  */
 import type { Instant } from '../core/instant.ts';

@@ -115,7 +115,7 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === '23505';
 }
 
-/** Another transaction is in the way, and will not be for ever: a lock not had in time, what is in use, what must not be there yet. */
+/** Another transaction is in the way for now: a lock was not had in time, an object is in use, or a row must not be there yet. */
 export function isNotNow(error: unknown): boolean {
   return [LOCK_NOT_AVAILABLE, '55006', '57014', '23514'].includes(codeOf(error) ?? '');
 }

@@ -23,7 +23,7 @@ export async function listPartitions(db: Executor): Promise<Partition[]> {
   return rows.map(({ name, lower }) => ({ table: name, day: toInstant(lower) }));
 }
 
-/** Insert-only: vacuumed by what came, not by a share of what is kept. Partitions do not inherit it. */
+/** Insert-only: vacuumed by the number of new rows, not by their share of the table. Partitions do not inherit this. */
 const STORAGE = `autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000`;
 

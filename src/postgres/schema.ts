@@ -104,7 +104,7 @@ export const scheduleVersions = pgTable(
     scheduleId: identifier('schedule_id').notNull(),
     change: text().$type<'created' | 'updated' | 'deleted'>().notNull(),
     at: instantColumn().notNull(),
-    /** Who wrote it: the name of a token. Null: a caller without one. */
+    /** The name of the token that wrote it. Null: a caller without one. */
     by: text(),
     definition: jsonb().$type<StoredDefinition>().notNull(),
     payload: text(),
@@ -182,7 +182,7 @@ const runColumns = () => ({
   workerId: text('worker_id'),
   /** 0 … 1, from the last heartbeat that said so. */
   progress: doublePrecision(),
-  /** Every attempt but a plain first success, which the run itself tells. Null: none. */
+  /** Every attempt but a plain first success, which the run itself shows. Null: none. */
   attemptLog: jsonb('attempt_log').$type<AttemptEntry[]>(),
   createdAt: instantColumn('created_at').notNull(),
   updatedAt: instantColumn('updated_at').notNull(),
@@ -236,7 +236,7 @@ export const runs = pgTable(
 /** What an ended run has beside the columns of an open one. */
 const endColumns = () => ({
   reason: text(),
-  /** When it ended, as told: of an attempt, when its answer came. */
+  /** When it ended, as reported: for an attempt, when its answer came. */
   finishedAt: instantColumn('finished_at').notNull(),
   /** When its row was written here, by the database's clock. */
   endedAt: instantColumn('ended_at').notNull(),
@@ -309,7 +309,7 @@ export const runDependencies = pgTable(
   ],
 );
 
-/** Pull workers that asked for work, for those who look at the queues. */
+/** Pull workers that asked for work, shown with the queues. */
 export const queueWorkers = pgTable(
   'queue_workers',
   {

@@ -1,5 +1,5 @@
 /**
- * Guarantees: other instances hear soon that there is work to pull, and not more often than they can use.
+ * Guarantees: other instances get a hint at work to pull soon, and not more often than they can use it.
  * Transaction: a statement of its own, after the commit of the work.
  * If the process dies here: they find it when they look by themselves.
  */

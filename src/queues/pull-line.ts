@@ -1,8 +1,8 @@
 /**
  * Guarantees: workers that wait at a queue get its runs in the order in which they asked, by one claim at a time for
- *   all of them; who went away gets none.
+ *   all of them; a worker that went away gets none.
  * Transaction: none; this is memory.
- * If the process dies here: who waited asks again.
+ * If the process dies here: workers that waited ask again.
  */
 import { isRepeatable, isUnavailable } from '../postgres/errors.ts';
 import type { PullAsk, Pulled, PulledRun } from '../store/queues/pull-claims.ts';
@@ -15,7 +15,7 @@ export interface PullRequest extends PullAsk {
   signal: AbortSignal;
 }
 
-/** Those who wait at one queue. */
+/** The workers that wait at one queue. */
 export interface PullLine {
   /** Empty where the time was up, or the worker went away. @throws what keeps the database from answering, where that goes on */
   claim(request: PullRequest): Promise<PulledRun[]>;
@@ -45,14 +45,14 @@ interface Waiter {
   answer: (runs: PulledRun[] | Error) => void;
 }
 
-/** Of one claim, for all workers together: as much as a single one may ask for. */
+/** Most runs in one claim, for all workers together. A single worker may ask for as many. */
 const MAX_RUNS = 100;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPullLine(deps: PullLineDeps): PullLine {
   /** In the order in which they came. */
   const waiters = new Set<Waiter>();
-  /** For whom a claim is under way. */
+  /** The workers for which a claim is under way. */
   let served: readonly Waiter[] = [];
   let serving: Promise<void> | undefined;
   let again = false;
@@ -79,7 +79,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
     }
   }
 
-  /** `more`: all of them got what they asked for, or as much as could be told, and there may be more. */
+  /** `more`: all of them got what they asked for, or as much as an answer can carry, and there may be more. */
   async function claimFor(asking: readonly Waiter[]): Promise<'more' | null> {
     const { given, isCut } = await deps.claim(asking.map(({ request }) => request));
     let isShort = false;
@@ -93,7 +93,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
     return isShort && !isCut ? null : 'more';
   }
 
-  /** There was nothing for those who are still here, or no answer. Who may wait goes on waiting where that can help. */
+  /** There was nothing for the workers that are still here, or no answer. A worker that may wait goes on waiting if that can help. */
   function tried(present: readonly Waiter[], error: Error | null): void {
     const isPassing = error === null || isUnavailable(error) || isRepeatable(error);
     for (const waiter of present) if (waiter.over || !isPassing) end(waiter, error ?? []);

@@ -1,8 +1,8 @@
 /**
  * Guarantees: a run of a queue is leased to one worker, which waits for it here without holding a connection; work is
  *   found whichever instance recorded it, and when it comes due.
- * Transaction: one for a claim and all that is told of what was claimed.
- * If the process dies here: what was claimed and not told of goes on when its lease runs out.
+ * Transaction: one for a claim and all that its answer contains.
+ * If the process dies here: a run that was claimed and not answered goes on when its lease runs out.
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -36,9 +36,9 @@ export interface PullQueues extends Turning {
    */
   claim(request: PullRequest): Promise<PulledRun[]>;
   isStopping(): boolean;
-  /** There may be work for those who wait here. */
+  /** There may be work for workers that wait here. */
   wake(): void;
-  /** The same, and the other instances are told. */
+  /** The same, with a hint to the other instances. */
   announce(): void;
   /** Answers all waiting workers with nothing; from then on it serves none. */
   stop(): Promise<void>;

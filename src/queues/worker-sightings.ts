@@ -1,7 +1,7 @@
 /**
- * Guarantees: who asked for work lately can be told, at the cost of a statement now and then; a claim never waits for that.
- * Transaction: one statement for all who asked meanwhile.
- * If the process dies here: a worker is told of again when it asks again.
+ * Guarantees: workers that asked for work lately are listed, at the cost of a statement now and then; a claim never waits for that.
+ * Transaction: one statement for all workers that asked meanwhile.
+ * If the process dies here: a worker is listed again when it asks again.
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { Database } from '../postgres/database.ts';
@@ -15,7 +15,7 @@ interface WorkerSightings {
 
 const FRESH_MS = 5_000;
 const FORGET_EVERY_MS = 60 * 60_000;
-/** Of one statement. */
+/** Most workers in one statement. */
 const MOST = 1_000;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
@@ -38,7 +38,7 @@ export function createWorkerSightings(deps: { database: Database; clock: Clock }
           await forgetOldWorkers(db);
           forgotAt = clock.monotonic();
         })
-        // Only a number on a page: told anew when they ask again.
+        // Only a number on a page: written again when they ask again.
         .catch(() => {
           for (const worker of batch) lately.delete(keyOf(worker));
         });

@@ -32,7 +32,7 @@ interface State extends BackstopDeps {
   lookedThrough: EdgeCursor;
 }
 
-/** Finds by rows what should have been done at once. Apart from recovery, whose take-overs wait for none of it. */
+/** Finds by rows what should have been done at once. Separate from recovery, so that take-overs do not wait for it. */
 export function createBackstop(deps: BackstopDeps): Loop {
   const { clock, events } = deps;
   const state: State = { ...deps, lookedThrough: FIRST_EDGE };

@@ -1,13 +1,13 @@
 /**
- * Guarantees: a claim is called lost only after this process itself has seen it in vain for a while, by a clock that cannot step.
+ * Guarantees: a claim counts as lost only after this process itself has found it suspect for a while, by a clock that cannot step.
  * Transaction: none; this is memory beside what the rows say.
  * If the process dies here: the instance that looks next begins to watch anew.
  */
 import type { Clock } from '../runtime/clock.ts';
-import type { LostClaim } from '../store/runs/claims/lost-claims.ts';
+import type { LostClaim } from '../store/runs/claims/take-over-lost-claims.ts';
 
 interface ClaimWatch {
-  /** Those of the claims seen in vain now that were so at every look for at least that long. */
+  /** Those of the suspect claims that were found so at every look for at least that long. */
   seenFor(claims: readonly LostClaim[], ms: number): LostClaim[];
 }
 

@@ -38,8 +38,8 @@ export interface ExpiryDeps {
   targets: TargetRegistry;
   wake: Wake;
   /**
-   * Before this instance worked, and while the database was away, no worker or target could be heard of: so long, at most, a run then
-   * gets to be heard of again.
+   * Before this instance worked, and while the database was away, no worker or target could report. After that, a run gets at most
+   * this long to report again.
    */
   graceSeconds?: number;
 }
@@ -123,7 +123,7 @@ async function expire(
   return settled;
 }
 
-/** At least once, where the definition is not there to say otherwise. */
+/** If the definition is missing, the run counts as at-least-once. */
 function attemptedOf(targets: TargetRegistry, run: SilentRun, handoff: Handoff | undefined): Attempted {
   const { failures, startedAt } = run;
   const { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff ?? NO_DEFINITION;

@@ -1,7 +1,6 @@
 /**
- * Guarantees: this instance is listed as living before it locks or claims anything; a silent peer is declared dead by
- *   the database's clock, and
- * only while nothing but the peer can be the reason of its silence.
+ * Guarantees: this instance is listed as living before it locks or claims anything. A silent peer is declared dead by the database's
+ *   clock, and only while nothing but the peer can be the reason of its silence.
  * Transaction: one statement a beat, one more for a death.
  * If the process dies here: its beats stop, and the others declare it dead.
  */
@@ -28,7 +27,7 @@ interface HeartbeatDeps {
   databaseClock: DatabaseClock;
   events: EventBus;
   lease: Lease;
-  /** All that the others are told of this instance but its id. */
+  /** All that the others know of this instance, except its id. */
   instance: Omit<Instance, 'id'>;
   intervalSeconds: number;
   /** Writes what ended meanwhile; called before the first beat after an outage, so that it is written under claims that hold. */

@@ -1,7 +1,6 @@
 /**
- * Guarantees: a run whose claim is in vain is found by its row and driven on, or ends in a status that says why,
- *   whatever any instance was told.
- * Transaction: what is found is taken over in one statement, under the claims it was found with.
+ * Guarantees: a run whose claim was lost is found by its row. It goes on, or ends in a status that says why.
+ * Transaction: one for each batch, which locks the runs and compares them with the claims as found.
  * If the process dies here: the next pass, here or elsewhere, finds the same rows.
  */
 import type { LostBecause } from '../core/events.ts';
@@ -23,7 +22,7 @@ import {
   findExpiredClaims,
   findOrphans,
   takeOverIfStillClaimed,
-} from '../store/runs/claims/lost-claims.ts';
+} from '../store/runs/claims/take-over-lost-claims.ts';
 import { createClaimWatch } from './claim-watch.ts';
 
 interface RecoveryDeps extends RecoveryPolicy {
@@ -39,7 +38,7 @@ interface RecoveryDeps extends RecoveryPolicy {
   wake: Wake;
 }
 
-/** Driven on per pass and instance: with the lanes' shares, what keeps the runs of a dead instance from stampeding their targets. */
+/** Most runs of one kind of loss that one pass takes over. With the lanes' shares, this keeps them from flooding their targets. */
 const BATCH = 2_000;
 const NEXT_BATCH_MS = 1_000;
 const MAX_WAITED_FOR = 3;

@@ -1,7 +1,7 @@
 /**
- * Guarantees: what instances planned ahead by other time zone data is planned anew by the newest that is in use, once, when that changes.
+ * Guarantees: when the newest zone data in use change, next fires that were stored under other data are computed again, once.
  * Transaction: one statement for each page of schedules, guarded by what was read.
- * If the process dies here: nothing says that the look-through ended, so the next start with this data begins it anew.
+ * If the process dies here: the end of the look-through is not recorded, so the next start with this data begins it anew.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
@@ -32,10 +32,10 @@ interface ZoneWatchDeps {
 const PAGE = 500;
 /** How long it may keep the process from everything else. */
 const SLICE_MS = 5;
-/** When what others may have planned meanwhile is looked at again. */
+/** When to check again, since other instances may have planned meanwhile. */
 const AGAIN_MS = 10_000;
 
-/** Under way: page by page, a pass of the loop each. */
+/** A look through the cursors: each pass of the loop reads one page. */
 interface LookThrough {
   began: Instant;
   /** The last uid that was looked at. */
@@ -46,10 +46,10 @@ interface LookThrough {
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatchDeps): Loop {
   let look: LookThrough | null = null;
-  /** With which data the living plan, as far as it is known; null: it is still to be asked. */
+  /** The zone data versions of the living instances, as far as known; null: not read yet. */
   let living: string | null = null;
   let changed = true;
-  /** Beside whom the cursors were looked through without an end to it: once is enough until something changes. */
+  /** The versions of the other living instances at the last look. While they stay the same, there is no second look. */
   let lookedBeside: string | null = null;
 
   async function pass(): Promise<number> {
@@ -113,7 +113,7 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
   const loop = createLoop({ name: 'zone-watch', clock, body: pass, events });
   events.subscribe((event) => {
     if (event.type !== 'gaugesSampled' || living === null) return;
-    // Where this one is not among them, the sample tells of a moment in which it was not listed.
+    // A sample without our own version is older than our registration: ignore it.
     const now = event.zoneData.join();
     if (now === living || !event.zoneData.includes(zoneData)) return;
     living = now;
@@ -133,7 +133,7 @@ function livingOf({ others }: ZoneDataSeen): string[] {
   return others.flatMap(({ version, alive }) => (alive ? [version] : [])).sort();
 }
 
-/** Null where its cursor is right, and where it cannot be told: that is for the tick to find. */
+/** Null if its cursor is right, or cannot be computed: the tick reports that. */
 function moveOf(schedule: ZonedSchedule, now: Instant): CursorMove | null {
   try {
     if (!holdsMoments(schedule)) return null;

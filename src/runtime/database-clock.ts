@@ -2,8 +2,8 @@ import type { Instant } from '../core/instant.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * The database's time between two statements: its last answer, carried forward on the monotonic clock. What is
- * written down (starts, ends, lateness) is in this time, so that instances with wrong clocks agree.
+ * The database's time between two statements: its last answer, carried forward on the monotonic clock. Starts,
+ * ends and lateness are written in this time, so that instances with wrong clocks agree.
  */
 export interface DatabaseClock {
   now(): Instant;

@@ -2,17 +2,17 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * The daemon's work comes in bursts, and what V8 compiles in the middle of one takes the burst's own time: by default a third of the
- * CPU of a first herd. What is hot for longer is compiled all the same, by its best compiler a little later (docs/performance.md).
- * Before the modules are loaded whose code it is about.
+ * The daemon's work comes in bursts. If V8 compiles in the middle of a burst, this takes the burst's own time: by default a third of the
+ * CPU of a first herd. V8's best compiler still compiles code that stays hot, a little later (docs/performance.md). Call it before the
+ * modules are loaded.
  */
 export function compileLater(): void {
   setFlagsFromString('--invocation-count-for-turbofan=30000');
 }
 
 /**
- * Gives back what loading the modules took: more than half of what the process then holds is garbage, which V8 would keep, as it has
- * no reason to collect it while the process is idle. Blocks for some 100 ms, so before anything is served.
+ * Gives back memory that loading the modules took. More than half of the process's memory is garbage then, and V8 would keep it while
+ * the process is idle. This blocks for some 100 ms, so it runs before anything is served.
  */
 export function releaseStartupMemory(): void {
   setFlagsFromString('--expose-gc');

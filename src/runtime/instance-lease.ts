@@ -3,8 +3,8 @@ import { type Moment, leaseHolds } from '../core/time/lease.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * Who this process is to the others, and whether they may count on it. Its id is fresh at each process start, never a host
- * name, and a new one takes its place once the others have declared it dead.
+ * The identity of this process among the others, and whether its lease holds. The id is new at each process start, never a
+ * host name. A new id replaces it once the others have declared it dead.
  */
 export interface Lease {
   /** The id under which it locks and claims now. */

@@ -63,7 +63,7 @@ export function readinessOf(state: InstanceState, lease: Lease, loops: readonly 
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS).map((loop) => loop.name);
   const checks = {
     migrations: migrated ? 'ok' : 'the database has not been reached, or its schema is not up to date yet',
-    // Told by the heartbeats: what is asked of it every few seconds, in any case.
+    // Known from the heartbeats, which ask the database every few seconds anyway.
     database: lease.holds() ? 'ok' : 'no heartbeat was answered lately: it is out of reach or slow',
     lease: lease.holds() ? 'ok' : 'it has run out: nothing is sent until a heartbeat is answered',
     loops: stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.join(', ')}`,

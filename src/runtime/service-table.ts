@@ -3,18 +3,18 @@ import type { Service } from './service.ts';
 import { within } from './within.ts';
 
 /**
- * When a service stops: what claims and locks before anything else; what works in the background beside that, all at
- * once; what writes outcomes and keeps the lease once the last outcome is written; what all of them stand on last, one
- * after the other.
+ * When a service stops. `claiming`: first, since it claims and locks. `work`: beside that, all background work at once.
+ * `settling`: once the last outcome is written, since it writes outcomes and keeps the lease. `last`: one after the other,
+ * since all others need it.
  */
 export type StopPhase = 'claiming' | 'work' | 'settling' | 'last';
 
 export interface ServiceEntry {
   service: Service | Turning;
-  /** At once, or as soon as the database has its schema; among its likes in the order of the table. */
+  /** At once, or as soon as the database has its schema; services of one kind start in the order of the table. */
   starts: 'atOnce' | 'migrated';
   stops: StopPhase;
-  /** For how long its end is waited for. What it does after that is cut off by the end of the process. */
+  /** How long the daemon waits for its end. After that, the end of the process cuts it off. */
   stopLimitMs: number;
 }
 

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 /** A lane stands in rows of indexes, and PostgreSQL takes none of more than a third of a page. */
 const MAX_BYTES = 200;
 
-/** A lane as it is where it is short; of a longer one its beginning, for readers, and its hash, by which it is told from others. */
+/** A short lane as it is. A longer one becomes its beginning, for readers, and its hash, which keeps it apart from others. */
 export function boundedLane(lane: string): string {
   if (Buffer.byteLength(lane) <= MAX_BYTES) return lane;
   const end = `#${hash('sha256', lane)}`;

@@ -26,7 +26,7 @@ export interface Attempt {
   mayStart: () => boolean;
 }
 
-/** Whether the target was told that the run is off; null: it was. */
+/** Why the target may not know that the run is off; null: it knows. */
 export type CancelAnswer = AttemptError | null;
 
 /** Whether an earlier attempt of unknown outcome arrived. */
@@ -59,7 +59,7 @@ export interface TargetKind<T extends Target = Target> {
   lookup(target: T, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer>;
   /** Whether `cancel` can be called for this target. */
   hasCancel(target: T): boolean;
-  /** Tells the target, once, that the run is off; never throws, and ends as `deliver` does. */
+  /** Calls the target once to say that the run is off; never throws, and ends as `deliver` does. */
   cancel(target: T, attempt: Attempt, signal: AbortSignal): Promise<CancelAnswer>;
   /** Waits for what is under way and closes kept connections. */
   close(): Promise<void>;

@@ -5,7 +5,7 @@ import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
-import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/lost-claims.ts';
+import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
 import {
   type InstanceOptions,

@@ -9,7 +9,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { declareDeadIfSilent, registerInstance } from '../../src/store/instances/instances.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
-import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/lost-claims.ts';
+import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { runIdAt } from '../support/pending-runs.ts';

@@ -26,7 +26,7 @@ export const runIdParams = z.strictObject({ id: runIdText });
 export function whole(min: number, max: number) {
   return z
     .int({
-      // By itself it names the largest number that can be told from its neighbours.
+      // Zod's own message names the largest number that is safe as an integer.
       error: ({ code }) =>
         code === 'too_big'
           ? `must be at most ${max}`

@@ -103,7 +103,7 @@ export function unforeseen(cause: unknown): Problem {
   return new Problem(500, 'an error of the server; its log says more', { cause });
 }
 
-/** What to answer for anything thrown while a request was served. What was not foreseen is 500, and tells nothing. */
+/** What to answer for anything thrown while a request was served. An unforeseen error is 500, without details. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));

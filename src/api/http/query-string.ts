@@ -3,7 +3,7 @@ const UNREADABLE = '\ud800';
 
 /**
  * As forms are encoded: `+` is a space; a name given more than once has an array. Never throws: the router calls it
- * where nobody could catch.
+ * where nothing could catch.
  */
 export function parseQueryString(text: string): Record<string, string | string[]> {
   const parameters = Object.create(null) as Record<string, string | string[]>;

@@ -134,7 +134,7 @@ function unitOf(origin: string, count: number | bigint): string {
   return unit === '' || Number(count) === 1 ? unit : `${unit}s`;
 }
 
-/** Each as often as it was sent: a header that stands there twice is a list, and refused where one is meant. */
+/** A header that was sent twice becomes a list, and is refused if only one is allowed. */
 function headersFor(schema: unknown, { raw: { rawHeaders } }: FastifyRequest): Record<string, unknown> {
   if (!(schema instanceof z.ZodObject)) return {};
   return Object.fromEntries(
@@ -162,7 +162,7 @@ function append(faults: Fault[], more: readonly Fault[]): void {
   for (const fault of more) faults.push(fault);
 }
 
-/** Of a place where something is wrong with the text itself, no schema has more to say. */
+/** Keeps one fault per place: if the text itself is wrong, the schema's fault adds nothing. */
 function oncePerPath(faults: readonly Fault[], said: readonly Fault[] = []): Fault[] {
   const paths = new Set(said.map(({ path }) => path));
   return faults.filter(({ path }) => !paths.has(path) && paths.add(path));

@@ -106,7 +106,7 @@ async function* allTimings(database: Database, isGone: () => boolean) {
   }
 }
 
-/** How much of the period could be counted is told by what its beginning costs. */
+/** The cost of the period's beginning shows how much of it could be counted. */
 async function tooMuch(
   database: Database,
   period: LoadPeriod,

@@ -58,7 +58,7 @@ export const upcomingTimes = z.object({
   ),
 });
 
-/** What a preview of `H` and `?` says where it was not told whose they are. */
+/** What a preview of `H` and `?` says if it was given no id. */
 export const ASSUMED_ID =
   'an id like no other, since none was given: `H` and `?` are picked by the id, and a schedule fires at times of its own';
 

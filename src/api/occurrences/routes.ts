@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DAY_MS } from '../../core/time/utc-day.ts';
 import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
-import { horizonOf } from '../../core/time/catch-up.ts';
+import { horizonOf } from '../../core/time/plan-due.ts';
 import type { Occurrence } from '../../core/time/occurrences.ts';
 import { isFollower, incarnationsOf, readPlanningState } from '../../store/reports/occurrence-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';

@@ -6,12 +6,12 @@ import { itemsSent, repeatedInItems } from '../http/json/repeated.ts';
 import { RUN_ID } from '../http/common-schemas.ts';
 import { MAX_DEPENDENCIES } from './one-off-schemas.ts';
 
-/** For `alsoCheck`: whom a one-off run depends on. */
+/** For `alsoCheck`: the dependencies of a one-off run. */
 export function dependencyFaults({ body }: FastifyRequest): Fault[] {
   return faultsOf(body, '', new Set());
 }
 
-/** For `alsoCheck`: what the items of a batch call themselves, and whom they depend on. */
+/** For `alsoCheck`: the refs, keys and dependencies of the items of a batch. */
 export async function batchFaults({ body }: FastifyRequest): Promise<Fault[]> {
   const items = itemsSent(body);
   const faults = [...repeatedInItems(items, 'ref'), ...repeatedInItems(items, 'key')];
@@ -28,7 +28,7 @@ function refsOf(items: readonly unknown[]): Set<unknown> {
   return new Set(items.map((item) => (isObject(item) ? item['ref'] : undefined)));
 }
 
-/** Who is meant by an entry that is no ref: the run of that id. */
+/** An entry that is no ref means the run of that id. */
 export function dependencyNamed(entry: string, refs: ReadonlySet<unknown>): string {
   return refs.has(entry) ? entry : entry.toLowerCase();
 }

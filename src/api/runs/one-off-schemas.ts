@@ -59,7 +59,7 @@ export const oneOffRunInput = z
   });
 export type OneOffRunInput = z.output<typeof oneOffRunInput>;
 
-/** Whom it depends on is known by all items together (dependency-faults.ts). */
+/** Its dependencies are checked with all items together (dependency-faults.ts). */
 export const oneOffItemInput = z
   .strictObject({
     ref,

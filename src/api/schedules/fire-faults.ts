@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
 import type { Schedule, Timing } from '../../core/schedules/schedule.ts';
-import { graceMsOf } from '../../core/time/catch-up.ts';
+import { graceMsOf } from '../../core/time/plan-due.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import type { Fault } from '../http/problem.ts';
 

@@ -6,8 +6,8 @@ import type { ApiDeps } from '../deps.ts';
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
 
 /**
- * What cannot follow is told at the place of the body that says whom it follows: `pathOf` a schedule's definition; together with
- * what deciding found to be `impossible`.
+ * A schedule that cannot follow another is reported at the place of the body that names the other: `pathOf` its definition. Faults that
+ * deciding found (`impossible`) are reported with it.
  * @throws Problem 422
  */
 export async function changeOrRefuse(

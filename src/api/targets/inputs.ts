@@ -46,7 +46,7 @@ function unmask(
   return { url, method, headers: Object.fromEntries(unmasked) };
 }
 
-/** Templates stand in path and query only, so the origin can be told without filling them in. */
+/** Templates stand in path and query only, so the origin is known without filling them in. */
 function originOf(url: string): string | null {
   return URL.canParse(url) ? new URL(url).origin : null;
 }

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../time/utc-day.ts';
 import type { Calendar, Day } from './calendar.ts';
 
-/** The days an expression selects, and the month that was asked about last: questions mostly come in order. */
+/** The days an expression selects, and the month that was asked about last: questions usually come in order. */
 export interface Days {
   calendar: Calendar;
   /** Bit 0 is January. */

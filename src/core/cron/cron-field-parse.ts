@@ -4,7 +4,7 @@ import { explainItem } from './cron-hints.ts';
 
 /** What a field selects. */
 export interface FieldValues {
-  /** Of seconds and minutes bit 0 of `low` is 0 and bit 0 of `high` is 30; of all others there is only `low`. Bit n is the value n. */
+  /** Bit n of `low` is the value n. For seconds and minutes, bit n of `high` is the value 30 + n; other fields use only `low`. */
   low: number;
   high: number;
   /** Day fields: what no set of numbers says, as croner writes it: `L`, `LW`, `15W`, `5L`, `5#2`. */

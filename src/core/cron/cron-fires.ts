@@ -18,7 +18,7 @@ export interface CronTimes {
 /** What a change of the zone's offset did to a fire. */
 export type Note = 'moved by DST' | 'repeated hour';
 
-/** No two offsets of a zone are further apart: a local time occurs at most so long before or after another one that is as late. */
+/** No two offsets of a zone are further apart: two occurrences of one local time are at most this far apart. */
 const MAX_APART: Second = 2 * 86_400;
 const NOWHERE: Segment = { start: 0, end: 0, offset: 0, freshFrom: 0, gapFrom: 0 };
 

@@ -4,7 +4,7 @@ import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, MONTH, isDayField, valueOf, writ
 const KNOWN_NICKNAMES = '@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly';
 const SHAPE = 'minute, hour, day of month, month, day of week, or 6 with second first';
 
-/** What is wrong with an expression as a whole, which has so many fields. Null: nothing. */
+/** What is wrong with an expression as a whole, given its number of fields. Null: nothing. */
 export function explainShape(expression: string, fields: number): string | null {
   const strange = /[^\t\x20-\x7e]/u.exec(expression);
   if (strange) return explainCharacter(strange[0], strange.index + 1);

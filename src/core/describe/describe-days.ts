@@ -81,7 +81,7 @@ function runsAround(set: ReadonlySet<number>, size: number): number[][] {
   return runsOf(turned.filter((value) => set.has(value > size ? value - size : value)));
 }
 
-/** A single stretch is told without `only on`. */
+/** A single stretch is described without `only on`. */
 function alone(weekdays: Weekdays): string {
   const { runs, special } = weekdays;
   if (special.length > 0) return on(weekdays);

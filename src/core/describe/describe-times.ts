@@ -16,12 +16,12 @@ export function timesInWords(parsed: ParsedCron): string {
   return within.join(', ');
 }
 
-/** So many times of a day are told one by one: more of them where they differ in nothing but the hour. */
+/** At most this many times of a day are listed one by one; more if they differ only in the hour. */
 const MAX_TIMES = 4;
 const MAX_HOURS = 6;
-/** From how many on steps are told as steps. */
+/** At least this many steps are described as steps. */
 const MIN_STEPS = 5;
-/** More stretches of hours than that are told by their hours. */
+/** More stretches of hours than that are described by their hours. */
 const MAX_WINDOWS = 3;
 
 const two = (value: number): string => String(value).padStart(2, '0');

@@ -4,7 +4,7 @@ export function listed(items: readonly (string | number)[], word = 'and'): strin
   return `${items.slice(0, -1).join(', ')}, ${word} ${items.at(-1)}`;
 }
 
-/** From how many neighbours on `3 through 5` is said in place of all of them. */
+/** At least this many neighbours are written as `3 through 5`. */
 export const MIN_RUN = 3;
 
 /** A sorted set as runs of neighbours. */

@@ -4,7 +4,7 @@ import { timesInWords } from './describe-times.ts';
 
 /** Plain English of what firelock fires: `H` and `?` as chosen for this schedule. Throws CronError. */
 export function describeCron(expression: string, scheduleId: string): string {
-  // The sets of values are told, not how they were spelled: `*/45` is not “every 45 minutes”.
+  // It describes the sets of values, not their spelling: `*/45` is not “every 45 minutes”.
   const parsed = parseCron(expression, scheduleId);
   return `${timesInWords(parsed)}${daysInWords(parsed)}`;
 }

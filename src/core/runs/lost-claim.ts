@@ -95,7 +95,7 @@ function drivenOn(run: RunRecord, facts: LostRunFacts, policy: RecoveryPolicy, n
   };
 }
 
-/** From when the target's "no" is believed: once nothing of the attempt can still arrive. Null: there is no need to ask, or no way. */
+/** The moment from which the target's "no" can be believed. Null: no need to ask, or no lookup. */
 function lookupAfterLoss(
   { handoffStartedAt, lookupAfter }: RunRecord,
   { atMostOnce, hasLookup, timeoutSeconds }: LostRunFacts,
@@ -132,8 +132,8 @@ function lostEntry(run: RunRecord, { atMostOnce }: LostRunFacts, error: AttemptE
 export const NO_INSTANCE = '00000000-0000-0000-0000-000000000000';
 
 /**
- * A pending or waiting run as a restored database has it: it may have been sent since what the database holds. At most once, whatever
- * was claimed or due ends as `unknown`, or its target is asked; at least once, the target is asked first where that can be.
+ * A pending or waiting run of a restored database, which may have been sent since the backup. At most once: a run that was claimed or
+ * due ends as `unknown`, or its target is asked. At least once: the target is asked first if it has a lookup.
  * Null: the run stays as it is.
  */
 export function resumeRun(

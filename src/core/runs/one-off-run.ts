@@ -33,7 +33,7 @@ export function definitionUid(handoff: OneOffHandoff): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** What tells, of two calls with the same key, whether they ask for the same. Defaults count as said, and the order of members does not. */
+/** Equal for two calls that ask for the same. Defaults count as if they were written, and the order of members does not count. */
 export function bodyHashOf({
   handoff,
   payload,

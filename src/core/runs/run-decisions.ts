@@ -8,7 +8,7 @@ export interface RunState {
   attempts: number;
   /** The first one that the target may be speaking of, since no newer one is known to have been sent; null: the last. */
   uncertainAttempt: number | null;
-  /** Of a pull run: who claimed it last. */
+  /** The worker that claimed a pull run last. */
   workerId: string | null;
   /** Runs it waits for; null: it depends on none. */
   openDependencies: number | null;
@@ -54,7 +54,7 @@ const RETRIABLE: ReadonlySet<RunStatus> = new Set(['failed', 'unknown', 'abandon
 
 export interface CompletionWord extends Speaker {
   status: 'succeeded' | 'failed';
-  /** What went wrong, in the words of who reports it. */
+  /** What went wrong, in the reporter's words. */
   error: string | null;
 }
 

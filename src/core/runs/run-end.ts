@@ -1,3 +1,3 @@
-/** How a run can end: the statuses that only a retry, or a late word of its target, leads out of. */
+/** The statuses in which a run has ended. Only a retry, or a late report, leads out of them. */
 export const RUN_ENDS = ['succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled'] as const;
 export type RunEnd = (typeof RUN_ENDS)[number];

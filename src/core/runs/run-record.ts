@@ -3,7 +3,7 @@ import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from './run.ts';
 
-/** A run as its row holds it, open or ended: what transitions.ts turns into what it is next. */
+/** A run as its row holds it, open or ended. transitions.ts makes the next record from it. */
 export interface RunRecord {
   id: string;
   scheduledFor: Instant;

@@ -14,7 +14,7 @@ export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api'] as c
 export type RunTrigger = (typeof RUN_TRIGGERS)[number];
 type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
 
-/** The durable record of one fire, as it is told. */
+/** The durable record of one fire, as it is shown. */
 export interface Run {
   id: string;
   /** Null: a one-off run. */
@@ -61,7 +61,7 @@ export interface Run {
   expiresAt: Instant | null;
   /** 0 … 1, as last reported. */
   progress: number | null;
-  /** Every attempt but a plain first success, which the run itself tells. */
+  /** Every attempt but a plain first success, which the run itself shows. */
   attemptLog: readonly AttemptEntry[];
   /** The client's own JSON text. */
   payload: string | null;

@@ -6,8 +6,8 @@ import type { RunStatus } from './run.ts';
 import type { RunRecord } from './run-record.ts';
 
 /**
- * Where a run goes from where it is: pure functions from one record to the next. Each takes a record whose row is locked; the caller
- * has checked that the transition is legal, and writes what it gets in the same transaction.
+ * Steps of a run: pure functions from one record to the next. Each takes a record whose row is locked. The caller has checked that
+ * the step is legal, and writes the result in the same transaction.
  */
 
 /** The run ends without a further attempt: skipped, cancelled, abandoned, or failed before it began. */
@@ -89,8 +89,8 @@ export interface ReportedEnd {
 }
 
 /**
- * Who reports the end of a run has it: it was handed off, at the latest now. The outcome of the attempt itself may still be on its
- * way, so its start is taken from the claim where nothing better is known.
+ * A report of a run's end proves that it was handed off, at the latest now. The outcome of the attempt itself may still be on its
+ * way, so its start is taken from the claim if nothing better is known.
  */
 export function endAsReported(
   run: RunRecord,

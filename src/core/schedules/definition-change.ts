@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Definition, Timing } from './schedule.ts';
-import { graceMsOf } from '../time/catch-up.ts';
+import { graceMsOf } from '../time/plan-due.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
 
 /** Where a schedule's planning stands. */
@@ -44,10 +44,10 @@ interface Before {
 }
 
 /**
- * Where planning goes on under a new definition. Where fire times stay, where it stood. Where they move, at the first occurrence
- * after this moment: nothing fires retroactively and nothing is replayed; only an `at` that is new fires when it has
- * passed by no more than the grace. What is paused keeps its place, since it is judged at the moment at which a fire is
- * due: what jitter delays beyond the pause fires.
+ * Where planning goes on under a new definition. If fire times stay, it goes on where it stood. If they move, it goes on at the first
+ * occurrence after this moment: nothing fires retroactively and nothing is replayed. Only a new `at` still fires if it has passed by no
+ * more than the grace. A paused schedule keeps its place, since the pause is judged when a fire is due: a fire that jitter delays beyond
+ * the pause fires.
  */
 export function cursorUnder(
   definition: Definition,

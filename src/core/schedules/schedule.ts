@@ -31,7 +31,7 @@ export interface HttpTarget {
   headers: Record<string, string>;
   /** Asked whether an attempt of unknown outcome arrived, before it is repeated or given up. */
   lookup: HttpCall | null;
-  /** Told, once and best effort, that a run it is working on was cancelled or replaced. */
+  /** Called, once and best effort, when a run that it is working on was cancelled or replaced. */
   cancel: HttpCall | null;
 }
 

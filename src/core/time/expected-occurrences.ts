@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { CatchUp, Timing } from '../schedules/schedule.ts';
 import { movesTimes } from '../schedules/definition-change.ts';
-import { following } from './catch-up.ts';
+import { following } from './plan-due.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from './fire-times.ts';
 
 /** One version of a schedule and how long it was in force: it holds for what is due after `since`, up to and with `until`. */
@@ -37,7 +37,7 @@ export interface Expected extends Position {
   inForce: boolean;
 }
 
-/** The longest jitter there is: so much later than the occurrence its due moment can be. */
+/** The longest jitter: a due moment is at most this much later than its occurrence. */
 export const MAX_JITTER_MS = 86_400_000;
 
 /** The first occurrences of a period, of versions that are given one after the other, in the order of `since`. */
@@ -88,7 +88,7 @@ export function createExpectation({
 
 const SLICE_STEPS = 200;
 
-/** Since when the schedule has had the fire times of a version: what occurred before is none of theirs. */
+/** `timedSince`: from when on the schedule has had the fire times of this version. */
 type Timed = VersionSpan & { timedSince: Instant };
 
 function timedAfter(before: Timed | null, span: VersionSpan): Timed {

@@ -11,9 +11,9 @@ export interface CursorState {
 }
 
 /**
- * Where the planning stands by `times`, given a cursor that other zone data may have computed: at the first occurrence after `now`,
- * and never before what has fired. Only where the fire that the cursor stands for should have come already does it go
- * back to that one: its catch-up rule decides then, where otherwise the fire would be dropped, a yearly one for a year.
+ * Where planning stands by `times`, given a cursor that other zone data may have computed: at the first occurrence after `now`, and
+ * never before a fire that has happened. It goes back only if the fire that the cursor stands for should have come already. Then the
+ * catch-up rule decides about that fire. Otherwise the fire would be dropped, a yearly one for a year.
  */
 export function cursorByZoneData(times: FireTimes, state: CursorState, now: Instant): Instant | null {
   const { nextOccurrenceAt: cursor, lastFireAt } = state;

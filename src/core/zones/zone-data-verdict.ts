@@ -17,10 +17,9 @@ export const LAST_WRITES_SECONDS = 5;
 const ROLLBACK_GRACE_MS = 300_000;
 
 /**
- * Whether an instance with this zone data has the cursors to look through. While one with newer data lives: no, it is right and they
- * would go back and forth. When none does any more, the image was rolled back: then yes, a little later, since what is
- * planned from now on is planned by the older data, and a cursor of data that nobody has would fire beside it, or
- * instead of it.
+ * Whether an instance with this zone data must look through the cursors. While an instance with newer data lives: no, its data are
+ * right, and cursors would move back and forth. When none lives any more, the image was rolled back: then yes, a little later.
+ * Otherwise a cursor computed with data that no instance has would fire beside, or instead of, what the older data plan.
  */
 export function judgeZoneData(own: string, { now, recorded, others }: ZoneDataSeen): ZoneVerdict {
   const newer = others.filter(({ version }) => zoneDataRank(version) > zoneDataRank(own));

@@ -11,7 +11,7 @@ export function zoneHint(name: string): string | null {
 /** America/Argentina/ComodRivadavia has 32 characters. */
 const MAX_LENGTH_TO_GUESS = 40;
 
-/** Where most of those live who write them. They name an offset, and no rule for when it changes. */
+/** The zones in which most users of an abbreviation live. It names an offset, and no rule for when that changes. */
 const ABBREVIATIONS = {
   ACDT: 'Australia/Adelaide',
   ACST: 'Australia/Adelaide or Australia/Darwin',

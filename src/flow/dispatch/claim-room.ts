@@ -18,7 +18,7 @@ interface ClaimRoomDeps {
 const CLAIMS_PER_SLOT = 16;
 /** Each with a payload of 64 KiB, perhaps. */
 const MAX_AT_ONCE = 1_000;
-/** A lane may hold so many times what it leaves free: however much it has, there is room for the next one. */
+/** A lane may hold at most this many times the room that it leaves free. So there is always room for the next lane. */
 const TIMES_WHAT_IS_FREE = 3;
 
 type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
@@ -28,7 +28,7 @@ export class ClaimRoom {
   readonly #deps: ClaimRoomDeps;
   readonly #max: number;
   readonly #maxStalled: number;
-  /** As far as the last look at the database tells, there is more to claim of these than there was room for, or of any. */
+  /** Lanes that had more to claim than there was room for, at the last look at the database. */
   #haveMore: ReadonlySet<string> = new Set();
   #anyHasMore = false;
 
@@ -49,7 +49,7 @@ export class ClaimRoom {
   request(): Room | null {
     const { book, perLane } = this.#deps;
     const forStalled = this.#maxStalled - book.stalled.claims;
-    // Of lanes that have shown nothing the statement alone knows the names.
+    // A lane that this process has not seen yet counts as not moving. Only the statement knows its name.
     const isOpen = forStalled > 0;
     const free = Math.ceil((this.#free() * TIMES_WHAT_IS_FREE) / (TIMES_WHAT_IS_FREE + 1));
     const limit = Math.min(MAX_AT_ONCE, free, isOpen ? forStalled : Infinity);
@@ -83,7 +83,7 @@ export class ClaimRoom {
     return this.#haveMore.size > 0 && stalled.waiting * 2 <= stalled.lanes;
   }
 
-  /** What waits of a lane whose target answers nothing, beyond what it can use; the least urgent. It may have moved before. */
+  /** The least urgent waiting claims of a lane whose target answers nothing, beyond the slots that it can use. It may have moved before. */
   surplusOf(lane: Lane): readonly LaneClaim[] {
     if (!lane.pace.isStalled) return [];
     const surplus = Math.min(lane.waiting.length, lane.claims - this.#shareOf(lane));

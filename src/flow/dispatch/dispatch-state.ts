@@ -34,7 +34,7 @@ export interface DispatchDeps {
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
-  /** How often to look for work that no hint told of. */
+  /** How often to look for work without a hint. */
   pollIntervalMs: number;
   attempt: (run: ClaimedRun, handoff: Handoff, signal: AbortSignal) => Promise<AttemptSettlement>;
   /** The settlement of a run whose version is not there. */

@@ -2,7 +2,7 @@
  * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds; a
  *   slow lane delays only itself.
  * Transaction: claiming is one statement; sending has none.
- * If the process dies here: its claims are found as those of an instance that is no more.
+ * If the process dies here: recovery finds its claims as those of a dead instance.
  */
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
 import { type ClaimedRun, claimReadyRuns, promoteDueRuns } from '../../store/runs/claims/claims.ts';
@@ -36,9 +36,9 @@ export interface Dispatcher extends Turning {
   abort(): void;
 }
 
-/** Where there is enough to send for now, what comes free is filled again by few statements: a tenth of what is claimed ahead. */
+/** While there is enough to send, few statements fill the room that comes free: each fills a tenth of what is claimed ahead. */
 const MIN_MS_IF_BUSY = 50;
-/** By one statement. */
+/** Most runs that one statement promotes. */
 const MAX_PROMOTED = 1_000;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
@@ -109,7 +109,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
 async function pass(dispatch: Dispatch): Promise<number> {
   const { deps, lanes } = dispatch;
   await define(dispatch);
-  // Time alone tells that a lane stands still, and then it may have what is left for those.
+  // A lane may have begun to stand still since the last pass. Then it may have the slots for such lanes.
   lanes.start();
   // Not claimed again in the same breath: another instance may have a slot.
   if (await returnStale(dispatch)) return deps.pollIntervalMs;
@@ -147,7 +147,7 @@ async function promote({ database, wakeWorkers }: DispatchDeps): Promise<number 
 async function stop(dispatch: Dispatch): Promise<void> {
   dispatch.accepting = false;
   dispatch.lanes.pause();
-  // At once, whatever the pass under way waits for; and then what it leaves.
+  // Hands back at once, without waiting for the pass under way; then hands back what that pass leaves.
   await Promise.all([dispatch.loop.stop(), handBackAll(dispatch)]);
   await handBackAll(dispatch);
 }

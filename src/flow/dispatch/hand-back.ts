@@ -1,7 +1,7 @@
 /**
- * Guarantees: a claim that is not sent goes back to its row, for whichever instance has a slot; rows that others hold are passed over.
+ * Guarantees: a claim that is not sent goes back to its row, for any instance with a slot; rows that others have locked are passed over.
  * Transaction: one statement for all of them.
- * If the process dies here: what is not handed back is claimed by an instance that is gone, and found as such.
+ * If the process dies here: recovery finds the claims that were not handed back as those of a dead instance.
  */
 import { setTimeout } from 'node:timers/promises';
 import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/held-claims.ts';
@@ -9,9 +9,9 @@ import type { Dispatch } from './dispatch-state.ts';
 import type { LaneClaim } from './lane.ts';
 import { giveUpForeign, isForeignTo, release } from './send-claims.ts';
 
-/** Of a claim for its slot. Far less than after which a claim counts as lost. */
+/** How long a claim waits for a slot. Far less than the age at which a claim counts as lost. */
 const MAX_WAIT_MS = 10_000;
-/** Of what a lane cannot use while its target answers nothing. */
+/** How long a lane keeps claims that it cannot use while its target answers nothing. */
 const MAX_WAIT_OF_SURPLUS_MS = 5_000;
 const RETRY_MS = 200;
 
@@ -29,7 +29,7 @@ function takeUnsent({ buffer, lanes }: Dispatch, filter: (claim: LaneClaim) => b
   return [...(later ?? []).filter(filter), ...waiting, ...(noDefinition ?? []).filter(filter)];
 }
 
-/** What has waited too long for its slot is left to whichever instance has one: another, or this one later. */
+/** Returns claims that waited too long for a slot: any instance with a slot may have them, this one later too. */
 export async function returnStale(dispatch: Dispatch): Promise<boolean> {
   const { deps, book, room, lanes } = dispatch;
   if (book.all.waiting === 0) return false;

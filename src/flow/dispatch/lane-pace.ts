@@ -1,7 +1,7 @@
 /**
  * Guarantees: a lane counts as moving only while its attempts end by answers, and soon; one whose attempts hang stops within a second.
  * Transaction: none; this is memory.
- * If the process dies here: nothing of it is missed, the pace is learned anew.
+ * If the process dies here: nothing is lost; the pace is learned anew.
  */
 
 /** An attempt that is under way for longer hangs, and a lane whose attempts take longer on average does not move. */
@@ -21,11 +21,11 @@ export interface PacedAttempt {
 }
 
 const AHEAD_MS = 500;
-/** In slots: what a process that is killed may leave for recovery, and what it takes from the other instances. */
+/** Per slot. Limits what a killed process leaves for recovery, and what it takes from the other instances. */
 const MAX_AHEAD = 63;
-/** Of a lane that has shown nothing yet. */
+/** For a lane without any answer yet. */
 const FIRST_AHEAD = 1;
-/** Weight of the newest duration in the average; and of a quick answer where answers were slow, as after a moment when all was. */
+/** Weight of the newest duration in the average; and of a quick answer after slow ones. */
 const NEWEST = 0.1;
 const NEWEST_IF_QUICK_AGAIN = 0.5;
 
@@ -46,7 +46,7 @@ export class LanePace {
     return !this.#stalled && this.#averageMs !== null && this.#averageMs < HANGS_MS;
   }
 
-  /** An attempt hangs, or was in vain, and nothing was answered since it began. */
+  /** An attempt hangs, or ended without an answer, and no answer came since it began. */
   get isStalled(): boolean {
     return this.#stalled;
   }
@@ -90,7 +90,7 @@ export class LanePace {
 
   /**
    * Runs that may be claimed beyond the slots: about half a second of work at the pace shown. A quick target never waits for a round
-   * trip to the database; what a slow one has waiting stays unclaimed, for whichever instance has a slot, and is not stranded when
+   * trip to the database. The waiting runs of a slow target stay unclaimed, for any instance with a slot, and are not stranded when
    * this one is killed.
    */
   ahead(slots: number): number {

@@ -1,5 +1,5 @@
 /**
- * Guarantees: what all lanes hold together is the sum of what each holds, and of those that do not move likewise.
+ * Guarantees: the sums over all lanes, and over lanes that do not move, equal what their lanes hold.
  * Transaction: none; this is memory.
  * If the process dies here: what its rows say is what was claimed.
  */
@@ -9,11 +9,11 @@ import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
 import { LanePace, type PacedAttempt } from './lane-pace.ts';
 
 /**
- * Where a claim is, from its coming to its end:
+ * The states of a claim:
  *
  *   awaitsEarlier ──► awaitsDefinition ──► awaitsSlot ──► sent ──► settling ──► gone
  *
- * What is not sent may be given up before; it is `returning` while the statement that gives its claim up is under way.
+ * A claim that is not sent may be given up. It is `returning` while the statement that gives it up is under way.
  */
 export type ClaimState =
   'awaitsEarlier' | 'awaitsDefinition' | 'awaitsSlot' | 'returning' | 'sent' | 'settling' | 'gone';
@@ -29,7 +29,7 @@ export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
   /** The next claim of the same run. */
   later: LaneClaim | null = null;
 
-  /** Of its attempt: when it began (monotonic), and what the pace notes. */
+  /** When its attempt began (monotonic), and what the pace notes about the attempt. */
   beganAt = 0;
   answersBefore = 0;
   hangs = false;
@@ -81,7 +81,7 @@ const FORGOTTEN_BEYOND = 10_000;
 export class LaneBook {
   readonly #lanes = new Map<string, Lane>();
   readonly all: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
-  /** Of lanes that do not move, with the slots of attempts that hang in others. */
+  /** What lanes that do not move hold, with the slots of attempts that hang in other lanes. */
   readonly stalled: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
 
   of(name: string): Lane {

@@ -1,6 +1,6 @@
 /**
- * Guarantees: no more under way than the whole and each lane may have; lanes take turns at what comes free; those that stand still
- *   leave a quarter of all slots to those that move; nothing starts while the lease does not hold.
+ * Guarantees: no more attempts are under way than the instance and each lane may have. Lanes take turns at free slots. Lanes that
+ *   stand still leave a quarter of all slots to lanes that move. Nothing starts while the lease does not hold.
  * Transaction: none; this is memory.
  * If the process dies here: what waited is still claimed by it, and pending.
  */
@@ -20,11 +20,11 @@ interface LanesDeps {
   mayStart: () => boolean;
 }
 
-/** Of what is free of the last quarter, a lane that moves may begin so much before it answers again. */
+/** A moving lane may begin this share of the free slots of the last quarter before it answers again. */
 const UNANSWERED_SHARE = 1 / 8;
-/** Where others wait too, the turn of a lane that stands still comes so much later: it is asked at times whether it moves again. */
+/** If others wait too, the turn of a lane that stands still comes this much later. So it is still tried from time to time. */
 const STANDS_BACK_MS = 1_000;
-/** From so many on a quarter of them is kept; of fewer slots a quarter of the time is. */
+/** With at least this many slots a quarter is kept free; with fewer, a quarter of the time. */
 const MIN_TO_SPLIT = 4;
 
 export function slotsForStalled(total: number): number {
@@ -36,7 +36,7 @@ export class Lanes {
   readonly #deps: LanesDeps;
   /** The most that lanes which do not move may have under way together. */
   readonly #maxStalled: number;
-  /** With as many, a lane that has shown nothing yet may still begin one attempt, to show it; with a quarter, as many as it wants. */
+  /** Below this many slots, a lane without any answer yet may begin one attempt; below a quarter, as many as it wants. */
   readonly #maxToShow: number;
   readonly #quarter: number;
   /** Lanes with something to send and room for it: those that move or may come to, and those that stand still. */
@@ -44,7 +44,7 @@ export class Lanes {
   readonly #back = new Line<Lane>();
   /** Attempts under way that do not hang, the oldest first. */
   readonly #young = new Line<LaneClaim>();
-  /** Monotonic: so long every slot is first offered to lanes that move. */
+  /** Monotonic: until then, every slot is offered to moving lanes first. */
   #restsUntil = -Infinity;
   #paused = false;
 
@@ -175,11 +175,11 @@ export class Lanes {
     if (!pace.isMoving) return book.stalled.slots < (underWay === 0 ? this.#maxToShow : this.#quarter);
     const free = total - book.all.slots;
     if (free > total - this.#maxStalled) return true;
-    // It grows by what it has under way that it has answered since.
+    // The share grows with the attempts under way that began before the lane's last answer.
     return pace.owed < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.owed) / 2);
   }
 
-  /** Where slots are too few to keep one, those that move get them for a third of the time that one which does not had one. */
+  /** With too few slots to keep one free, moving lanes come first for a third of the time that the other lane held one. */
   #rest(now: number, { beganAt }: LaneClaim): void {
     if (this.#maxStalled === this.#deps.total) this.#restsUntil = now + (now - beganAt) / 3;
   }
@@ -192,7 +192,7 @@ function fewestUnderWay(first: Lane): Lane {
   return fewest;
 }
 
-/** Behind all that are as urgent. */
+/** The place behind all claims that are as urgent. */
 function placeOf(claim: LaneClaim, waiting: readonly LaneClaim[]): number {
   let [from, to] = [0, waiting.length];
   const last = waiting[to - 1];

@@ -1,7 +1,7 @@
 /**
  * Guarantees: a claim that is held is sent once its definition and a slot are there, and held until its outcome is written.
  * Transaction: none of its own.
- * If the process dies here: its claims are found as those of an instance that is no more.
+ * If the process dies here: recovery finds its claims as those of a dead instance.
  */
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Handoff } from '../../core/schedules/schedule.ts';
@@ -26,7 +26,7 @@ export function isForeignTo({ deps }: Dispatch): (claim: LaneClaim) => boolean {
   return ({ run }) => run.instanceId !== instanceId;
 }
 
-/** What was not sent of a claim that is lost is another instance's now. */
+/** Drops unsent claims that were lost: their runs belong to other instances now. */
 export function giveUpForeign(dispatch: Dispatch, claims: readonly LaneClaim[]): void {
   if (claims.length === 0) return;
   for (const claim of claims) release(dispatch, claim);

@@ -2,7 +2,7 @@
  * Guarantees: firelock calls the target of a run that was cancelled or replaced while it was running at most once,
  *   best effort; a silent target delays only its own.
  * Transaction: none; the run has ended already.
- * If the process dies here: the target is not told, and finds out when it reports the run's completion.
+ * If the process dies here: the target is not called, and finds out when it reports the run's completion.
  */
 import { runNameOf, scheduledForOf } from '../../core/runs/run.ts';
 import type { Handoff } from '../../core/schedules/schedule.ts';
@@ -25,7 +25,7 @@ interface TargetCancellerDeps {
 export interface TargetCanceller extends Service {
   /** Returns at once. */
   add(runs: readonly Effect[]): void;
-  /** Ends what is under way, and tells no other target. */
+  /** Ends the calls under way, and makes no other. */
   stop(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ interface Call {
 
 const MAX_AT_ONCE = 16;
 const MAX_AT_ONCE_PER_LANE = 4;
-/** More than that are not told: what is cancelled in such numbers finds out by itself. */
+/** Targets beyond that are not called: they find out when they report the run's completion. */
 const MAX_WAITING = 10_000;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short

@@ -1,5 +1,5 @@
 /**
- * Guarantees: what is to follow from the end of a run is done once, soon after, by any instance; one that cannot be done holds up no other.
+ * Guarantees: what follows from the end of a run is done once, soon after, by any instance. An effect that fails holds up no other.
  * Transaction: one for a batch of effects, which deletes them with what it does; a batch that the database refuses is
  *   halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
@@ -22,7 +22,7 @@ interface EffectsDeps {
   clock: Clock;
   events: EventBus;
   wake: Wake;
-  /** Tells targets that their runs were cancelled. */
+  /** Reports to targets that their runs were cancelled. */
   cancelTargets: (effects: readonly Effect[]) => void;
   /** Pauses schedules whose target is gone, and deletes the effect. */
   pauseGone: (effects: readonly Effect[]) => void;
@@ -37,8 +37,8 @@ const MAX_BATCH = 200;
 /** Other instances wake their own loop; what a dead one has left is found by this. */
 const IDLE_MS = 2_000;
 /**
- * Before rows that other transactions have locked are tried again: each time twice as long, so that however many effects wait for a row
- * that stays locked, the others get their turn.
+ * The wait before rows that other transactions have locked are tried again. It doubles each time, so that other effects get their turn,
+ * however many wait for a row that stays locked.
  */
 const MIN_REST_MS = 50;
 const MAX_REST_MS = 2_000;

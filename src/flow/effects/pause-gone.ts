@@ -1,5 +1,6 @@
 /**
- * Guarantees: a schedule whose target answered 410 Gone is paused, unless it points elsewhere, is paused or is another schedule by then.
+ * Guarantees: a schedule whose target answered 410 Gone is paused, unless it now has another target, is paused already, or is another
+ *   schedule of the same id.
  * Transaction: that of an edit, one per schedule, under its row lock; then one statement that deletes the effect.
  * If the process dies here: the effect is still there; any instance finds it, and what is paused already stays as it is.
  */

@@ -1,7 +1,7 @@
 /**
  * Guarantees: a target is asked about an uncertain attempt before its run is sent again, and what it says is settled or sent anew.
  * Transaction: none; what was asked is settled with the attempt.
- * If the process dies here: the attempt stays uncertain; whoever claims the run next asks again.
+ * If the process dies here: the attempt stays uncertain; the instance that claims the run next asks again.
  */
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';

@@ -1,5 +1,5 @@
 /**
- * Guarantees: an attempt has how those runs ended that its run depends on, or is not made; attempts that begin at the
+ * Guarantees: an attempt knows how the dependencies of its run ended, or is not made; attempts that begin at the
  * same moment read it together.
  * Transaction: none; reads only.
  * If the process dies here: nothing was sent.

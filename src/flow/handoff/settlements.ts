@@ -1,5 +1,5 @@
 /**
- * Guarantees: whatever became of an attempt, there is one settlement that says so.
+ * Guarantees: each end of an attempt has one settlement.
  * Transaction: none; what is built here is written by `settle/`.
  * If the process dies here: nothing is written yet.
  */

@@ -25,7 +25,7 @@ interface HandoffStarterDeps {
 /** A claim that has waited for longer may have been taken away: its schedule deleted, its instance thought dead. */
 const FRESH_MS = 1_000;
 
-/** At least once, a fresh claim is sent as it is: that is what saves the round trip. */
+/** At least once, a fresh claim is sent without this statement, which saves a round trip. */
 export function mustBeStarted(run: ClaimedRun, delivery: Delivery, databaseClock: DatabaseClock): boolean {
   return run.confirm || delivery === 'atMostOnce' || databaseClock.now() - run.claimedAt > FRESH_MS;
 }

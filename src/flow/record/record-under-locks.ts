@@ -1,6 +1,6 @@
 /**
- * Guarantees: runs that must not overlap are recorded as waiting and judged before anybody sees them; a row that another transaction has
- *   locked holds up no other.
+ * Guarantees: runs that must not overlap are recorded as waiting and judged before other transactions see them; a row that another
+ *   transaction has locked holds up no other.
  * Transaction: one, which takes the row locks first, records, and judges.
  * If the process dies here: nothing was written, or all of it; what waits is found and judged by any instance.
  */

@@ -1,10 +1,10 @@
 /**
- * Guarantees: what is planned, as the statement takes it, and what was recorded of it, as it is told to the rest of this process.
- * Transaction: none; the callers emit and wake once theirs is committed.
+ * Guarantees: planned fires in the form that the statement takes; recorded fires in the form that the rest of this process gets.
+ * Transaction: none; the callers emit events and wake loops once theirs is committed.
  * If the process dies here: the runs are recorded; other instances find them without being woken.
  */
 import type { MissedFires } from '../../core/events.ts';
-import { SKIP_REASONS, lastFireOf } from '../../core/time/catch-up.ts';
+import { SKIP_REASONS, lastFireOf } from '../../core/time/plan-due.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import { queueOfLane } from '../../store/queues/queue-lanes.ts';
@@ -83,7 +83,7 @@ function missedOf(recorded: readonly Fire[]): MissedFires {
   };
 }
 
-/** Of those that were recorded and that this instance does not send itself. */
+/** Wakes loops for the recorded runs that this instance does not send itself. */
 export function wakeForRecorded(wake: Wake, recorded: readonly Fire[], effects: number): void {
   const open = recorded.filter(({ intent }) => !intent.claimed && intent.skipped === null);
   const pending = open.filter(({ schedule }) => schedule.overlap === 'allow');

@@ -28,9 +28,9 @@ export interface SettleQueue {
   plain(limit: number): EndedAttempt[];
   locking(limit: number): EndedAttempt[];
   sizes(): { plain: number; locking: number };
-  /** From now on it takes a transaction: its statement may have been committed unseen, or did not write it. */
+  /** From now on the outcome is written by a transaction: a statement may have committed it unseen, or did not write it. */
   lockFirst(ended: EndedAttempt): void;
-  /** Behind the others: one that cannot be written must not keep the rest from being tried. */
+  /** Puts outcomes behind the others: one that cannot be written must not hold up the rest. */
   putBack(batch: readonly EndedAttempt[]): void;
   has(ended: EndedAttempt): boolean;
   all(): EndedAttempt[];

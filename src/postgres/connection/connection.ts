@@ -94,7 +94,7 @@ export function listen(url: string, channels: Record<string, () => void>): { sto
 
 const LISTEN_RETRY_MS = 1_000;
 
-/** For one server all that a statement has; of several, the next must get its turn. */
+/** A single server gets all the time that a statement has. With several, the next one must get its turn. */
 const ONLY_HOST_MS = 5_000;
 const EACH_HOST_MS = 3_000;
 

@@ -15,7 +15,7 @@ export interface Hosts {
   onMoved(moved: () => void): () => void;
 }
 
-/** All pools of a process learn together: what one has waited for in vain, the others need not try. */
+/** All pools of a process learn together: if a host did not answer one pool, the others need not try it. */
 export function hostsOf(url: string): Hosts {
   const known = all.get(url) ?? createHosts(url);
   all.set(url, known);

@@ -58,11 +58,11 @@ interface Look {
 }
 
 /**
- * A pooler hands out keys of its own making, since a client of its has no one backend: only where the key names the backend that
- * answers is there nobody between.
+ * A pooler hands out cancel keys of its own, since its client has no one backend. If the key names the answering backend, no pooler is
+ * between.
  *
- * Single statements take their isolation from what the role or the database has as its default. In a session of our own it is set right;
- * a pooler's session is not ours to set, and there it is refused.
+ * Single statements take their isolation from the default of the role or the database. In a session of our own it is set right. A
+ * pooler's session is not ours to set, so another default is refused there.
  */
 async function look(sql: postgres.Sql): Promise<Look> {
   const rows = await sql.unsafe<{ pid: number; read_only: string; isolation: string; role: string }[]>(LOOK);

@@ -1,10 +1,9 @@
 /**
  * Which statements of a session are prepared by name, and when their plans are too old.
  *
- * Statements that are prepared by name are parsed once in a session, and planned once where the server finds such a plan as good:
- * of a small batch that is a third of what it costs there. But they belong to a session, and with a pooler between, the next
- * statement may find itself in another one. So they are used where the session is proven to be this process's own (session.ts);
- * nowhere are they needed.
+ * Statements that are prepared by name are parsed once in a session, and planned once if the server finds such a plan as good. That
+ * saves a third of what a small batch costs there. But they belong to a session, and with a pooler between, the next statement may run
+ * in another session. So they are used only if the session is proven to be this process's own (session.ts). They are never needed.
  */
 export interface PreparedStatements {
   usesName(text: string, parameters: readonly unknown[]): boolean;
@@ -13,9 +12,9 @@ export interface PreparedStatements {
 }
 
 /**
- * Of those that ask for it, those are named that have come before: what never comes again must not stay in the session. Their plans go
- * with it, within an hour or so. A plan that is kept is one for the tables as they were: of a partition that was empty, one that reads
- * all of it. The server looks at them again after it has analyzed them, which may be minutes later.
+ * A statement that asks for a name gets it when it comes again: a statement that comes once must not stay in the session. The plans go
+ * with the session, within an hour or so. A kept plan fits the tables as they were: for a partition that was empty, it reads all of it.
+ * The server plans again after it has analyzed the tables, which may be minutes later.
  */
 export function createPreparedStatements(): PreparedStatements {
   const seen = new Set<string>();
@@ -37,7 +36,7 @@ export function createPreparedStatements(): PreparedStatements {
 }
 
 const MAX_SEEN = 100;
-/** In batches: with these tables grow. Who only looks for work does so every second, and would mostly plan anew. */
+/** In batches, since tables grow with them. A loop that only looks for work runs every second, and would otherwise plan anew too often. */
 const REPLAN_AFTER = 50;
 const OF_A_LOOK = 1 / 8;
 

@@ -38,8 +38,8 @@ export function scheduleIdOf(text: string): string | null {
 }
 
 /**
- * The ids in `rows`, as one text for `isAmong`: NULL where they are as many as were asked for, as they mostly are. A row for each costs
- * as much as writing it.
+ * The ids in `rows`, as one text for `isAmong`; NULL if they are all that were asked for, which is usual. A row for each id would cost as
+ * much as writing it.
  */
 export function idsUnlessAll(rows: SQL, asked: number): SQL {
   return sql`CASE WHEN (SELECT count(*) FROM ${rows}) < ${asked} THEN (SELECT coalesce(string_agg(id::text, ','), '') FROM ${rows}) END`;

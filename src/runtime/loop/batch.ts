@@ -8,8 +8,8 @@ interface HalvingWork<T> {
 }
 
 /**
- * Does a batch; where it is refused, halves it down to the one item at fault, which is set aside, so that it holds up no other. Any other
- * error is thrown, once both halves have had their turn.
+ * Does a batch. If it is refused, halves it down to the one item at fault, and sets that item aside, so that it holds up no other. Any
+ * other error is thrown, once both halves have had their turn.
  */
 export async function inHalves<T>(items: readonly T[], halving: HalvingWork<T>): Promise<void> {
   const [only, ...others] = items;

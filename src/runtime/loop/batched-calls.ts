@@ -13,8 +13,7 @@ interface Call<Asked, Answer> {
 }
 
 /**
- * Makes many calls one: those of the same moment go together, and those made while a batch is under way are the next
- * one.
+ * Makes one call of many: calls of the same moment go together. Calls made while a batch is under way are the next batch.
  */
 export function batchCalls<Asked, Answer>({
   work,
@@ -26,7 +25,7 @@ export function batchCalls<Asked, Answer>({
 
   async function workAll(): Promise<void> {
     busy = true;
-    // Who asks in the same breath comes along.
+    // Calls of the same moment join the batch.
     await Promise.resolve();
     while (waiting.length > 0) await answerAll(nextBatch(), work);
     busy = false;

@@ -7,20 +7,20 @@ interface LoopOptions {
   name: string;
   /** One pass; answers how long to sleep, in ms. Throwing is a failed pass: the loop backs off and goes on. */
   body: () => Promise<number>;
-  /** However often it is woken, so many ms at least lie between the beginnings of two passes: what comes meanwhile is one batch. */
+  /** At least this many ms lie between the beginnings of two passes, however often it is woken: what comes meanwhile is one batch. */
   minMs?: () => number;
   /** Hears of failed passes (`loopFailed`). */
   events: EventBus;
   clock: Clock;
 }
 
-/** What tells from outside whether a loop turns. */
+/** Shows from outside whether a loop turns. */
 export interface Turning extends Service {
-  /** For how many ms the pass under way has not come back; 0 while asleep. A loop that never returns is a dead one. */
+  /** How many ms the pass under way has taken so far; 0 while asleep. A loop whose pass never returns is dead. */
   inPassMs(): number;
   /** How many passes it has begun. */
   passes(): number;
-  /** For how many ms no pass has succeeded since one failed; 0 while they do. */
+  /** Ms since the first of the passes that failed in a row; 0 if the last pass succeeded. */
   failingMs(): number;
 }
 
@@ -99,7 +99,7 @@ export function createLoop(options: LoopOptions): Loop {
     if (failures > 0 || retried) return;
     const rest = beganAt + (options.minMs?.() ?? 0) - clock.monotonic();
     if (rest >= 1) await sleepUntilWoken(rest, { atOnce: true });
-    // Not straight on: a loop that is always woken must leave room for everything else.
+    // A loop that is always woken must leave room for everything else.
     else if (woken) await setImmediate();
   }
 

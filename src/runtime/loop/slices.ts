@@ -6,8 +6,8 @@ export async function inSlices(steps: Iterator<void, void, void>): Promise<void>
 }
 
 /**
- * Resolves when everything else had its turn. However many wait, one of them goes on in a turn of the event loop: the steps of
- * many at once do not add up to a long one.
+ * Resolves when everything else had its turn. One waiter goes on in each turn of the event loop, so that the steps of many waiters do
+ * not add up to a long one.
  */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
@@ -17,8 +17,8 @@ export function yieldToEventLoop(): Promise<void> {
 }
 
 /**
- * For work in many steps that are short but for a few: called before each, it lets others have their turn once the steps since the
- * last one have taken a while. A turn for each would be most of what a thousand of them cost.
+ * For work in many steps, nearly all short. Called before each step, it gives others a turn once the steps since the last turn have
+ * taken a while. A turn before each step would cost more than the steps.
  */
 export function createPace(clock = systemClock): () => Promise<void> | undefined {
   let turnEndsAt = clock.monotonic() + TURN_MS;

@@ -1,6 +1,6 @@
 /**
- * Rows that other transactions have locked are passed over, so that they hold up no other. A row that is passed over at every look, as
- * a new transaction may have it each time, starves: it has to be waited for.
+ * Rows that other transactions have locked are passed over, so that they hold up no other. A row that is passed over at every look
+ * starves, since each time a new transaction may have it. The caller must wait for such a row.
  */
 export interface StarvationGuard {
   /** Keys of `found` that are not `done`, and were so at this look and at the ones right before it. */

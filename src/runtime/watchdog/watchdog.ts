@@ -16,8 +16,8 @@ interface WatchdogOptions {
 const TURN_MS = 1_000;
 
 /**
- * Tells of a loop that does not return from a pass (one that failed has returned), and ends a process in which nothing runs at
- * all any more. A zombie that answers and fires nothing is worse than a crash: a supervisor that starts it again has a working instance,
+ * Reports a loop that does not return from a pass (one that failed has returned), and ends a process in which nothing
+ * runs any more. A zombie that answers and fires nothing is worse than a crash: a supervisor that starts it again has a working instance,
  * and the others take over meanwhile. It counts turns of its own rather than time, so that a process that was
  * frozen, watchdog and all, is not ended for it.
  */

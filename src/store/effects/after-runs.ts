@@ -20,9 +20,9 @@ interface AfterRuns {
 
 /**
  * Records one run for each of these ends and each enabled schedule that follows it, as that schedule stands now. The followers' rows
- * are locked first, by a statement of its own, so that an edit or a deletion comes wholly before or wholly after. One that another
- * transaction has locked gets an effect of its own, and so delays no other follower. A follower that must not overlap gets its run as
- * waiting, to be judged under a lock of its own.
+ * are locked first, by a separate statement, so that an edit or a deletion comes wholly before or wholly after. A follower that another
+ * transaction has locked gets an effect of its own, so that it delays no other. A follower that must not overlap gets a waiting run,
+ * which is judged under a separate lock.
  */
 export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]): Promise<AfterRuns> {
   if (ends.length === 0) return { toClaim: 0, toPull: false, toJudge: [], passedOver: new Set(), effects: 0 };

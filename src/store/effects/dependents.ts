@@ -34,12 +34,12 @@ interface Counted {
 const MAX_EDGES = 5_000;
 
 /**
- * Counts these ends on the rows of the runs that depend on them, each dependency once, however often it ends: its edge is marked in the
- * same transaction, under the lock of the dependent's row. The last end releases the dependent. Never by asking whether a sibling is
- * open: of two that end at the same moment, each would see the other as still open.
+ * Counts these ends on the rows of the runs that depend on them. Each dependency counts once, however often it ends: its edge is marked
+ * in the same transaction, under the lock of the dependent's row. The last end releases the dependent. It does not ask whether a sibling
+ * is open: of two that end at the same moment, each would see the other as still open.
  *
- * The statements come after the commit of the ends. A run that is made to depend on one of them locks that one first
- * (lockDependencies), so it was recorded before the end and is found here, or it finds the end and is counted there.
+ * The statements come after the commit of the ends. A new dependent locks its dependencies first (lockDependencies). So it was recorded
+ * before the end and is found here, or it finds the end and is counted there.
  */
 export async function countDependencies(tx: Transaction, ends: readonly EndedDependency[]): Promise<Counted> {
   if (ends.length === 0) return NOTHING_COUNTED;
@@ -81,8 +81,8 @@ interface EdgeRow {
 }
 
 /**
- * None of a run that was opened again, or has ended once more: those that depend on it since must not take this end for the one they wait
- * for. In one statement: what it sees of the run is as old as what it sees of the edges.
+ * Leaves out runs that were opened again, or have ended once more: newer dependents must not take this end for the one they wait for.
+ * One statement, so that it sees the run and the edges at one moment.
  */
 async function openEdges(tx: Transaction, ends: readonly EndedDependency[]): Promise<EdgeRow[]> {
   return rowsOf<EdgeRow>(

@@ -20,7 +20,7 @@ export interface Effect {
   status: RunStatus;
   finishedAt: Instant;
   attempt: number;
-  /** Of `followers`: the one that it is about; null: all that follow. */
+  /** For `followers`: the uid of one follower; null: all followers. */
   followerUid: string | null;
   failures: number;
 }
@@ -42,8 +42,8 @@ interface Row {
 }
 
 /**
- * Effects that are to be done now, the oldest first, their rows locked until the transaction ends; without those of `besides`. What
- * other instances work on is passed over.
+ * Effects that are due now, the oldest first, without those of `besides`. Their rows are locked until the transaction ends. Effects that
+ * other instances work on are passed over.
  */
 export async function lockEffects(
   tx: Transaction,

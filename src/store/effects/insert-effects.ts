@@ -20,8 +20,8 @@ export async function insertEffects(tx: Transaction, ends: readonly End[]): Prom
 }
 
 /**
- * `followers` is written only where some schedule follows at this moment; which do, and whether they fire, is decided when the effect
- * is done.
+ * `followers` is written only if some schedule follows at this moment. When the effect is done, it decides which schedules follow and
+ * whether they fire.
  */
 export async function writeEffects(
   tx: Transaction,
@@ -55,7 +55,8 @@ function kindsOf(run: RunRecord): EffectKind[] {
 }
 
 /**
- * Has these schedules judged for overlap soon: another transaction has a run of theirs locked, so that the caller could not judge them.
+ * Writes effects that judge these schedules for overlap soon. The caller could not, since another transaction has locked one of their
+ * runs.
  * Answers how many effects it wrote.
  */
 export async function writeOverlapEffects(tx: Transaction, scheduleUids: readonly string[]): Promise<number> {

@@ -17,10 +17,10 @@ export const FIRST_EDGE: EdgeCursor = {
 };
 
 /**
- * Writes the effect that is missing where a run waits for a dependency that has ended: one that another program has deleted, say. A pass
- * looks at some of all open dependencies, since in a healthy installation it finds nothing. An end writes its effect, and an effect
- * counts its dependencies and is deleted, in one commit each; so one statement, which sees one moment, finds what is missing and nothing
- * that is under way. Answers how many effects it wrote.
+ * Writes the missing effect if a run waits for a dependency that has ended. Another program may have deleted that effect. A pass looks at
+ * some of all open dependencies, since in a healthy installation it finds nothing. An end writes its effect in one commit; the effect
+ * counts its dependencies and is deleted in one commit. So one statement, which sees one moment, finds missing effects and none that are
+ * under way. Answers how many effects it wrote.
  */
 export async function effectsForOverlooked(
   tx: Transaction,

@@ -14,8 +14,8 @@ export interface Sweep {
 }
 
 /**
- * Deletes keys whose run history has dropped: a page of those whose run was due before a moment, in the order of run ids. Nothing rests
- * on it: a key without a run is free, whether its row is there or not.
+ * Deletes keys whose run has left history: a page of keys whose run was due before a moment, in the order of run ids. Nothing depends on
+ * it: a key without a run is free, whether its row is there or not.
  */
 export async function sweepKeys(
   db: Executor,

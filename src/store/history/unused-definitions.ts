@@ -8,7 +8,7 @@ import { rowsOf } from '../../postgres/sql/rows.ts';
 export interface DefinitionPosition {
   scheduleId: string;
   uid: string;
-  /** Of no schedule there is: of a deleted one, or of one-off runs. */
+  /** No schedule has it: it belongs to a deleted one, or to one-off runs. */
   isOrphan: boolean;
 }
 
@@ -37,14 +37,14 @@ export async function listDefinitions(
 }
 
 /**
- * Deletes the definitions of these uids where the last of them is older than a moment, no schedule has it and no run uses it; answers
- * how many.
+ * Deletes the definitions of these uids if the last of them is older than a moment, no schedule has it and no run uses it. Answers how
+ * many it deleted.
  *
- * Beside a transaction that records one-off runs this is safe, since it first refreshes `at` of a definition that is older than an
- * hour, and then inserts it where it is missing, in the transaction of its runs. What it refreshed is locked, or is young when its
- * lock is had: the condition on `at` is judged again then. What it found younger than an hour stays so for days, by this moment. And
- * what is deleted before it came is missing, or is waited for and missing then, and so it is inserted. That the runs are looked for
- * in a snapshot of before the locks does no harm: a transaction that added one since has also made `at` young.
+ * This is safe beside a transaction that records one-off runs:
+ * 1. That transaction refreshes `at` of a definition that is older than an hour. A younger one stays younger than `before` for days.
+ * 2. It inserts a definition that is missing, also one that was deleted while it waited for the row.
+ * 3. The delete passes over locked rows, and checks `at` again under the lock. A run that was added after the snapshot has made `at`
+ *    young, so it does no harm that the delete does not see this run.
  *
  * OFFSET 0 keeps the planner from joining with all of history: each uid is looked up in the index of each day.
  */

@@ -43,7 +43,7 @@ export interface HeartbeatAnswer {
   now: Instant;
   /** False: this instance is not, or no longer, listed as living. */
   listed: boolean;
-  /** What the database had as this instance's last heartbeat; null where it has no row of it at all. */
+  /** This instance's last heartbeat in the database; null: no row. */
   previous: Instant | null;
   /** Others that are listed as living and silent for longer than their TTL. */
   overdue: { id: string; ttlSeconds: number }[];
@@ -83,9 +83,8 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
 }
 
 /**
- * Declares dead who is still silent for longer than its TTL, where the caller itself lives; answers their ids. Their
- * fire-locks are free with that, and their claims are found by recovery. It is for the caller to know that it was not the database
- * that stood still.
+ * Declares instances dead that are still silent for longer than their TTL, if the caller itself lives; answers their ids. This frees
+ * their fire-locks, and recovery finds their claims. The caller must know that the database did not stand still.
  */
 export async function declareDeadIfSilent(
   db: Executor,

@@ -42,9 +42,9 @@ interface PullClaim {
 }
 
 /**
- * Leases due, unclaimed runs of a queue to workers, by priority and due time: each worker gets up to its `max`, the first asked
- * for first. The answer is the handoff, so all that is told is read in the
- * transaction of the claim: where the database fails in between, nothing is leased.
+ * Leases due, unclaimed runs of a queue to workers, by priority and due time. Each worker gets up to its `max`, in the order of
+ * `asks`. The answer is the handoff, so all of it is read in the transaction of the claim: if the database fails in
+ * between, nothing is leased.
  */
 export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullClaim): Promise<Pulled> {
   const slots = claim.asks.flatMap((ask, index) =>
@@ -85,15 +85,15 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
   return { given, isCut: (rows[0]?.due ?? 0) > rows.length };
 }
 
-/** Each outcome with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. At least one run is told of. */
+/** Each outcome with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. At least one run is answered. */
 const MAX_DEPENDENCIES_SHOWN = 2_000;
 
-/** A claim whose worker went away before it was told. */
+/** A claim whose worker went away before the answer. */
 interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
   run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
 }
 
-/** Takes back what no worker was told of, as if it had not been claimed; but an attempt's number is used up. */
+/** Takes back claims that were not answered to a worker, as if they had not been made; but the attempt's number is used up. */
 export async function takeBackIfStillLeased(
   db: Executor,
   claims: readonly UnansweredClaim[],
@@ -140,9 +140,9 @@ interface ClaimedRow {
 }
 
 /**
- * Due runs up to `most`, in one part per priority, so that runs of tomorrow are not read; each part takes what the ones before it
- * left, and locks no more: what is locked and not taken would be kept from another worker. The inner limit says nothing new, but
- * the planner can count on it: of the outer one it assumes a tenth of the backlog, and sorts all of it.
+ * Due runs up to `most`, in one part per priority, so that runs of tomorrow are not read. Each part takes and locks only as many as the
+ * parts before it left: a locked run that is not taken would be kept from another worker. The inner limit adds no rule, but the
+ * planner can use it: for the outer one it assumes a tenth of the backlog, and sorts all of it.
  */
 function dueByPriority(queue: string, limit: number): SQL {
   const parts = RANKS.map((rank, index) => {

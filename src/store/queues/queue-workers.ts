@@ -4,7 +4,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { isPull, laneOfQueue, queueOfLane } from './queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
-/** The name of the NOTIFY that tells instances of work for pull workers: a hint, never needed. */
+/** The name of the NOTIFY about work for pull workers: a hint, never needed. */
 export const WORK_FOR_PULL = 'firelock_pull';
 
 export async function hintAtWork(db: Executor): Promise<void> {

@@ -21,8 +21,8 @@ export interface WorkGauges {
   effectsFailing: number;
   instancesAlive: number;
   /**
-   * For how long the oldest transaction in this database has kept its snapshot: nothing that was updated or deleted since can be
-   * cleaned up. 0 where there is none. Sessions of other roles are seen by a role with pg_read_all_stats only.
+   * How long the oldest transaction in this database has kept its snapshot: rows that were updated or deleted since cannot be
+   * cleaned up. 0: there is none. Only a role with pg_read_all_stats sees sessions of other roles.
    */
   oldestSnapshotSeconds: number;
   /** Versions of the time zone data that the living plan with, each once, sorted. */

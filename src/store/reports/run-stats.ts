@@ -25,7 +25,7 @@ export interface RunStats {
   cancelled: number;
   /** waiting, pending or running. */
   open: number;
-  /** Ever found lost; what is in none of the next three is open or was cancelled. */
+  /** Ever found lost. A run that none of the next three counts is open or was cancelled. */
   lost: number;
   /** Handed off since. */
   recovered: number;

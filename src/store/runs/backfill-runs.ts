@@ -23,8 +23,8 @@ interface Backfilling {
 const MAX_AT_ONCE = 500;
 
 /**
- * Records runs of a schedule that have none, and opens those again that were skipped or abandoned, under its present version; all
- * others stay as they are. The caller holds the schedule's row lock, from an earlier statement, under which no other transaction
+ * Records missing runs of a schedule, and opens again runs that were skipped or abandoned, under its present version. All others
+ * stay as they are. The caller holds the schedule's row lock, from an earlier statement, under which no other transaction
  * records or opens runs of its occurrences. Answers how many are to be handed off now.
  */
 export async function recordBackfillUnderLock(

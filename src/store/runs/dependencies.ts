@@ -7,11 +7,11 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { lockEndedRuns, lockOpenRuns, presentAmong } from './lock-runs.ts';
 
 /**
- * Locks runs that others are made to depend on, marks them so, and answers where they stand; what is not there is left out. No
- * transaction ends or opens one until this one does; and the transaction that ends one afterwards sees by its row that it has dependents.
+ * Locks runs that get dependents, marks them, and answers where they stand; missing ones are left out. No other transaction ends or
+ * opens one until this transaction ends. A transaction that ends one afterwards sees by its row that it has dependents.
  *
- * In one order, and not shared: transactions that share a lock overtake one that waits to have it alone, for ever where there are many.
- * @throws TryAgain where one moves from one table to the other between the questions
+ * Locks in id order, and exclusive: shared locks would overtake a transaction that waits for an exclusive one, for ever if there are many.
+ * @throws TryAgain if one moves from one table to the other between the questions
  */
 export async function lockDependencies(
   tx: Transaction,
@@ -48,7 +48,7 @@ async function markAsDependedOn(tx: Transaction, runs: readonly RunRecord[]): Pr
 export interface Edge {
   runId: string;
   dependsOn: string;
-  /** In the list of the one that waits. */
+  /** Its place in the list of the run that waits. */
   position: number;
 }
 

@@ -11,7 +11,7 @@ import { rowsOf, scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
 import { type RunFilter, pageOfRuns } from './run-pages.ts';
 
-/** A run as it is told, open or ended; null: there is none of that id, or history has dropped it. */
+/** A run, open or ended; null: there is none of that id, or history has dropped it. */
 export async function findRun(db: Executor, id: string): Promise<Run | null> {
   const [run] = await runsById(db, [id], MAX_SHOWN);
   return run ?? null;
@@ -28,7 +28,7 @@ export async function findTarget(db: Executor, { id }: Pick<Run, 'id'>): Promise
   return (await loadHandoffs(db, [key])).get(versionKey(key))?.target ?? null;
 }
 
-/** Newest first. Of each run, so many of those it depends on, and of those that depend on it. */
+/** Newest first. Each run has up to `maxEdges` of its dependencies, and of its dependents. */
 export async function listRuns(
   db: Executor,
   filter: RunFilter,
@@ -46,7 +46,7 @@ export function findDependencyIds(
   return edgesOf(db, runIds, 'runId', MAX_SHOWN);
 }
 
-/** How these runs stand, as those are told that depend on them; without those that history has dropped. */
+/** How these runs stand, in the form that their dependents get; without runs that history has dropped. */
 export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, Dependency>> {
   if (ids.length === 0) return new Map();
   const rows = await rowsOf<
@@ -83,9 +83,9 @@ async function runsById(db: Executor, ids: readonly string[], maxEdges: number):
   );
 }
 
-/** Of one run by itself: all that it can depend on. */
+/** For a single run: as many dependencies as a run can have. */
 const MAX_SHOWN = 1000;
-/** Of one run in a list, which may have hundreds. */
+/** For each run in a list of hundreds. */
 const MAX_SHOWN_IN_LIST = 100;
 
 /** The ids at the other ends of its edges, of each run: those it depends on as listed; those that depend on it may be any number. */

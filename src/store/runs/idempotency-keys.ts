@@ -21,9 +21,9 @@ interface KeyHolder {
 }
 
 /**
- * Takes the keys of a scope that stand for no run, for the runs named; answers which run each of the others stands for. A key whose
- * run history has dropped is free again. A call that takes one at the same moment is waited for. In key order, as everywhere.
- * @throws TryAgain where another call takes a free one, or the sweep deletes it, at the same moment
+ * Takes the keys of a scope that stand for no run yet, for the given runs; answers the run of each other key. A key is free again when
+ * its run has left history. If another call takes a key at the same moment, this one waits for it. In key order, as everywhere.
+ * @throws TryAgain if another call takes a free key, or the sweep deletes it, at the same moment
  */
 export async function takeKeysUnlessTaken(
   tx: Transaction,
@@ -54,8 +54,8 @@ export async function takeKeysUnlessTaken(
 }
 
 /**
- * Without those that were taken just now. A statement of its own: it sees what the call that was waited for has committed.
- * @throws TryAgain where a row that was in the way is gone by now: no row stands for the new run either
+ * Leaves out keys that were taken just now. A separate statement, so that it sees what the other call has committed meanwhile.
+ * @throws TryAgain if a row that was in the way is gone by now: no row stands for the new run either
  */
 async function holdersOf(
   tx: Transaction,

@@ -42,8 +42,8 @@ async function lockIn(
 }
 
 /**
- * One run, open or ended, its row locked; null: there is none. Asked once more where it may have moved from one table to the other
- * between the two questions: each sees the commits before it.
+ * One run, open or ended, its row locked; null: there is none. It asks once more if the run may have moved from one table to the other
+ * between the two questions: each question sees the commits before it.
  */
 export async function lockRun(tx: Transaction, id: string): Promise<RunRecord | null> {
   for (const lock of [lockOpenRuns, lockEndedRuns, lockOpenRuns, lockEndedRuns]) {

@@ -8,8 +8,8 @@ import { NO_SCHEDULE, rowsOf } from '../../postgres/sql/rows.ts';
 export const ONE_OFF_VERSION = 1;
 
 /**
- * Keeps definitions of one-off runs, by their uid. One that has been there for a while is marked as in use again, so that it is not
- * dropped with the history of those before.
+ * Keeps definitions of one-off runs, by their uid. An old one is marked as in use again, so that retention does not drop it with the
+ * history of earlier runs.
  */
 export async function keepDefinitions(
   tx: Transaction,
@@ -34,5 +34,5 @@ export async function keepDefinitions(
   );
 }
 
-/** Far less than history is kept, at least; otherwise every call would write, and wait for, the row of its kind. */
+/** Far less than the retention. Otherwise every call would update, and wait for, the row of its definition. */
 const FRESH_SECONDS = 3600;

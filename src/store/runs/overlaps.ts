@@ -28,9 +28,9 @@ export interface JudgedOverlaps {
 }
 
 /**
- * Takes the row locks under which it is decided which run of a schedule may start, of those that no other transaction has. A statement
- * of its own, before the one that decides: in READ COMMITTED a statement that has waited for a row lock still looks at everything else
- * as it was before it waited. What is in neither answer is gone.
+ * Takes the row locks of schedules under which their overlaps are decided, unless another transaction has them. A separate statement
+ * before the one that decides: in READ COMMITTED, a statement that has waited for a row lock still sees everything else as it was before
+ * it waited. A schedule in neither answer is gone.
  */
 export async function lockFreeSchedules(
   tx: Executor,
@@ -151,8 +151,8 @@ export async function guardOpenRuns(tx: Executor, uids: readonly string[]): Prom
 }
 
 /**
- * Schedules with runs that wait for nothing, as where an effect was deleted by another program: they are to be judged. What was
- * written in the last moments may still be under way. An `overlap` that only a newer version knows is left to that one.
+ * Schedules with runs that wait for nothing, for example since another program deleted an effect. They must be judged. Rows of the last
+ * moments are left out, since they may still be under way. An `overlap` that only a newer version knows is left to that version.
  */
 export async function findWaitingInVain(db: Executor, limit: number): Promise<string[]> {
   const rows = await rowsOf<{ uid: string }>(

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { type RunTrigger, plannedRunId } from '../../core/runs/run.ts';
-import type { PlannedFire, SkipReason } from '../../core/time/catch-up.ts';
+import type { PlannedFire, SkipReason } from '../../core/time/plan-due.ts';
 import { booleans, fromMs, ints, milliseconds, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import { follows } from '../effects/followers.ts';
@@ -65,9 +65,9 @@ export interface Recorded {
  * must not overlap, they are recorded as waiting, for judgeOverlapsUnderLock in the same transaction. Callers sort by uid: rows are
  * locked in one order everywhere.
  *
- * `alone`: outside of a transaction. The cursor moves on with the fires, so that a run is there already only where another program
- * has set a cursor back. So the first try asks for none to be there, which saves a sixth of the statement; the unique index refuses all of
- * it otherwise, and the second try leaves out what is there. Where a schedule's row stays locked for long it fails (isLockedByOthers).
+ * `alone`: outside of a transaction. The cursor moves on with the fires, so a run exists already only if another program has set a cursor
+ * back. So the first try does not check for existing runs, which saves a sixth of the statement. If there is one, the unique index refuses
+ * the whole statement, and the second try leaves it out. It fails if a schedule's row stays locked for long (isLockedByOthers).
  */
 export async function recordIntentsIfLocked(
   db: Executor,
@@ -98,7 +98,7 @@ interface RecordedRow {
 
 /**
  * The guard is a CASE so that the planner cannot take it for a filter: statistics call locked schedules rare, and it would compare
- * each with each. What is usual is left out of the batch: a fire is due when it is scheduled, stands for itself alone, and is on time.
+ * each with each. The batch leaves out usual values: a fire is due when it is scheduled, stands for itself alone, and is on time.
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
 async function record(
@@ -226,12 +226,12 @@ function furtherFires({ places, fires }: FurtherFires): SQL {
     )`;
 }
 
-/** Null where it is the next fire, as it mostly is. */
+/** Null where it equals the next fire, which is the usual case. */
 function occurrenceApart({ nextOccurrenceAt, nextFireAt }: Advance): Instant | null {
   return nextOccurrenceAt === nextFireAt ? null : nextOccurrenceAt;
 }
 
-/** Null where it is the last fire, as it mostly is. */
+/** Null where it equals the last fire, which is the usual case. */
 function plannedApart({ plannedThrough, lastFireAt }: Advance): Instant | null {
   return plannedThrough === lastFireAt ? null : plannedThrough;
 }

@@ -24,7 +24,7 @@ export interface RunFilter {
 
 /**
  * Ids of runs, newest first: (scheduledFor, id) descending, which is the order of ids. Each part of the answer is read from an index in
- * that order, of `runs` and of each day of history, and merged: so a page costs the same however long the history is.
+ * that order, of `runs` and of each day of history, and merged. So a page costs the same however long the history is.
  */
 export async function pageOfRuns(db: Executor, filter: RunFilter): Promise<string[]> {
   if (filter.ids?.length === 0) return [];
@@ -46,13 +46,13 @@ interface Part {
 const BOTH = [sql`runs`, sql`history`];
 
 /**
- * Nearly all runs were fired by their schedule and succeeded, and are read by time. All other ends, and triggers, have indexes of their
- * own, so that those that are rare, or not there at all, are not looked for among the others.
+ * Nearly all runs were fired by their schedule and succeeded. These are read by time. All other ends and triggers have indexes of their
+ * own, so that a query for rare ones does not read all the others.
  */
 function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
   const ofSchedules = scheduleUids ? [sql`unnest(${uuids(scheduleUids)}) AS s(uid)`] : [];
-  // Not as `=`, after which the order of ids alone would do: of one schedule among large ones, all would be read in that order. And of
-  // rows, not of values: for those the planner expects so few runs of a schedule that it would rather sort them all.
+  // Not `=`: with it, PostgreSQL would read all runs of one schedule in id order. And rows are compared, not values: with values the
+  // planner expects so few runs of a schedule that it sorts them all.
   const ofSchedule = scheduleUids
     ? [
         sql`(r.schedule_uid, r.id) >= (s.uid, ${MIN_ID}::uuid) AND (r.schedule_uid, r.id) <= (s.uid, ${GREATEST_ID}::uuid)`,

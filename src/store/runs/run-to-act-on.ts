@@ -32,8 +32,8 @@ export async function shareCurrentDefinition(
 }
 
 /**
- * Puts off when the run expires, by its own lease, and keeps the progress where it is said; false: it is not under way, or not with
- * the one who speaks. In one statement: a guard on one row sees it as it is once its lock is had.
+ * Extends the run's lease from now, and stores the progress if it is given; false: the run is not under way, or not with this caller. One
+ * statement suffices: a guard on one row sees the row as it is once its lock is had.
  */
 export async function heartbeatIfCurrent(
   db: Executor,

@@ -7,7 +7,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { scheduleVersions, schedules } from '../../postgres/schema.ts';
 import { isApart, isOver } from './status-conditions.ts';
 
-/** As the API answers it: what stands in the row, told in the contract's words. */
+/** The status in the contract's words, from the columns of the row. */
 const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'
   WHEN ${schedules.error} IS NOT NULL THEN 'error'
   WHEN ${isOver} THEN 'ended' ELSE 'active' END`;
@@ -36,8 +36,8 @@ export async function listSchedules(db: Executor, filter: ScheduleFilter): Promi
 }
 
 /**
- * The statement. Those that are not plainly active have an index in this order; all else is read by id until the page is full, which
- * for text, labels or a status that hardly any schedule has means: all of them.
+ * The statement. Schedules that are not plainly active have an index in this order. All else is read by id until the page is full: for
+ * text, labels or a rare status it may read all schedules.
  */
 export function pageOfSchedules(db: Executor, filter: ScheduleFilter) {
   return select(db).where(conditions(filter)).orderBy(asc(schedules.id)).limit(filter.limit);
@@ -45,7 +45,7 @@ export function pageOfSchedules(db: Executor, filter: ScheduleFilter) {
 
 /**
  * The named schedules that exist, their rows locked until the transaction ends, in the order in which every multi-row
- * lock is taken. `no key update` leaves those alone who only need the row to stay there; a delete needs `update`.
+ * lock is taken. `no key update` does not block transactions that only need the row to stay; a delete needs `update`.
  */
 export async function lockSchedules(
   tx: Executor,

@@ -73,9 +73,9 @@ interface LockedRow {
 }
 
 /**
- * Takes the fire-lock of due schedules, oldest first, in one statement: where it is free, mine by a failed round, held
- * by an instance that is not alive, or expired. Rows that another statement works on right now are passed over. An
- * instance that was declared dead locks nothing.
+ * Takes the fire-lock of due schedules, oldest first, in one statement. It takes a lock that is free, expired, its own from a
+ * failed round, or held by an instance that is not alive. Rows that another statement works on are passed over. An instance
+ * that was declared dead locks nothing.
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {

@@ -16,7 +16,7 @@ export interface VersionKey {
 
 /**
  * What the named versions say about handing off, keyed by versionKey(). Versions never change, so callers may keep them.
- * One that cannot be read is left out, as one that is not there.
+ * A version that cannot be read is left out, like one that is missing.
  */
 export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
   const rows = await queryPrepared<{

@@ -161,7 +161,7 @@ interface ResumedPage extends PendingAfterResume {
 }
 
 /**
- * One page of the pending and waiting runs as the database has them, by id: they may have been sent since what it holds
+ * One page of the pending and waiting runs of a restored database, by id: they may have been sent since the backup
  * (core/runs/lost-claim.ts, resumeRun).
  */
 export async function resumeOpenRuns(

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 
-/** Of a row of `schedules`, by that name: whether nothing is left for it to fire, or to follow. */
+/** For a row named `schedules`: whether nothing is left for it to fire, or to follow. */
 export const isOver = sql`(schedules.next_fire_at IS NULL AND (schedules.after_uid IS NULL
   OR coalesce(schedules.after_end_at <= (SELECT clock_timestamp()), false)))`;
 
 /**
- * Of a row of `schedules`, by that name: whether it is anything but active with a next fire of its own. Few are, and these have an
- * index, `schedules_apart`; every status but `active` is among them.
+ * For a row named `schedules`: whether it is not active, or has no next fire of its own. Few rows are so, and these have an index,
+ * `schedules_apart`. It contains every status but `active`.
  */
 export const isApart = sql`(NOT schedules.enabled OR schedules.error IS NOT NULL OR schedules.next_fire_at IS NULL)`;

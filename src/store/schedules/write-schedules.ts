@@ -22,11 +22,11 @@ export interface ScheduleWrite {
   /** Whose runs' ends it follows; null where it has fire times of its own. */
   afterUid: string | null;
   createdAt: Instant;
-  /** Who wants it so; null: a caller without a name. */
+  /** The name of the caller; null: it has none. */
   by: string | null;
 }
 
-/** The name of the NOTIFY that tells instances to look at schedules again: a hint, never needed. */
+/** The name of the NOTIFY that makes instances look at schedules again: a hint, never needed. */
 export const SCHEDULES_CHANGED = 'firelock_schedules';
 
 /**
@@ -64,8 +64,7 @@ interface VersionedWrite extends ScheduleWrite {
 }
 
 /**
- * As few statements as may be, since each is planned anew; but one with a thousand payloads takes long to be put together, and nobody
- * else has a turn meanwhile.
+ * Few statements, since each is planned anew. But building one with a thousand payloads blocks the process.
  */
 function* inPortions(writes: readonly ScheduleWrite[]): Generator<VersionedWrite[], void, void> {
   let portion: VersionedWrite[] = [];
@@ -87,8 +86,8 @@ const MAX_AT_ONCE = 250;
 const MAX_LENGTH_AT_ONCE = 512 * 1024;
 
 /**
- * An edit replaces everything but identity and birth. By columns: with one parameter per value, building the
- * statement was most of an import.
+ * An edit replaces everything but identity and birth. The parameters are arrays by column: with one parameter per value, building
+ * the statement took most of an import's time.
  */
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const definitions = writes.map((write) => write.definition);

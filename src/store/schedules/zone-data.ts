@@ -47,7 +47,7 @@ export async function readZoneData(db: Executor, own: string): Promise<ZoneDataS
 }
 
 /**
- * Records that all cursors are by this zone data since a look-through that began then, unless an instance may have planned by
+ * Records that all cursors follow this zone data, as of a look-through that began then. Does nothing if an instance may have planned by
  * other data meanwhile. Answers whether it did.
  */
 export async function recordZoneDataIfAlone(

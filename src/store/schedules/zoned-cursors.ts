@@ -41,8 +41,8 @@ interface Row {
 }
 
 /**
- * Of the next `limit` schedules by uid those that fire by a cron in a zone and whose cursor is still to come, or is none since
- * there was nothing left to fire. What is due, or waits in error, is the tick's.
+ * Reads the next `limit` schedules by uid. Answers those with a cron in a zone whose cursor lies in the future, or is null since
+ * nothing was left to fire. The tick handles schedules that are due or in error.
  */
 export async function listZonedSchedules(
   db: Executor,
@@ -82,10 +82,10 @@ export interface CursorMove {
 }
 
 /**
- * Moves cursors, each where it is as it was read, not due and not being planned, and all only while no instance with newer zone
- * data lives. Where another transaction holds one of their rows for long it fails (isLockedByOthers): what it has
- * locked meanwhile cannot fire.
- * Answers how many it moved. A dead instance's lock goes, so that what it had planned is fenced.
+ * Moves cursors that are as they were read, not due and not being planned, while no instance with newer zone data is alive.
+ * If another transaction holds one of their rows for long, it fails (isLockedByOthers): the schedules that it has locked
+ * meanwhile cannot fire.
+ * Answers how many it moved. It clears a dead instance's lock, so that what that instance had planned is fenced.
  */
 export async function moveCursorsIfUnplanned(
   db: Executor,

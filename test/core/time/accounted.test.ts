@@ -3,7 +3,7 @@ import { type Cursor, cursorUnder, movesTimes } from '../../../src/core/schedule
 import { type Instant, isoInstant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
-import { type PlannedFire, horizonOf, walkDue } from '../../../src/core/time/catch-up.ts';
+import { type PlannedFire, horizonOf, walkDue } from '../../../src/core/time/plan-due.ts';
 import { type VersionSpan, createExpectation } from '../../../src/core/time/expected-occurrences.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { type PlannedRun, accountFor } from '../../../src/core/time/occurrences.ts';

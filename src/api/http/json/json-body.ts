@@ -112,7 +112,7 @@ function parse(text: string, part: Part, bytes: Buffer): unknown {
   }
 }
 
-/** Where a small body goes wrong is told by its own text; of a large one, which part it is. */
+/** A small body's fault is reported from its whole text; for a large body only the part is named. */
 function whyNotJson(error: unknown, { path }: Part, bytes: Buffer): string {
   if (bytes.length > SLICE_BYTES) return `${path} ${messageOf(error).replace(/ in JSON at position.*$/, '')}`;
   try {

@@ -3,7 +3,7 @@ import { Problem, invalid } from '../problem.ts';
 const DEEPEST = 64;
 /** Of a batch. */
 export const MAX_ITEMS = 1000;
-/** Of an item, or of what is around the items, payloads and results apart: twice what any call takes. */
+/** Most members of an item, or of the body around the items, without payloads and results: twice what any call takes. */
 const MAX_MEMBERS = 2000;
 /** The same; a target's headers alone may be a megabyte. */
 const MAX_PART_BYTES = 2 * 1024 * 1024;

@@ -1,8 +1,8 @@
 import type { Api } from '../../deps.ts';
 
 /**
- * One line per request: debug, since a dashboard asks every second; warn where the server failed it. That the database is
- * away is told by the loops, once.
+ * One line per request: debug, since a dashboard asks every second; warn where the server failed it. The loops log once
+ * that the database is away.
  */
 export function logRequests(server: Api): void {
   server.addHook('onResponse', async (request, reply) => {

@@ -7,7 +7,7 @@ export type AttemptOutcome = 'accepted' | 'acceptedLate' | 'rejected' | 'transie
 export const LOOKUP_ANSWERS = ['arrived', 'notArrived', 'unclear'] as const;
 export type LookedUp = (typeof LOOKUP_ANSWERS)[number];
 
-/** One attempt as history tells it. */
+/** One attempt as history shows it. */
 export interface AttemptEntry {
   attempt: number;
   instanceId: string;

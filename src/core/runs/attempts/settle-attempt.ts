@@ -42,6 +42,16 @@ export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now:
   return { kind: 'fenced', run: logged, alreadyEnded: hasEndedOtherwise(run, attempted) };
 }
 
+/** A target that answers 410 Gone wants no more runs: it pauses the schedule of the run. */
+export function pausesSchedule(
+  { scheduleId }: Pick<RunRecord, 'scheduleId'>,
+  { outcome, settlement }: Pick<AttemptSettlement, 'outcome' | 'settlement'>,
+): boolean {
+  return outcome === 'rejected' && settlement.statusCode === GONE && scheduleId !== '';
+}
+
+const GONE = 410;
+
 function mayBeSettled(run: RunRecord, { outcome, settlement, ...claim }: AttemptSettlement): boolean {
   if (run.status !== 'pending') return false;
   if (settlement.status === 'running' && claim.attempt <= (run.retriedAfter ?? 0)) return false;
@@ -95,7 +105,7 @@ function loggedRun(run: RunRecord, attempted: AttemptSettlement): RunRecord {
   return { ...run, attemptLog: withAttempt(run.attemptLog, entryOf(attempted), isUnsure(attempted)) };
 }
 
-/** A plain first success leaves no entry: the run tells all of it (attempt-log.ts). */
+/** A plain first success leaves no entry: the run itself shows all of it (attempt-log.ts). */
 function isRecordedByRun(run: RunRecord, { outcome, attempt }: AttemptSettlement): boolean {
   return outcome === 'accepted' && attempt === 1 && run.attempts === 1 && run.lostAt === null;
 }
@@ -115,7 +125,7 @@ function entryOf(attempted: AttemptSettlement): AttemptEntry {
   };
 }
 
-/** What recovery wrote of an attempt that it knew nothing of gives way to what is known now. */
+/** Recovery's 'unknown' entry for an attempt is replaced when its real outcome is known. */
 function isUnsure({ outcome }: AttemptSettlement): (logged: AttemptEntry) => boolean {
   return (logged) => logged.outcome === 'unknown' && outcome !== 'unknown';
 }

@@ -15,9 +15,9 @@ import { backoffMs } from '../../time/backoff.ts';
 export interface Settlement {
   status: 'succeeded' | 'failed' | 'pending' | 'running' | 'unknown';
   failures: number;
-  /** Of a run whose completion is awaited: it is of unknown outcome after that long without a heartbeat or an end. */
+  /** For a run whose completion is awaited: after that long without a heartbeat or an end, its outcome is unknown. */
   leaseSeconds: number | null;
-  /** When the next attempt is due; null where there is none, or where this one did not count: due as before. */
+  /** When the next attempt is due; null: there is none, or this one did not count and the run is due as before. */
   retryAt: Instant | null;
   executionId: string | null;
   statusCode: number | null;
@@ -30,7 +30,7 @@ export interface Settlement {
 export interface UncertainDelivery {
   /** Nothing of the attempt can still arrive from then on: only then may "it is not here" be believed (uncertain-delivery.ts). */
   lookupAfter: Instant;
-  /** How often it was asked in vain. */
+  /** How often it was asked without a clear answer. */
   lookups: number;
 }
 
@@ -84,7 +84,7 @@ function accepted(
   if (completion === 'response' || reported === 'succeeded')
     return { ...ended('succeeded', failures, null), ...answer };
   if (reported === 'failed') return { ...ended('failed', failures, REPORTED_FAILED), ...answer };
-  // It is there, and the target does not say whether the work goes on: not for ever.
+  // The target has it, and does not say whether the work goes on. firelock does not ask for ever.
   if (reported === undefined && failures >= retry.maxAttempts)
     return { ...ended(delivery === 'atMostOnce' ? 'unknown' : 'failed', failures, SILENT), ...answer };
   return { ...ended('running', failures, null), ...answer, leaseSeconds: completionTimeoutSeconds };

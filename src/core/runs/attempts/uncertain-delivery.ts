@@ -26,10 +26,10 @@ function mayBelieveAbsence({ delivery, uncertain }: UncertainAttempt, askedAt: I
 }
 
 /**
- * What follows where the target was asked and did not say that the attempt arrived: `send` another one, or a
- * settlement. "Not here" leads to another attempt, if one is left; where it was asked too early, the target is asked
- * again when it can be believed. Without an answer it is asked again, `maxLookups` times in all and the last time not
- * too early; then at-least-once sends again, and at-most-once ends as unknown.
+ * What follows when the target was asked and did not say that the attempt arrived: `send` another one, or a settlement.
+ * "Not here" leads to another attempt, if one is left. If the target was asked too early, it is asked again when it can
+ * be believed. Without an answer it is asked again, `maxLookups` times in all and the last time not too early. Then
+ * at-least-once sends again, and at-most-once ends as unknown.
  */
 export function afterLookup(answer: NoArrival, run: UncertainAttempt, asking: Asking): Settlement | 'send' {
   const { delivery, failures, retry, wasHandedOff } = run;

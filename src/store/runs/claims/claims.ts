@@ -33,9 +33,9 @@ export interface ClaimedRun {
   failures: number;
   recoveries: number;
   ownPayload: string | null;
-  /** The run whose end it follows; its target is told how that ended. */
+  /** The run whose end it follows; its target gets how that ended. */
   parentRunId: string | null;
-  /** It waited for other runs; its target is told how they ended. */
+  /** It waited for other runs; its target gets how they ended. */
   hasDependencies: boolean;
   claimedAt: Instant;
   /** Of its first attempt. */
@@ -48,7 +48,7 @@ export interface ClaimedRun {
   recoveredAt: Instant | null;
   /** An earlier attempt may have arrived and the target can be asked; from this moment on its "no" is believed. */
   lookupAfter: Instant | null;
-  /** How often it was asked about that attempt in vain. */
+  /** How often it was asked about that attempt without a clear answer. */
   lookups: number;
   /** Whether the claim has to be confirmed before it is acted on, however fresh it is. */
   confirm: boolean;
@@ -146,10 +146,10 @@ interface Promoted {
 }
 
 /**
- * Makes runs ready that have come due since they were recorded: retries, one-off runs with a `runAt`, jittered fires. Only what is ready
- * is looked at by claims, so that a claim costs the same however much is recorded for next week.
+ * Makes runs ready that have come due since they were recorded: retries, one-off runs with a `runAt`, jittered fires. Claims read only
+ * ready runs, so that a claim costs the same however much is recorded for next week.
  *
- * By an array of ids: the planner takes a third of all runs for due, and would read all of them to join these few.
+ * It takes an array of ids: the planner takes a third of all runs for due, and would read all of them to join these few.
  */
 export async function promoteDueRuns(db: Executor, limit: number): Promise<Promoted> {
   const [row] = await queryPrepared<{ count: number; to_pull: boolean; ms: number | null }>(
@@ -180,7 +180,7 @@ export const READY_LANES = sql`lanes AS (
         ORDER BY r.lane, r.priority LIMIT 1) AS following
     )`;
 
-/** In words: of types that are not known yet the server expects many, and would plan for those that are each time. */
+/** Literals, not parameters: with unknown types the server expects many, and would plan anew each time. */
 function isOfType(lane: SQL, types: readonly string[]): SQL {
   const words = types.map((type) => `'${type.replaceAll("'", "''")}'`);
   return sql`split_part(${lane}, ' ', 1) = ANY(ARRAY[${sql.raw(words.join(', '))}]::text[])`;

@@ -54,8 +54,8 @@ export interface ListeningSince {
 }
 
 /**
- * The longest silent first, and at which moment that was so. From when it could be heard of again each gets half its lease: a worker
- * that beats every third of it comes to speak.
+ * The longest silent runs first, and the moment of this look. After an outage each run gets half its lease to report again: a worker
+ * that beats every third of its lease has time to do so.
  */
 export async function findSilent(
   db: Executor,

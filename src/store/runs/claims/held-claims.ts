@@ -10,7 +10,7 @@ export function claimOf({ id, instanceId, attempt }: ClaimedRun): Claim {
   return { runId: id, instanceId, attempt };
 }
 
-/** The name of the NOTIFY that tells instances of runs to claim that another one has left: a hint, never needed. */
+/** The name of the NOTIFY about runs that an instance has handed back: a hint, never needed. */
 export const RUNS_RETURNED = 'firelock_runs_returned';
 
 /**
@@ -33,8 +33,8 @@ export async function returnClaimsIfMine(
 }
 
 /**
- * Writes that the attempts of these claims begin, where the claims still hold; answers the ids of those runs. Whether an earlier
- * attempt arrived is settled by now. Rows that other transactions have locked are passed over: something happens to their claims.
+ * Writes that the attempts of these claims begin, if the claims still hold; answers the ids of those runs. It is known by now whether an
+ * earlier attempt arrived. Rows that other transactions have locked are passed over, since these may change the claims.
  */
 export async function startHandoffsIfClaimed(
   db: Executor,

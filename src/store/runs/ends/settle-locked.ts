@@ -1,11 +1,9 @@
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
-import { settleAttempt } from '../../../core/runs/attempts/settle-attempt.ts';
+import { pausesSchedule, settleAttempt } from '../../../core/runs/attempts/settle-attempt.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { type MeetingLocks, lockEndedRuns, lockOpenRuns, presentAmong } from '../lock-runs.ts';
 import { type RunChange, saveLockedRuns } from '../save-runs.ts';
-
-const GONE = 410;
 
 /** What became of a batch of outcomes, by run id. */
 export interface SettledRuns {
@@ -45,9 +43,8 @@ export async function settleLockedRuns(
     const verdict = settleAttempt(run, outcome, now);
     if (verdict.kind === 'fenced') fenced.set(run.id, verdict);
     else settled.set(run.id, { wasLost: run.lostAt !== null });
-    const isGone =
-      outcome.outcome === 'rejected' && outcome.settlement.statusCode === GONE && run.scheduleId !== '';
-    changes.push({ from: run, to: verdict.run, also: verdict.kind === 'settled' && isGone ? ['gone'] : [] });
+    const isGone = verdict.kind === 'settled' && pausesSchedule(run, outcome);
+    changes.push({ from: run, to: verdict.run, also: isGone ? ['gone'] : [] });
   }
   return { settled, fenced, passedOver, effects: await saveLockedRuns(tx, changes) };
 }

@@ -12,7 +12,7 @@ import { loadRunFacts } from './run-facts.ts';
 import { type RunChange, saveLockedRuns } from '../save-runs.ts';
 import { isUnlisted } from '../../instances/instances.ts';
 
-/** A claim on which nothing comes of its run: by an instance that is gone, that does not know of it, or for too long. */
+/** A lost claim: its instance is dead, does not know it, or has held it for too long. */
 export interface LostClaim extends Claim {
   /** As it was when the claim was found: an attempt that began since is not lost. */
   handoffStartedAt: Instant | null;
@@ -65,7 +65,7 @@ export function findExpiredClaims(
 }
 
 /**
- * Takes runs away from claims that are lost, where they still are as found, and decides under their row locks what becomes of them
+ * Takes over runs whose lost claim is still as it was found, and decides under their row locks what becomes of them
  * (core/runs/lost-claim.ts). Each is counted as lost, and the attempt whose outcome will never come is logged.
  */
 export async function takeOverIfStillClaimed(

@@ -30,13 +30,13 @@ export interface Plan {
   isPartial: boolean;
 }
 
-/** With less than no grace at all, whatever is due is missed. */
+/** A grace below zero: every due fire counts as missed. */
 type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
 
-/** As of when is planned, and for how old. */
+/** The moment of the plan, and how old a planned fire may be. */
 export interface PlanningPeriod {
   now: Instant;
-  /** What is older leaves no run: history of then is not kept any more. */
+  /** An older fire leaves no run, since history of that time is not kept any more. */
   horizon: Instant;
   /** Nothing up to this occurrence is planned again, wherever the cursor stands; null: nothing has been planned. */
   plannedThrough: Instant | null;
@@ -58,10 +58,10 @@ export interface Walk {
 /** What one commit writes of a schedule at most, beside the missed ones that `all` fires. */
 export const MAX_ON_TIME = 5_000;
 
-/** No instance is more punctual than this: with less of a grace, what is fired when it is due would at times be missed. */
+/** No instance is more punctual than this. With a smaller grace it would miss fires that are on time. */
 const PUNCTUAL_MS = 1000;
 
-/** So late a fire still is on time. */
+/** A fire that is at most this late is on time. */
 export function graceMsOf({ graceSeconds }: Pick<Timing, 'graceSeconds'>): number {
   return Math.max(graceSeconds * 1000, PUNCTUAL_MS);
 }
