@@ -7,8 +7,10 @@
  * 1 wakes at the next due moment; 2 takes a batch of due schedules; 3 says what each of them fires; 4 makes that durable
  * and moves the cursors on, in one commit; 5 claims and sends within the lanes' shares; 6 is the target's answer as a
  * value; 7 writes it down, together with its effects; 8 does the effects. Each file says what it guarantees and what is true if the
- * process dies in it.
+ * process dies in it. `fireDue` and `executeRun` below are the story in code; the rest puts the stages together.
  */
+import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
+import type { Handoff } from '../core/schedules/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -16,21 +18,23 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import type { Loop } from '../runtime/loop/loop.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
-import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
+import type { ClaimedRun } from '../store/runs/claims/claims.ts';
+import { type DueSchedules, releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type TargetCanceller, createTargetCanceller } from './effects/cancel-target.ts';
+import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { type Dispatcher, createDispatcher } from './dispatch/dispatch.ts';
 import { type Effects, createEffects } from './effects/effects.ts';
-import { takeFireLocks } from './fire-lock.ts';
+import { FIRE_LOCK_BATCH, takeFireLocks } from './fire-lock.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
 import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { type GonePauser, createGonePauser } from './effects/pause-gone.ts';
-import { createPlanner } from './plan.ts';
+import { type Planned, type Planner, createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle/settle.ts';
 import { createHandoffStarter } from './handoff/start-handoff.ts';
-import { createTick } from './tick.ts';
+import { type FiredRound, createTick } from './tick.ts';
 
 interface PipelineDeps {
   database: Database;
@@ -65,6 +69,41 @@ export interface Pipeline {
   releaseFireLocks(): Promise<void>;
 }
 
+/** From schedules that are due to recorded runs: stages 2 to 4 of one batch. The tick calls it. */
+async function fireDue({ lockDue, planner, record }: FireStages): Promise<FiredRound> {
+  const due = await lockDue(planner.walking());
+  const planned = await planner.round(due.locked, due.now);
+  await record(planned, due.now);
+  // The statement that locked them saw each schedule where it stood before it was moved on.
+  const movedTo = planned.planned.flatMap(({ plan }) => plan.nextFireAt ?? []);
+  return {
+    locked: due.locked.length,
+    isMore: due.locked.length === FIRE_LOCK_BATCH || planner.walking().length > 0,
+    nextDueAt: Math.min(due.nextDueAt ?? Infinity, ...movedTo),
+  };
+}
+
+interface FireStages {
+  lockDue: (walking: readonly string[]) => Promise<DueSchedules>;
+  planner: Planner;
+  record: (planned: Planned, now: number) => Promise<void>;
+}
+
+/** From a claimed run to its outcome: stages 6 and 7. The dispatcher calls it once the run has a slot. */
+async function executeRun(
+  { attempt, settler }: ExecuteStages,
+  { run, handoff, signal, endedWith }: ClaimToExecute,
+): Promise<AttemptSettlement> {
+  const outcome = await attempt(run, handoff, signal);
+  settler.add(endedWith(outcome));
+  return outcome;
+}
+
+interface ExecuteStages {
+  attempt: (run: ClaimedRun, handoff: Handoff, signal: AbortSignal) => Promise<AttemptSettlement>;
+  settler: Settler;
+}
+
 // eslint-disable-next-line max-lines-per-function -- puts the parts together
 export function createPipeline(given: PipelineDeps): Pipeline {
   const { database, clock, databaseClock, lease } = given;
@@ -88,20 +127,24 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     starter: createHandoffStarter(deps),
     readDependencies: createDependencyReader(database),
   };
+  const executing: ExecuteStages = {
+    attempt: (run, handoff, signal) => attemptHandoff(handoffDeps, run, handoff, signal),
+    settler,
+  };
   const dispatcher = createDispatcher({
     ...deps,
     settler,
     definitions,
     pollIntervalMs: deps.tickIntervalMs,
-    attempt: (run, handoff, signal) => attemptHandoff(handoffDeps, run, handoff, signal),
+    execute: (claim) => executeRun(executing, claim),
     withoutDefinition: (run) => withoutDefinition(databaseClock, run),
   });
-  const tick = createTick({
-    ...deps,
+  const firing: FireStages = {
+    lockDue: (walking) => takeFireLocks(deps, walking),
     planner: createPlanner(clock, deps.retentionDays),
-    takeFireLocks: (walking) => takeFireLocks(deps, walking),
-    recordIntents: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
-  });
+    record: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
+  };
+  const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   return {
     tick,
     dispatcher,

@@ -18,6 +18,7 @@ import type { ClaimRoom } from './claim-room.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 import type { LaneBook } from './lane.ts';
 import type { Lanes } from './lanes.ts';
+import type { EndedAttempt } from '../settle/settle-queue.ts';
 import type { Settler } from '../settle/settle.ts';
 
 export interface DispatchDeps {
@@ -36,9 +37,20 @@ export interface DispatchDeps {
   concurrencyPerLane: number;
   /** How often to look for work without a hint. */
   pollIntervalMs: number;
-  attempt: (run: ClaimedRun, handoff: Handoff, signal: AbortSignal) => Promise<AttemptSettlement>;
+  /** Attempts the run and hands the outcome to the settlement. */
+  execute: (claim: ClaimToExecute) => Promise<AttemptSettlement>;
   /** The settlement of a run whose version is not there. */
   withoutDefinition: (run: ClaimedRun) => AttemptSettlement;
+}
+
+/** A claim that has its definition and a slot. */
+export interface ClaimToExecute {
+  run: ClaimedRun;
+  handoff: Handoff;
+  /** Aborts the attempt. */
+  signal: AbortSignal;
+  /** The claim is held until this outcome is written. */
+  endedWith: (outcome: AttemptSettlement) => EndedAttempt;
 }
 
 /** What the steps of the stage work on. */

@@ -72,7 +72,9 @@ async function defineThese(dispatch: Dispatch, claims: readonly LaneClaim[]): Pr
   const left = claims.filter(awaitsDefinition);
   for (const claim of left) claim.handoff = found.get(versionKey(claim.run)) ?? null;
   lanes.add(left.filter(isDefined));
-  for (const claim of left) if (!isDefined(claim)) settle(dispatch, claim, deps.withoutDefinition(claim.run));
+  for (const claim of left) {
+    if (!isDefined(claim)) deps.settler.add(new Ended(dispatch, claim, deps.withoutDefinition(claim.run)));
+  }
 }
 
 async function loadDefinitions(
@@ -89,20 +91,16 @@ async function loadDefinitions(
 
 export async function send(dispatch: Dispatch, claim: LaneClaim): Promise<void> {
   const { deps, lanes, aborting } = dispatch;
-  if (!claim.handoff) return;
-  const outcome = await deps.attempt(claim.run, claim.handoff, aborting.signal);
-  settle(dispatch, claim, outcome);
+  const { run, handoff } = claim;
+  if (!handoff) return;
+  const endedWith = (outcome: AttemptSettlement) => new Ended(dispatch, claim, outcome);
+  const outcome = await deps.execute({ run, handoff, signal: aborting.signal, endedWith });
   lanes.ended(claim, endOf(outcome), outcome.finishedAt - outcome.startedAt);
 }
 
 function endOf({ sent, settlement }: AttemptSettlement): AttemptEnd {
   if (!sent) return 'unsent';
   return settlement.error?.kind === 'timeout' ? 'silent' : 'answered';
-}
-
-function settle(dispatch: Dispatch, claim: LaneClaim, outcome: AttemptSettlement): void {
-  claim.state = 'settling';
-  dispatch.deps.settler.add(new Ended(dispatch, claim, outcome));
 }
 
 class Ended implements EndedAttempt {
@@ -114,6 +112,7 @@ class Ended implements EndedAttempt {
     this.#dispatch = dispatch;
     this.#claim = claim;
     this.outcome = outcome;
+    claim.state = 'settling';
   }
 
   get run(): ClaimedRun {
