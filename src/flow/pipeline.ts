@@ -74,7 +74,7 @@ async function fireDue({ lockDue, planner, record }: FireStages): Promise<FiredR
   const due = await lockDue(planner.walking());
   const planned = await planner.round(due.locked, due.now);
   await record(planned, due.now);
-  // The statement that locked them saw each schedule where it stood before it was moved on.
+  // `nextDueAt` was read before these schedules moved on: their new next fires belong to it.
   const movedTo = planned.planned.flatMap(({ plan }) => plan.nextFireAt ?? []);
   return {
     locked: due.locked.length,

@@ -42,7 +42,7 @@ export interface Planner {
 interface Walking {
   schedule: LockedSchedule;
   walk: Walk;
-  /** Part of it is committed, and the fire-lock with it: only where this instance has the next one too does it go on. */
+  /** Part of it is committed, and that commit released the fire-lock: it goes on only if this instance gets the next lock too. */
   isUnlocked: boolean;
 }
 
@@ -61,7 +61,7 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
     const done: Planned = { planned: [], unplannable: [] };
     const fresh = locked.filter((schedule) => !renewed(schedule));
     for (const { uid } of fresh) walks.delete(uid);
-    // Another instance has it, or it comes later: then anew, as of then.
+    // This instance did not get the lock again. If the schedule comes back, its planning starts again from that moment.
     for (const [uid, { isUnlocked }] of walks) if (isUnlocked) walks.delete(uid);
     const period = { now, horizon: horizonOf(now, retentionDays) };
     let sliceEnd = clock.monotonic() + SLICE_MS;

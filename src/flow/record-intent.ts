@@ -3,7 +3,8 @@
  *   database refuses is set aside and holds up no other.
  * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`). Where runs
  *   must not overlap, or another transaction has a schedule's row: one transaction (`record/`).
- * If the process dies here: either nothing was written, or the runs are there to be found, some of them claimed by the dead.
+ * If the process dies here: either nothing was written, or the runs are recorded. Any instance claims those without a claim;
+ *   recovery takes over those that the dead instance had claimed.
  */
 import { isDataRefused } from '../postgres/errors.ts';
 import { eachInTurn, inHalves } from '../runtime/loop/batch.ts';

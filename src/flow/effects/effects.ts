@@ -70,7 +70,7 @@ export function createEffects(deps: EffectsDeps): Effects {
 async function pass(state: State): Promise<number> {
   const { clock, events, rests } = state;
   const now = clock.monotonic();
-  // Later than it is over: an effect that is passed over again rests for longer.
+  // A rest is kept for a while after its end: an effect that is passed over again meanwhile rests for longer.
   for (const [id, { until }] of rests) if (until + MAX_REST_MS <= now) rests.delete(id);
   const isMore = await applyNext(state, now);
   events.emit({ type: 'effectsApplied' });

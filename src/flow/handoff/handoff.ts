@@ -111,7 +111,7 @@ async function send(
   } catch (error) {
     outcome = mayHaveArrived(error);
   }
-  // Not by the attempt's number: one that was handed back, or refused at the last moment, has used up its own.
+  // The attempt's number does not say so: a claim that was handed back used up its number, and nothing was sent.
   const isFirst = run.latenessMs === null && !isUnsent(outcome);
   const latenessMs = isFirst ? startedAt - run.dueAt : null;
   if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });

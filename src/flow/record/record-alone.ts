@@ -2,7 +2,8 @@
  * Guarantees: runs that may overlap are recorded with the claims that this instance has slots for, and only those claims are sent.
  * Transaction: one statement for the batch, guarded by lock, lock time and version. Where another transaction has a schedule's row, the
  *   batch is recorded under locks instead.
- * If the process dies here: nothing was written, or the runs are there to be found, some of them claimed by the dead.
+ * If the process dies here: either nothing was written, or the runs are recorded. Any instance claims those without a claim;
+ *   recovery takes over those that the dead instance had claimed.
  */
 import { isLockedByOthers } from '../../postgres/errors.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
@@ -19,7 +20,7 @@ export interface RecordAloneDeps extends RecordUnderLocksDeps {
 
 export async function recordAlone(deps: RecordAloneDeps, planned: readonly PlannedSchedule[]): Promise<void> {
   const { database, dispatcher } = deps;
-  // What it reserves and records is this id's; another one meanwhile, and the guard of the statement sees to it.
+  // All of the batch is recorded under this id. If the instance gets a new id meanwhile, the statement's guard writes nothing.
   const { instanceId } = deps.lease;
   const fires = firesOf(planned);
   const reserved: Fire[] = [];

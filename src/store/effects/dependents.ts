@@ -11,7 +11,7 @@ import { saveLockedRuns } from '../runs/save-runs.ts';
 
 /** A run that has ended, and that other runs depend on. */
 interface EndedDependency {
-  /** Of the effect of that end; null: its row is locked, so that this is its last end. */
+  /** Of the effect of that end. Null: the run's row is locked here, so no later end can follow this one. */
   id: number | null;
   runId: string;
   status: RunStatus;

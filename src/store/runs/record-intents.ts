@@ -51,7 +51,7 @@ export interface Advance {
 export interface Recorded {
   /** Schedules whose guard held; the others' locks were lost and nothing of them was written. */
   advanced: number;
-  /** Whether this very statement inserted the run of that id; one asked for as claimed is then. */
+  /** Whether this statement inserted the run with that id: with its claim, where one was asked for. */
   inserted(id: string): boolean;
   /** When they were claimed. */
   claimedAt: Instant;
@@ -97,8 +97,9 @@ interface RecordedRow {
 }
 
 /**
- * The guard is a CASE so that the planner cannot take it for a filter: statistics call locked schedules rare, and it would compare
- * each with each. The batch leaves out usual values: a fire is due when it is scheduled, stands for itself alone, and is on time.
+ * The guard is a CASE, which hides it from the planner. Statistics say that locked schedules are rare: with a plain condition the
+ * planner would compare each with each. The batch leaves out usual values: a fire is due when it is scheduled, stands for itself
+ * alone, and is on time.
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
 async function record(

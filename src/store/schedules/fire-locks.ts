@@ -45,7 +45,7 @@ interface FireLockRequest {
   walking: readonly string[];
 }
 
-/** One of the answer says what is of all of them, each other one is of a schedule; all other columns are null in either. */
+/** One row holds the values of the whole batch, every other row is one schedule. Columns of the other kind are null. */
 type Row = Head | LockedRow;
 
 interface Head {

@@ -38,8 +38,8 @@ interface PlainSettled {
  * claim; a run that has been through anything else (lost, uncertain, tried before) is left to settleLockedRuns. So is one that another
  * transaction has locked: where a lock is not free within 200 ms the statement fails (isLockedByOthers). No run may be in the batch twice.
  *
- * The guard is a CASE so that the planner cannot take it for a filter: statistics call pending runs rare, and it would begin with all
- * of them instead of with the batch's ids.
+ * The guard is a CASE, which hides it from the planner. Statistics say that pending runs are rare: with a plain condition the planner
+ * would read all of them first, instead of looking up the batch's ids.
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
 export async function settlePlainIfClaimed(

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
-import { countNow, needsCounting } from '../../support/postgres/counted.ts';
-import { runIdAt } from '../../support/pending-runs.ts';
-import { type Store, createInstance, createStore } from '../../support/pipeline.ts';
+import { claimReadyRuns } from '../../../../src/store/runs/claims/claims.ts';
+import { countNow, needsCounting } from '../../../support/postgres/counted.ts';
+import { runIdAt } from '../../../support/pending-runs.ts';
+import { type Store, createInstance, createStore } from '../../../support/pipeline.ts';
 
 let store: Store;
 

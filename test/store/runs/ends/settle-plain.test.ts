@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { settlePlainIfClaimed } from '../../../src/store/runs/ends/settle-plain.ts';
-import { leaveRuns, runsOf } from '../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
-import { plainSuccess } from '../../support/plain-success.ts';
+import { settlePlainIfClaimed } from '../../../../src/store/runs/ends/settle-plain.ts';
+import { leaveRuns, runsOf } from '../../../support/pending-runs.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../../../support/pipeline.ts';
+import { plainSuccess } from '../../../support/plain-success.ts';
 
 let store: Store;
 let instance: TestInstance;
