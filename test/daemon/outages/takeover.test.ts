@@ -112,10 +112,12 @@ function expectTakenOver({ runs, underWay }: Victim, ended: readonly RunRow[]): 
       expect(second).toBeUndefined();
       continue;
     }
-    expect(run).toMatchObject({ status: 'succeeded', attempts: 2, recoveries: 1, failures: 0 });
+    expect(run).toMatchObject({ status: 'succeeded', recoveries: 1, failures: 0 });
+    // On a busy machine a claim may be handed back before it is sent: its number is used up.
+    expect(run.attempts).toBeGreaterThanOrEqual(2);
     const recovered = sent ? second : first;
     expect(recovered?.headers['idempotency-key']).toBe(run.id);
-    expect(recovered?.body).toMatchObject({ attempt: 2, recovery: { recoveries: 1 } });
+    expect(recovered?.body).toMatchObject({ attempt: run.attempts, recovery: { recoveries: 1 } });
     if (sent) expect(first?.body).toMatchObject({ attempt: 1, recovery: null });
     else expect(second).toBeUndefined();
   }
