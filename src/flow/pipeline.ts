@@ -18,7 +18,7 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import type { Loop } from '../runtime/loop/loop.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
-import type { ClaimedRun } from '../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../store/runs/claims/claimed-run.ts';
 import { type DueSchedules, releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type TargetCanceller, createTargetCanceller } from './effects/cancel-target.ts';

@@ -11,7 +11,7 @@ import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '.
 import { fireTimes } from '../core/time/fire-times.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';
-import type { LockedSchedule } from '../store/schedules/fire-locks.ts';
+import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
 
 export interface PlannedSchedule {
   schedule: LockedSchedule;

@@ -3,7 +3,8 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Executor } from '../postgres/executor.ts';
-import { type Sample, countOpenRuns, countSchedules, sampleWork } from '../store/reports/gauges.ts';
+import { countOpenRuns, countSchedules, sampleWork } from '../store/reports/gauges.ts';
+import type { Sample } from '../store/reports/sample.ts';
 import type { Metrics } from './metrics.ts';
 
 interface GaugeSamplerDeps {

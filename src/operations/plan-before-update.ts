@@ -20,7 +20,7 @@ import {
 import { fireTimes } from '../core/time/fire-times.ts';
 import { NotNow } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
-import { type Intent, intentOf } from '../store/runs/record-intents.ts';
+import { type Intent, intentOf } from '../store/runs/intents/intent.ts';
 import { recordRuns } from '../store/runs/save-runs.ts';
 import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
 

@@ -15,16 +15,14 @@ import { readTiming } from '../core/schedules/stored-definition.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import {
   type DueSchedule,
-  type LivingInstance,
-  type PendingAfterResume,
   type RestingSchedules,
   type Skip,
   countRestingSchedules,
   listDueSchedules,
-  livingInstances,
-  resumeOpenRuns,
   skipDueIfUnmoved,
 } from '../store/schedules/skip-to-now.ts';
+import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
+import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
 
 interface ResumeDeps {
   database: Database;

@@ -20,11 +20,8 @@ import {
   judgeOverlapsNowOrSoon,
   workOf,
 } from '../store/runs/overlaps.ts';
-import {
-  type ScheduleWrite,
-  deleteScheduleAndAbandon,
-  writeSchedules,
-} from '../store/schedules/write-schedules.ts';
+import { type ScheduleWrite, writeSchedules } from '../store/schedules/write-schedules.ts';
+import { deleteScheduleAndAbandon } from '../store/schedules/delete-schedule.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';

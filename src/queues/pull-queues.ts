@@ -10,14 +10,10 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { NotNow } from '../postgres/errors.ts';
-import {
-  type Pulled,
-  type PulledRun,
-  claimPullRuns,
-  queuesWithWork,
-  takeBackIfStillLeased,
-} from '../store/queues/pull-claims.ts';
-import { promoteDueRuns } from '../store/runs/claims/claims.ts';
+import { type Pulled, type PulledRun, claimPullRuns } from '../store/queues/pull-claims.ts';
+import { queuesWithWork } from '../store/queues/queue-workers.ts';
+import { takeBackIfStillLeased } from '../store/queues/take-back-leases.ts';
+import { promoteDueRuns } from '../store/runs/claims/promote-due-runs.ts';
 import { createPullHints } from './pull-hints.ts';
 import { type PullRequest, type PullLine, createPullLine } from './pull-line.ts';
 import { createWorkerSightings } from './worker-sightings.ts';

@@ -13,7 +13,7 @@ import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
 import { type EdgeCursor, FIRST_EDGE, effectsForOverlooked } from '../store/effects/overlooked.ts';
 import { forgetLongDead } from '../store/instances/instances.ts';
 import { abandonWaitingOfDeleted } from '../store/runs/ends/abandon-runs.ts';
-import { findWaitingInVain } from '../store/runs/overlaps.ts';
+import { findWaitingInVain } from '../store/runs/waiting-in-vain.ts';
 
 interface BackstopDeps {
   database: Database;

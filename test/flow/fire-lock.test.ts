@@ -3,7 +3,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { plannedRunId } from '../../src/core/runs/run.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
-import { type Intent, recordIntentsIfLocked } from '../../src/store/runs/record-intents.ts';
+import type { Intent } from '../../src/store/runs/intents/intent.ts';
+import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 

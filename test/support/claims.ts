@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ClaimedRun } from '../../src/store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../src/store/runs/claims/claimed-run.ts';
 
 /** A claim as the store answers it, of a first attempt. */
 export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {

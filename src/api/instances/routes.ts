@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
-import { listInstances } from '../../store/instances/instances.ts';
+import { listInstances } from '../../store/instances/list-instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { json, problems } from '../http/response-schemas.ts';

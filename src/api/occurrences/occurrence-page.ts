@@ -10,13 +10,8 @@ import { type Occurrence, type PlanningState, accountFor } from '../../core/time
 import { reasonOf } from '../../runtime/reason.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
-import {
-  type ScheduleIncarnation,
-  plannedRuns,
-  recordsAfter,
-  versionFor,
-  versionSpans,
-} from '../../store/reports/occurrence-rows.ts';
+import { type ScheduleIncarnation, versionFor, versionSpans } from '../../store/reports/occurrence-rows.ts';
+import { plannedRuns, recordsAfter } from '../../store/reports/occurrence-runs.ts';
 
 interface OccurrencePage {
   items: Occurrence[];

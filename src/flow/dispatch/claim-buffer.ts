@@ -3,7 +3,7 @@
  * Transaction: none; this is memory.
  * If the process dies here: what it held is found by its rows.
  */
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { LaneClaim, type ClaimState, type LaneBook } from './lane.ts';
 
 /** Every claim of this process, until its outcome is written or it is given up: the runs in flight. */

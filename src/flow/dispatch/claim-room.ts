@@ -3,7 +3,8 @@
  * Transaction: none; this is memory.
  * If the process dies here: what was claimed ahead is found by recovery.
  */
-import type { ClaimRequest, ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimRequest } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { LaneClaim, Lane, LaneBook } from './lane.ts';
 import { slotsForStalled } from './lanes.ts';
 

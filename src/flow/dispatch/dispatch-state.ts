@@ -10,7 +10,7 @@ import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
 import type { Loop } from '../../runtime/loop/loop.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { ClaimBuffer } from './claim-buffer.ts';

@@ -5,7 +5,9 @@
  * If the process dies here: recovery finds its claims as those of a dead instance.
  */
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
-import { type ClaimedRun, claimReadyRuns, promoteDueRuns } from '../../store/runs/claims/claims.ts';
+import { claimReadyRuns } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
+import { promoteDueRuns } from '../../store/runs/claims/promote-due-runs.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom } from './claim-room.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';

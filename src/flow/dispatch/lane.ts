@@ -5,7 +5,7 @@
  */
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { LineMember, Line } from '../../runtime/loop/line.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { LanePace, type PacedAttempt } from './lane-pace.ts';
 
 /**

@@ -5,7 +5,7 @@
  */
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Handoff } from '../../core/schedules/schedule.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
 import type { Dispatch } from './dispatch-state.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';

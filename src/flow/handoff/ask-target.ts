@@ -10,7 +10,7 @@ import type { Attempted, UncertainDelivery } from '../../core/runs/attempts/sett
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Attempt, TargetKind } from '../../targets/target.ts';
 import { resolveUncertain } from './lookup.ts';
 import { attemptedOf, settled, settlementFor } from './settlements.ts';

@@ -6,7 +6,7 @@
  */
 import type { Dependency } from '../../core/runs/run.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findDependencyIds, findOutcomes } from '../../store/runs/find-runs.ts';
 

@@ -12,7 +12,7 @@ import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt } from '../../targets/target.ts';
 import { type AskTargetDeps, type Sending, askIfUncertain } from './ask-target.ts';

@@ -16,7 +16,7 @@ import {
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { TargetKind } from '../../targets/target.ts';
 
 export function attemptedOf(

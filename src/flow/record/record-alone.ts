@@ -6,9 +6,10 @@
  *   recovery takes over those that the dead instance had claimed.
  */
 import { isLockedByOthers } from '../../postgres/errors.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claims.ts';
-import { type Intent, recordIntentsIfLocked } from '../../store/runs/record-intents.ts';
-import type { LockedSchedule } from '../../store/schedules/fire-locks.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
+import type { Intent } from '../../store/runs/intents/intent.ts';
+import { recordIntentsIfLocked } from '../../store/runs/intents/record-intents.ts';
+import type { LockedSchedule } from '../../store/schedules/locked-schedule.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
 import type { PlannedSchedule } from '../plan.ts';
 import { type RecordUnderLocksDeps, recordUnderLocks } from './record-under-locks.ts';

@@ -9,8 +9,9 @@ import type { Database } from '../../postgres/database.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
-import { judgeOverlapsNowOrSoon, lockFreeSchedules, workOf } from '../../store/runs/overlaps.ts';
-import { recordIntentsIfLocked } from '../../store/runs/record-intents.ts';
+import { judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
+import { lockFreeSchedules } from '../../store/schedules/lock-free-schedules.ts';
+import { recordIntentsIfLocked } from '../../store/runs/intents/record-intents.ts';
 import type { PlannedSchedule } from '../plan.ts';
 import { advanceOf, emitRecorded, firesOf, intentIn, uidOf, wakeForRecorded } from './recorded-fires.ts';
 

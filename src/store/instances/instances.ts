@@ -13,14 +13,6 @@ export interface Instance {
   ttlSeconds: number;
 }
 
-interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
-  startedAt: Instant;
-  heartbeatAt: Instant;
-  alive: boolean;
-  /** Runs it has claimed and not settled. */
-  inFlight: number;
-}
-
 /** A row of `instances i` that the others count on; the clock is a row `clock` with the column `now`. */
 export const lives = sql`i.died_at IS NULL AND i.heartbeat_at > clock.now - make_interval(secs => i.ttl_seconds)`;
 
@@ -119,36 +111,4 @@ export async function markInstanceLeft(db: Executor, instanceId: string): Promis
   await db.execute(
     sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${instanceId} AND died_at IS NULL`,
   );
-}
-
-/** The living, and for a day those that left or fell silent; newest first. */
-export async function listInstances(db: Executor): Promise<InstanceState[]> {
-  const rows = await rowsOf<{
-    id: string;
-    host: string;
-    version: string;
-    zone_data: string;
-    started_at: InstantText;
-    heartbeat_at: InstantText;
-    alive: boolean;
-    in_flight: number;
-  }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT i.*, ${lives} AS alive,
-      (SELECT count(*) FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)::int
-        AS in_flight
-    FROM instances i, clock WHERE heartbeat_at > clock.now - interval '1 day'
-    ORDER BY started_at DESC, id`,
-  );
-  return rows.map((row) => ({
-    id: row.id,
-    host: row.host,
-    version: row.version,
-    zoneData: row.zone_data,
-    startedAt: toInstant(row.started_at),
-    heartbeatAt: toInstant(row.heartbeat_at),
-    alive: row.alive,
-    inFlight: row.in_flight,
-  }));
 }

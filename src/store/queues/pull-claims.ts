@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Dependency, type Run, mayBeRunId } from '../../core/runs/run.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
-import { booleans, doubles, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { laneOfQueue, queueOfLane } from './queue-lanes.ts';
+import { doubles, texts } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { laneOfQueue } from './queue-lanes.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { MAX_ATTEMPTS } from '../runs/claims/claims.ts';
@@ -87,47 +87,6 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
 
 /** Each outcome with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. At least one run is answered. */
 const MAX_DEPENDENCIES_SHOWN = 2_000;
-
-/** A claim whose worker went away before the answer. */
-interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
-  run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
-}
-
-/** Takes back claims that were not answered to a worker, as if they had not been made; but the attempt's number is used up. */
-export async function takeBackIfStillLeased(
-  db: Executor,
-  claims: readonly UnansweredClaim[],
-): Promise<number> {
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`WITH untold AS MATERIALIZED (
-      SELECT r.id, c.is_first
-      FROM unnest(${uuids(claims.map(({ run }) => run.id))},
-        ${ints(claims.map(({ run }) => run.attempts))}, ${uuids(claims.map(({ run }) => run.claimedBy))},
-        ${booleans(claims.map(({ isFirst }) => isFirst))}) AS c(id, attempt, claimed_by, is_first)
-      JOIN runs r ON r.id = c.id AND ${anyUid(sql`c.id`)}
-      WHERE r.status = 'running' AND r.attempts = c.attempt AND r.claimed_by = c.claimed_by
-      ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
-    )
-    UPDATE runs r SET status = 'pending', claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL,
-      handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
-      first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
-      lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
-    FROM untold WHERE r.id = untold.id
-    RETURNING r.id`,
-  );
-  return rows.length;
-}
-
-/** Which of these queues have a run that may be claimed. */
-export async function queuesWithWork(db: Executor, queues: readonly string[]): Promise<string[]> {
-  const rows = await rowsOf<{ lane: string }>(
-    db,
-    sql`SELECT l.lane FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane)
-    WHERE EXISTS (SELECT FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = l.lane)`,
-  );
-  return rows.flatMap(({ lane }) => queueOfLane(lane) ?? []);
-}
 
 const RANKS = Object.values(PRIORITY_RANK).sort((a, b) => a - b);
 

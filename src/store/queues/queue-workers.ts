@@ -36,6 +36,16 @@ export async function forgetOldWorkers(db: Executor): Promise<void> {
   );
 }
 
+/** Which of these queues have a run that may be claimed. */
+export async function queuesWithWork(db: Executor, queues: readonly string[]): Promise<string[]> {
+  const rows = await rowsOf<{ lane: string }>(
+    db,
+    sql`SELECT l.lane FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane)
+    WHERE EXISTS (SELECT FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = l.lane)`,
+  );
+  return rows.flatMap(({ lane }) => queueOfLane(lane) ?? []);
+}
+
 /** What stands in a queue. */
 interface QueueState {
   queue: string;

@@ -4,8 +4,8 @@ import type { ScheduleStatus } from '../../core/schedules/schedule.ts';
 import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
 import { isApart, isOver } from '../schedules/status-conditions.ts';
+import { COST, type Sample, oneSample } from './sample.ts';
 
 /** How the work goes: as much is read as there are lanes, claims, instances and overdue schedules, however much waits. */
 export interface WorkGauges {
@@ -32,12 +32,6 @@ export interface WorkGauges {
 export type OpenRunCounts = Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
 export type ScheduleCounts = Record<ScheduleStatus, number>;
 
-/** What was found, and for how many ms the server was at it, planning included: a caller that asks again and again goes by that. */
-export interface Sample<T> {
-  values: T;
-  costMs: number;
-}
-
 // eslint-disable-next-line max-lines-per-function -- one statement
 export async function sampleWork(
   db: Executor,
@@ -55,7 +49,7 @@ export async function sampleWork(
     oldest_snapshot,
     zone_data,
     cost_ms,
-  } = await one<{
+  } = await oneSample<{
     oldest_pending: number | null;
     stranded: number;
     overdue: number;
@@ -111,7 +105,7 @@ export async function sampleWork(
 export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
   const count = (status: string) =>
     sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
-  const { cost_ms: costMs, ...values } = await one<OpenRunCounts>(
+  const { cost_ms: costMs, ...values } = await oneSample<OpenRunCounts>(
     db,
     sql`SELECT open.*, ${COST} AS cost_ms
     FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')} FROM runs) AS open`,
@@ -123,7 +117,7 @@ export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>
 export async function countSchedules(db: Executor): Promise<Sample<ScheduleCounts>> {
   const count = (name: string, condition: SQL) =>
     sql`count(*) FILTER (WHERE ${condition})::int AS ${sql.identifier(name)}`;
-  const { cost_ms, timed, broken, following, ...apart } = await one<{
+  const { cost_ms, timed, broken, following, ...apart } = await oneSample<{
     timed: number;
     /** Of these, those in error. */
     broken: number;
@@ -143,13 +137,4 @@ export async function countSchedules(db: Executor): Promise<Sample<ScheduleCount
       FROM schedules WHERE ${isApart}) AS apart`,
   );
   return { values: { active: timed - broken + following, ...apart }, costMs: cost_ms };
-}
-
-/** Said of the one row that comes out at the end. From when the transaction began, which is before it was planned. */
-const COST = sql`(extract(epoch FROM clock_timestamp() - now()) * 1000)::float8`;
-
-async function one<Row extends object>(db: Executor, statement: SQL): Promise<Row & { cost_ms: number }> {
-  const [row] = await rowsOf<Row & { cost_ms: number }>(db, statement);
-  if (!row) throw new Error('a gauges statement answered no row');
-  return row;
 }

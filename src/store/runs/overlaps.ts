@@ -3,8 +3,8 @@ import { endRun, releaseRun } from '../../core/runs/transitions.ts';
 import { type OverlapVerdict, type OverlappingRun, judgeOverlap } from '../../core/schedules/overlap.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Instant } from '../../core/instant.ts';
-import { OVERLAPS, type Overlap } from '../../core/schedules/schedule.ts';
-import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Overlap } from '../../core/schedules/schedule.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
@@ -25,23 +25,6 @@ export interface JudgedOverlaps {
   /** Schedules of which another transaction has a run locked: they are to be judged again. */
   passedOver: string[];
   effects: number;
-}
-
-/**
- * Takes the row locks of schedules under which their overlaps are decided, unless another transaction has them. A separate statement
- * before the one that decides: in READ COMMITTED, a statement that has waited for a row lock still sees everything else as it was before
- * it waited. A schedule in neither answer is gone.
- */
-export async function lockFreeSchedules(
-  tx: Executor,
-  uids: readonly string[],
-): Promise<{ free: string[]; held: string[] }> {
-  if (uids.length === 0) return { free: [], held: [] };
-  const named = sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(uids)})`;
-  const locked = await rowsOf<{ uid: string }>(tx, sql`${named} ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
-  const free = new Set(locked.map((row) => row.uid));
-  const there = free.size === uids.length ? [] : await rowsOf<{ uid: string }>(tx, named);
-  return { free: [...free], held: there.map((row) => row.uid).filter((uid) => !free.has(uid)) };
 }
 
 /**
@@ -149,26 +132,3 @@ export async function guardOpenRuns(tx: Executor, uids: readonly string[]): Prom
     WHERE r.schedule_uid = ANY (${uuids(uids)}) AND NOT r.overlap_guarded`,
   );
 }
-
-/**
- * Schedules with runs that wait for nothing, for example since another program deleted an effect. They must be judged. Rows of the last
- * moments are left out, since they may still be under way. An `overlap` that only a newer version knows is left to that version.
- */
-export async function findWaitingInVain(db: Executor, limit: number): Promise<string[]> {
-  const rows = await rowsOf<{ uid: string }>(
-    db,
-    sql`SELECT DISTINCT w.schedule_uid AS uid FROM runs w JOIN schedules s ON s.uid = w.schedule_uid
-    WHERE w.status = 'waiting' AND w.overlap_guarded
-      AND w.updated_at < (SELECT clock_timestamp() - make_interval(secs => ${UNDER_WAY_SECONDS}))
-      AND NOT EXISTS (SELECT FROM effects e WHERE e.schedule_uid = w.schedule_uid AND e.kind = 'overlap')
-      AND s.overlap = ANY (${texts(OVERLAPS)}) AND (s.overlap <> 'queue'
-        OR NOT EXISTS (SELECT FROM runs a WHERE a.schedule_uid = w.schedule_uid AND a.overlap_guarded
-          AND a.status IN ('pending', 'running'))
-        OR EXISTS (SELECT FROM runs other WHERE other.schedule_uid = w.schedule_uid AND other.overlap_guarded
-          AND other.status = 'waiting' AND other.id <> w.id))
-    LIMIT ${limit}`,
-  );
-  return rows.map((row) => row.uid);
-}
-
-const UNDER_WAY_SECONDS = 2;

@@ -1,29 +1,10 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import type { Overlap } from '../../core/schedules/schedule.ts';
-import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, queryPrepared, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
-
-/** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
-export interface LockedSchedule {
-  uid: string;
-  id: string;
-  version: number;
-  /** For `readTiming`. */
-  timing: string;
-  overlap: Overlap;
-  lane: string;
-  /** Its rank: the smaller, the sooner. */
-  priority: number;
-  nextOccurrenceAt: Instant;
-  /** No occurrence up to this one is planned again; null: none has been planned. */
-  plannedThrough: Instant | null;
-  planFailures: number;
-  lockedAt: Instant;
-  createdAt: Instant;
-}
+import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
 
 export interface DueSchedules {
   /** The database's clock when it decided what was due. */
@@ -54,22 +35,6 @@ interface Head {
   locked_at: InstantText;
   next_due_at: InstantText | null;
   contended: number;
-}
-
-/** What is usual is null. */
-interface LockedRow {
-  timing: string;
-  planned_through: InstantText | null;
-  uid: string;
-  id: string;
-  version: number;
-  overlap: Exclude<Overlap, 'allow'> | null;
-  lane: string;
-  priority: number;
-  next_occurrence_at: InstantText;
-  plan_failures: number | null;
-  created_at: InstantText;
-  taken_over: true | null;
 }
 
 /**
@@ -134,47 +99,4 @@ export async function releaseFireLocksIfMine(db: Executor, instanceId: string): 
     sql`UPDATE schedules SET locked_by = NULL, locked_at = NULL
     WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by = ${instanceId}`,
   );
-}
-
-interface SetAside {
-  uid: string;
-  version: number;
-  lockedAt: Instant;
-  error: string;
-  failures: number;
-  retryAt: Instant;
-}
-
-/** A schedule that cannot be planned keeps its cursor, says why, and is looked at again later. */
-export async function setAsideIfLocked(
-  db: Executor,
-  instanceId: string,
-  rows: readonly SetAside[],
-): Promise<void> {
-  await db.execute(
-    sql`UPDATE schedules s SET error = a.error, plan_failures = a.failures, next_fire_at = a.retry_at,
-      locked_by = NULL, locked_at = NULL
-    FROM unnest(${uuids(rows.map((row) => row.uid))}, ${ints(rows.map((row) => row.version))},
-      ${instants(rows.map((row) => row.lockedAt))}, ${texts(rows.map((row) => row.error))},
-      ${ints(rows.map((row) => row.failures))}, ${instants(rows.map((row) => row.retryAt))})
-      AS a(uid, version, locked_at, error, failures, retry_at)
-    WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version`,
-  );
-}
-
-function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {
-  return {
-    uid: row.uid,
-    id: row.id,
-    version: row.version,
-    timing: row.timing,
-    overlap: row.overlap ?? 'allow',
-    lane: row.lane,
-    priority: row.priority,
-    nextOccurrenceAt: toInstant(row.next_occurrence_at),
-    plannedThrough: toInstantOrNull(row.planned_through),
-    planFailures: row.plan_failures ?? 0,
-    lockedAt,
-    createdAt: toInstant(row.created_at),
-  };
 }

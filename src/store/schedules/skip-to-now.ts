@@ -1,37 +1,16 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
-import { resumeRun } from '../../core/runs/lost-claim.ts';
 import { newRun } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { lives } from '../instances/instances.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
-import { lockOpenRuns } from '../runs/lock-runs.ts';
-import { loadRunFacts } from '../runs/claims/run-facts.ts';
-import { recordRuns, saveLockedRuns } from '../runs/save-runs.ts';
+import { recordRuns } from '../runs/save-runs.ts';
 import { isOver } from './status-conditions.ts';
 
-/** What `firelock resume` reads and writes while no instance lives. */
-
-export interface LivingInstance {
-  id: string;
-  host: string;
-  /** Without another heartbeat it counts as gone after that. */
-  livesForSeconds: number;
-}
-
-export async function livingInstances(db: Executor): Promise<LivingInstance[]> {
-  const rows = await rowsOf<{ id: string; host: string; lives_for: number }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT i.id, i.host, ceil(extract(epoch FROM i.heartbeat_at - clock.now) + i.ttl_seconds)::int AS lives_for
-    FROM instances i, clock WHERE ${lives} ORDER BY i.started_at, i.id`,
-  );
-  return rows.map((row) => ({ id: row.id, host: row.host, livesForSeconds: row.lives_for }));
-}
+/** What `firelock resume` reads and writes of schedules while no instance lives. */
 
 /** A schedule whose cursor stands in the past, as it stood when it was read: the guard of its move. */
 export interface DueSchedule {
@@ -143,52 +122,6 @@ function skippedRun(
     coalescedFrom,
   };
   return newRun({ ...schedule, ...fire, ...ended }, now);
-}
-
-export interface PendingAfterResume {
-  /** At most once, and now `unknown`. */
-  ended: number;
-  /** Their target is asked whether they arrived before anything is sent. */
-  asked: number;
-  /** Of the others. */
-  left: number;
-}
-
-/** Where a walk over all open runs stands. */
-interface ResumedPage extends PendingAfterResume {
-  /** Null: this was the last page. */
-  next: string | null;
-}
-
-/**
- * One page of the pending and waiting runs of a restored database, by id: they may have been sent since the backup
- * (core/runs/lost-claim.ts, resumeRun).
- */
-export async function resumeOpenRuns(
-  tx: Transaction,
-  { after, limit, ...given }: { after: string; limit: number; reason: string; lockTtlSeconds: number },
-): Promise<ResumedPage> {
-  const page = await rowsOf<{ id: string }>(
-    tx,
-    sql`SELECT id FROM runs WHERE status IN ('pending', 'waiting') AND id > ${after}::uuid ORDER BY id LIMIT ${limit}`,
-  );
-  const locked = await lockOpenRuns(
-    tx,
-    page.map(({ id }) => id),
-    'wait',
-  );
-  const runs = locked.filter(({ status }) => status !== 'running');
-  const facts = await loadRunFacts(tx, runs);
-  const now = await databaseNow(tx);
-  const changes = runs.flatMap((from) => {
-    const to = resumeRun(from, facts.of(from), given, now);
-    return to ? [{ from, to }] : [];
-  });
-  await saveLockedRuns(tx, changes);
-  const ended = changes.filter(({ to }) => to.status === 'unknown').length;
-  const asked = changes.length - ended;
-  const next = page.length === limit ? (page.at(-1)?.id ?? null) : null;
-  return { ended, asked, left: runs.length - changes.length, next };
 }
 
 export interface RestingSchedules {

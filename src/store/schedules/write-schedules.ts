@@ -1,11 +1,9 @@
-import { type SQL, eq, sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
+import type { Executor } from '../../postgres/executor.ts';
 import { timingText } from '../../core/schedules/stored-definition.ts';
-import { scheduleVersions, schedules } from '../../postgres/schema.ts';
-import { abandonOpenRuns } from '../runs/ends/abandon-runs.ts';
 
 /** A schedule as it is to stand after this write. */
 export interface ScheduleWrite {
@@ -44,18 +42,6 @@ export async function writeSchedules(
     await tx.execute(insertVersions(some, now));
   }
   await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
-}
-
-/** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */
-export async function deleteScheduleAndAbandon(
-  tx: Transaction,
-  last: ScheduleWrite,
-  now: Instant,
-): Promise<{ abandoned: number; effects: number }> {
-  const abandoned = await abandonOpenRuns(tx, last.uid);
-  await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
-  await tx.delete(schedules).where(eq(schedules.uid, last.uid));
-  return abandoned;
 }
 
 interface VersionedWrite extends ScheduleWrite {
@@ -139,17 +125,4 @@ function isZoned({ cron, timezone }: Definition): boolean {
 
 function changeOf({ version }: ScheduleWrite): 'created' | 'updated' {
   return version === 1 ? 'created' : 'updated';
-}
-
-function versionRow(write: ScheduleWrite, now: Instant) {
-  const { payload, ...definition } = write.definition;
-  return {
-    scheduleUid: write.uid,
-    version: write.version,
-    scheduleId: write.id,
-    at: now,
-    by: write.by,
-    definition,
-    payload,
-  };
 }

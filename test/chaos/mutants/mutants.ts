@@ -66,11 +66,11 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'without the index, and the id that follows from it, two instances that plan the same moment make two runs',
     edits: [
       {
-        file: 'src/store/runs/record-intents.ts',
+        file: 'src/store/runs/intents/intent.ts',
         find: 'id: plannedRunId(scheduleUid, fire.scheduledFor)',
         replace: 'id: plannedRunId(crypto.randomUUID(), fire.scheduledFor)',
       },
-      { file: 'src/store/runs/record-intents.ts', find: INTENT_GUARD, replace: 'true' },
+      { file: 'src/store/runs/intents/record-intents.ts', find: INTENT_GUARD, replace: 'true' },
       {
         file: 'src/store/schedules/fire-locks.ts',
         find: 'AND (locked_by IS NULL\n',
@@ -84,7 +84,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-fence',
     why: 'a plan made before a freeze is written after it, over edits and plans that were made meanwhile',
-    edits: [{ file: 'src/store/runs/record-intents.ts', find: INTENT_GUARD, replace: 'true' }],
+    edits: [{ file: 'src/store/runs/intents/record-intents.ts', find: INTENT_GUARD, replace: 'true' }],
     // Conservation: what is planned again is missed by now, and told to stand for what has its own run.
     caughtBy: ['phantom', 'lost', 'conservation'],
     campaign: {
@@ -215,7 +215,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'the cursor moves on in one commit and the run is inserted in the next',
     edits: [
       {
-        file: 'src/store/runs/record-intents.ts',
+        file: 'src/store/runs/intents/record-intents.ts',
         find: '  const write = (onConflict: SQL) => record(db, instanceId, advances, intents, { alone, onConflict });',
         replace: `  const write = async (onConflict: SQL) => {
     const before = await db.execute(sql\`SELECT uid, next_occurrence_at, next_fire_at FROM schedules

@@ -1,58 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Instant } from '../../../core/instant.ts';
-import type { RunTrigger } from '../../../core/runs/run.ts';
 import { ints, texts } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
 import type { Executor } from '../../../postgres/executor.ts';
-import { isPull } from '../../queues/queue-lanes.ts';
-import {
-  type InstantText,
-  queryPrepared,
-  scheduleIdOf,
-  toInstant,
-  toInstantOrNull,
-} from '../../../postgres/sql/rows.ts';
-
-/** A run this instance may hand off: what an attempt needs beside the definition of its version. */
-export interface ClaimedRun {
-  id: string;
-  /** The id under which it was claimed: this process may have got another one since. */
-  instanceId: string;
-  scheduledFor: Instant;
-  scheduleUid: string;
-  scheduleVersion: number;
-  /** Null: a one-off run. */
-  scheduleId: string | null;
-  trigger: RunTrigger;
-  lane: string;
-  /** Its rank: the smaller, the sooner. */
-  priority: number;
-  dueAt: Instant;
-  /** The number of the attempt this claim is for: with the claimant, the guard of its settlement. */
-  attempt: number;
-  failures: number;
-  recoveries: number;
-  ownPayload: string | null;
-  /** The run whose end it follows; its target gets how that ended. */
-  parentRunId: string | null;
-  /** It waited for other runs; its target gets how they ended. */
-  hasDependencies: boolean;
-  claimedAt: Instant;
-  /** Of its first attempt. */
-  firstClaimedAt: Instant;
-  /** The target had acknowledged the uncertain attempt, and then nothing was heard of it any more. */
-  wasHandedOff: boolean;
-  /** Of the first attempt; null before it. */
-  latenessMs: number | null;
-  /** When recovery last took it over. */
-  recoveredAt: Instant | null;
-  /** An earlier attempt may have arrived and the target can be asked; from this moment on its "no" is believed. */
-  lookupAfter: Instant | null;
-  /** How often it was asked about that attempt without a clear answer. */
-  lookups: number;
-  /** Whether the claim has to be confirmed before it is acted on, however fresh it is. */
-  confirm: boolean;
-}
+import { queryPrepared } from '../../../postgres/sql/rows.ts';
+import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {
   instanceId: string;
@@ -67,35 +18,6 @@ export interface ClaimRequest {
 /** What an integer can count on from; no run gets there by itself. */
 export const MAX_ATTEMPTS = 2_000_000_000;
 
-/** What is usual of a first attempt is null. */
-interface Row {
-  id: string;
-  scheduled_for: InstantText;
-  schedule_uid: string;
-  schedule_version: number;
-  schedule_id: string;
-  trigger: RunTrigger;
-  lane: string;
-  priority: number;
-  /** Null: when it was scheduled. */
-  due_at: InstantText | null;
-  attempts: number;
-  failures: number | null;
-  recoveries: number | null;
-  own_payload: string | null;
-  parent_run_id: string | null;
-  has_dependencies: true | null;
-  claimed_at: InstantText;
-  /** Null: now. */
-  first_claimed_at: InstantText | null;
-  was_handed_off: true | null;
-  /** bigint: a string on the wire. */
-  lateness_ms: string | null;
-  recovered_at: InstantText | null;
-  lookup_after: InstantText | null;
-  lookups: number | null;
-}
-
 /**
  * Claims ready runs up to the free slots, by priority and due time, and counts the attempt in the same statement. Steps from lane to
  * lane through the index of what is ready, so that it reads neither the backlog of a lane without slots nor what is due next week. An
@@ -103,7 +25,7 @@ interface Row {
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
   const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
-  const rows = await queryPrepared<Row>(
+  const rows = await queryPrepared<ClaimedRow>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
@@ -137,38 +59,6 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
   return rows.map((row) => claimedRun(row, instanceId));
 }
 
-interface Promoted {
-  /** Runs that are ready now, and whether workers may pull some of them. */
-  count: number;
-  toPull: boolean;
-  /** In how many ms the next run comes due; null: none is recorded. */
-  msUntilNextDue: number | null;
-}
-
-/**
- * Makes runs ready that have come due since they were recorded: retries, one-off runs with a `runAt`, jittered fires. Claims read only
- * ready runs, so that a claim costs the same however much is recorded for next week.
- *
- * It takes an array of ids: the planner takes a third of all runs for due, and would read all of them to join these few.
- */
-export async function promoteDueRuns(db: Executor, limit: number): Promise<Promoted> {
-  const [row] = await queryPrepared<{ count: number; to_pull: boolean; ms: number | null }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (
-      SELECT id FROM runs
-      WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND due_at <= (SELECT now FROM clock)
-      ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
-    ), promoted AS (
-      UPDATE runs r SET ready = true WHERE r.id = ANY (ARRAY(SELECT id FROM due)) RETURNING r.lane
-    )
-    SELECT (SELECT count(*) FROM promoted)::int AS count,
-      (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) FROM promoted) AS to_pull,
-      (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM runs
-        WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND due_at > (SELECT now FROM clock))::float8 AS ms`,
-  );
-  return { count: row?.count ?? 0, toPull: row?.to_pull ?? false, msUntilNextDue: row?.ms ?? null };
-}
-
 /** The lanes and priorities in which something is ready to be claimed, one after the other through the index. */
 export const READY_LANES = sql`lanes AS (
       (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready
@@ -184,35 +74,4 @@ export const READY_LANES = sql`lanes AS (
 function isOfType(lane: SQL, types: readonly string[]): SQL {
   const words = types.map((type) => `'${type.replaceAll("'", "''")}'`);
   return sql`split_part(${lane}, ' ', 1) = ANY(ARRAY[${sql.raw(words.join(', '))}]::text[])`;
-}
-
-function claimedRun(row: Row, instanceId: string): ClaimedRun {
-  const scheduledFor = toInstant(row.scheduled_for);
-  const claimedAt = toInstant(row.claimed_at);
-  return {
-    id: row.id,
-    instanceId,
-    scheduledFor,
-    scheduleUid: row.schedule_uid,
-    scheduleVersion: row.schedule_version,
-    scheduleId: scheduleIdOf(row.schedule_id),
-    trigger: row.trigger,
-    lane: row.lane,
-    priority: row.priority,
-    dueAt: toInstantOrNull(row.due_at) ?? scheduledFor,
-    attempt: row.attempts,
-    failures: row.failures ?? 0,
-    recoveries: row.recoveries ?? 0,
-    ownPayload: row.own_payload,
-    parentRunId: row.parent_run_id,
-    hasDependencies: row.has_dependencies ?? false,
-    claimedAt,
-    firstClaimedAt: toInstantOrNull(row.first_claimed_at) ?? claimedAt,
-    wasHandedOff: row.was_handed_off ?? false,
-    latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
-    recoveredAt: toInstantOrNull(row.recovered_at),
-    lookupAfter: toInstantOrNull(row.lookup_after),
-    lookups: row.lookups ?? 0,
-    confirm: false,
-  };
 }

@@ -4,7 +4,7 @@ import { ints, uuids } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
-import type { ClaimedRun } from './claims.ts';
+import type { ClaimedRun } from './claimed-run.ts';
 
 export function claimOf({ id, instanceId, attempt }: ClaimedRun): Claim {
   return { runId: id, instanceId, attempt };

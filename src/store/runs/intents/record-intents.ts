@@ -1,63 +1,27 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Instant } from '../../core/instant.ts';
-import { type RunTrigger, plannedRunId } from '../../core/runs/run.ts';
-import type { PlannedFire, SkipReason } from '../../core/time/plan-due.ts';
-import { booleans, fromMs, ints, milliseconds, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { anyUid } from '../../postgres/sql/by-key.ts';
-import { follows } from '../effects/followers.ts';
-import { isUniqueViolation } from '../../postgres/errors.ts';
-import type { Executor } from '../../postgres/executor.ts';
-import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
+import { fromMs, ints, milliseconds, uuids } from '../../../postgres/sql/arrays.ts';
+import { anyUid } from '../../../postgres/sql/by-key.ts';
+import { follows } from '../../effects/followers.ts';
+import { isUniqueViolation } from '../../../postgres/errors.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
 import {
   type InstantText,
   queryPrepared,
   idsUnlessAll,
   isAmong,
   toInstant,
-} from '../../postgres/sql/rows.ts';
-
-/** One fire to be recorded. */
-export interface Intent {
-  id: string;
-  scheduleUid: string;
-  scheduledFor: Instant;
-  trigger: RunTrigger;
-  dueAt: Instant;
-  skipped: SkipReason | null;
-  coalesced: number;
-  coalescedFrom: Instant | null;
-  /** The recording instance has a free slot for it and sends it itself: no second round trip. */
-  claimed: boolean;
-}
-
-/** The record of a planned fire, but for which instance claims it. */
-export function intentOf(scheduleUid: string, fire: PlannedFire): Omit<Intent, 'claimed'> {
-  return { ...fire, scheduleUid, id: plannedRunId(scheduleUid, fire.scheduledFor) };
-}
-
-/** Where a schedule stands after its plan; the guard is what the fire-lock statement answered. */
-export interface Advance {
-  uid: string;
-  version: number;
-  lockedAt: Instant;
-  /** Null with the next fire, and only then. */
-  nextOccurrenceAt: Instant | null;
-  nextFireAt: Instant | null;
-  /** The newest occurrence that this plan records, and the newest that it fires. */
-  plannedThrough: Instant | null;
-  lastFireAt: Instant | null;
-}
-
-export interface Recorded {
-  /** Schedules whose guard held; the others' locks were lost and nothing of them was written. */
-  advanced: number;
-  /** Whether this statement inserted the run with that id: with its claim, where one was asked for. */
-  inserted(id: string): boolean;
-  /** When they were claimed. */
-  claimedAt: Instant;
-  /** Of runs that ended at once, as missed: how many effects there are to see to. */
-  effects: number;
-}
+} from '../../../postgres/sql/rows.ts';
+import type { Advance, Intent, Recorded } from './intent.ts';
+import {
+  FIRE_COLUMNS,
+  USUAL_TRIGGER,
+  byPlace,
+  columnsOf,
+  furtherFires,
+  occurrenceApart,
+  plannedApart,
+} from './intent-columns.ts';
 
 /**
  * Records fires and moves their schedules on, in one statement: all of a schedule or nothing of it. A lock that was lost meanwhile (a
@@ -176,65 +140,3 @@ const MISSED = sql`, missed AS (
         AND EXISTS (SELECT FROM schedules s WHERE ${follows(sql`s.after_uid`, sql`f.uid`)})
       RETURNING 1
     )`;
-
-/** Of one fire in a batch, as its columns are called in the statement. */
-const FIRE_COLUMNS = sql`fire_id, scheduled_ms, trigger, due_ms, skipped, coalesced, coalesced_from_ms, claimed`;
-
-function columnsOf(fires: readonly (Intent | undefined)[]): SQL {
-  return sql`${uuids(fires.map((fire) => fire?.id ?? null))}, ${milliseconds(fires.map((fire) => fire?.scheduledFor ?? null))},
-    ${texts(fires.map((fire) => (!fire || fire.trigger === USUAL_TRIGGER ? null : fire.trigger)))},
-    ${milliseconds(fires.map((fire) => (!fire || fire.dueAt === fire.scheduledFor ? null : fire.dueAt)))},
-    ${texts(fires.map((fire) => fire?.skipped ?? null))}, ${ints(fires.map((fire) => (fire?.coalesced === 0 ? null : (fire?.coalesced ?? null))))},
-    ${milliseconds(fires.map((fire) => fire?.coalescedFrom ?? null))}, ${booleans(fires.map((fire) => fire?.claimed ?? null))}`;
-}
-
-/** Fires beyond the first of a schedule, each with the place of its schedule in the batch, from 1. */
-interface FurtherFires {
-  places: number[];
-  fires: Intent[];
-}
-
-/**
- * The first fire of each schedule, at its schedule's place, and those beyond. A schedule has one fire as a rule: it
- * travels in the row of its schedule. A join of fires and schedules would compare each with each, since the planner
- * expects the guard to let one row pass.
- */
-function byPlace(
-  advances: readonly Advance[],
-  intents: readonly Intent[],
-): { firsts: (Intent | undefined)[]; further: FurtherFires | null } {
-  const places = new Map(advances.map(({ uid }, index) => [uid, index]));
-  const firsts = new Array<Intent | undefined>(advances.length).fill(undefined);
-  const further: FurtherFires = { places: [], fires: [] };
-  for (const intent of intents) {
-    const place = places.get(intent.scheduleUid);
-    if (place === undefined) continue;
-    if (firsts[place] === undefined) {
-      firsts[place] = intent;
-    } else {
-      further.places.push(place + 1);
-      further.fires.push(intent);
-    }
-  }
-  return { firsts, further: further.fires.length > 0 ? further : null };
-}
-
-function furtherFires({ places, fires }: FurtherFires): SQL {
-  return sql`, further AS (
-      SELECT s.uid, s.schedule_id, s.version, s.lane, s.priority, s.overlap, s.now, s.place, i.fire_id, i.scheduled_ms, i.trigger, i.due_ms,
-        i.skipped, i.coalesced, i.coalesced_from_ms, i.claimed
-      FROM unnest(${ints(places)}, ${columnsOf(fires)}) AS i(place, ${FIRE_COLUMNS}) JOIN advanced s ON s.place = i.place
-    )`;
-}
-
-/** Null where it equals the next fire, which is the usual case. */
-function occurrenceApart({ nextOccurrenceAt, nextFireAt }: Advance): Instant | null {
-  return nextOccurrenceAt === nextFireAt ? null : nextOccurrenceAt;
-}
-
-/** Null where it equals the last fire, which is the usual case. */
-function plannedApart({ plannedThrough, lastFireAt }: Advance): Instant | null {
-  return plannedThrough === lastFireAt ? null : plannedThrough;
-}
-
-const USUAL_TRIGGER = 'schedule' satisfies RunTrigger;

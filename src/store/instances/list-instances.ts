@@ -1,0 +1,62 @@
+import { sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { type Instance, lives } from './instances.ts';
+
+interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
+  startedAt: Instant;
+  heartbeatAt: Instant;
+  alive: boolean;
+  /** Runs it has claimed and not settled. */
+  inFlight: number;
+}
+
+/** The living, and for a day those that left or fell silent; newest first. */
+export async function listInstances(db: Executor): Promise<InstanceState[]> {
+  const rows = await rowsOf<{
+    id: string;
+    host: string;
+    version: string;
+    zone_data: string;
+    started_at: InstantText;
+    heartbeat_at: InstantText;
+    alive: boolean;
+    in_flight: number;
+  }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT i.*, ${lives} AS alive,
+      (SELECT count(*) FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)::int
+        AS in_flight
+    FROM instances i, clock WHERE heartbeat_at > clock.now - interval '1 day'
+    ORDER BY started_at DESC, id`,
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    host: row.host,
+    version: row.version,
+    zoneData: row.zone_data,
+    startedAt: toInstant(row.started_at),
+    heartbeatAt: toInstant(row.heartbeat_at),
+    alive: row.alive,
+    inFlight: row.in_flight,
+  }));
+}
+
+export interface LivingInstance {
+  id: string;
+  host: string;
+  /** Without another heartbeat it counts as gone after that. */
+  livesForSeconds: number;
+}
+
+export async function livingInstances(db: Executor): Promise<LivingInstance[]> {
+  const rows = await rowsOf<{ id: string; host: string; lives_for: number }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT i.id, i.host, ceil(extract(epoch FROM i.heartbeat_at - clock.now) + i.ttl_seconds)::int AS lives_for
+    FROM instances i, clock WHERE ${lives} ORDER BY i.started_at, i.id`,
+  );
+  return rows.map((row) => ({ id: row.id, host: row.host, livesForSeconds: row.lives_for }));
+}

@@ -1,0 +1,104 @@
+import type { Instant } from '../../../core/instant.ts';
+import type { RunTrigger } from '../../../core/runs/run.ts';
+import { type InstantText, scheduleIdOf, toInstant, toInstantOrNull } from '../../../postgres/sql/rows.ts';
+
+/** A run this instance may hand off: what an attempt needs beside the definition of its version. */
+export interface ClaimedRun {
+  id: string;
+  /** The id under which it was claimed: this process may have got another one since. */
+  instanceId: string;
+  scheduledFor: Instant;
+  scheduleUid: string;
+  scheduleVersion: number;
+  /** Null: a one-off run. */
+  scheduleId: string | null;
+  trigger: RunTrigger;
+  lane: string;
+  /** Its rank: the smaller, the sooner. */
+  priority: number;
+  dueAt: Instant;
+  /** The number of the attempt this claim is for: with the claimant, the guard of its settlement. */
+  attempt: number;
+  failures: number;
+  recoveries: number;
+  ownPayload: string | null;
+  /** The run whose end it follows; its target gets how that ended. */
+  parentRunId: string | null;
+  /** It waited for other runs; its target gets how they ended. */
+  hasDependencies: boolean;
+  claimedAt: Instant;
+  /** Of its first attempt. */
+  firstClaimedAt: Instant;
+  /** The target had acknowledged the uncertain attempt, and then nothing was heard of it any more. */
+  wasHandedOff: boolean;
+  /** Of the first attempt; null before it. */
+  latenessMs: number | null;
+  /** When recovery last took it over. */
+  recoveredAt: Instant | null;
+  /** An earlier attempt may have arrived and the target can be asked; from this moment on its "no" is believed. */
+  lookupAfter: Instant | null;
+  /** How often it was asked about that attempt without a clear answer. */
+  lookups: number;
+  /** Whether the claim has to be confirmed before it is acted on, however fresh it is. */
+  confirm: boolean;
+}
+
+/** What is usual of a first attempt is null. */
+export interface ClaimedRow {
+  id: string;
+  scheduled_for: InstantText;
+  schedule_uid: string;
+  schedule_version: number;
+  schedule_id: string;
+  trigger: RunTrigger;
+  lane: string;
+  priority: number;
+  /** Null: when it was scheduled. */
+  due_at: InstantText | null;
+  attempts: number;
+  failures: number | null;
+  recoveries: number | null;
+  own_payload: string | null;
+  parent_run_id: string | null;
+  has_dependencies: true | null;
+  claimed_at: InstantText;
+  /** Null: now. */
+  first_claimed_at: InstantText | null;
+  was_handed_off: true | null;
+  /** bigint: a string on the wire. */
+  lateness_ms: string | null;
+  recovered_at: InstantText | null;
+  lookup_after: InstantText | null;
+  lookups: number | null;
+}
+
+export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
+  const scheduledFor = toInstant(row.scheduled_for);
+  const claimedAt = toInstant(row.claimed_at);
+  return {
+    id: row.id,
+    instanceId,
+    scheduledFor,
+    scheduleUid: row.schedule_uid,
+    scheduleVersion: row.schedule_version,
+    scheduleId: scheduleIdOf(row.schedule_id),
+    trigger: row.trigger,
+    lane: row.lane,
+    priority: row.priority,
+    dueAt: toInstantOrNull(row.due_at) ?? scheduledFor,
+    attempt: row.attempts,
+    failures: row.failures ?? 0,
+    recoveries: row.recoveries ?? 0,
+    ownPayload: row.own_payload,
+    parentRunId: row.parent_run_id,
+    hasDependencies: row.has_dependencies ?? false,
+    claimedAt,
+    firstClaimedAt: toInstantOrNull(row.first_claimed_at) ?? claimedAt,
+    wasHandedOff: row.was_handed_off ?? false,
+    latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
+    recoveredAt: toInstantOrNull(row.recovered_at),
+    lookupAfter: toInstantOrNull(row.lookup_after),
+    lookups: row.lookups ?? 0,
+    confirm: false,
+  };
+}

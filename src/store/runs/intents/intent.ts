@@ -1,0 +1,46 @@
+import type { Instant } from '../../../core/instant.ts';
+import { type RunTrigger, plannedRunId } from '../../../core/runs/run.ts';
+import type { PlannedFire, SkipReason } from '../../../core/time/plan-due.ts';
+
+/** One fire to be recorded. */
+export interface Intent {
+  id: string;
+  scheduleUid: string;
+  scheduledFor: Instant;
+  trigger: RunTrigger;
+  dueAt: Instant;
+  skipped: SkipReason | null;
+  coalesced: number;
+  coalescedFrom: Instant | null;
+  /** The recording instance has a free slot for it and sends it itself: no second round trip. */
+  claimed: boolean;
+}
+
+/** The record of a planned fire, but for which instance claims it. */
+export function intentOf(scheduleUid: string, fire: PlannedFire): Omit<Intent, 'claimed'> {
+  return { ...fire, scheduleUid, id: plannedRunId(scheduleUid, fire.scheduledFor) };
+}
+
+/** Where a schedule stands after its plan; the guard is what the fire-lock statement answered. */
+export interface Advance {
+  uid: string;
+  version: number;
+  lockedAt: Instant;
+  /** Null with the next fire, and only then. */
+  nextOccurrenceAt: Instant | null;
+  nextFireAt: Instant | null;
+  /** The newest occurrence that this plan records, and the newest that it fires. */
+  plannedThrough: Instant | null;
+  lastFireAt: Instant | null;
+}
+
+export interface Recorded {
+  /** Schedules whose guard held; the others' locks were lost and nothing of them was written. */
+  advanced: number;
+  /** Whether this statement inserted the run with that id: with its claim, where one was asked for. */
+  inserted(id: string): boolean;
+  /** When they were claimed. */
+  claimedAt: Instant;
+  /** Of runs that ended at once, as missed: how many effects there are to see to. */
+  effects: number;
+}

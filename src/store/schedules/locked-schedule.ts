@@ -1,0 +1,55 @@
+import type { Instant } from '../../core/instant.ts';
+import type { Overlap } from '../../core/schedules/schedule.ts';
+import { type InstantText, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+
+/** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
+export interface LockedSchedule {
+  uid: string;
+  id: string;
+  version: number;
+  /** For `readTiming`. */
+  timing: string;
+  overlap: Overlap;
+  lane: string;
+  /** Its rank: the smaller, the sooner. */
+  priority: number;
+  nextOccurrenceAt: Instant;
+  /** No occurrence up to this one is planned again; null: none has been planned. */
+  plannedThrough: Instant | null;
+  planFailures: number;
+  lockedAt: Instant;
+  createdAt: Instant;
+}
+
+/** What is usual is null. */
+export interface LockedRow {
+  timing: string;
+  planned_through: InstantText | null;
+  uid: string;
+  id: string;
+  version: number;
+  overlap: Exclude<Overlap, 'allow'> | null;
+  lane: string;
+  priority: number;
+  next_occurrence_at: InstantText;
+  plan_failures: number | null;
+  created_at: InstantText;
+  taken_over: true | null;
+}
+
+export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {
+  return {
+    uid: row.uid,
+    id: row.id,
+    version: row.version,
+    timing: row.timing,
+    overlap: row.overlap ?? 'allow',
+    lane: row.lane,
+    priority: row.priority,
+    nextOccurrenceAt: toInstant(row.next_occurrence_at),
+    plannedThrough: toInstantOrNull(row.planned_through),
+    planFailures: row.plan_failures ?? 0,
+    lockedAt,
+    createdAt: toInstant(row.created_at),
+  };
+}
