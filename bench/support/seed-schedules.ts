@@ -15,15 +15,15 @@ export async function seedRestingSchedules(
   { count, url }: { count: number; url: string },
 ): Promise<void> {
   const hour = (new Date().getUTCHours() + 11) % 24;
-  const first: ScheduleItem = { id: 'resting-0', cron: `0 ${hour} * * *`, target: { type: 'http', url } };
+  const firstCron = `0 ${hour} * * *`;
+  const first: ScheduleItem = { id: 'resting-0', cron: firstCron, target: { type: 'http', url } };
   await putSchedules(daemonUrl, [first]);
   const cron = `(n % 60 || ' ' || (${hour} + n / 60 % ${HOURS}) % 24 || ' * * *')`;
   const later = `make_interval(hours => n / 60 % ${HOURS}, mins => n % 60)`;
   const copies = await copyStatement(database, 'schedules', {
     uid: 'new.uid',
     id: `'resting-' || n`,
-    cron,
-    timing: `replace(t.timing, t.cron, ${cron})`,
+    timing: `replace(t.timing, '${firstCron}', ${cron})`,
     next_occurrence_at: `t.next_occurrence_at + ${later}`,
     next_fire_at: `t.next_fire_at + ${later}`,
   });

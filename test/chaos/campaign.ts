@@ -249,20 +249,28 @@ async function ticksBefore(instance: Instance, limit: number): Promise<boolean> 
   return false;
 }
 
-/** Pauses every schedule and waits until nothing is open and the dead are declared; what then still is, is stuck. */
+/**
+ * Pauses every schedule and waits until nothing is open and the dead are declared; what then still is, is stuck. Daemons that are at
+ * fault may never come to that: it ends after some time, and the checker says what is left.
+ */
 async function quiet({ options, cluster, load }: Stage): Promise<void> {
   const one = async (statement: string) => Number((await cluster.admin(statement))?.[0]?.['count']);
-  for (;;) {
+  const limit = Date.now() + 4 * options.drainSeconds * 1000;
+  while (Date.now() < limit) {
     const enabled = await cluster.admin(
       `SELECT id FROM schedules WHERE enabled AND id NOT IN ('${POISON_ID}', '${FOLLOWER_ID}')`,
     );
     if (enabled?.length === 0) break;
-    if (enabled) await load.pauseAll(enabled.map(({ id }) => String(id)));
+    if (enabled)
+      await load.pauseAll(
+        enabled.map(({ id }) => String(id)),
+        limit,
+      );
   }
   let [last, since] = ['', Date.now()];
   const silent = `SELECT count(*) FROM instances WHERE died_at IS NULL
     AND heartbeat_at < clock_timestamp() - interval '${TTL_SECONDS} s'`;
-  while (Date.now() < since + options.drainSeconds * 1000) {
+  while (Date.now() < Math.min(limit, since + options.drainSeconds * 1000)) {
     const open = await one(`SELECT count(*) FROM runs WHERE schedule_id <> '${FOLLOWER_ID}'`);
     const effects = await one('SELECT count(*) FROM effects');
     const unheard = await one(silent);

@@ -29,8 +29,8 @@ export interface Load {
   startEditing(): { stop: () => Promise<void> };
   /** Fires schedules by hand, on all instances at once, until told to stop. */
   startFiring(): { stop: () => Promise<void> };
-  /** Pauses these schedules; resolves when that is acknowledged. */
-  pauseAll(ids: readonly string[]): Promise<void>;
+  /** Pauses these schedules; resolves when that is acknowledged, or at `until` (milliseconds since 1970). */
+  pauseAll(ids: readonly string[], until: number): Promise<void>;
 }
 
 /** For what hangs: the longest fault of an instance is over long before. */
@@ -159,12 +159,12 @@ export function createLoad(options: LoadOptions): Load {
         },
       };
     },
-    pauseAll: async (ids) => {
+    pauseAll: async (ids, until) => {
       const items = ids.flatMap((id) => {
         const definition = current.get(id);
         return definition ? [{ id, definition: { ...definition, enabled: false } }] : [];
       });
-      for (;;) {
+      while (Date.now() < until) {
         if ((await write({ method: 'POST', path: '/schedules/batch' }, items)) === 'acked') return;
         await sleep(500);
       }
