@@ -223,6 +223,7 @@ export const MUTANTS: readonly Mutant[] = [
     await db.execute(sql\`UPDATE schedules s SET next_occurrence_at = \${fromMs(sql\`a.ms\`)}, next_fire_at = \${fromMs(sql\`a.ms\`)}
       FROM unnest(\${uuids(advances.map(({ uid }) => uid))}, \${milliseconds(advances.map(({ nextFireAt }) => nextFireAt))}) AS a(uid, ms)
       WHERE s.uid = a.uid AND s.locked_by = \${instanceId} AND \${before.length} >= 0\`);
+    await new Promise((resolve) => setTimeout(resolve, 300));
     return record(db, instanceId, advances, intents, { alone, onConflict });
   };`,
       },
