@@ -90,6 +90,8 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     pullQueues,
     wake,
     retentionDays: 30,
+    basePath: '',
+    learnMaintenance: () => undefined,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
     version: '0.0.0-test',
