@@ -26,6 +26,11 @@ CREATE TABLE firelock_migrations (
   CONSTRAINT firelock_migrations_pkey PRIMARY KEY (hash)
 );
 
+CREATE TABLE held_runs (
+  run_id uuid NOT NULL,
+  CONSTRAINT held_runs_pkey PRIMARY KEY (run_id)
+);
+
 CREATE TABLE history (
   id uuid NOT NULL,
   scheduled_for timestamp(3) with time zone NOT NULL,
@@ -94,6 +99,16 @@ CREATE TABLE instances (
   died_at timestamp(3) with time zone,
   CONSTRAINT instances_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=50);
+
+CREATE TABLE maintenance (
+  one boolean NOT NULL DEFAULT true,
+  since timestamp(3) with time zone NOT NULL,
+  until timestamp(3) with time zone,
+  reason text,
+  dispatch text NOT NULL,
+  CONSTRAINT maintenance_pkey PRIMARY KEY (one),
+  CONSTRAINT maintenance_one_row CHECK (one)
+);
 
 CREATE TABLE queue_workers (
   queue text COLLATE "C" NOT NULL,

@@ -33,6 +33,8 @@ async function render(): Promise<string> {
     wake: { effects: () => undefined, dispatch: () => undefined, workers: () => undefined },
     pullQueues: { claim: noDatabase, isStopping: () => false },
     retentionDays: 30,
+    basePath: '',
+    learnMaintenance: () => undefined,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },
     version: manifest.version,

@@ -17,6 +17,7 @@ import { type Clock, systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
 import { type EventBus, createEventBus } from './runtime/event-bus.ts';
 import { createLease } from './runtime/instance-lease.ts';
+import { createMaintenanceState } from './runtime/maintenance-state.ts';
 import { createInstanceState } from './runtime/readiness.ts';
 import type { ServicesDeps } from './runtime/service-table.ts';
 import { openPools } from './postgres/database-pools.ts';
@@ -60,12 +61,14 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     connections,
     openDatabase: parts.openDatabase,
   });
+  const databaseClock = createDatabaseClock(clock);
   const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost });
   return {
     ...options,
     clock,
     events,
-    databaseClock: createDatabaseClock(clock),
+    databaseClock,
+    maintenance: createMaintenanceState(events, databaseClock),
     lease: createLease(clock, config.instanceTtlSeconds),
     pools,
     database: pools.main,
@@ -100,6 +103,7 @@ export function createWorkers(common: Common) {
     holds: (runId, attempt) => dispatcher.holds(runId, attempt),
   });
   const backstop = createBackstop({ ...background, wake, intervalSeconds });
+  common.maintenance.onChange(() => backstop.wake());
   const { version, zoneData, lease } = common;
   const heartbeat = createHeartbeat({
     ...common,
@@ -113,6 +117,7 @@ export function createWorkers(common: Common) {
     ...common,
     inFlight: () => dispatcher.inFlight(),
     leaseValid: () => lease.holds(),
+    inMaintenance: () => common.maintenance.current() !== null,
   });
   return {
     pullQueues,

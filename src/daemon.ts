@@ -16,6 +16,7 @@ import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './ru
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
 import { listen } from './postgres/connection/connection.ts';
+import { MAINTENANCE_CHANGED } from './store/maintenance/maintenance.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
 import { RUNS_RETURNED } from './store/runs/claims/held-claims.ts';
@@ -136,6 +137,7 @@ function baseTable(common: Common, workers: Workers, { api, migrations, ending }
     [SCHEDULES_CHANGED]: () => workers.tick.wake(),
     [RUNS_RETURNED]: () => workers.dispatcher.wake(),
     [WORK_FOR_PULL]: () => workers.pullQueues.wake(),
+    [MAINTENANCE_CHANGED]: () => workers.heartbeat.wake(),
   });
   const closeAll = () => Promise.all([...new Set(Object.values(pools))].map((pool) => pool.close()));
   return [
@@ -214,11 +216,15 @@ function createApi(
   workers: Workers,
   loops: readonly Turning[],
 ): Service & { url: () => string } {
-  const { config, pools, state, lease } = common;
-  const { metrics, wake, pullQueues } = workers;
-  const { retentionDays, host, port } = config;
-  const readiness = () => readinessOf(state, lease, loops);
-  const serving = { database: pools.api, retentionDays, readiness, metrics, wake, pullQueues };
+  const { config, pools, state, lease, maintenance } = common;
+  const { metrics, wake, pullQueues, heartbeat } = workers;
+  const { retentionDays, host, port, basePath } = config;
+  const readiness = () => readinessOf(state, lease, loops, maintenance.current());
+  const learnMaintenance = () => heartbeat.wake();
+  const serving = {
+    ...{ database: pools.api, retentionDays, basePath, readiness },
+    ...{ metrics, wake, pullQueues, learnMaintenance },
+  };
   const server = createServer({ ...common, ...serving });
   let url = '';
   return {

@@ -88,7 +88,8 @@ async function run(config: Config, logger: Logger): Promise<void> {
     };
     daemon = createDaemon({ config, databaseUrl, version, logger, onStuck });
     const { url } = await daemon.start();
-    logger.info(`firelock ${version} listens on ${url} (API ${url}/api/v1, its documentation ${url}/docs)`);
+    const base = `${url}${config.basePath}`;
+    logger.info(`firelock ${version} listens on ${url} (API ${base}/api/v1, its documentation ${base}/docs)`);
     await stopping;
   } finally {
     await daemon?.stop();

@@ -19,6 +19,10 @@ export interface ApiDeps {
   pullQueues: Pick<PullQueues, 'claim' | 'isStopping'>;
   /** What is older leaves no records. */
   retentionDays: number;
+  /** What stands before every path, such as `/cron`; empty: nothing. */
+  basePath: string;
+  /** Maintenance has begun, changed or ended. */
+  learnMaintenance: () => void;
   readiness: () => Readiness;
   metrics: { contentType: string; text: () => Promise<string> };
   version: string;

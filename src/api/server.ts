@@ -12,6 +12,8 @@ import { addBackfillRoute } from './occurrences/backfill-routes.ts';
 import { addFireRoute } from './schedules/fire-routes.ts';
 import { addInstanceRoutes } from './instances/routes.ts';
 import { addLoadRoute } from './occurrences/load-routes.ts';
+import { addMaintenanceRoutes } from './maintenance/routes.ts';
+import { addMeRoute } from './me/routes.ts';
 import { addOccurrencesRoute } from './occurrences/routes.ts';
 import { addOneOffRunRoutes } from './runs/one-off-routes.ts';
 import { addPreviewRoutes } from './occurrences/preview-routes.ts';
@@ -46,17 +48,33 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   answerProblems(server);
   acceptJsonBodies(server);
   logRequests(server);
-  await documentRoutes(server, deps.version);
-  addSignsOfLife(server, deps);
+  await documentRoutes(server, deps);
+  if (deps.basePath !== '') prefixLocations(server, deps.basePath);
   await server.register(
-    (api: Api, _options, done) => {
-      addApi(api, deps);
+    (below: Api, _options, done) => {
+      addSignsOfLife(below, deps);
+      void below.register(
+        (api: Api, _apiOptions, apiDone) => {
+          addApi(api, deps);
+          apiDone();
+        },
+        { prefix: '/api/v1' },
+      );
       done();
     },
-    { prefix: '/api/v1' },
+    { prefix: deps.basePath },
   );
   await server.ready();
   return server;
+}
+
+/** Routes name paths as if nothing stood before them. */
+function prefixLocations(server: Api, basePath: string): void {
+  server.addHook('onSend', (_request, reply, _payload, done) => {
+    const location = reply.getHeader('location');
+    if (typeof location === 'string') void reply.header('location', basePath + location);
+    done();
+  });
 }
 
 /** At info the framework logs each address it listens on, which the daemon has logged already. */
@@ -85,4 +103,6 @@ function addApi(api: Api, deps: ApiDeps): void {
   addQueueRoutes(api, deps);
   addStatsRoutes(api, deps);
   addInstanceRoutes(api, deps);
+  addMaintenanceRoutes(api, deps);
+  addMeRoute(api);
 }

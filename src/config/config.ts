@@ -11,6 +11,8 @@ export interface Config {
   dataDir: string;
   host: string;
   port: number;
+  /** What stands before every path; empty: nothing. */
+  basePath: string;
   logLevel: string;
   tickIntervalMs: number;
   lockTtlSeconds: number;
@@ -51,6 +53,7 @@ function named(values: Values): Config {
     dataDir: values.FIRELOCK_DATA_DIR,
     host: values.HOST,
     port: values.PORT,
+    basePath: values.FIRELOCK_BASE_PATH,
     logLevel: values.LOG_LEVEL,
     tickIntervalMs: values.FIRELOCK_TICK_INTERVAL_MS,
     lockTtlSeconds: values.FIRELOCK_LOCK_TTL_SECONDS,

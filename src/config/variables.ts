@@ -55,6 +55,17 @@ export const VARIABLES = {
       .transform((value) => value ?? '127.0.0.1'),
   },
   PORT: wholeNumber(0, 65535, 'a TCP port', 8080),
+  FIRELOCK_BASE_PATH: {
+    hint:
+      'what stands before every path, such as /cron: it begins with /, ends without one, and holds letters, digits, dots, ' +
+      'dashes, underscores and tildes (default: nothing)',
+    schema: z
+      .string()
+      .max(200)
+      .regex(/^(\/(?!\.{1,2}(\/|$))[\w.~-]+)+$/)
+      .optional()
+      .transform((value) => value ?? ''),
+  },
   LOG_LEVEL: {
     hint: 'fatal, error, warn, info, debug, trace or silent (default info)',
     schema: z

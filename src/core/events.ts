@@ -1,5 +1,6 @@
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
+import type { Maintenance } from './maintenance.ts';
 import type { Outcome } from './runs/attempts/outcome.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { EffectKind } from './runs/effect.ts';
@@ -17,6 +18,12 @@ export type FirelockEvent =
   | { type: 'databaseWentBack'; lostMs: number | null }
   | { type: 'instancesDeclaredDead'; instanceIds: readonly string[] }
   | { type: 'claimsDropped'; count: number }
+  /** This instance has learned so. A change is one of `until`, `reason` or `dispatch`. */
+  | { type: 'maintenanceBegan'; maintenance: Maintenance }
+  | { type: 'maintenanceChanged'; maintenance: Maintenance }
+  | { type: 'maintenanceEnded'; maintenance: Maintenance }
+  /** Runs that edits recorded during maintenance, and that go on since it is over. */
+  | { type: 'heldRunsReleased'; count: number }
   | { type: 'handoffsNotStarted'; count: number; error: unknown }
   | { type: 'runsTakenOver'; found: LostBecause; runs: readonly RunTakenOver[] }
   | { type: 'takeOverRefused'; runId: string; error: string }

@@ -16,6 +16,7 @@ import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import type { Loop } from '../runtime/loop/loop.ts';
+import type { MaintenanceState } from '../runtime/maintenance-state.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { ClaimedRun } from '../store/runs/claims/claimed-run.ts';
@@ -43,6 +44,7 @@ interface PipelineDeps {
   events: EventBus;
   targets: TargetRegistry;
   lease: Lease;
+  maintenance: MaintenanceState;
   tickIntervalMs: number;
   lockTtlSeconds: number;
   /** Attempts under way at once: in all, and per lane. */
@@ -72,6 +74,7 @@ export interface Pipeline {
 /** From schedules that are due to recorded runs: stages 2 to 4 of one batch. The tick calls it. */
 async function fireDue({ lockDue, planner, record }: FireStages): Promise<FiredRound> {
   const due = await lockDue(planner.walking());
+  if (due.inMaintenance) planner.giveUp();
   const planned = await planner.round(due.locked, due.now);
   await record(planned, due.now);
   // `nextDueAt` was read before these schedules moved on: their new next fires belong to it.
@@ -145,6 +148,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     record: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
   };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
+  deps.maintenance.onChange(() => tick.wake());
   return {
     tick,
     dispatcher,

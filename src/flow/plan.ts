@@ -37,6 +37,8 @@ export interface Planner {
   round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned>;
   /** Schedules whose walk is not finished. */
   walking(): string[];
+  /** Forgets the walks that are not finished: whoever gets the fire-lock next begins anew. */
+  giveUp(): void;
 }
 
 interface Walking {
@@ -120,7 +122,7 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
     }
   }
 
-  return { round, walking: () => [...walks.keys()] };
+  return { round, walking: () => [...walks.keys()], giveUp: () => walks.clear() };
 }
 
 function walkOf(schedule: LockedSchedule, period: Omit<PlanningPeriod, 'plannedThrough'>): Walk {

@@ -58,7 +58,7 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
   );
   const overdue = gauge(
     'firelock_schedules_overdue',
-    'Schedules due for longer than three tick intervals and not planned.',
+    'Schedules due for longer than three tick intervals and not planned; 0 during maintenance.',
   );
   const effects = gauge(
     'firelock_effects_pending',

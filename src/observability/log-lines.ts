@@ -6,6 +6,7 @@ import { logExpired } from './expired-lines.ts';
 import type { EventOf, Lines } from './handlers.ts';
 import { HISTORY_LINES } from './history-lines.ts';
 import type { Logger } from './logger.ts';
+import { MAINTENANCE_LINES } from './maintenance-lines.ts';
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
@@ -84,6 +85,7 @@ const LOOKED_UP = {
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
   ...HISTORY_LINES,
+  ...MAINTENANCE_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>

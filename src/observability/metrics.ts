@@ -17,6 +17,7 @@ interface MetricsDeps {
   zoneData: string;
   inFlight: () => number;
   leaseValid: () => boolean;
+  inMaintenance: () => boolean;
 }
 
 /** Counters count events of this process since its start; gauges over the database are sampled. */
@@ -47,6 +48,9 @@ function observeProcess(registry: Registry, deps: MetricsDeps): void {
   gauge('firelock_in_flight_handoffs', 'Attempts under way in this process.', deps.inFlight);
   gauge('firelock_lease_valid', '1 while the last heartbeat is young enough to act on claims.', () =>
     deps.leaseValid() ? 1 : 0,
+  );
+  gauge('firelock_maintenance', '1 while maintenance is in force, as far as this instance knows.', () =>
+    deps.inMaintenance() ? 1 : 0,
   );
   new Gauge({
     name: 'firelock_info',

@@ -1,5 +1,6 @@
 /**
  * Guarantees: fires due before an edit are recorded under the old definition, also an occurrence that only waits for its jitter.
+ *   During maintenance none of them starts before it is over.
  * Transaction: that of the edit, under the row locks it holds.
  * If the process dies here: nothing of the edit is written, this included.
  */
@@ -20,6 +21,8 @@ import {
 import { fireTimes } from '../core/time/fire-times.ts';
 import { NotNow } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
+import { holdRuns } from '../store/maintenance/held-runs.ts';
+import { readMaintenance } from '../store/maintenance/maintenance.ts';
 import { type Intent, intentOf } from '../store/runs/intents/intent.ts';
 import { recordRuns } from '../store/runs/save-runs.ts';
 import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
@@ -29,32 +32,63 @@ export interface Edited {
   schedule: Schedule | null;
   /** What it is to be; its cursor and last fire are set here, behind what is recorded. Null: nothing changes. */
   write: ScheduleWrite | null;
+  /** It is to be deleted. */
+  isDeleted?: boolean;
 }
 
-/** Answers how many effects it wrote. What must not overlap is recorded as waiting, for the caller to judge. */
+interface Planning {
+  now: Instant;
+  retentionDays: number;
+  laneOf: (target: Target) => string;
+}
+
+/**
+ * Answers how many effects it wrote. What must not overlap is recorded as waiting, for the caller to judge.
+ *
+ * Maintenance keeps back what is due. An edit that leaves the fire times where they are leaves it to the tick after the maintenance. Any
+ * other (a pause or a deletion too) decides at once: all that is due counts as missed, `catchUp` says which runs are recorded, and
+ * they wait until the maintenance is over.
+ */
 export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
-  { now, retentionDays, laneOf }: { now: Instant; retentionDays: number; laneOf: (target: Target) => string },
+  { now, retentionDays, laneOf }: Planning,
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
-  for (const { schedule, write } of edited) {
-    // What a paused schedule has for its next is kept, not due.
-    if (!schedule?.definition.enabled || !write) continue;
-    if (schedule.nextOccurrenceAt === null || schedule.nextOccurrenceAt > now) continue;
-    const plan = await planWholly(schedule, schedule.nextOccurrenceAt, { now, retentionDays });
-    if (!plan) continue;
+  const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
+  if (dueNow.length === 0) return { effects: 0, recorded: 0 };
+  const inMaintenance = (await readMaintenance(tx)) !== null;
+  for (const { schedule, write, nextOccurrenceAt, isDeleted } of dueNow) {
     const moved = movesTimes(schedule.definition, write.definition);
+    if (inMaintenance && !moved && write.definition.enabled && !isDeleted) continue;
+    const plan = await planWholly(schedule, nextOccurrenceAt, { now, retentionDays, inMaintenance });
+    if (!plan) continue;
     const fires = moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now)] : plan.fires;
     const lane = laneOf(schedule.definition.target);
-    for (const fire of fires) due.push(runOf(schedule, lane, intentOf(schedule.uid, fire), now));
+    for (const fire of fires)
+      due.push(runOf(schedule, lane, intentOf(schedule.uid, fire), { now, inMaintenance }));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
     write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
     Object.assign(write, cursorUnder(write.definition, planned, schedule, now));
   }
   const { effects, ids } = await recordRuns(tx, due);
+  if (inMaintenance) {
+    const open = due.filter(({ id, status }) => status === 'waiting' && ids.has(id));
+    await holdRuns(
+      tx,
+      open.map(({ id }) => id),
+    );
+  }
   return { effects, recorded: ids.size };
+}
+
+/** Null: nothing changes, or nothing is due. What a paused schedule has for its next is kept, not due. */
+function dueOf({ schedule, write, isDeleted }: Edited, now: Instant) {
+  if (!schedule?.definition.enabled || !write) return null;
+  const { nextOccurrenceAt } = schedule;
+  if (nextOccurrenceAt === null || nextOccurrenceAt > now) return null;
+  return { schedule, write, nextOccurrenceAt, isDeleted: isDeleted ?? false };
 }
 
 /** Under the definition that the schedule still has. */
@@ -62,13 +96,17 @@ function runOf(
   { uid, id: scheduleId, version, definition }: Schedule,
   lane: string,
   { skipped, ...fire }: Omit<Intent, 'claimed'>,
-  now: Instant,
+  { now, inMaintenance }: { now: Instant; inMaintenance: boolean },
 ): RunRecord {
   const mayOverlap = definition.overlap === 'allow';
   const schedule = { scheduleUid: uid, scheduleId, scheduleVersion: version };
-  const route = { lane, priority: PRIORITY_RANK[definition.priority], overlapGuarded: !mayOverlap };
+  const route = {
+    lane,
+    priority: PRIORITY_RANK[definition.priority],
+    overlapGuarded: !mayOverlap && !inMaintenance,
+  };
   const ended = { status: 'skipped', reason: skipped, finishedAt: now, overlapGuarded: false } as const;
-  const open = { status: mayOverlap ? 'pending' : 'waiting' } as const;
+  const open = { status: mayOverlap && !inMaintenance ? 'pending' : 'waiting' } as const;
   return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);
 }
 
@@ -81,6 +119,10 @@ function delayed({ nextOccurrenceAt, nextFireAt }: Plan, now: Instant): PlannedF
 const SLICE_STEPS = 200;
 /** Rows are locked meanwhile, so it must not take long: half a second or so. */
 const MAX_SLICES = 100;
+/** No tick waits for these rows, and none catches up in its own time: two days of missed seconds. */
+const MAX_SLICES_IN_MAINTENANCE = 1_000;
+/** Every due fire counts as missed: maintenance keeps it back until nobody knows when. */
+const MISSED_AT_ONCE = { graceSeconds: -1 };
 
 /**
  * Null if the old definition cannot be planned: then the edit mends it.
@@ -89,13 +131,15 @@ const MAX_SLICES = 100;
 async function planWholly(
   schedule: Schedule,
   from: Instant,
-  { now, retentionDays }: { now: Instant; retentionDays: number },
+  { now, retentionDays, inMaintenance }: Omit<Planning, 'laneOf'> & { inMaintenance: boolean },
 ): Promise<Plan | null> {
   try {
     const { definition, plannedThrough } = schedule;
     const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough };
-    const walk = walkDue(fireTimes(definition, schedule), definition, from, period);
-    for (let slice = 0; slice < MAX_SLICES; slice += 1) {
+    const policy = inMaintenance ? { ...definition, ...MISSED_AT_ONCE } : definition;
+    const walk = walkDue(fireTimes(definition, schedule), policy, from, period);
+    const slices = inMaintenance ? MAX_SLICES_IN_MAINTENANCE : MAX_SLICES;
+    for (let slice = 0; slice < slices; slice += 1) {
       let steps = 0;
       const plan = walk.step(() => (steps += 1) <= SLICE_STEPS);
       if (plan?.isPartial) break;
@@ -108,6 +152,7 @@ async function planWholly(
   // It cannot be planned as its row is: no instance is catching up with it, and the edit is what mends it.
   if (schedule.error !== null) return null;
   throw new NotNow(
-    `schedule ${schedule.id} has missed more than can be planned at once; it is being caught up with`,
+    `schedule ${schedule.id} has missed more than can be planned at once; ` +
+      (inMaintenance ? 'it is caught up with once maintenance is over' : 'it is being caught up with'),
   );
 }

@@ -1,6 +1,6 @@
 /**
  * Guarantees: an edit, pause or delete first records what was due under the old definition, then takes effect; it
- *   never fires retroactively and never drops a fire.
+ *   never fires retroactively and never drops a fire. (During maintenance: plan-before-update.ts.)
  * Transaction: one per call, under the row locks of all schedules it names, taken in uid order.
  * If the process dies here: everything or nothing of the call is written.
  */
@@ -138,7 +138,11 @@ export async function deleteSchedule(
       throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
-    const recorded = await planBeforeUpdate(tx, [{ schedule, write }], planningOf(deps, now));
+    const recorded = await planBeforeUpdate(
+      tx,
+      [{ schedule, write, isDeleted: true }],
+      planningOf(deps, now),
+    );
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
     return { version: write.version, abandoned, effects: effects + recorded.effects };
   });

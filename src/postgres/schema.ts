@@ -17,6 +17,7 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
+import type { MaintenanceDispatch } from '../core/maintenance.ts';
 import type { EffectKind } from '../core/runs/effect.ts';
 import type { RunEnd } from '../core/runs/run-end.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
@@ -359,3 +360,19 @@ export const zoneData = pgTable(
   },
   (t) => [check('zone_data_one_row', sql`${t.one}`)],
 );
+
+/** One row at most: the maintenance that was asked for last. It is in force until `until`; null: until its row is deleted. */
+export const maintenance = pgTable(
+  'maintenance',
+  {
+    one: boolean().primaryKey().default(true),
+    since: instantColumn().notNull(),
+    until: instantColumn(),
+    reason: text(),
+    dispatch: text().$type<MaintenanceDispatch>().notNull(),
+  },
+  (t) => [check('maintenance_one_row', sql`${t.one}`)],
+);
+
+/** Waiting runs that an edit recorded during maintenance: they go on when it is over. */
+export const heldRuns = pgTable('held_runs', { runId: uuid('run_id').primaryKey() });

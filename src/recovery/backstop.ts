@@ -1,6 +1,6 @@
 /**
  * Guarantees: a run that waits for nothing goes on or ends, also where what was to follow from an end was deleted by another program;
- * instances that are long dead are forgotten.
+ * runs that maintenance held go on after it; instances that are long dead are forgotten.
  * Transaction: one for each kind of work.
  * If the process dies here: the next pass, on any instance, finds the same rows.
  */
@@ -12,6 +12,7 @@ import type { Database } from '../postgres/database.ts';
 import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
 import { type EdgeCursor, FIRST_EDGE, effectsForOverlooked } from '../store/effects/overlooked.ts';
 import { forgetLongDead } from '../store/instances/instances.ts';
+import { releaseHeldRuns } from '../store/maintenance/held-runs.ts';
 import { abandonWaitingOfDeleted } from '../store/runs/ends/abandon-runs.ts';
 import { findWaitingInVain } from '../store/runs/waiting-in-vain.ts';
 
@@ -42,15 +43,16 @@ export function createBackstop(deps: BackstopDeps): Loop {
 async function pass(state: State): Promise<number> {
   const { database, events, intervalSeconds } = state;
   // Each by itself: what stops one must not stop the others.
-  const [waiting, ...others] = await Promise.allSettled([
+  const [waiting, dependents, held, ...others] = await Promise.allSettled([
     releaseWaiting(state),
     releaseDependents(state),
+    releaseHeld(state),
     database.run(forgetLongDead),
   ]);
-  const failed = [waiting, ...others].find((one) => one.status === 'rejected');
+  const failed = [waiting, dependents, held, ...others].find((one) => one.status === 'rejected');
   if (failed) throw failed.reason;
   events.emit({ type: 'backstopPassed' });
-  const isMore = waiting.status === 'fulfilled' && waiting.value;
+  const isMore = [waiting, held].some((one) => one.status === 'fulfilled' && one.value);
   return isMore ? NEXT_BATCH_MS : intervalSeconds * 1000;
 }
 
@@ -76,4 +78,12 @@ async function releaseDependents(state: State): Promise<void> {
   state.lookedThrough = next ?? FIRST_EDGE;
   if (found > 0) events.emit({ type: 'waitingReleased', count: found });
   wakeFor(wake, { effects: found });
+}
+
+/** Runs that an edit recorded during maintenance which is over. Answers whether there may be more of them. */
+async function releaseHeld({ database, events, wake }: State): Promise<boolean> {
+  const { found, released, toPull, effects } = await database.transaction((tx) => releaseHeldRuns(tx, BATCH));
+  if (released > 0) events.emit({ type: 'heldRunsReleased', count: released });
+  wakeFor(wake, { effects, toClaim: released, toPull });
+  return found === BATCH;
 }

@@ -11,6 +11,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
+import type { MaintenanceState } from '../runtime/maintenance-state.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import type { Database } from '../postgres/database.ts';
 import {
@@ -27,6 +28,7 @@ interface HeartbeatDeps {
   databaseClock: DatabaseClock;
   events: EventBus;
   lease: Lease;
+  maintenance: Pick<MaintenanceState, 'learn'>;
   /** All that the others know of this instance, except its id. */
   instance: Omit<Instance, 'id'>;
   intervalSeconds: number;
@@ -58,6 +60,8 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     const answer = await database.run((db) => beatIfListed(db, instanceId), limitMs);
     const answeredAt = clock.monotonic();
     databaseClock.sample(answer.now, sent.monotonic);
+    // Before the lease is renewed: what it lets through must not go out during maintenance that holds runs.
+    deps.maintenance.learn(answer.maintenance);
     emitLostCommits(answer);
     streak = afterBeat(streak, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);
     if (!answer.listed) return await replace();

@@ -1,3 +1,5 @@
+import { isoInstant } from '../core/instant.ts';
+import type { Maintenance } from '../core/maintenance.ts';
 import type { Clock } from './clock.ts';
 import type { EventBus } from './event-bus.ts';
 import type { Lease } from './instance-lease.ts';
@@ -58,7 +60,12 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
 /** What must have come back from a pass, or succeeded in one, within this time. */
 const LOOP_LIMIT_MS = 30_000;
 
-export function readinessOf(state: InstanceState, lease: Lease, loops: readonly Turning[]): Readiness {
+export function readinessOf(
+  state: InstanceState,
+  lease: Lease,
+  loops: readonly Turning[],
+  maintenance: Maintenance | null,
+): Readiness {
   const { migrated, stopping } = state;
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS).map((loop) => loop.name);
   const checks = {
@@ -69,8 +76,9 @@ export function readinessOf(state: InstanceState, lease: Lease, loops: readonly 
     loops: stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.join(', ')}`,
     shutdown: stopping ? 'stopping' : 'ok',
   };
+  const warnings = [...(maintenance ? [maintenanceWarning(maintenance)] : []), ...warningsOf(loops, state)];
   const ready = Object.values(checks).every((check) => check === 'ok');
-  return { status: ready ? 'ready' : 'unavailable', checks, warnings: warningsOf(loops, state) };
+  return { status: ready ? 'ready' : 'unavailable', checks, warnings };
 }
 
 function warningsOf(
@@ -109,4 +117,11 @@ function mixedZoneData(versions: readonly string[]): string {
     `living instances have different time zone data (${versions.join(', ')}): in zones whose rules differ, fires may be ` +
     'planned at another time by one than by another; finish the rollout'
   );
+}
+
+function maintenanceWarning({ since, until, reason, dispatch }: Maintenance): string {
+  const end = until === null ? 'until somebody ends it' : `until ${isoInstant(until)}`;
+  const handoffs = dispatch === 'hold' ? ', and no run is handed off' : '';
+  const because = reason === null ? '' : `: ${reason}`;
+  return `maintenance since ${isoInstant(since)}, ${end}: no schedule is planned${handoffs}${because}`;
 }

@@ -55,7 +55,7 @@ export interface Api {
 }
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
-export async function startApi(databaseUrl?: string): Promise<Api> {
+export async function startApi(databaseUrl?: string, basePath = ''): Promise<Api> {
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const store = openDatabase(url, 4);
@@ -90,6 +90,8 @@ export async function startApi(databaseUrl?: string): Promise<Api> {
     pullQueues,
     wake,
     retentionDays: 30,
+    basePath,
+    learnMaintenance: () => undefined,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
     version: '0.0.0-test',

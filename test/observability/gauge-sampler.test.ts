@@ -31,6 +31,7 @@ function sampling(on: Database, clock: Clock = systemClock) {
     zoneData: 'a',
     inFlight: () => 0,
     leaseValid: () => true,
+    inMaintenance: () => false,
   });
   const sampler = createGaugeSampler({
     database: on,

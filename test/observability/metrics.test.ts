@@ -176,6 +176,7 @@ function observed() {
     zoneData: 'a',
     inFlight: () => 0,
     leaseValid: () => true,
+    inMaintenance: () => false,
   });
   const written: string[] = [];
   logEvents(events, createLogger('info', { write: (line: string) => written.push(line) }));

@@ -8,6 +8,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
+import { createMaintenanceState } from '../../src/runtime/maintenance-state.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { registerInstance } from '../../src/store/instances/instances.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
@@ -62,10 +63,12 @@ async function startHeartbeat(
     given.onEvent?.(event);
   });
   let wakings = 0;
+  const databaseClock = createDatabaseClock(systemClock);
   const loop = createHeartbeat({
     database: cuttable,
     clock: systemClock,
-    databaseClock: createDatabaseClock(systemClock),
+    databaseClock,
+    maintenance: createMaintenanceState(bus, databaseClock),
     events: bus,
     lease,
     instance: { host: 'test', version: 'test', zoneData: 'test', ttlSeconds: TTL_SECONDS },

@@ -19,6 +19,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
+import { type MaintenanceState, createMaintenanceState } from '../../src/runtime/maintenance-state.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { registerInstance } from '../../src/store/instances/instances.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
@@ -52,6 +53,8 @@ export async function createStore(): Promise<Store> {
 export interface TestInstance {
   id: string;
   lease: Lease;
+  /** What its heartbeats would have told it. */
+  maintenance: MaintenanceState;
   pipeline: Pipeline;
   targets: TargetRegistry;
   events: FirelockEvent[];
@@ -92,6 +95,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const lease = createLease(systemClock, options.ttlSeconds ?? 3600);
   const { instanceId: id } = lease;
   lease.renew(lease.moment());
+  const databaseClock = options.databaseClock ?? createDatabaseClock(systemClock);
+  const maintenance = createMaintenanceState(bus, databaseClock);
   const pipeline = createPipeline({
     database,
     lease,
@@ -100,7 +105,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events: bus,
     clock: systemClock,
-    databaseClock: options.databaseClock ?? createDatabaseClock(systemClock),
+    databaseClock,
+    maintenance,
     tickIntervalMs,
     lockTtlSeconds,
     concurrency,
@@ -127,6 +133,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   return {
     id,
     lease,
+    maintenance,
     pipeline,
     targets,
     events,

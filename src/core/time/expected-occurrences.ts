@@ -34,7 +34,6 @@ export interface Expected extends Position {
   version: number;
   enabled: boolean;
   catchUp: CatchUp;
-  inForce: boolean;
 }
 
 /** The longest jitter: a due moment is at most this much later than its occurrence. */
@@ -118,11 +117,11 @@ function timesOrNull({ timing, identity }: VersionSpan): FireTimes | null {
 }
 
 function expectedOf(
-  { uid, version, enabled, timing, until }: VersionSpan,
+  { uid, version, enabled, timing }: VersionSpan,
   fireAt: Instant,
   dueAt: Instant,
 ): Expected {
-  return { uid, fireAt, dueAt, version, enabled, catchUp: timing.catchUp, inForce: until === null };
+  return { uid, fireAt, dueAt, version, enabled, catchUp: timing.catchUp };
 }
 
 /** Ascending, from the first one at `from` or later. */

@@ -94,12 +94,12 @@ function ofRun({ id: runId, status, reason }: PlannedRun): Fate {
 
 function withoutRun(expected: Expected, records: readonly PlannedRun[], planning: PlanningState): Fate {
   if (!expected.enabled) return { state: 'paused', reason: null, runId: null };
-  const { dueAt, inForce, fireAt } = expected;
+  const { dueAt, fireAt } = expected;
   const isUnplanned = isAtCursor(expected, planning);
   const inError = isUnplanned && planning.current?.inError === true;
   const upcoming: Fate = { state: 'upcoming', reason: inError ? 'error' : null, runId: null };
-  // Of the versions before it an edit leaves nothing unplanned, unless planning fails.
-  if (dueAt > planning.now || (inForce && isUnplanned)) return upcoming;
+  // Maintenance keeps what is due from being planned; an edit that leaves the fire times leaves that to the tick after it.
+  if (dueAt > planning.now || isUnplanned) return upcoming;
   const record = recordFor(expected, records);
   if (record) return { state: 'missed', reason: reasonOf(record, expected.catchUp), runId: record.id };
   if (inError) return upcoming;

@@ -1,6 +1,6 @@
 /**
- * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds; a
- *   slow lane delays only itself.
+ * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds and no
+ *   maintenance holds runs; a slow lane delays only itself.
  * Transaction: claiming is one statement; sending has none.
  * If the process dies here: recovery finds its claims as those of a dead instance.
  */
@@ -11,7 +11,7 @@ import { promoteDueRuns } from '../../store/runs/claims/promote-due-runs.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom } from './claim-room.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
-import { dropForeign, handBackAll, returnStale } from './hand-back.ts';
+import { dropForeign, handBackAll, returnStale, returnWaiting } from './hand-back.ts';
 import { LaneBook } from './lane.ts';
 import { Lanes } from './lanes.ts';
 import { acceptClaims, define, send, notifyIfIdle } from './send-claims.ts';
@@ -51,10 +51,11 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     dispatch.lanes.start();
     loop.wake();
   });
+  deps.maintenance.onChange(() => loop.wake());
   return {
     ...turningOf(loop),
     reserve: (lane) =>
-      dispatch.accepting && deps.lease.holds() && deps.targets.canSend(lane) && room.take(book.of(lane)),
+      dispatch.accepting && maySend(deps) && deps.targets.canSend(lane) && room.take(book.of(lane)),
     unreserve: (lanes) => {
       for (const lane of lanes) book.addClaims(book.of(lane), -1);
       notifyIfIdle(dispatch);
@@ -92,7 +93,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       total,
       perLane,
       send: (claim) => void send(dispatch, claim),
-      mayStart: () => deps.lease.holds(),
+      mayStart: () => maySend(deps),
     }),
     loop: createLoop({
       name: 'dispatch',
@@ -108,11 +109,16 @@ function newDispatch(deps: DispatchDeps): Dispatch {
   return dispatch;
 }
 
+function maySend({ lease, maintenance }: DispatchDeps): boolean {
+  return lease.holds() && !maintenance.holdsRuns();
+}
+
 async function pass(dispatch: Dispatch): Promise<number> {
   const { deps, lanes } = dispatch;
   await define(dispatch);
   // A lane may have begun to stand still since the last pass. Then it may have the slots for such lanes.
   lanes.start();
+  if (deps.maintenance.holdsRuns()) await returnWaiting(dispatch);
   // Not claimed again in the same breath: another instance may have a slot.
   if (await returnStale(dispatch)) return deps.pollIntervalMs;
   return claimMore(dispatch);
@@ -123,7 +129,7 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   const { database, events, lease } = deps;
   const msUntilNextDue = await promote(deps);
   const request = room.request();
-  if (!dispatch.accepting || !request || !lease.holds()) return deps.pollIntervalMs;
+  if (!dispatch.accepting || !request || !maySend(deps)) return deps.pollIntervalMs;
   const { instanceId } = lease;
   const runs = await database.run((db) =>
     claimReadyRuns(db, { ...request, instanceId, targetTypes: deps.targets.types }),

@@ -29,26 +29,38 @@ function takeUnsent({ buffer, lanes }: Dispatch, filter: (claim: LaneClaim) => b
   return [...(later ?? []).filter(filter), ...waiting, ...(noDefinition ?? []).filter(filter)];
 }
 
+/** Returns the claims that wait for a slot, since maintenance holds runs: their rows must not count as claimed meanwhile. */
+export async function returnWaiting(dispatch: Dispatch): Promise<void> {
+  await returnFromLanes(dispatch, () => true);
+}
+
 /** Returns claims that waited too long for a slot: any instance with a slot may have them, this one later too. */
 export async function returnStale(dispatch: Dispatch): Promise<boolean> {
-  const { deps, book, room, lanes } = dispatch;
+  const { deps, book, room } = dispatch;
   if (book.all.waiting === 0) return false;
   const now = deps.databaseClock.now();
   const surplus = new Set<LaneClaim>();
   for (const lane of book.lanes()) for (const claim of room.surplusOf(lane)) surplus.add(claim);
-  const stale = lanes.takeOut((claim) => {
+  return returnFromLanes(dispatch, (claim) => {
     const maxWaitMs = surplus.has(claim) ? MAX_WAIT_OF_SURPLUS_MS : MAX_WAIT_MS;
     return claim.run.claimedAt < now - maxWaitMs;
   });
-  if (stale.length === 0) return false;
-  for (const claim of stale) claim.state = 'returning';
+}
+
+/** Answers whether any was returned. */
+async function returnFromLanes(dispatch: Dispatch, filter: (claim: LaneClaim) => boolean): Promise<boolean> {
+  const { lanes } = dispatch;
+  const unsent = lanes.takeOut(filter);
+  if (unsent.length === 0) return false;
+  for (const claim of unsent) claim.state = 'returning';
   try {
-    const passedOver = await handBack(dispatch, stale);
+    const passedOver = await handBack(dispatch, unsent);
     lanes.add(passedOver);
-    return passedOver.length < stale.length;
+    return passedOver.length < unsent.length;
   } catch (error) {
-    // Whether they are handed back is unknown: as old as they are, they are confirmed before they are sent.
-    lanes.add(stale.filter(({ state }) => state === 'returning'));
+    // Whether they are handed back is unknown: they are confirmed before they are sent.
+    for (const claim of unsent) claim.run = { ...claim.run, confirm: true };
+    lanes.add(unsent.filter(({ state }) => state === 'returning'));
     throw error;
   }
 }

@@ -1,8 +1,15 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
+import type { Maintenance } from '../../core/maintenance.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import {
+  MAINTENANCE_COLUMNS,
+  type MaintenanceColumns,
+  maintenanceOf,
+  maintenanceRow,
+} from '../maintenance/maintenance.ts';
 
 export interface Instance {
   id: string;
@@ -39,17 +46,13 @@ export interface HeartbeatAnswer {
   previous: Instant | null;
   /** Others that are listed as living and silent for longer than their TTL. */
   overdue: { id: string; ttlSeconds: number }[];
+  /** What is in force; null: none is. */
+  maintenance: Maintenance | null;
 }
 
 /** Says that this instance lives, where it is still listed as living. */
 export async function beatIfListed(db: Executor, instanceId: string): Promise<HeartbeatAnswer> {
-  const rows = await rowsOf<{
-    now: InstantText;
-    listed: boolean;
-    previous: InstantText | null;
-    overdue: string | null;
-    overdue_ttl: number;
-  }>(
+  const rows = await rowsOf<BeatRow>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     before AS MATERIALIZED (SELECT heartbeat_at FROM instances WHERE id = ${instanceId} FOR UPDATE),
@@ -58,8 +61,8 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
       WHERE i.id = ${instanceId} AND i.died_at IS NULL RETURNING i.id
     )
     SELECT clock.now, EXISTS (SELECT FROM beaten) AS listed, (SELECT heartbeat_at FROM before) AS previous,
-      peers.id AS overdue, peers.ttl_seconds AS overdue_ttl
-    FROM clock LEFT JOIN instances peers ON peers.died_at IS NULL AND peers.id <> ${instanceId}
+      peers.id AS overdue, peers.ttl_seconds AS overdue_ttl, ${MAINTENANCE_COLUMNS}
+    FROM clock LEFT JOIN ${maintenanceRow} LEFT JOIN instances peers ON peers.died_at IS NULL AND peers.id <> ${instanceId}
       AND peers.heartbeat_at < clock.now - make_interval(secs => peers.ttl_seconds)`,
   );
   const [first] = rows;
@@ -71,7 +74,17 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
     overdue: rows.flatMap((row) =>
       row.overdue === null ? [] : [{ id: row.overdue, ttlSeconds: row.overdue_ttl }],
     ),
+    maintenance: maintenanceOf(first),
   };
+}
+
+/** One for each overdue peer, or one. */
+interface BeatRow extends MaintenanceColumns {
+  now: InstantText;
+  listed: boolean;
+  previous: InstantText | null;
+  overdue: string | null;
+  overdue_ttl: number;
 }
 
 /**

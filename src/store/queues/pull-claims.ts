@@ -6,6 +6,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { laneOfQueue } from './queue-lanes.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { noHandoffs } from '../maintenance/maintenance.ts';
 import { MAX_ATTEMPTS } from '../runs/claims/claims.ts';
 import { findOutcomes, listRuns } from '../runs/find-runs.ts';
 
@@ -44,7 +45,7 @@ interface PullClaim {
 /**
  * Leases due, unclaimed runs of a queue to workers, by priority and due time. Each worker gets up to its `max`, in the order of
  * `asks`. The answer is the handoff, so all of it is read in the transaction of the claim: if the database fails in
- * between, nothing is leased.
+ * between, nothing is leased. Nothing is while maintenance holds runs.
  */
 export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullClaim): Promise<Pulled> {
   const slots = claim.asks.flatMap((ask, index) =>
@@ -52,7 +53,8 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
   );
   const rows = await rowsOf<ClaimedRow>(
     tx,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${dueByPriority(queue, slots.length)},
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    allowed AS MATERIALIZED (SELECT NOT ${noHandoffs} AS yes), ${dueByPriority(queue, slots.length)},
     due AS MATERIALIZED (
       SELECT *, row_number() OVER next AS place, sum(dependencies) OVER next AS told FROM (
         SELECT *, CASE WHEN open_dependencies IS NULL THEN 0
@@ -110,7 +112,7 @@ function dueByPriority(queue: string, limit: number): SQL {
       SELECT * FROM (
         SELECT id, priority, due_at, lateness_ms, open_dependencies FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
-          AND attempts < ${MAX_ATTEMPTS}
+          AND attempts < ${MAX_ATTEMPTS} AND (SELECT yes FROM allowed)
         ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED) AS due
       LIMIT ${limit}${sql.join(before)})`;
   });

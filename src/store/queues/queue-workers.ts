@@ -3,6 +3,7 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { isPull, laneOfQueue, queueOfLane } from './queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { noHandoffs } from '../maintenance/maintenance.ts';
 
 /** The name of the NOTIFY about work for pull workers: a hint, never needed. */
 export const WORK_FOR_PULL = 'firelock_pull';
@@ -36,12 +37,13 @@ export async function forgetOldWorkers(db: Executor): Promise<void> {
   );
 }
 
-/** Which of these queues have a run that may be claimed. */
+/** Which of these queues have a run that may be claimed: none while maintenance holds runs. */
 export async function queuesWithWork(db: Executor, queues: readonly string[]): Promise<string[]> {
   const rows = await rowsOf<{ lane: string }>(
     db,
-    sql`SELECT l.lane FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane)
-    WHERE EXISTS (SELECT FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = l.lane)`,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT l.lane FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane)
+    WHERE NOT ${noHandoffs} AND EXISTS (SELECT FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = l.lane)`,
   );
   return rows.flatMap(({ lane }) => queueOfLane(lane) ?? []);
 }

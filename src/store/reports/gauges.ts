@@ -4,6 +4,7 @@ import type { ScheduleStatus } from '../../core/schedules/schedule.ts';
 import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
+import { noPlanning } from '../maintenance/maintenance.ts';
 import { isApart, isOver } from '../schedules/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 
@@ -73,7 +74,7 @@ export async function sampleWork(
       FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
     ), overdue AS (
       SELECT count(*)::int AS overdue FROM clock, schedules
-      WHERE enabled AND next_fire_at < clock.now - make_interval(secs => ${overdueSeconds})
+      WHERE enabled AND next_fire_at < clock.now - make_interval(secs => ${overdueSeconds}) AND NOT ${noPlanning}
     ), alive AS (
       SELECT count(*)::int AS alive, coalesce(json_agg(DISTINCT zone_data), '[]')::text AS zone_data FROM living
     ), snapshots AS (

@@ -125,10 +125,14 @@ function changeOf(from: RunRecord, verdict: OverlapVerdict, now: Instant): RunCh
   return { from, to, also: from.status === 'running' ? ['cancel'] : [] };
 }
 
-/** Schedules whose open runs were recorded while they could overlap, and now must not: from now on these runs count. */
+/**
+ * Schedules whose open runs were recorded while they could overlap, and now must not: from now on these runs count. Runs that
+ * maintenance holds count when it is over (store/maintenance/held-runs.ts).
+ */
 export async function guardOpenRuns(tx: Executor, uids: readonly string[]): Promise<void> {
   await tx.execute(
     sql`UPDATE runs r SET overlap_guarded = true
-    WHERE r.schedule_uid = ANY (${uuids(uids)}) AND NOT r.overlap_guarded`,
+    WHERE r.schedule_uid = ANY (${uuids(uids)}) AND NOT r.overlap_guarded
+      AND NOT EXISTS (SELECT FROM held_runs h WHERE h.run_id = r.id)`,
   );
 }

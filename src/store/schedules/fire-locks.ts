@@ -4,6 +4,7 @@ import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, queryPrepared, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
+import { noPlanning } from '../maintenance/maintenance.ts';
 import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
 
 export interface DueSchedules {
@@ -14,6 +15,8 @@ export interface DueSchedules {
   takenOver: number;
   /** Due, but under another instance's lock; counted up to the batch size, and only where the batch is not full. */
   contended: number;
+  /** Maintenance is in force: nothing may be planned. */
+  inMaintenance: boolean;
   /** The next moment at which something becomes due; null: nothing will. */
   nextDueAt: Instant | null;
 }
@@ -35,12 +38,13 @@ interface Head {
   locked_at: InstantText;
   next_due_at: InstantText | null;
   contended: number;
+  in_maintenance: boolean | null;
 }
 
 /**
  * Takes the fire-lock of due schedules, oldest first, in one statement. It takes a lock that is free, expired, its own from a
  * failed round, or held by an instance that is not alive. Rows that another statement works on are passed over. An instance
- * that was declared dead locks nothing.
+ * that was declared dead locks nothing, and none does during maintenance.
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
@@ -50,7 +54,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     me AS MATERIALIZED (
-      SELECT EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AS listed
+      SELECT EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AS listed, nullif(${noPlanning}, false) AS resting
     ), due AS MATERIALIZED (
       SELECT uid, locked_by FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
@@ -59,7 +63,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
             OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
           OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
           OR ${isUnlisted(sql`locked_by`)})
-        AND (SELECT listed FROM me)
+        AND (SELECT listed AND resting IS NULL FROM me)
       ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
@@ -77,7 +81,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
       SELECT now, now::timestamptz(3) AS locked_at,
         CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM held)::int ELSE 0 END AS contended,
         (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)
-          AND next_fire_at < 'infinity') AS next_due_at
+          AND next_fire_at < 'infinity') AS next_due_at, (SELECT resting FROM me) AS in_maintenance
       FROM clock) AS head FULL JOIN locked ON false`,
   );
   const head = rows.find((row) => row.uid === null);
@@ -88,6 +92,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     now: toInstant(head.now),
     nextDueAt: toInstantOrNull(head.next_due_at),
     contended: head.contended,
+    inMaintenance: head.in_maintenance === true,
     takenOver: locked.filter((row) => row.taken_over).length,
     locked: locked.map((row) => lockedSchedule(row, lockedAt)),
   };
@@ -98,5 +103,20 @@ export async function releaseFireLocksIfMine(db: Executor, instanceId: string): 
   await db.execute(
     sql`UPDATE schedules SET locked_by = NULL, locked_at = NULL
     WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by = ${instanceId}`,
+  );
+}
+
+/**
+ * Takes the fire-locks of all instances, where no statement works on the row at this moment: what they are planning will not be
+ * recorded.
+ */
+export async function freeFireLocks(db: Executor): Promise<void> {
+  await db.execute(
+    sql`WITH held AS MATERIALIZED (
+      SELECT uid FROM schedules
+      WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by IS NOT NULL
+      ORDER BY uid FOR UPDATE SKIP LOCKED
+    )
+    UPDATE schedules s SET locked_by = NULL, locked_at = NULL FROM held WHERE s.uid = held.uid`,
   );
 }

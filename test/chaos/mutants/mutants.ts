@@ -287,7 +287,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'src/flow/dispatch/dispatch.ts',
-        find: 'mayStart: () => deps.lease.holds(),',
+        find: 'mayStart: () => maySend(deps),',
         replace: 'mayStart: () => true,',
       },
     ],

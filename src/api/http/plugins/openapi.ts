@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
-import type { Api } from '../../deps.ts';
+import type { Api, ApiDeps } from '../../deps.ts';
 import { isObject } from '../json/json-body.ts';
 
 declare module 'fastify' {
@@ -21,7 +21,10 @@ export const TAGS = {
 } as const;
 
 /** The document comes from the routes' zod schemas; `/docs` shows it, with nothing loaded from elsewhere. */
-export async function documentRoutes(server: Api, version: string): Promise<void> {
+export async function documentRoutes(
+  server: Api,
+  { version, basePath }: Pick<ApiDeps, 'version' | 'basePath'>,
+): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -31,12 +34,14 @@ export async function documentRoutes(server: Api, version: string): Promise<void
         description: 'A cron daemon: schedules that fire HTTP targets, and the record of every fire.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
+      // The paths of the document are below it.
+      ...(basePath === '' ? {} : { servers: [{ url: basePath }] }),
       tags: Object.values(TAGS).map((name) => ({ name })),
     },
     transform: jsonSchemaTransform,
     transformObject: (document) => tidy(jsonSchemaTransformObject(document)),
   });
-  await server.register(swaggerUi, { routePrefix: '/docs' });
+  await server.register(swaggerUi, { routePrefix: `${basePath}/docs` });
 }
 
 /** What no reader needs: the bounds of JavaScript's whole numbers, and schemas that nothing refers to. */

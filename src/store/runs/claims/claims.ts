@@ -3,6 +3,7 @@ import { ints, texts } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared } from '../../../postgres/sql/rows.ts';
+import { noHandoffs } from '../../maintenance/maintenance.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {
@@ -21,7 +22,7 @@ export const MAX_ATTEMPTS = 2_000_000_000;
 /**
  * Claims ready runs up to the free slots, by priority and due time, and counts the attempt in the same statement. Steps from lane to
  * lane through the index of what is ready, so that it reads neither the backlog of a lane without slots nor what is due next week. An
- * instance that was declared dead claims nothing.
+ * instance that was declared dead claims nothing, and none does while maintenance holds runs.
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
   const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
@@ -32,7 +33,7 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
       FROM lanes LEFT JOIN unnest(${texts([...freeByLane.keys()])}, ${ints([...freeByLane.values()])})
         AS held(lane, free) ON held.lane = lanes.lane
       WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(held.free, ${freePerLane}) > 0
-        AND EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL)
+        AND EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AND NOT ${noHandoffs}
     ), candidates AS MATERIALIZED (
       SELECT r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
         SELECT id, lane, priority, due_at FROM runs

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readConfig } from '../../src/config/config.ts';
+import { type Api, SCHEDULE, startApi } from './api.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi(undefined, '/ops/cron');
+});
+afterAll(() => api.stop());
+
+it('everything answers below the base path, and nothing elsewhere', async () => {
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs/', '/api/v1/schedules']) {
+    expect([path, (await api.call('GET', `/ops/cron${path}`)).status]).toEqual([path, 200]);
+    const elsewhere = await api.call('GET', path);
+    expect([path, elsewhere.status]).toEqual([path, 404]);
+    expect(elsewhere.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  }
+  for (const path of [
+    '/',
+    '/ops',
+    '/ops/cron',
+    '/ops/cron/nope',
+    '/ops/cronapi/v1/schedules',
+    '/OPS/cron/healthz',
+  ])
+    expect([path, (await api.call('GET', path)).status]).toEqual([path, 404]);
+  expect((await api.call('DELETE', '/ops/cron/api/v1/runs')).status).toBe(405);
+});
+
+it('Location headers lead to what they name', async () => {
+  const created = await api.call('PUT', '/ops/cron/api/v1/schedules/a', SCHEDULE);
+  const fired = await api.call('POST', '/ops/cron/api/v1/schedules/a/fire');
+  const recorded = await api.call('POST', '/ops/cron/api/v1/runs', { target: SCHEDULE.target });
+  for (const { headers, body } of [created, fired, recorded]) {
+    const location = headers.get('location') ?? '';
+    expect(location).toMatch(/^\/ops\/cron\/api\/v1\//);
+    expect((await api.call('GET', location)).body['id']).toBe(body['id']);
+  }
+});
+
+it('the document names its server, and its pages find all their parts', async () => {
+  const document = (await api.call('GET', '/ops/cron/openapi.json')).body;
+  expect(document['servers']).toEqual([{ url: '/ops/cron' }]);
+  const paths = Object.keys(document['paths'] ?? {});
+  expect(paths).toContain('/api/v1/maintenance');
+  expect(paths.filter((path) => path.startsWith('/ops'))).toEqual([]);
+  for (const page of [`${api.url}/ops/cron/docs/`, `${api.url}/ops/cron/docs`]) {
+    const html = await (await fetch(page)).text();
+    const parts = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, part = '']) => new URL(part, page).href,
+    );
+    expect(parts.length).toBeGreaterThan(3);
+    for (const part of parts) expect([part, (await fetch(part)).status]).toEqual([part, 200]);
+  }
+  // Where its script gets the document from.
+  expect((await api.call('GET', '/ops/cron/docs/json')).body).toEqual(document);
+});
+
+it('a base path that cannot stand before a path is refused, with a hint', () => {
+  const faultsOf = (value: string) => {
+    const read = readConfig({ FIRELOCK_BASE_PATH: value });
+    return 'faults' in read ? read.faults : [];
+  };
+  for (const good of ['/cron', '/ops/cron', '/a-b_c.d~1', '/...', '']) expect(faultsOf(good)).toEqual([]);
+  for (const bad of [
+    'cron',
+    '/',
+    '/cron/',
+    '//cron',
+    '/a b',
+    '/a%20b',
+    '/:id',
+    '/*',
+    '/a?b',
+    '/..',
+    '/a/../b',
+    '/é',
+  ])
+    expect([bad, faultsOf(bad)]).toEqual([
+      bad,
+      [
+        expect.stringMatching(
+          /^FIRELOCK_BASE_PATH is ".*"; expected: what stands before every path, such as \/cron/,
+        ),
+      ],
+    ]);
+});
