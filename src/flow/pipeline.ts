@@ -21,6 +21,7 @@ import type { Database } from '../postgres/database.ts';
 import type { ClaimedRun } from '../store/runs/claims/claimed-run.ts';
 import { type DueSchedules, releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
+import { type Admission, createAdmission } from './admission/admission.ts';
 import { type TargetCanceller, createTargetCanceller } from './effects/cancel-target.ts';
 import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { type Dispatcher, createDispatcher } from './dispatch/dispatch.ts';
@@ -58,6 +59,7 @@ interface PipelineDeps {
 
 export interface Pipeline {
   tick: Loop;
+  admission: Admission;
   dispatcher: Dispatcher;
   settler: Settler;
   effects: Effects;
@@ -111,6 +113,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     effects: () => effects.wake(),
     dispatch: () => dispatcher.wake(),
     workers: () => given.wakeWorkers(),
+    admission: () => admission.wake(),
   };
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database);
@@ -121,6 +124,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     cancelTargets: (cancelled) => canceller.add(cancelled),
     pauseGone: (gone) => pauser.add(gone),
   });
+  const admission = createAdmission(deps);
   const settler = createSettler(deps);
   const handoffDeps = {
     ...deps,
@@ -147,6 +151,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   return {
     tick,
+    admission,
     dispatcher,
     settler,
     effects,

@@ -66,7 +66,8 @@ function runOf(
 ): RunRecord {
   const mayOverlap = definition.overlap === 'allow';
   const schedule = { scheduleUid: uid, scheduleId, scheduleVersion: version };
-  const route = { lane, priority: PRIORITY_RANK[definition.priority], overlapGuarded: !mayOverlap };
+  const { priority, limit: limitId } = definition;
+  const route = { lane, priority: PRIORITY_RANK[priority], limitId, overlapGuarded: !mayOverlap };
   const ended = { status: 'skipped', reason: skipped, finishedAt: now, overlapGuarded: false } as const;
   const open = { status: mayOverlap ? 'pending' : 'waiting' } as const;
   return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);

@@ -1,0 +1,27 @@
+CREATE TABLE "limits" (
+	"id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"description" text,
+	"max_running" integer NOT NULL,
+	"updated_at" timestamp (3) with time zone NOT NULL,
+	CONSTRAINT "limits_max_running" CHECK (max_running BETWEEN 1 AND 10000)
+);
+--> statement-breakpoint
+ALTER TABLE "runs" DROP CONSTRAINT "runs_finite_claim";--> statement-breakpoint
+DROP INDEX "runs_to_come";--> statement-breakpoint
+ALTER TABLE "history" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
+ALTER TABLE "history" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "schedules" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
+CREATE INDEX "runs_to_admit" ON "runs" USING btree ("limit_id","priority","due_at") WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL;--> statement-breakpoint
+CREATE INDEX "runs_limited" ON "runs" USING btree ("limit_id","admitted_at") WHERE limit_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "schedules_limited" ON "schedules" USING btree ("limit_id","id") WHERE limit_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL;--> statement-breakpoint
+ALTER TABLE "runs" ADD CONSTRAINT "runs_place" CHECK (CASE WHEN limit_id IS NULL THEN admitted_at IS NULL
+      WHEN admitted_at IS NULL THEN NOT ready AND claimed_by IS NULL AND status <> 'running'
+      ELSE ready AND status <> 'waiting' END);--> statement-breakpoint
+ALTER TABLE "runs" ADD CONSTRAINT "runs_finite_claim" CHECK (isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after) AND isfinite(admitted_at));--> statement-breakpoint
+-- A view keeps the columns that it was made with.
+DROP VIEW "all_runs";--> statement-breakpoint
+CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "limit_id", "admitted_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "lookup_after", "uncertain_attempt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at" FROM "runs"
+UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "limit_id", "admitted_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "lookup_after", "uncertain_attempt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at" FROM "history";
