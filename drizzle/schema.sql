@@ -79,7 +79,9 @@ CREATE TABLE history (
   updated_at timestamp(3) with time zone NOT NULL,
   reason text,
   finished_at timestamp(3) with time zone NOT NULL,
-  ended_at timestamp(3) with time zone NOT NULL
+  ended_at timestamp(3) with time zone NOT NULL,
+  limit_id text COLLATE "C",
+  admitted_at timestamp(3) with time zone
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX history_coalesced ON ONLY public.history USING btree (schedule_uid, id) WHERE (coalesced > 0);
 CREATE INDEX history_ends ON ONLY public.history USING btree (status, id) WHERE (status <> 'succeeded'::text);
@@ -99,6 +101,15 @@ CREATE TABLE instances (
   died_at timestamp(3) with time zone,
   CONSTRAINT instances_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=50);
+
+CREATE TABLE limits (
+  id text COLLATE "C" NOT NULL,
+  description text,
+  max_running integer NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT limits_pkey PRIMARY KEY (id),
+  CONSTRAINT limits_max_running CHECK (((max_running >= 1) AND (max_running <= 10000)))
+);
 
 CREATE TABLE maintenance (
   one boolean NOT NULL DEFAULT true,
@@ -183,17 +194,27 @@ CREATE TABLE runs (
   created_at timestamp(3) with time zone NOT NULL,
   updated_at timestamp(3) with time zone NOT NULL,
   ready boolean NOT NULL,
+  limit_id text COLLATE "C",
+  admitted_at timestamp(3) with time zone,
   CONSTRAINT runs_id_pk PRIMARY KEY (id),
   CONSTRAINT runs_finite CHECK ((isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at))),
-  CONSTRAINT runs_finite_claim CHECK ((isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after))),
+  CONSTRAINT runs_finite_claim CHECK ((isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after) AND isfinite(admitted_at))),
   CONSTRAINT runs_lane CHECK ((octet_length(lane) <= 1000)),
-  CONSTRAINT runs_open CHECK ((status = ANY (ARRAY['waiting'::text, 'pending'::text, 'running'::text])))
+  CONSTRAINT runs_open CHECK ((status = ANY (ARRAY['waiting'::text, 'pending'::text, 'running'::text]))),
+  CONSTRAINT runs_place CHECK (
+CASE
+    WHEN (limit_id IS NULL) THEN (admitted_at IS NULL)
+    WHEN (admitted_at IS NULL) THEN ((NOT ready) AND (claimed_by IS NULL) AND (status <> 'running'::text))
+    ELSE (ready AND (status <> 'waiting'::text))
+END)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX runs_claimed ON public.runs USING btree (claimed_by) WHERE ((status = 'pending'::text) AND (claimed_by IS NOT NULL));
 CREATE INDEX runs_guarded ON public.runs USING btree (schedule_uid) WHERE overlap_guarded;
+CREATE INDEX runs_limited ON public.runs USING btree (limit_id, admitted_at) WHERE (limit_id IS NOT NULL);
 CREATE UNIQUE INDEX runs_one_per_fire ON public.runs USING btree (schedule_uid, scheduled_for) WHERE (trigger = ANY (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
 CREATE INDEX runs_running ON public.runs USING btree (expires_at) WHERE (status = 'running'::text);
-CREATE INDEX runs_to_come ON public.runs USING btree (due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND (NOT ready));
+CREATE INDEX runs_to_admit ON public.runs USING btree (limit_id, priority, due_at) WHERE ((status = 'pending'::text) AND (limit_id IS NOT NULL) AND (admitted_at IS NULL));
+CREATE INDEX runs_to_come ON public.runs USING btree (due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND (NOT ready) AND (limit_id IS NULL));
 CREATE INDEX runs_unclaimed ON public.runs USING btree (lane, priority, due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND ready);
 CREATE INDEX runs_unplanned ON public.runs USING btree (schedule_uid) WHERE (trigger <> ALL (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
 CREATE INDEX runs_waiting ON public.runs USING btree (schedule_uid) WHERE (status = 'waiting'::text);
@@ -236,6 +257,7 @@ CREATE TABLE schedules (
   plan_failures integer NOT NULL DEFAULT 0,
   created_at timestamp(3) with time zone NOT NULL,
   updated_at timestamp(3) with time zone NOT NULL,
+  limit_id text COLLATE "C",
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
   CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
 ) WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
@@ -243,6 +265,7 @@ CREATE INDEX schedules_apart ON public.schedules USING btree (id) WHERE ((NOT en
 CREATE INDEX schedules_due ON public.schedules USING btree (next_fire_at) WHERE (enabled AND (next_fire_at IS NOT NULL));
 CREATE INDEX schedules_followers ON public.schedules USING btree (after_uid) WHERE (after_uid IS NOT NULL);
 CREATE UNIQUE INDEX schedules_id ON public.schedules USING btree (id);
+CREATE INDEX schedules_limited ON public.schedules USING btree (limit_id, id) WHERE (limit_id IS NOT NULL);
 
 CREATE TABLE zone_data (
   one boolean NOT NULL DEFAULT true,

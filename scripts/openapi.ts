@@ -30,7 +30,12 @@ async function render(): Promise<string> {
     database: { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() },
     targets: createTargetRegistry([]),
     events: createEventBus(),
-    wake: { effects: () => undefined, dispatch: () => undefined, workers: () => undefined },
+    wake: {
+      effects: () => undefined,
+      dispatch: () => undefined,
+      workers: () => undefined,
+      admission: () => undefined,
+    },
     pullQueues: { claim: noDatabase, isStopping: () => false },
     retentionDays: 30,
     basePath: '',

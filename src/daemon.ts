@@ -109,6 +109,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.effects, 'settling', leaving),
     row(workers.pauser, 'settling', leaving),
     row(workers.canceller, 'settling', leaving),
+    row(workers.admission, 'claiming', work),
     row(workers.dispatcher, 'claiming', always),
     row(workers.tick, 'claiming', work),
     row(onlyStopping('fire-locks', releasingFireLocks(common, workers)), 'claiming', always),

@@ -11,6 +11,7 @@ import { stringify } from './http/json/raw-json.ts';
 import { addBackfillRoute } from './occurrences/backfill-routes.ts';
 import { addFireRoute } from './schedules/fire-routes.ts';
 import { addInstanceRoutes } from './instances/routes.ts';
+import { addLimitRoutes } from './limits/routes.ts';
 import { addLoadRoute } from './occurrences/load-routes.ts';
 import { addMaintenanceRoutes } from './maintenance/routes.ts';
 import { addMeRoute } from './me/routes.ts';
@@ -101,6 +102,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addOneOffRunRoutes(api, deps);
   addRunActionRoutes(api, deps);
   addQueueRoutes(api, deps);
+  addLimitRoutes(api, deps);
   addStatsRoutes(api, deps);
   addInstanceRoutes(api, deps);
   addMaintenanceRoutes(api, deps);

@@ -33,6 +33,9 @@ export type FirelockEvent =
   | { type: 'fireLocks'; outcome: 'acquired' | 'contended' | 'expired' | 'fenced'; count: number }
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
   | { type: 'scheduleSetAside'; scheduleId: string; error: string; failures: number; retryAt: Instant }
+  /** A look for free places of limits, and how many runs got one. */
+  | { type: 'admissionPassed'; admitted: number }
+  | { type: 'admissionRefused'; limitId: string; error: string }
   | { type: 'runsClaimed'; count: number }
   | { type: 'dispatchIdle' }
   | {

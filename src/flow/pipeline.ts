@@ -22,6 +22,7 @@ import type { Database } from '../postgres/database.ts';
 import type { ClaimedRun } from '../store/runs/claims/claimed-run.ts';
 import { type DueSchedules, releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
+import { type Admission, createAdmission } from './admission/admission.ts';
 import { type TargetCanceller, createTargetCanceller } from './effects/cancel-target.ts';
 import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { type Dispatcher, createDispatcher } from './dispatch/dispatch.ts';
@@ -60,6 +61,7 @@ interface PipelineDeps {
 
 export interface Pipeline {
   tick: Loop;
+  admission: Admission;
   dispatcher: Dispatcher;
   settler: Settler;
   effects: Effects;
@@ -114,6 +116,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     effects: () => effects.wake(),
     dispatch: () => dispatcher.wake(),
     workers: () => given.wakeWorkers(),
+    admission: () => admission.wake(),
   };
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database);
@@ -124,6 +127,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     cancelTargets: (cancelled) => canceller.add(cancelled),
     pauseGone: (gone) => pauser.add(gone),
   });
+  const admission = createAdmission(deps);
   const settler = createSettler(deps);
   const handoffDeps = {
     ...deps,
@@ -151,6 +155,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   deps.maintenance.onChange(() => tick.wake());
   return {
     tick,
+    admission,
     dispatcher,
     settler,
     effects,

@@ -28,14 +28,19 @@ export function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGaug
   };
   const schedules = byStatus('firelock_schedules', 'Schedules by status');
   const openRuns = byStatus('firelock_runs_open', 'Runs that have not ended, by status');
+  const atLimit = gauge(
+    'firelock_runs_waiting_for_limit',
+    `Due runs whose limit has no place for them, ${COUNTED}`,
+  );
   const setWork = workGauges(gauge);
   return {
     workSampled: (work) => {
       setWork(work);
       sampled('work');
     },
-    openRunsCounted: (counts) => {
+    openRunsCounted: ({ byStatus: counts, waitingForLimit }) => {
       counted(counts, openRuns, 'runs_open');
+      atLimit.set(waitingForLimit);
     },
     schedulesCounted: (counts) => {
       counted(counts, schedules, 'schedules');
@@ -50,7 +55,7 @@ const COUNTED =
 function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGauges) => void {
   const oldestPending = gauge(
     'firelock_oldest_pending_seconds',
-    'How long the oldest pending run has been due, claimed or not.',
+    'How long the oldest pending run has been due, claimed or not; without runs that wait for a place of their limit.',
   );
   const stranded = gauge(
     'firelock_runs_stranded',

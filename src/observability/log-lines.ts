@@ -203,6 +203,11 @@ const LINES: Lines = {
       { kind, runId, scheduleId, error, failures, retryInSeconds: seconds },
       'what is to follow from the end of a run could not be done; it is tried again',
     ),
+  admissionRefused: (logger, { limitId, error }) =>
+    logger.error(
+      { limitId, error },
+      'runs of a limit cannot be given places: what stands in a row is refused',
+    ),
   expiryRefused: (logger, { runId, error }) =>
     logger.error(
       { runId, error },

@@ -83,6 +83,7 @@ function recordedHandlers(registry: Registry): Handlers {
   for (const reason of ['missed', 'limit', 'overlap']) skipped.inc({ reason }, 0);
   const cancelled = counter('firelock_runs_cancelled_total', 'Runs called off.', 'reason');
   for (const reason of ['replaced', 'request']) cancelled.inc({ reason }, 0);
+  const admitted = counter('firelock_runs_admitted_total', 'Runs that got a place of their limit.');
   const accepted = counter('firelock_runs_accepted_total', 'One-off runs recorded.');
   const retried = counter(
     'firelock_runs_retried_total',
@@ -98,6 +99,7 @@ function recordedHandlers(registry: Registry): Handlers {
     runsCancelled: ({ reason, count }) => cancelled.inc({ reason }, count),
     runsAccepted: ({ count }) => accepted.inc(count),
     runRetried: () => retried.inc(),
+    admissionPassed: (event) => admitted.inc(event.admitted),
     intentsRecorded: (event) => {
       intents.inc(event.fires);
       coalesced.inc(event.coalesced);

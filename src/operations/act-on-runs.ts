@@ -29,6 +29,7 @@ import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { TryAgain } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
+import { keepLimits } from '../store/limits/limit-rows.ts';
 import { queueOfLane } from '../store/queues/queue-lanes.ts';
 import { scheduleIdOf } from '../postgres/sql/rows.ts';
 import { findRun } from '../store/runs/find-runs.ts';
@@ -156,17 +157,30 @@ async function actIn<Write>(
   // The schedule first, as all transactions lock them.
   const before = keepsSchedule ? await findRecord(tx, id) : null;
   const definition = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
+  const goneLimit = before ? await goneLimitOf(tx, before) : null;
   const run = await lockRun(tx, id);
   if (!run) return { result: { kind: 'noSuchRun' } };
-  const decision = decide(run, definition);
+  const decision = refuseGoneLimit(decide(run, definition), goneLimit);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
   const change = changeOf(run, decision, { definition, now: await databaseNow(tx) });
   const effects = await saveLockedRuns(tx, [change]);
-  const { status, lane } = change.to;
+  const { status, lane, limitId } = change.to;
   const toClaim = status === 'pending' ? 1 : 0;
-  const work = { effects, toClaim, toPull: toClaim > 0 && queueOfLane(lane) !== null };
+  const toAdmit = run.limitId !== null || limitId !== null;
+  const work = { effects, toClaim, toPull: toClaim > 0 && queueOfLane(lane) !== null, toAdmit };
   return { result: answer(await findRun(tx, id)), change, work };
+}
+
+/** A one-off run keeps its limit, which may have been deleted since the run ended; null: it is there, and stays until the act is done. */
+async function goneLimitOf(tx: Transaction, { scheduleId, limitId }: RunRecord): Promise<string | null> {
+  if (scheduleId !== '' || limitId === null) return null;
+  return (await keepLimits(tx, [limitId])).has(limitId) ? null : limitId;
+}
+
+function refuseGoneLimit<Write>(decision: Decision<Write>, goneLimit: string | null): Decision<Write> {
+  if (decision.kind !== 'write' || goneLimit === null) return decision;
+  return { kind: 'notPossible', message: `the limit of the run is gone: ${goneLimit}` };
 }
 
 function settledOf(

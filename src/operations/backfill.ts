@@ -60,6 +60,7 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     wakeFor(deps.wake, {
       toClaim: created,
       toPull: created > 0 && schedule.definition.target.type === 'pull',
+      toAdmit: created > 0 && schedule.definition.limit !== null,
     });
     return { kind: 'done', created, existing: fires.length - created, remainingFrom };
   }

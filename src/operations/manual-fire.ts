@@ -47,7 +47,10 @@ interface Decided {
 /** Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run it made. */
 export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
   const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
-  if (fired.kind === 'created') wakeFor(deps.wake, { toClaim: 1, toPull: fired.run.queue !== null });
+  if (fired.kind === 'created') {
+    const { queue, limitId } = fired.run;
+    wakeFor(deps.wake, { toClaim: 1, toPull: queue !== null, toAdmit: limitId !== null });
+  }
   if (judged) {
     emitJudged(deps.events, judged);
     wakeFor(deps.wake, workOf(judged));
@@ -89,9 +92,9 @@ function manualRun(
   { payload, key }: ManualFireRequest,
   { id, now }: { id: string; now: Instant },
 ) {
-  const { target, priority, overlap } = definition;
+  const { target, priority, overlap, limit: limitId } = definition;
   const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId };
-  const route = { lane: targets.laneOf(target), priority: PRIORITY_RANK[priority] };
+  const route = { lane: targets.laneOf(target), priority: PRIORITY_RANK[priority], limitId };
   // Where runs must not overlap it is judged, in the same transaction.
   const status = overlap === 'allow' ? 'pending' : 'waiting';
   const own = { ownPayload: payload, key, overlapGuarded: overlap !== 'allow' };

@@ -4,6 +4,7 @@
  * If the process dies here: nothing of the call is written.
  */
 import { findCycle } from '../core/runs/dependency-cycle.ts';
+import { noSuchLimitNamed } from './limit-changes.ts';
 import type { OneOffRun } from '../core/runs/one-off-run.ts';
 import { mayBeRunId } from '../core/runs/run.ts';
 
@@ -68,18 +69,25 @@ export function refuseWhatCannotBe(asked: readonly OneOffRun[]): void {
   throw new CannotAccept([{ index, path: '/dependsOn', message: `is a cycle: ${cycle.join(' → ')}` }]);
 }
 
-/** @throws CannotAccept */
+/**
+ * `limits` are there.
+ * @throws CannotAccept
+ */
 export function refuseUnknown(
   drafts: readonly Draft[],
   { idOfRef, dependsOn }: Links,
   there: ReadonlySet<string>,
+  limits: ReadonlySet<string>,
 ): void {
-  const faults = drafts.flatMap(({ run, created }, index) =>
-    (created ? run.dependsOn : []).flatMap((name, position) => {
+  const faults = drafts.flatMap(({ run, created }, index) => [
+    ...(created ? run.dependsOn : []).flatMap((name, position) => {
       const id = idOfRef.get(name) ?? name.toLowerCase();
       if (dependsOn.has(id) || there.has(id)) return [];
       return [{ index, path: `/dependsOn/${position}`, message: `there is no run ${name}` }];
     }),
-  );
+    ...(created && run.limit !== null && !limits.has(run.limit)
+      ? [{ index, path: '/limit', message: noSuchLimitNamed(run.limit) }]
+      : []),
+  ]);
   if (faults.length > 0) throw new CannotAccept(faults);
 }

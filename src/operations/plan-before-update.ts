@@ -100,11 +100,9 @@ function runOf(
 ): RunRecord {
   const mayOverlap = definition.overlap === 'allow';
   const schedule = { scheduleUid: uid, scheduleId, scheduleVersion: version };
-  const route = {
-    lane,
-    priority: PRIORITY_RANK[definition.priority],
-    overlapGuarded: !mayOverlap && !inMaintenance,
-  };
+  const { priority, limit: limitId } = definition;
+  const overlapGuarded = !mayOverlap && !inMaintenance;
+  const route = { lane, priority: PRIORITY_RANK[priority], limitId, overlapGuarded };
   const ended = { status: 'skipped', reason: skipped, finishedAt: now, overlapGuarded: false } as const;
   const open = { status: mayOverlap && !inMaintenance ? 'pending' : 'waiting' } as const;
   return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);

@@ -25,6 +25,7 @@ import { deleteScheduleAndAbandon } from '../store/schedules/delete-schedule.ts'
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
+import { type UnknownLimit, unknownLimitsOf } from './limit-changes.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
 import {
@@ -58,13 +59,14 @@ export class StillFollowed extends Error {
 
 /**
  * Creates or replaces schedules, all or none; answers them in the order asked for. Each id once.
- * `check` is called once all is decided and nothing is written, and may throw; also, in its own words, what cannot follow.
+ * `check` is called once all is decided and nothing is written, and may throw; also, in its own words, what cannot follow, and limits
+ * that there are not.
  * @throws CannotFollow, NotNow, and whatever `decide` and `check` throw
  */
 export async function changeSchedules(
   deps: ScheduleChangeDeps,
   changes: readonly ScheduleChange[],
-  check: (cannotFollow: CannotFollow | null) => void = () => undefined,
+  check: CheckNames = () => undefined,
 ): Promise<ChangedSchedule[]> {
   const { changed, recorded, judged } = await deps.database.transaction((tx) =>
     changeIn(tx, deps, changes, check),
@@ -77,6 +79,7 @@ export async function changeSchedules(
     effects: recorded.effects,
     toClaim: recorded.recorded,
     toPull: recorded.recorded > 0,
+    toAdmit: recorded.recorded > 0,
   });
   if (judged) {
     emitJudged(deps.events, judged);
@@ -85,11 +88,13 @@ export async function changeSchedules(
   return changed;
 }
 
+type CheckNames = (cannotFollow: CannotFollow | null, unknownLimits: readonly UnknownLimit[]) => void;
+
 async function changeIn(
   tx: Transaction,
   deps: ScheduleChangeDeps,
   changes: readonly ScheduleChange[],
-  check: (cannotFollow: CannotFollow | null) => void,
+  check: CheckNames,
 ) {
   const current = await lockSchedules(
     tx,
@@ -105,11 +110,15 @@ async function changeIn(
     decided.push(decide(deps.targets, change, current.get(change.id) ?? null, now));
   }
   const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
+  const unknownLimits = await unknownLimitsOf(tx, writes);
   await resolveFollowed(tx, writes).catch((error: unknown) => {
-    if (error instanceof CannotFollow) check(error);
+    if (error instanceof CannotFollow) check(error, unknownLimits);
     throw error;
   });
-  check(null);
+  check(null, unknownLimits);
+  const [unknown] = unknownLimits;
+  if (unknown)
+    throw new Error(`there is no limit ${unknown.limit}, which schedule ${unknown.scheduleId} names`);
   const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now));
   await writeOrTryAgain(tx, writes, now);
   const judged = await judgeAnew(tx, decided);
@@ -151,7 +160,7 @@ export async function deleteSchedule(
   deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
   if (abandoned > 0)
     deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
-  wakeFor(deps.wake, { effects });
+  wakeFor(deps.wake, { effects, toAdmit: abandoned > 0 });
   return true;
 }
 

@@ -26,6 +26,7 @@ import {
   recordDependencies,
 } from '../store/runs/dependencies.ts';
 import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../store/runs/idempotency-keys.ts';
+import { keepLimits } from '../store/limits/limit-rows.ts';
 import { presentAmong } from '../store/runs/lock-runs.ts';
 import { ONE_OFF_VERSION, keepDefinitions } from '../store/runs/one-off-definitions.ts';
 import { recordRuns } from '../store/runs/save-runs.ts';
@@ -76,13 +77,17 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const created = drafts.filter((draft) => draft.created);
   const links = linksOf(drafts, created);
   const { others } = links;
-  refuseUnknown(drafts, links, await presentAmong(tx, others));
+  const limits = await keepLimits(
+    tx,
+    created.flatMap(({ run }) => run.limit ?? []),
+  );
+  refuseUnknown(drafts, links, await presentAmong(tx, others), limits);
   const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));
   await record(tx, created, toRecord);
   await link(tx, created, links);
   // Last, as others may be waiting to end these; and looked at once more, under the locks.
   const dependencies = await lockDependencies(tx, others);
-  refuseUnknown(drafts, links, new Set(dependencies.keys()));
+  refuseUnknown(drafts, links, new Set(dependencies.keys()), limits);
   const released = await countEnded(tx, [...dependencies.values()]);
   const ready = toRecord.filter(({ openDependencies }) => openDependencies === null);
   return {
@@ -92,6 +97,7 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
       effects: released.effects,
       toClaim: released.toClaim + ready.length,
       toPull: released.toPull || ready.some(({ lane }) => queueOfLane(lane) !== null),
+      toAdmit: released.toAdmit || ready.some(({ limitId }) => limitId !== null),
     },
   };
 }
@@ -143,7 +149,8 @@ function recordOf(
     scheduleVersion: ONE_OFF_VERSION,
     scheduleId: NO_SCHEDULE,
   };
-  const route = { lane: targets.laneOf(handoff.target), priority: PRIORITY_RANK[run.priority] };
+  const lane = targets.laneOf(handoff.target);
+  const route = { lane, priority: PRIORITY_RANK[run.priority], limitId: run.limit };
   const waits = { openDependencies: dependencies, onDependencyFailure };
   return newRun(
     {

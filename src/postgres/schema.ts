@@ -61,6 +61,7 @@ export const schedules = pgTable(
     /** Where its runs go, for the share of slots: kind and origin of the target. */
     lane: text().notNull(),
     priority: smallint().notNull(),
+    limitId: identifier('limit_id'),
     /** The newest occurrence that has been planned. It only rises, and no occurrence up to it is planned again. */
     plannedThrough: instantColumn('planned_through'),
     /** The next occurrence not yet planned; planning only ever steps forward from here. */
@@ -85,6 +86,9 @@ export const schedules = pgTable(
     index('schedules_followers')
       .on(t.afterUid)
       .where(sql`after_uid IS NOT NULL`),
+    index('schedules_limited')
+      .on(t.limitId, t.id)
+      .where(sql`limit_id IS NOT NULL`),
     // By the order of lists. A fire neither enters nor leaves it.
     index('schedules_apart')
       .on(t.id)
@@ -131,6 +135,9 @@ const runColumns = () => ({
   priority: smallint().notNull(),
   /** When the next attempt is due. */
   dueAt: instantColumn('due_at').notNull(),
+  limitId: identifier('limit_id'),
+  /** Since when it holds a place of its limit, which only admission gives (store/limits/admit-runs.ts). Null: it holds none. */
+  admittedAt: instantColumn('admitted_at'),
   attempts: integer().notNull(),
   failures: integer().notNull().default(0),
   recoveries: integer().notNull().default(0),
@@ -194,9 +201,13 @@ export const runs = pgTable(
   'runs',
   {
     ...runColumns(),
-    /** Due, as far as anyone has looked: only such runs are claimed. Later ones become ready when they come due (promoteDueRuns). */
+    /**
+     * Only such runs are claimed. Without a limit: due, as far as anyone has looked; later ones become ready when they come due
+     * (promoteDueRuns). With a limit: it holds a place of it.
+     */
     ready: boolean().notNull(),
   },
+  // eslint-disable-next-line max-lines-per-function -- one table
   (t) => [
     primaryKey({ columns: [t.id] }),
     uniqueIndex('runs_one_per_fire')
@@ -213,13 +224,19 @@ export const runs = pgTable(
       .where(sql`status = 'pending' AND claimed_by IS NULL AND ready`),
     index('runs_to_come')
       .on(t.dueAt)
-      .where(sql`status = 'pending' AND claimed_by IS NULL AND NOT ready`),
+      .where(sql`status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL`),
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
     index('runs_running')
       .on(t.expiresAt)
       .where(sql`status = 'running'`),
+    index('runs_to_admit')
+      .on(t.limitId, t.priority, t.dueAt)
+      .where(sql`status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL`),
+    index('runs_limited')
+      .on(t.limitId, t.admittedAt)
+      .where(sql`limit_id IS NOT NULL`),
     index('runs_waiting')
       .on(t.scheduleUid)
       .where(sql`status = 'waiting'`),
@@ -227,7 +244,14 @@ export const runs = pgTable(
     check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
     check(
       'runs_finite_claim',
-      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after)`,
+      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after) AND isfinite(admitted_at)`,
+    ),
+    // Whatever writes a run: with a limit it is claimed or under way only while it holds a place.
+    check(
+      'runs_place',
+      sql`CASE WHEN limit_id IS NULL THEN admitted_at IS NULL
+      WHEN admitted_at IS NULL THEN NOT ready AND claimed_by IS NULL AND status <> 'running'
+      ELSE ready AND status <> 'waiting' END`,
     ),
     check('runs_lane', BOUNDED_LANE),
     check('runs_open', sql`status IN ('waiting', 'pending', 'running')`),
@@ -308,6 +332,18 @@ export const runDependencies = pgTable(
       .on(t.dependsOn, t.runId)
       .where(sql`counted_at IS NULL`),
   ],
+);
+
+/** Of the runs that name one, at most maxRunning are under way at once. Its row's lock guards who gets a place. */
+export const limits = pgTable(
+  'limits',
+  {
+    id: identifier().primaryKey(),
+    description: text(),
+    maxRunning: integer('max_running').notNull(),
+    updatedAt: instantColumn('updated_at').notNull(),
+  },
+  () => [check('limits_max_running', sql`max_running BETWEEN 1 AND 10000`)],
 );
 
 /** Pull workers that asked for work, shown with the queues. */

@@ -14,6 +14,7 @@ import { type Pulled, type PulledRun, claimPullRuns } from '../store/queues/pull
 import { queuesWithWork } from '../store/queues/queue-workers.ts';
 import { takeBackIfStillLeased } from '../store/queues/take-back-leases.ts';
 import { promoteDueRuns } from '../store/runs/claims/promote-due-runs.ts';
+import { createAttendance } from './attendance.ts';
 import { createPullHints } from './pull-hints.ts';
 import { type PullRequest, type PullLine, createPullLine } from './pull-line.ts';
 import { createWorkerSightings } from './worker-sightings.ts';
@@ -52,6 +53,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   const { database, clock, events, lease } = deps;
   const lines = new Map<string, PullLine>();
   const sightings = createWorkerSightings(deps);
+  const attendance = createAttendance({ database, clock, written: () => sightings.settled() });
   const hints = createPullHints(database);
   const takingBack = new Set<Promise<void>>();
   let trouble: Error | null = null;
@@ -116,6 +118,10 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     takingBack.add(work);
   }
 
+  function isStopping(): boolean {
+    return stopping;
+  }
+
   function wake(): void {
     if (lines.size > 0) loop.wake();
   }
@@ -132,13 +138,15 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
       if (stopping) throw new NotNow('this instance is leaving: ask another one');
       const { queue, workerId } = request;
       sightings.saw({ queue, workerId });
+      if (trouble === null) await attendance.attend(queue);
+      if (isStopping()) return [];
       const claimed = lineOf(queue).claim(request);
       if (idle && request.waitSeconds > 0) loop.wake();
       const runs = await claimed;
       if (runs.length > 0) emitClaimed(events, request, runs);
       return runs;
     },
-    isStopping: () => stopping,
+    isStopping,
     wake,
     announce,
     stop: async () => {

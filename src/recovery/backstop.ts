@@ -65,7 +65,7 @@ async function releaseWaiting({ database, events, wake }: State): Promise<boolea
   if (toJudge.length > 0) events.emit({ type: 'waitingReleased', count: toJudge.length });
   const written =
     toJudge.length > 0 ? await database.transaction((tx) => writeOverlapEffects(tx, toJudge)) : 0;
-  wakeFor(wake, { effects: effects + written });
+  wakeFor(wake, { effects: effects + written, toAdmit: abandoned > 0 });
   return toJudge.length === BATCH;
 }
 

@@ -113,7 +113,8 @@ async function expire(
       if (expired.length > 0)
         events.emit({ type: 'runsExpired', runs: expired.map((one) => expiredRun(one, now)) });
       const again = expired.filter(({ settlement }) => settlement.status === 'pending');
-      wakeFor(wake, { effects, toClaim: again.length, toPull: again.some(({ run }) => run.queue !== null) });
+      const toPull = again.some(({ run }) => run.queue !== null);
+      wakeFor(wake, { effects, toClaim: again.length, toPull, toAdmit: ids.size > 0 });
       for (const id of ids) settled.add(id);
     },
     isRefused: isDataRefused,

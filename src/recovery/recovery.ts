@@ -135,7 +135,7 @@ async function takeOverNow(
         );
         if (runs.length === 0) return;
         events.emit({ type: 'runsTakenOver', found, runs });
-        wakeFor(wake, { effects, toClaim: runs.length });
+        wakeFor(wake, { effects, toClaim: runs.length, toAdmit: true });
         for (const { runId } of runs) taken.add(runId);
       },
       isRefused: isDataRefused,

@@ -68,7 +68,7 @@ export async function startApi(databaseUrl?: string, basePath = ''): Promise<Api
     { write: (line: string) => void warnings.push(JSON.parse(line) as object) },
   );
   const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
-  const wakes = { effects: 0, dispatch: 0, workers: 0 };
+  const wakes = { effects: 0, dispatch: 0, workers: 0, admission: 0 };
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
   const pullQueues = createPullQueues({
@@ -82,6 +82,7 @@ export async function startApi(databaseUrl?: string, basePath = ''): Promise<Api
     effects: () => (wakes.effects += 1),
     dispatch: () => (wakes.dispatch += 1),
     workers: () => (wakes.workers += 1),
+    admission: () => (wakes.admission += 1),
   };
   const server = await createServer({
     database: store,
@@ -108,12 +109,13 @@ export async function startApi(databaseUrl?: string, basePath = ''): Promise<Api
     wakes,
     woken: () => wakes.dispatch,
     justWoken: () => {
-      const { effects, dispatch, workers } = known;
+      const { effects, dispatch, workers, admission } = known;
       known = { ...wakes };
       return {
         effects: known.effects - effects,
         dispatch: known.dispatch - dispatch,
         workers: known.workers - workers,
+        admission: known.admission - admission,
       };
     },
     cancelled: async () => {

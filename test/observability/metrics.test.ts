@@ -51,9 +51,10 @@ test('gauges say what the last sample of their kind said, and when that was', as
     zoneData: ['2025c', '2026c'],
   };
   metrics.workSampled(work);
-  metrics.openRunsCounted({ waiting: 2, pending: 5, running: 0 });
+  metrics.openRunsCounted({ byStatus: { waiting: 2, pending: 5, running: 0 }, waitingForLimit: 3 });
   metrics.schedulesCounted({ active: 3, paused: 0, ended: 1, error: 0 });
   expect(await value('firelock_runs_open{status="waiting"}')).toBe(2);
+  expect(await value('firelock_runs_waiting_for_limit')).toBe(3);
   expect(await value('firelock_schedules{status="ended"}')).toBe(1);
   expect(await value('firelock_effects_pending')).toBe(7);
   expect(await value('firelock_effects_failing')).toBe(1);

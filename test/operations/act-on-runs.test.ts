@@ -51,6 +51,7 @@ beforeEach(async () => {
       effects: () => wakes('effects'),
       dispatch: () => wakes('dispatch'),
       workers: () => wakes('workers'),
+      admission: () => wakes('admission'),
     },
   };
   psql = postgres(store.url, { max: 1, onnotice: () => undefined });

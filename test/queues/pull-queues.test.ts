@@ -131,7 +131,12 @@ describe('a claim', () => {
       database: store.database,
       events: createEventBus(),
       targets: createTargetRegistry([]),
-      wake: { effects: () => undefined, dispatch: () => undefined, workers: () => undefined },
+      wake: {
+        effects: () => undefined,
+        dispatch: () => undefined,
+        workers: () => undefined,
+        admission: () => undefined,
+      },
     };
     const word = { error: null, attempt: 1, workerId: null, status: 'succeeded' } as const;
     await completeRun(deps, first, { ...word, result: 'twelve' });

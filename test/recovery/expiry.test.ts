@@ -97,7 +97,12 @@ function recordingWake(woken: string[]): Wake {
     woken.push(name);
     wake[name]();
   };
-  return { effects: recorded('effects'), dispatch: recorded('dispatch'), workers: recorded('workers') };
+  return {
+    effects: recorded('effects'),
+    dispatch: recorded('dispatch'),
+    workers: recorded('workers'),
+    admission: recorded('admission'),
+  };
 }
 
 const OF_W1 = { attempt: 1, workerId: 'w1' };

@@ -356,7 +356,12 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
     database: silent,
     clock: systemClock,
     events: createEventBus(),
-    wake: { effects: () => undefined, dispatch: () => undefined, workers: () => undefined },
+    wake: {
+      effects: () => undefined,
+      dispatch: () => undefined,
+      workers: () => undefined,
+      admission: () => undefined,
+    },
   });
   cleanUp.push(async () => {
     await way.restore();
@@ -367,7 +372,7 @@ it('a beat after an outage does not wait for what ended meanwhile to be written,
   await way.interrupt('hang');
   const at = Date.now();
   settler.add({
-    run: { id: 'r', scheduleId: 's', firstClaimedAt: 0 },
+    run: { id: 'r', scheduleId: 's', firstClaimedAt: 0, isLimited: false },
     onSettled: () => undefined,
     outcome: {
       runId: randomUUID(),

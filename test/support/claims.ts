@@ -20,6 +20,7 @@ export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {
     ownPayload: null,
     parentRunId: null,
     hasDependencies: false,
+    isLimited: false,
     firstClaimedAt: 0,
     wasHandedOff: false,
     claimedAt: 0,

@@ -138,11 +138,12 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, pauser, dispatcher, tick } = pipeline;
-      for (const service of [settler, effects, pauser, dispatcher, tick]) await service.start();
+      const { settler, effects, pauser, admission, dispatcher, tick } = pipeline;
+      for (const service of [settler, effects, pauser, admission, dispatcher, tick]) await service.start();
     },
     stop: async () => {
       await pipeline.tick.stop();
+      await pipeline.admission.stop();
       await pipeline.dispatcher.stop();
       pipeline.dispatcher.abort();
       await pipeline.dispatcher.drained();
@@ -181,6 +182,7 @@ export function oneOffOf({
   dependsOn,
   onDependencyFailure,
   priority,
+  limit,
   ...given
 }: AskedRun): OneOffRun {
   const { retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds } = definitionOf({
@@ -207,6 +209,7 @@ export function oneOffOf({
     dependsOn: dependsOn ?? [],
     onDependencyFailure: onDependencyFailure ?? 'fail',
     priority: priority ?? 'normal',
+    limit: limit ?? null,
   };
 }
 
@@ -230,6 +233,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     completion: 'response',
     completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
     pauseReason: null,
+    limit: null,
     target: { type: 'http', url, method: 'POST', headers: {}, lookup: null, cancel: null },
     ...given,
   };

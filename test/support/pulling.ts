@@ -60,7 +60,13 @@ export async function createPullInstance(
     claims: () => claims,
     claim: (request = {}) => queues.claim({ ...REQUEST, signal: new AbortController().signal, ...request }),
     accept: async (...asked) => {
-      const wake = { effects: () => undefined, dispatch: () => undefined, workers: () => queues.announce() };
+      const nothing = () => undefined;
+      const wake = {
+        effects: nothing,
+        dispatch: nothing,
+        workers: () => queues.announce(),
+        admission: nothing,
+      };
       const deps = {
         database: opened,
         events: bus,

@@ -10,6 +10,17 @@ export const scheduleIdText = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
   .meta({ description: 'Chosen by the client.', example: 'nightly-report' });
 
+export const limitIdText = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
+  .meta({
+    description:
+      'The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.',
+    example: 'warehouse',
+  });
+
+export const limitIdParams = z.strictObject({ id: limitIdText });
+
 export const scheduleIdParams = z.strictObject({ id: scheduleIdText });
 
 export const RUN_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { RunSummary } from '../../operations/act-on-runs.ts';
+import { LimitInUse } from '../../operations/limit-changes.ts';
 import { StillFollowed } from '../../operations/schedule-changes.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
 
@@ -107,6 +108,7 @@ export function unforeseen(cause: unknown): Problem {
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
+  if (error instanceof LimitInUse) return new Problem(409, `the limit is ${error.message}`);
   if (error instanceof NotNow) return unavailable(error.message, error);
   if (isUnavailable(error)) return unavailable('the database is out of reach', error);
   if (isRepeatable(error)) return unavailable('the database is too busy with the same rows', error);

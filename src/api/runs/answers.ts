@@ -40,6 +40,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     key: stored.key,
     payload: rawJsonOrNull(stored.payload),
     priority: stored.priority,
+    limit: stored.limitId,
     dependsOn: [...stored.dependsOn],
     dependents: [...stored.dependents],
     parentRunId: stored.parentRunId,

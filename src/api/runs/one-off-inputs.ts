@@ -14,7 +14,7 @@ export function oneOffRun(
   refs: ReadonlySet<string>,
   faults: Fault[],
 ): OneOffRun {
-  const { key, runAt, onDependencyFailure, priority } = input;
+  const { key, runAt, onDependencyFailure, priority, limit } = input;
   const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
   return {
     ref: 'ref' in input ? input.ref : null,
@@ -33,6 +33,7 @@ export function oneOffRun(
     dependsOn: input.dependsOn.map((entry) => dependencyNamed(entry, refs)),
     onDependencyFailure,
     priority,
+    limit,
   };
 }
 

@@ -60,6 +60,7 @@ export const runFields = {
   }),
   payload: z.unknown(),
   priority: z.enum(['high', 'normal', 'low']),
+  limit: z.string().nullable().meta({ description: 'The limit that it counts against. Null: none.' }),
   dependsOn: z
     .array(z.string())
     .meta({ description: 'Ids of the runs that have to end before it starts, as they were listed.' }),

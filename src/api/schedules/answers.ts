@@ -30,7 +30,7 @@ export function answerDefinition(definition: Definition) {
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
   const { enabled, pauseReason, target, retry, timeoutSeconds } = definition;
-  const { completion, completionTimeoutSeconds, delivery, priority, labels } = definition;
+  const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
   return {
     description,
@@ -55,6 +55,7 @@ export function answerDefinition(definition: Definition) {
     completionTimeoutSeconds,
     delivery,
     priority,
+    limit,
     labels,
   };
 }

@@ -26,7 +26,7 @@ export function resolveInput(
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = input;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
   const { enabled, pauseReason, retry, timeoutSeconds } = input;
-  const { completion, completionTimeoutSeconds, delivery, priority, labels } = input;
+  const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = input;
   return {
     faults,
     definition: {
@@ -54,6 +54,7 @@ export function resolveInput(
       completionTimeoutSeconds,
       delivery,
       priority,
+      limit,
       labels,
     },
   };

@@ -182,12 +182,12 @@ function accepted(
   return definition;
 }
 
-function idOfAnother({ params, body }: FastifyRequest): Fault[] {
+export function idOfAnother({ params, body }: FastifyRequest): Fault[] {
   const { id } = params as { id: string };
   if (!isObject(body) || body['id'] === undefined || body['id'] === id) return [];
   return [{ path: '/id', message: 'must be the id of the path' }];
 }
 
-function unexpectedBody({ body }: FastifyRequest): Fault[] {
+export function unexpectedBody({ body }: FastifyRequest): Fault[] {
   return body === undefined ? [] : [{ path: '', message: 'must be absent: this call takes none' }];
 }

@@ -8,7 +8,7 @@ import {
   MAX_COMPLETION_TIMEOUT_SECONDS,
 } from '../../core/schedules/schedule.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
-import { answeredInstant, scheduleIdText, text, whole } from '../http/common-schemas.ts';
+import { answeredInstant, limitIdText, scheduleIdText, text, whole } from '../http/common-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import {
   ALWAYS,
@@ -75,6 +75,7 @@ const fields = {
       'ends as `unknown` and never sends again, unless the `lookup` of the target settles it.',
   }),
   priority: z.enum(['high', 'normal', 'low']),
+  limit: limitIdText,
 };
 
 /** Accepted and ignored, so that what GET answered can be edited and sent back. */
@@ -102,6 +103,7 @@ export const handoffInput = {
   delivery: fields.delivery.default('atLeastOnce'),
 };
 export const priorityInput = fields.priority.default('normal');
+export const limitInput = fields.limit.nullable().default(null);
 
 const definitionInput = {
   description: fields.description.nullable().default(null),
@@ -110,6 +112,7 @@ const definitionInput = {
   pauseReason: fields.pauseReason.nullable().default(null),
   ...handoffInput,
   priority: priorityInput,
+  limit: limitInput,
   labels: labels.default({}),
   ...readOnlyFields,
 };
@@ -155,6 +158,7 @@ export const schedulePatch = z
     completionTimeoutSeconds: fields.completionTimeoutSeconds.nullish(),
     delivery: fields.delivery.nullish(),
     priority: fields.priority.nullish(),
+    limit: fields.limit.nullish(),
     labels: z.record(labelName, text(255).nullable()).nullish(),
     ...readOnlyFields,
   })
@@ -181,6 +185,7 @@ export const schedule = z
     completionTimeoutSeconds: fields.completionTimeoutSeconds,
     delivery: fields.delivery,
     priority: fields.priority,
+    limit: fields.limit.nullable(),
     labels: z.record(z.string(), z.string()),
     status: z.enum(['active', 'paused', 'ended', 'error']).meta({
       description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',

@@ -1,5 +1,6 @@
 import { CronError } from '../../core/cron/cron.ts';
 import type { CannotFollow } from '../../operations/followed-schedules.ts';
+import { type UnknownLimit, noSuchLimitNamed } from '../../operations/limit-changes.ts';
 import { changeSchedules } from '../../operations/schedule-changes.ts';
 import type { ChangedSchedule, ScheduleChange } from '../../operations/schedule-writes.ts';
 import type { ApiDeps } from '../deps.ts';
@@ -16,12 +17,16 @@ export async function changeOrRefuse(
   pathOf: (scheduleId: string) => string,
   impossible: () => readonly Fault[] = () => [],
 ): Promise<ChangedSchedule[]> {
-  const refuse = (cannotFollow: CannotFollow | null) => {
+  const refuse = (cannotFollow: CannotFollow | null, unknownLimits: readonly UnknownLimit[]) => {
     const following = (cannotFollow?.faults ?? []).map(({ scheduleId, message }) => ({
       path: `${pathOf(scheduleId)}/after/scheduleId`,
       message,
     }));
-    const faults = [...impossible(), ...following];
+    const limits = unknownLimits.map(({ scheduleId, limit }) => ({
+      path: `${pathOf(scheduleId)}/limit`,
+      message: noSuchLimitNamed(limit),
+    }));
+    const faults = [...impossible(), ...following, ...limits];
     if (faults.length > 0) throw invalid(faults, 422);
   };
   try {

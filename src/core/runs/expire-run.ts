@@ -21,6 +21,7 @@ export function expireRun(run: RunRecord, settlement: Settlement, now: Instant):
     status,
     failures: settlement.failures,
     dueAt: settlement.retryAt ?? run.dueAt,
+    admittedAt: goesOn ? null : run.admittedAt,
     lookupAfter: uncertain?.lookupAfter ?? null,
     lookups: uncertain?.lookups ?? 0,
     uncertainAttempt: uncertain ? (run.uncertainAttempt ?? run.attempts) : null,

@@ -157,6 +157,7 @@ export function resumeRun(
     lookupAfter,
     uncertainAttempt: run.attempts,
     lookups: 0,
+    admittedAt: null,
     claimedBy: null,
     claimedAt: null,
     updatedAt: now,

@@ -23,6 +23,8 @@ export function newRun(given: NewRun, now: Instant): RunRecord {
 }
 
 const EMPTY = {
+  limitId: null,
+  admittedAt: null,
   attempts: 0,
   failures: 0,
   recoveries: 0,

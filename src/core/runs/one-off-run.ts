@@ -21,6 +21,8 @@ export interface OneOffRun {
   dependsOn: readonly string[];
   onDependencyFailure: OnDependencyFailure;
   priority: Priority;
+  /** Id of the limit that it counts against; null: none. */
+  limit: string | null;
 }
 
 /**
@@ -41,8 +43,9 @@ export function bodyHashOf({
   dependsOn,
   onDependencyFailure,
   priority,
+  limit,
 }: OneOffRun): Buffer {
-  const rest = { handoff, runAt, dependsOn, onDependencyFailure, priority };
+  const rest = { handoff, runAt, dependsOn, onDependencyFailure, priority, limit };
   return hash('sha256', `${canonicalJson(rest)}\n${payload ?? ''}`, 'buffer');
 }
 

@@ -16,6 +16,10 @@ export interface RunRecord {
   lane: string;
   priority: number;
   dueAt: Instant;
+  /** Null: it has none. */
+  limitId: string | null;
+  /** Since when it holds a place of its limit; null: it holds none. */
+  admittedAt: Instant | null;
   attempts: number;
   failures: number;
   recoveries: number;

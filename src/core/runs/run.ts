@@ -34,6 +34,8 @@ export interface Run {
   /** An attempt may have arrived, and the target is asked; that it does not have it is believed from then on. */
   lookupAfter: Instant | null;
   nextAttemptAt: Instant | null;
+  /** The limit that it counts against; null: none. */
+  limitId: string | null;
   /** How many other, missed fire times it stands for, and the first of them. */
   coalesced: number;
   coalescedFrom: Instant | null;

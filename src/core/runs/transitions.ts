@@ -31,6 +31,7 @@ export interface CurrentDefinition {
   lane: string;
   priority: number;
   overlapGuarded: boolean;
+  limitId: string | null;
 }
 
 /**
@@ -51,6 +52,8 @@ export function reopenRun(
     lane: definition?.lane ?? run.lane,
     priority: definition?.priority ?? run.priority,
     overlapGuarded: definition?.overlapGuarded ?? false,
+    limitId: definition ? definition.limitId : run.limitId,
+    admittedAt: null,
     retriedAfter: run.attempts,
     ...NOTHING_SENT,
     ...NO_RESULT,

@@ -131,6 +131,8 @@ export interface Definition extends Handoff, Timing {
   pauseReason: string | null;
   overlap: Overlap;
   priority: Priority;
+  /** Id of the limit that its runs count against; null: none. */
+  limit: string | null;
   labels: Record<string, string>;
 }
 

@@ -26,7 +26,7 @@ export async function recordAlone(deps: RecordAloneDeps, planned: readonly Plann
   const fires = firesOf(planned);
   const reserved: Fire[] = [];
   for (const fire of fires) {
-    fire.intent.claimed = fire.intent.skipped === null && dispatcher.reserve(fire.schedule.lane);
+    fire.intent.claimed = mayBeClaimed(fire) && dispatcher.reserve(fire.schedule.lane);
     if (fire.intent.claimed) reserved.push(fire);
   }
   const recorded = await database
@@ -53,6 +53,11 @@ export async function recordAlone(deps: RecordAloneDeps, planned: readonly Plann
   wakeForRecorded(deps.wake, inserted, recorded.effects);
 }
 
+/** Not where it is skipped, nor where it has to wait for a place of its limit. */
+function mayBeClaimed({ schedule, intent }: Fire): boolean {
+  return intent.skipped === null && schedule.limitId === null;
+}
+
 function claimedRun(
   schedule: LockedSchedule,
   intent: Intent,
@@ -69,6 +74,7 @@ function claimedRun(
     trigger: intent.trigger,
     lane: schedule.lane,
     priority: schedule.priority,
+    isLimited: false,
     dueAt: intent.dueAt,
     attempt: 1,
     failures: 0,

@@ -86,7 +86,13 @@ function missedOf(recorded: readonly Fire[]): MissedFires {
 /** Wakes loops for the recorded runs that this instance does not send itself. */
 export function wakeForRecorded(wake: Wake, recorded: readonly Fire[], effects: number): void {
   const open = recorded.filter(({ intent }) => !intent.claimed && intent.skipped === null);
-  const pending = open.filter(({ schedule }) => schedule.overlap === 'allow');
+  const started = open.filter(({ schedule }) => schedule.overlap === 'allow');
+  const pending = started.filter(({ schedule }) => schedule.limitId === null);
   const toPull = pending.filter(({ schedule }) => queueOfLane(schedule.lane) !== null);
-  wakeFor(wake, { effects, toClaim: pending.length - toPull.length, toPull: toPull.length > 0 });
+  wakeFor(wake, {
+    effects,
+    toClaim: pending.length - toPull.length,
+    toPull: toPull.length > 0,
+    toAdmit: pending.length < started.length,
+  });
 }

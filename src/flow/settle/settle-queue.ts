@@ -8,7 +8,7 @@ import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { isPlainSuccess } from '../../store/runs/ends/settle-plain.ts';
 
 /** What the caller learns of a run once its outcome is written. */
-type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'firstClaimedAt'>;
+type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'firstClaimedAt' | 'isLimited'>;
 
 /** An attempt that ended. */
 export interface EndedAttempt {
@@ -35,6 +35,11 @@ export interface SettleQueue {
   has(ended: EndedAttempt): boolean;
   all(): EndedAttempt[];
   remove(ended: EndedAttempt): void;
+}
+
+/** The place of its limit may be free once it is settled. */
+export function isLimited({ run }: EndedAttempt): boolean {
+  return run.isLimited;
 }
 
 export function createSettleQueue(): SettleQueue {

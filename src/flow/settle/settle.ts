@@ -18,7 +18,7 @@ import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
 import type { MeetingLocks } from '../../store/runs/lock-runs.ts';
 import { type SettledRuns, settleLockedRuns } from '../../store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../../store/runs/ends/settle-plain.ts';
-import { type EndedAttempt, type SettleQueue, createSettleQueue } from './settle-queue.ts';
+import { type EndedAttempt, type SettleQueue, createSettleQueue, isLimited } from './settle-queue.ts';
 
 interface SettleDeps {
   database: Database;
@@ -109,7 +109,7 @@ async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promis
   const { database, queue, events } = state;
   try {
     const { settled, effects } = await database.run((db) => settlePlainIfClaimed(db, batch.map(outcomeOf)));
-    wakeFor(state.wake, { effects });
+    wakeFor(state.wake, { effects, toAdmit: batch.some(isLimited) });
     for (const ended of batch) {
       if (settled(ended.outcome.runId)) emitSettled(state, ended, { wasLost: false });
       else queue.lockFirst(ended);
@@ -155,7 +155,7 @@ async function settleInTransaction(
   const settled = await state.database.transaction((tx) =>
     settleLockedRuns(tx, batch.map(outcomeOf), meeting),
   );
-  wakeFor(state.wake, settled);
+  wakeFor(state.wake, { ...settled, toAdmit: batch.some(isLimited) });
   for (const ended of batch) emitOutcome(state, ended, settled);
   return settled.passedOver;
 }
@@ -179,7 +179,7 @@ async function settleWithoutText(state: State, ended: EndedAttempt, error: unkno
   const bare = { ...ended.outcome, settlement: withoutText(ended.outcome.settlement) };
   try {
     const settled = await state.database.transaction((tx) => settleLockedRuns(tx, [bare], 'skipLocked'));
-    wakeFor(state.wake, settled);
+    wakeFor(state.wake, { ...settled, toAdmit: isLimited(ended) });
     emitOutcome(state, ended, settled);
   } catch (refusedAgain) {
     if (!isDataRefused(refusedAgain)) throw refusedAgain;

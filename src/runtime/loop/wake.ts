@@ -6,6 +6,8 @@ export interface Wake {
   dispatch(): void;
   /** Workers may pull runs. */
   workers(): void;
+  /** Runs with a limit are due, or have given up their places. */
+  admission(): void;
 }
 
 /** What a commit has left to be done. */
@@ -13,10 +15,15 @@ export interface Work {
   effects?: number;
   toClaim?: number;
   toPull?: boolean;
+  toAdmit?: boolean;
 }
 
-export function wakeFor(wake: Wake, { effects = 0, toClaim = 0, toPull = false }: Work): void {
+export function wakeFor(
+  wake: Wake,
+  { effects = 0, toClaim = 0, toPull = false, toAdmit = false }: Work,
+): void {
   if (effects > 0) wake.effects();
   if (toClaim > 0) wake.dispatch();
   if (toPull) wake.workers();
+  if (toAdmit) wake.admission();
 }

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { bigints, instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { isPull } from '../queues/queue-lanes.ts';
+import { isReady } from '../runs/ready.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type Effect, deleteEffects, lockEffectsAgain } from './effect-rows.ts';
 import { ALL_SCHEDULES, follows } from './followers.ts';
@@ -10,6 +11,8 @@ interface AfterRuns {
   /** Runs that may be claimed, and whether workers may pull some of them. */
   toClaim: number;
   toPull: boolean;
+  /** Runs that wait for a place of their limit. */
+  toAdmit: boolean;
   /** Schedules with a run that waits until it is judged; their rows are locked. */
   toJudge: string[];
   /** Effects about one follower that is locked by another transaction. */
@@ -25,7 +28,7 @@ interface AfterRuns {
  * which is judged under a separate lock.
  */
 export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]): Promise<AfterRuns> {
-  if (ends.length === 0) return { toClaim: 0, toPull: false, toJudge: [], passedOver: new Set(), effects: 0 };
+  if (ends.length === 0) return { ...NOTHING, toJudge: [], passedOver: new Set(), effects: 0 };
   const { free, held } = await lockFollowers(tx, ends);
   const effects = await writeFollowerEffects(tx, ends, held);
   const rows = await insertRunsOf(tx, ends, free);
@@ -34,6 +37,7 @@ export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]):
   return {
     toClaim: pending.length,
     toPull: pending.some(({ is_pull }) => is_pull),
+    toAdmit: pending.some(({ is_limited }) => is_limited),
     toJudge: [...new Set(waiting.map(({ schedule_uid }) => schedule_uid))],
     passedOver: new Set(ends.filter(({ followerUid }) => followerUid !== null && held.includes(followerUid))),
     effects,
@@ -53,11 +57,16 @@ export async function splitByFollower(tx: Transaction, effect: Effect): Promise<
   await deleteEffects(tx, [effect.id]);
 }
 
+const NOTHING = { toClaim: 0, toPull: false, toAdmit: false };
+
 interface InsertedRow {
   schedule_uid: string;
   status: 'pending' | 'waiting';
   is_pull: boolean;
+  is_limited: boolean;
 }
+
+const READY = isReady({ dueAt: sql`f.due_at`, limitId: sql`f.limit_id` }, sql`clock.now`);
 
 async function insertRunsOf(
   tx: Transaction,
@@ -67,13 +76,13 @@ async function insertRunsOf(
   return rowsOf<InsertedRow>(
     tx,
     sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
-      due_at, ready, attempts, parent_run_id, overlap_guarded, created_at, updated_at)
+      limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, created_at, updated_at)
     SELECT (lpad(to_hex((extract(epoch FROM f.finished_at) * 1000)::bigint), 12, '0') || '7'
         || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
       f.finished_at, f.uid, f.version, f.id, 'after', CASE WHEN f.overlap = 'allow' THEN 'pending' ELSE 'waiting' END,
-      f.lane, f.priority, f.due_at, f.due_at <= clock.now, 0, f.run_id, f.overlap <> 'allow', clock.now, clock.now
+      f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.run_id, f.overlap <> 'allow', clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, (
-      SELECT s.uid, s.version, s.id, s.overlap, s.lane, s.priority, e.run_id, e.finished_at,
+      SELECT s.uid, s.version, s.id, s.overlap, s.lane, s.priority, s.limit_id, e.run_id, e.finished_at,
         e.finished_at + make_interval(secs => random() * coalesce(s.after_jitter_seconds, 0)) AS due_at
       FROM unnest(${uuids(ends.map(({ runId }) => runId))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
         ${texts(ends.map(({ status }) => status))}, ${instants(ends.map(({ finishedAt }) => finishedAt))},
@@ -85,7 +94,7 @@ async function insertRunsOf(
         AND (s.after_uid = e.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL))
     ) AS f
-    RETURNING schedule_uid, status, ${isPull(sql`lane`)} AS is_pull`,
+    RETURNING schedule_uid, status, ${isPull(sql`lane`)} AS is_pull, limit_id IS NOT NULL AS is_limited`,
   );
 }
 

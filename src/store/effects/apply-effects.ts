@@ -23,6 +23,7 @@ export interface AppliedEffects {
   failed: readonly string[];
   toClaim: number;
   toPull: boolean;
+  toAdmit: boolean;
   /** Effects that these in turn have brought about. */
   effects: number;
 }
@@ -62,6 +63,7 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
     failed: counted.failed,
     toClaim: counted.toClaim + followed.toClaim + judged.started,
     toPull: counted.toPull || followed.toPull || judged.toPull,
+    toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,
     effects: counted.effects + followed.effects + judged.effects,
   };
 }

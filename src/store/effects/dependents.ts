@@ -13,6 +13,8 @@ interface Counted {
   /** Runs that may be claimed now, and whether workers may pull some of them. */
   toClaim: number;
   toPull: boolean;
+  /** Some of them wait for a place of their limit first. */
+  toAdmit: boolean;
   /** Runs that failed, since one they need did not succeed. */
   failed: string[];
   /** Ends that are not counted everywhere yet: a dependent is locked by another transaction, or there are very many. */
@@ -43,6 +45,7 @@ export async function countDependencies(tx: Transaction, ends: readonly EndedDep
   return {
     toClaim: ready.length,
     toPull: ready.some(({ is_pull }) => is_pull),
+    toAdmit: released.some(({ is_limited }) => is_limited),
     failed: failing.map(({ id }) => id),
     unfinished: new Set(
       isCut
@@ -57,6 +60,7 @@ export async function countDependencies(tx: Transaction, ends: readonly EndedDep
 const NOTHING_COUNTED: Counted = {
   toClaim: 0,
   toPull: false,
+  toAdmit: false,
   failed: [],
   unfinished: new Set(),
   isMore: false,
@@ -67,6 +71,7 @@ interface ReleasedRow {
   id: string;
   status: string;
   is_pull: boolean;
+  is_limited: boolean;
   /** The dependency of which it fails, and how that ended; null: it does not. */
   failed_of: string | null;
   failed_as: string | null;
@@ -93,9 +98,9 @@ async function countOn(tx: Transaction, edges: readonly EdgeRow[]): Promise<Rele
     UPDATE runs r SET open_dependencies = r.open_dependencies - l.ended, updated_at = clock.now,
       status = CASE WHEN ${GOES_ON} THEN 'pending' ELSE r.status END,
       due_at = CASE WHEN ${GOES_ON} THEN greatest(r.due_at, clock.now) ELSE r.due_at END,
-      ready = r.ready OR ${GOES_ON} AND r.due_at <= clock.now
+      ready = r.ready OR ${GOES_ON} AND r.due_at <= clock.now AND r.limit_id IS NULL
     FROM dependents l, clock WHERE r.id = l.run_id
-    RETURNING r.id, r.status, ${isPull(sql`r.lane`)} AS is_pull,
+    RETURNING r.id, r.status, ${isPull(sql`r.lane`)} AS is_pull, r.limit_id IS NOT NULL AS is_limited,
       CASE WHEN ${FAILS} THEN split_part(l.failed, ' ', 1) END AS failed_of,
       CASE WHEN ${FAILS} THEN split_part(l.failed, ' ', 2) END AS failed_as`,
   );

@@ -10,7 +10,7 @@ import { COST, type Sample, oneSample } from './sample.ts';
 
 /** How the work goes: as much is read as there are lanes, claims, instances and overdue schedules, however much waits. */
 export interface WorkGauges {
-  /** How long the oldest pending run has been due, claimed or not; 0 where there is none. */
+  /** How long the oldest pending run has been due, claimed or not; 0 where there is none. Not of runs that wait for their limit. */
   oldestPendingSeconds: number;
   /** Pending runs whose claimant is no living instance. */
   strandedRuns: number;
@@ -30,7 +30,11 @@ export interface WorkGauges {
   zoneData: string[];
 }
 
-export type OpenRunCounts = Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
+export interface OpenRunCounts {
+  byStatus: Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
+  /** Due, and without a place of their limit. */
+  waitingForLimit: number;
+}
 export type ScheduleCounts = Record<ScheduleStatus, number>;
 
 // eslint-disable-next-line max-lines-per-function -- one statement
@@ -69,6 +73,7 @@ export async function sampleWork(
           AND r.lane = lanes.lane AND r.priority = lanes.priority ORDER BY r.due_at LIMIT 1) AS first
     ), to_come AS (
       SELECT min(r.due_at) AS oldest FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND NOT r.ready
+        AND r.limit_id IS NULL
     ), claimed AS (
       SELECT min(r.due_at) AS oldest, count(*) FILTER (WHERE living.id IS NULL)::int AS stranded
       FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
@@ -106,12 +111,18 @@ export async function sampleWork(
 export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
   const count = (status: string) =>
     sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
-  const { cost_ms: costMs, ...values } = await oneSample<OpenRunCounts>(
+  const {
+    cost_ms: costMs,
+    waiting_for_limit: waitingForLimit,
+    ...byStatus
+  } = await oneSample<OpenRunCounts['byStatus'] & { waiting_for_limit: number }>(
     db,
     sql`SELECT open.*, ${COST} AS cost_ms
-    FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')} FROM runs) AS open`,
+    FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')}, count(*) FILTER (
+      WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL
+        AND due_at <= (SELECT clock_timestamp()))::int AS waiting_for_limit FROM runs) AS open`,
   );
-  return { values, costMs };
+  return { values: { byStatus, waitingForLimit }, costMs };
 }
 
 /** What has a next fire is counted by the index of what is due, and all that is not simply active by its own. */

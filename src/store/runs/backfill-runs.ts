@@ -45,7 +45,8 @@ async function recordSome(
 ): Promise<number> {
   const { uid, id: scheduleId, version, definition } = schedule;
   const overlapGuarded = definition.overlap !== 'allow';
-  const current = { version, lane, priority: PRIORITY_RANK[definition.priority], overlapGuarded };
+  const route = { lane, priority: PRIORITY_RANK[definition.priority], limitId: definition.limit };
+  const current = { version, ...route, overlapGuarded };
   const ids = fires.map(({ scheduledFor }) => plannedRunId(uid, scheduledFor));
   const ended = await lockEndedRuns(tx, ids, 'wait');
   const givenUp = ended.filter(({ status }) => status === 'skipped' || status === 'abandoned');

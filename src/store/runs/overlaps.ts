@@ -19,6 +19,8 @@ export interface JudgedOverlaps {
   /** Waiting runs that are pending now, and whether workers may pull some of them. */
   started: number;
   toPull: boolean;
+  /** Runs with a limit started, or gave their place up. */
+  toAdmit: boolean;
   skipped: number;
   /** Runs that gave way to a newer one. */
   replaced: number;
@@ -54,6 +56,7 @@ export async function judgeOverlapsUnderLock(
   return {
     started: started.length,
     toPull: started.some(({ to }) => queueOfLane(to.lane) !== null),
+    toAdmit: changes.some(({ from }) => from.limitId !== null),
     skipped: changes.filter(({ to }) => to.status === 'skipped').length,
     replaced: changes.filter(({ to }) => to.status === 'cancelled').length,
     passedOver: [...passedOver],
@@ -74,6 +77,7 @@ export async function judgeOverlapsNowOrSoon(
 const NOTHING_JUDGED: JudgedOverlaps = {
   started: 0,
   toPull: false,
+  toAdmit: false,
   skipped: 0,
   replaced: 0,
   passedOver: [],
@@ -81,8 +85,8 @@ const NOTHING_JUDGED: JudgedOverlaps = {
 };
 
 /** What a judgement leaves to be done. */
-export function workOf({ started, toPull, effects }: JudgedOverlaps): Work {
-  return { effects, toClaim: started, toPull };
+export function workOf({ started, toPull, toAdmit, effects }: JudgedOverlaps): Work {
+  return { effects, toClaim: started, toPull, toAdmit };
 }
 
 interface Judged {

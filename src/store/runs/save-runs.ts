@@ -6,6 +6,7 @@ import { uuids } from '../../postgres/sql/arrays.ts';
 import { insertEffects } from '../effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { isReady } from './ready.ts';
 import { WRITTEN_COLUMNS, recordset } from './record-columns.ts';
 
 /** A run as it was when its row was locked, and as it is to be. */
@@ -59,11 +60,16 @@ function toOf({ to }: RunChange): RunRecord {
   return to;
 }
 
+const READY = isReady(
+  { dueAt: sql`due_at`, limitId: sql`limit_id`, admittedAt: sql`admitted_at` },
+  sql`clock.now`,
+);
+
 async function updateOpen(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
   if (records.length === 0) return;
   await tx.execute(
     sql`UPDATE runs r SET (${WRITTEN_COLUMNS.runs}, ready) = (
-      SELECT ${WRITTEN_COLUMNS.runs}, due_at <= clock.now FROM (SELECT s.*) AS saved)
+      SELECT ${WRITTEN_COLUMNS.runs}, ${READY} FROM (SELECT s.*) AS saved)
     FROM jsonb_populate_recordset(NULL::runs, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock
     WHERE r.id = s.id`,
   );
@@ -74,7 +80,7 @@ async function insertOpen(tx: Transaction, records: readonly RunRecord[]): Promi
   const rows = await rowsOf<{ id: string }>(
     tx,
     sql`INSERT INTO runs (${WRITTEN_COLUMNS.runs}, ready)
-    SELECT ${WRITTEN_COLUMNS.runs}, due_at <= clock.now
+    SELECT ${WRITTEN_COLUMNS.runs}, ${READY}
     FROM jsonb_populate_recordset(NULL::runs, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock
     ON CONFLICT DO NOTHING RETURNING id`,
   );

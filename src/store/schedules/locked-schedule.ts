@@ -13,6 +13,8 @@ export interface LockedSchedule {
   lane: string;
   /** Its rank: the smaller, the sooner. */
   priority: number;
+  /** The limit that its runs count against; null: none. */
+  limitId: string | null;
   nextOccurrenceAt: Instant;
   /** No occurrence up to this one is planned again; null: none has been planned. */
   plannedThrough: Instant | null;
@@ -31,6 +33,7 @@ export interface LockedRow {
   overlap: Exclude<Overlap, 'allow'> | null;
   lane: string;
   priority: number;
+  limit_id: string | null;
   next_occurrence_at: InstantText;
   plan_failures: number | null;
   created_at: InstantText;
@@ -46,6 +49,7 @@ export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedul
     overlap: row.overlap ?? 'allow',
     lane: row.lane,
     priority: row.priority,
+    limitId: row.limit_id,
     nextOccurrenceAt: toInstant(row.next_occurrence_at),
     plannedThrough: toInstantOrNull(row.planned_through),
     planFailures: row.plan_failures ?? 0,

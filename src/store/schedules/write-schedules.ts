@@ -78,10 +78,10 @@ const MAX_LENGTH_AT_ONCE = 512 * 1024;
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));
-  return sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority,
+  return sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, limit_id,
       planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
       after_jitter_seconds, updated_at)
-    SELECT w.uid, w.id, w.version, w.enabled, w.timing, w.zoned, w.overlap, w.lane, w.priority,
+    SELECT w.uid, w.id, w.version, w.enabled, w.timing, w.zoned, w.overlap, w.lane, w.priority, w.limit_id,
       w.planned_through, w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
       w.after_start_at, w.after_end_at, w.after_jitter_seconds, ${isoInstant(now)}::timestamptz
     FROM unnest(
@@ -89,6 +89,7 @@ function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
       ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
       ${texts(definitions.map(timingText))}, ${booleans(definitions.map(isZoned))}, ${texts(definitions.map(({ overlap }) => overlap))},
       ${texts(writes.map((write) => write.lane))}, ${ints(definitions.map(({ priority }) => PRIORITY_RANK[priority]))},
+      ${texts(definitions.map(({ limit }) => limit))},
       ${instants(writes.map((write) => write.plannedThrough))}, ${instants(writes.map((write) => write.nextOccurrenceAt))},
       ${instants(writes.map((write) => write.nextFireAt))},
       ${instants(writes.map((write) => write.lastFireAt))}, ${instants(writes.map((write) => write.createdAt))},
@@ -97,11 +98,11 @@ function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
       ${instants(followers.map((follower) => follower?.startAt ?? null))},
       ${instants(followers.map((follower) => follower?.endAt ?? null))},
       ${ints(followers.map((follower) => follower?.jitterSeconds ?? null))})
-      AS w(uid, id, version, enabled, timing, zoned, overlap, lane, priority, planned_through, next_occurrence_at, next_fire_at,
+      AS w(uid, id, version, enabled, timing, zoned, overlap, lane, priority, limit_id, planned_through, next_occurrence_at, next_fire_at,
         last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds)
     ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled, timing = excluded.timing,
       zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
-      overlap = excluded.overlap, lane = excluded.lane, priority = excluded.priority,
+      overlap = excluded.overlap, lane = excluded.lane, priority = excluded.priority, limit_id = excluded.limit_id,
       next_occurrence_at = excluded.next_occurrence_at, next_fire_at = excluded.next_fire_at,
       last_fire_at = excluded.last_fire_at, after_uid = excluded.after_uid, after_on = excluded.after_on,
       after_start_at = excluded.after_start_at, after_end_at = excluded.after_end_at,

@@ -58,7 +58,7 @@ describe('a batch', () => {
       [2, 'low', 'pending', 'api'],
       [null, 'normal', 'pending', 'api'],
     ]);
-    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0 });
+    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0 });
   });
 
   test('takes a runAt however long ago, and however far ahead', async () => {

@@ -88,7 +88,7 @@ describe('a one-off run', () => {
       target: ANSWERED_TARGET,
       attemptLog: [],
     });
-    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0 });
+    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0 });
   });
 
   test('goes by what it says, and by the defaults of schedules', async () => {
@@ -234,7 +234,7 @@ describe('dependencies', () => {
     const [a, b] = [await created({ target: TARGET }), await created({ target: TARGET })];
     api.justWoken();
     const id = await created({ target: TARGET, dependsOn: [b.toUpperCase(), a] });
-    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 0, workers: 0 });
+    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 0, workers: 0, admission: 0 });
     expect((await get(id)).body).toMatchObject({
       status: 'waiting',
       dependsOn: [b, a],

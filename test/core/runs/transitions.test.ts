@@ -51,7 +51,8 @@ describe('a waiting run', () => {
 });
 
 describe('a run that is opened again', () => {
-  const CURRENT = { version: 7, lane: 'http https://other.example', priority: 1, overlapGuarded: true };
+  const route = { lane: 'http https://other.example', priority: 1, limitId: 'warehouse' };
+  const CURRENT = { version: 7, ...route, overlapGuarded: true };
   const ended = runRecord({
     status: 'unknown',
     reason: 'age',
@@ -118,6 +119,7 @@ describe('a run that is opened again', () => {
       scheduleVersion: 7,
       lane: 'http https://other.example',
       priority: 1,
+      limitId: 'warehouse',
     });
     const free = { ...CURRENT, overlapGuarded: false };
     expect(reopenRun(ended, free, { status: 'pending', now: NOW }).overlapGuarded).toBe(false);

@@ -306,7 +306,7 @@ describe('a run that is made to depend on one that is just ending', () => {
     const settled = new Promise<void>((resolve) => {
       instance.pipeline.settler.add({
         outcome,
-        run: { id: a, scheduleId: null, firstClaimedAt: 0 },
+        run: { id: a, scheduleId: null, firstClaimedAt: 0, isLimited: false },
         onSettled: resolve,
       });
     });
@@ -337,7 +337,7 @@ it('a run whose row somebody always has locked ends all the same', async () => {
   await new Promise<void>((resolve) => {
     instance.pipeline.settler.add({
       outcome,
-      run: { id: a, scheduleId: null, firstClaimedAt: 0 },
+      run: { id: a, scheduleId: null, firstClaimedAt: 0, isLimited: false },
       onSettled: resolve,
     });
   });

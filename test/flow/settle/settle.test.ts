@@ -236,7 +236,12 @@ describe('a settler', () => {
       database,
       clock: systemClock,
       events: createEventBus(),
-      wake: { effects: () => undefined, dispatch: () => undefined, workers: () => undefined },
+      wake: {
+        effects: () => undefined,
+        dispatch: () => undefined,
+        workers: () => undefined,
+        admission: () => undefined,
+      },
     });
     cleanUp.push(() => Promise.resolve(settler.stop()));
     return settler;
@@ -245,7 +250,7 @@ describe('a settler', () => {
   function add(settler: Settler, outcome: AttemptSettlement): void {
     settler.add({
       outcome,
-      run: { id: outcome.runId, scheduleId: 's', firstClaimedAt: 0 },
+      run: { id: outcome.runId, scheduleId: 's', firstClaimedAt: 0, isLimited: false },
       onSettled: () => settled.push(`${outcome.runId} ${outcome.outcome}`),
     });
   }

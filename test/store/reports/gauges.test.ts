@@ -18,7 +18,7 @@ afterAll(async () => {
   await own.drop();
 });
 
-const openRuns = async () => (await database.run(countOpenRuns)).values;
+const openRuns = async () => (await database.run(countOpenRuns)).values.byStatus;
 const counted = async () => (await database.run(countSchedules)).values;
 const work = async () => (await database.run((db) => sampleWork(db, { overdueSeconds: 3 }))).values;
 

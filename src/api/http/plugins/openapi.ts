@@ -15,6 +15,7 @@ export const TAGS = {
   schedules: 'Schedules',
   runs: 'Runs',
   queues: 'Queues',
+  limits: 'Limits',
   times: 'Fire times',
   instances: 'Instances',
   signs: 'Signs of life',

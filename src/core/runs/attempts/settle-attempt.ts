@@ -31,7 +31,7 @@ export type Settled =
 /**
  * Writes the outcome of an attempt into its run. The guard is the claim that the attempt was made under. One exception: a 2xx settles
  * a run that is still pending, whatever instance has claimed it now, because it is the truth; but not where the 2xx only says that
- * work has begun, and the run was opened again since.
+ * work has begun, and the run was opened again since, or has given up its place of its limit: it is sent again once it has one.
  */
 export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now: Instant): Settled {
   if (mayBeSettled(run, attempted)) return { kind: 'settled', run: settledRun(run, attempted, now) };
@@ -55,6 +55,7 @@ const GONE = 410;
 function mayBeSettled(run: RunRecord, { outcome, settlement, ...claim }: AttemptSettlement): boolean {
   if (run.status !== 'pending') return false;
   if (settlement.status === 'running' && claim.attempt <= (run.retriedAfter ?? 0)) return false;
+  if (settlement.status === 'running' && run.limitId !== null && run.admittedAt === null) return false;
   return outcome === 'accepted' || holds(run, claim);
 }
 
@@ -71,6 +72,8 @@ function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant):
     status,
     failures: Math.max(run.failures, settlement.failures),
     dueAt: settlement.retryAt ?? run.dueAt,
+    // Between two attempts it leaves its place to others.
+    admittedAt: isPending ? null : run.admittedAt,
     claimedBy: isPending ? null : instanceId,
     claimedAt: isPending ? null : run.claimedAt,
     handoffStartedAt: !isPending && lookup !== 'arrived' ? startedAt : null,

@@ -16,6 +16,8 @@ export interface ClaimedRun {
   lane: string;
   /** Its rank: the smaller, the sooner. */
   priority: number;
+  /** Once it ends, its place is free for others. */
+  isLimited: boolean;
   dueAt: Instant;
   /** The number of the attempt this claim is for: with the claimant, the guard of its settlement. */
   attempt: number;
@@ -53,6 +55,7 @@ export interface ClaimedRow {
   trigger: RunTrigger;
   lane: string;
   priority: number;
+  limit_id: string | null;
   /** Null: when it was scheduled. */
   due_at: InstantText | null;
   attempts: number;
@@ -85,6 +88,7 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     trigger: row.trigger,
     lane: row.lane,
     priority: row.priority,
+    isLimited: row.limit_id !== null,
     dueAt: toInstantOrNull(row.due_at) ?? scheduledFor,
     attempt: row.attempts,
     failures: row.failures ?? 0,

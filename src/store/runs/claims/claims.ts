@@ -49,7 +49,7 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
       first_claimed_at = coalesce(r.first_claimed_at, clock.now), attempts = r.attempts + 1,
       handoff_started_at = NULL, updated_at = clock.now
     FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
-    RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.priority,
+    RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.priority, r.limit_id,
       nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures,
       nullif(r.recoveries, 0) AS recoveries, r.own_payload, r.parent_run_id,
       nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,

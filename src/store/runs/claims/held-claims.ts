@@ -4,11 +4,18 @@ import { ints, uuids } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
+import { isReady } from '../ready.ts';
 import type { ClaimedRun } from './claimed-run.ts';
 
 export function claimOf({ id, instanceId, attempt }: ClaimedRun): Claim {
   return { runId: id, instanceId, attempt };
 }
+
+/** A run with a limit keeps its place. */
+const READY = isReady(
+  { dueAt: sql`r.due_at`, limitId: sql`r.limit_id`, admittedAt: sql`r.admitted_at` },
+  sql`clock_timestamp()`,
+);
 
 /** The name of the NOTIFY about runs that an instance has handed back: a hint, never needed. */
 export const RUNS_RETURNED = 'firelock_runs_returned';
@@ -24,7 +31,7 @@ export async function returnClaimsIfMine(
   const returned = await rowsOf<{ id: string }>(
     db,
     sql`WITH free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
-    UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, ready = r.due_at <= clock_timestamp(), updated_at = clock_timestamp()
+    UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, ready = ${READY}, updated_at = clock_timestamp()
     FROM free WHERE r.id = free.id
     RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`,
   );

@@ -12,6 +12,7 @@ import {
   isAmong,
   toInstant,
 } from '../../../postgres/sql/rows.ts';
+import { isReady } from '../ready.ts';
 import type { Advance, Intent, Recorded } from './intent.ts';
 import {
   FIRE_COLUMNS,
@@ -49,6 +50,8 @@ export async function recordIntentsIfLocked(
     return write(LEAVING_OUT);
   }
 }
+
+const READY = isReady({ dueAt: sql`f.due_at`, limitId: sql`f.limit_id` }, sql`f.now`);
 
 /** Those that are there. */
 const LEAVING_OUT = sql`ON CONFLICT DO NOTHING`;
@@ -92,19 +95,19 @@ async function record(
           ${FIRE_COLUMNS}, place)
       WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
-      RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.overlap, clock.now, a.place, ${FIRE_COLUMNS}
+      RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, clock.now, a.place, ${FIRE_COLUMNS}
     )${further ? furtherFires(further) : sql``}, fires AS ${isAnySkipped ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
-      SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.overlap, f.now, f.fire_id AS id,
+      SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.now, f.fire_id AS id,
         ${fromMs(sql`f.scheduled_ms`)} AS scheduled_for, coalesce(f.trigger, ${USUAL_TRIGGER}) AS trigger,
         ${fromMs(sql`coalesce(f.due_ms, f.scheduled_ms)`)} AS due_at, f.skipped, coalesce(f.coalesced, 0) AS coalesced,
         ${fromMs(sql`f.coalesced_from_ms`)} AS coalesced_from, f.claimed
       FROM ${further ? sql`(TABLE advanced UNION ALL TABLE further)` : sql`advanced`} AS f WHERE f.fire_id IS NOT NULL
     ), recorded AS (
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
-        ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded, created_at, updated_at)
+        limit_id, ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded, created_at, updated_at)
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
         CASE WHEN f.overlap = 'allow' THEN 'pending' ELSE 'waiting' END, f.lane, f.priority, f.due_at,
-        f.due_at <= f.now, f.claimed::int, f.coalesced, f.coalesced_from,
+        f.limit_id, ${READY}, f.claimed::int, f.coalesced, f.coalesced_from,
         CASE WHEN f.claimed THEN ${instanceId}::uuid END, CASE WHEN f.claimed THEN f.now END, CASE WHEN f.claimed THEN f.now END,
         f.overlap <> 'allow', f.now, f.now
       FROM fires f WHERE f.skipped IS NULL ${onConflict}
@@ -127,9 +130,9 @@ async function record(
 /** Fires that were missed and are not caught up with: they end as they are recorded. */
 const MISSED = sql`, missed AS (
       INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane, priority,
-        due_at, attempts, coalesced, coalesced_from, created_at, updated_at, finished_at, ended_at)
+        limit_id, due_at, attempts, coalesced, coalesced_from, created_at, updated_at, finished_at, ended_at)
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', f.skipped, f.lane, f.priority,
-        f.due_at, 0, f.coalesced, f.coalesced_from, f.now, f.now, f.now, f.now
+        f.limit_id, f.due_at, 0, f.coalesced, f.coalesced_from, f.now, f.now, f.now, f.now
       FROM fires f WHERE f.skipped IS NOT NULL
       RETURNING id
     ), caused AS (

@@ -1,0 +1,36 @@
+CREATE TABLE "held_runs" (
+	"run_id" uuid PRIMARY KEY NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "limits" (
+	"id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"description" text,
+	"max_running" integer NOT NULL,
+	"updated_at" timestamp (3) with time zone NOT NULL,
+	CONSTRAINT "limits_max_running" CHECK (max_running BETWEEN 1 AND 10000)
+);
+--> statement-breakpoint
+CREATE TABLE "maintenance" (
+	"one" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"since" timestamp (3) with time zone NOT NULL,
+	"until" timestamp (3) with time zone,
+	"reason" text,
+	"dispatch" text NOT NULL,
+	CONSTRAINT "maintenance_one_row" CHECK ("maintenance"."one")
+);
+--> statement-breakpoint
+ALTER TABLE "runs" DROP CONSTRAINT "runs_finite_claim";--> statement-breakpoint
+DROP INDEX "runs_to_come";--> statement-breakpoint
+ALTER TABLE "history" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
+ALTER TABLE "history" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "schedules" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
+CREATE INDEX "runs_to_admit" ON "runs" USING btree ("limit_id","priority","due_at") WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL;--> statement-breakpoint
+CREATE INDEX "runs_limited" ON "runs" USING btree ("limit_id","admitted_at") WHERE limit_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "schedules_limited" ON "schedules" USING btree ("limit_id","id") WHERE limit_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL;--> statement-breakpoint
+ALTER TABLE "runs" ADD CONSTRAINT "runs_place" CHECK (CASE WHEN limit_id IS NULL THEN admitted_at IS NULL
+      WHEN admitted_at IS NULL THEN NOT ready AND claimed_by IS NULL AND status <> 'running'
+      ELSE ready AND status <> 'waiting' END);--> statement-breakpoint
+ALTER TABLE "runs" ADD CONSTRAINT "runs_finite_claim" CHECK (isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after) AND isfinite(admitted_at));

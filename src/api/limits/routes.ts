@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { isoInstant } from '../../core/instant.ts';
+import { putLimit, removeLimit } from '../../operations/limit-changes.ts';
+import { type LimitState, findLimit, listLimits } from '../../store/limits/limit-rows.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { limitIdParams } from '../http/common-schemas.ts';
+import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { Problem } from '../http/problem.ts';
+import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
+import { idOfAnother, unexpectedBody } from '../schedules/routes.ts';
+import { limit as answered, limitInput } from './schemas.ts';
+
+const tags = [TAGS.limits];
+const querystring = z.strictObject({ limit: limitQuery, cursor: scheduleCursor.optional() });
+
+export function addLimitRoutes(api: Api, deps: ApiDeps): void {
+  addReadRoutes(api, deps);
+  addPutRoute(api, deps);
+  addDeleteRoute(api, deps);
+}
+
+function addReadRoutes(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/limits',
+    {
+      schema: {
+        operationId: 'listLimits',
+        summary: 'List limits, by id',
+        tags,
+        querystring,
+        response: { 200: json('A page of limits', pageSchema(answered)), ...problems(400) },
+      },
+    },
+    async ({ query: { limit, cursor } }) => {
+      const rows = await database.run((db) => listLimits(db, { after: cursor?.after, limit: limit + 1 }));
+      return pageOf(rows, limit, answerLimit, (last) => ({ after: last.id }));
+    },
+  );
+  api.get(
+    '/limits/:id',
+    {
+      schema: {
+        operationId: 'getLimit',
+        summary: 'One limit, and how many of its runs are under way and wait',
+        tags,
+        params: limitIdParams,
+        response: { 200: json('The limit', answered), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { id } }) => {
+      const found = await database.run((db) => findLimit(db, id));
+      if (!found) throw noSuchLimit(id);
+      return answerLimit(found);
+    },
+  );
+}
+
+function addPutRoute(api: Api, deps: ApiDeps): void {
+  api.put(
+    '/limits/:id',
+    {
+      config: { alsoCheck: idOfAnother },
+      schema: {
+        operationId: 'putLimit',
+        summary: 'Create a limit, or replace it; a smaller `maxRunning` stops nothing that is under way',
+        tags,
+        params: limitIdParams,
+        body: limitInput,
+        response: {
+          200: json('Replaced', answered),
+          201: json('Created', answered),
+          ...problems(...BODY_PROBLEMS),
+        },
+      },
+    },
+    async ({ params: { id }, body: { description, maxRunning } }, reply) => {
+      const { limit, created } = await putLimit(deps, { id, description, maxRunning });
+      if (created) void reply.code(201).header('Location', `/api/v1/limits/${id}`);
+      return reply.send(answerLimit(limit));
+    },
+  );
+}
+
+function addDeleteRoute(api: Api, deps: ApiDeps): void {
+  api.delete(
+    '/limits/:id',
+    {
+      config: { alsoCheck: unexpectedBody },
+      schema: {
+        operationId: 'deleteLimit',
+        summary: 'Delete a limit that no schedule and no open run names',
+        tags,
+        params: limitIdParams,
+        response: { 204: nothing('Deleted'), ...problems(400, 404, 409) },
+      },
+    },
+    async ({ params: { id } }, reply) => {
+      if (!(await removeLimit(deps, id))) throw noSuchLimit(id);
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+function noSuchLimit(id: string): Problem {
+  return new Problem(404, `there is no limit ${id}`);
+}
+
+function answerLimit(stored: LimitState): z.output<typeof answered> {
+  const { id, description, maxRunning, running, waiting, updatedAt } = stored;
+  return { id, description, maxRunning, running, waiting, updatedAt: isoInstant(updatedAt) };
+}

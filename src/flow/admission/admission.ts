@@ -1,0 +1,83 @@
+/**
+ * Guarantees: of the runs that name a limit, never more than its `maxRunning` are under way at once; a free place is given soon, by
+ *   priority, then due time. A limit that is locked or refused holds up no other.
+ * Transaction: one for some limits, which locks their rows before it counts.
+ * If the process dies here: places are held by rows of runs alone; any instance counts them, and gives the free ones.
+ */
+import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { inHalves } from '../../runtime/loop/batch.ts';
+import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
+import type { Database } from '../../postgres/database.ts';
+import { isDataRefused } from '../../postgres/errors.ts';
+import { admitUnderLock, limitsToAdmit } from '../../store/limits/admit-runs.ts';
+
+interface AdmissionDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  wake: Wake;
+}
+
+export interface Admission extends Turning {
+  /** Runs with a limit were recorded, or gave their places up. */
+  wake(): void;
+}
+
+/** What other instances recorded or ended, and did not see to themselves, is found by this. */
+const IDLE_MS = 1_000;
+/** Between two passes, however often it is woken: what ends meanwhile is one batch. */
+const MIN_MS = 5;
+/** Limits in one transaction. */
+const BATCH = 50;
+/** The wait before limits and runs that others have locked are tried again; it doubles each time. */
+const MIN_REST_MS = 10;
+
+interface State extends AdmissionDeps {
+  restMs: number;
+}
+
+export function createAdmission(deps: AdmissionDeps): Admission {
+  const { clock, events } = deps;
+  const state: State = { ...deps, restMs: MIN_REST_MS };
+  const loop = createLoop({
+    name: 'admission',
+    clock,
+    events,
+    body: () => pass(state),
+    minMs: () => MIN_MS,
+  });
+  return { ...turningOf(loop), wake: () => loop.wake() };
+}
+
+async function pass(state: State): Promise<number> {
+  const { database } = state;
+  const { ids, msUntilNextDue } = await database.run((db) => limitsToAdmit(db, BATCH));
+  const untilNext = Math.ceil(Math.min(IDLE_MS, msUntilNextDue ?? Infinity));
+  const admitted = ids.length === 0 ? 0 : await admit(state, ids);
+  state.events.emit({ type: 'admissionPassed', admitted });
+  if (ids.length === 0) return untilNext;
+  if (admitted > 0) {
+    state.restMs = MIN_REST_MS;
+    return 0;
+  }
+  state.restMs = Math.min(IDLE_MS, state.restMs * 2);
+  return Math.min(state.restMs, untilNext);
+}
+
+/** Answers how many runs got a place. */
+async function admit({ database, events, wake }: State, ids: readonly string[]): Promise<number> {
+  let admitted = 0;
+  await inHalves(ids, {
+    work: async (some) => {
+      const { toClaim, toPull } = await database.transaction((tx) => admitUnderLock(tx, some));
+      wakeFor(wake, { toClaim, toPull: toPull > 0 });
+      admitted += toClaim + toPull;
+    },
+    isRefused: isDataRefused,
+    setAside: (limitId, error) => events.emit({ type: 'admissionRefused', limitId, error: reasonOf(error) }),
+  });
+  return admitted;
+}

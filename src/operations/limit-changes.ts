@@ -1,0 +1,102 @@
+/**
+ * Guarantees: a limit that a schedule or an open run names stays; another value of `maxRunning` counts from the commit on.
+ * Transaction: one, under the lock of the limit's row, which whoever gives places holds too.
+ * If the process dies here: it is written or not; any instance gives the places that are free now.
+ */
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Wake } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
+import type { Executor } from '../postgres/executor.ts';
+import {
+  type Limit,
+  type LimitState,
+  deleteLimit,
+  findLimit,
+  keepLimits,
+  lockLimitToDelete,
+  namersOf,
+  writeLimit,
+} from '../store/limits/limit-rows.ts';
+import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
+
+interface LimitChangeDeps {
+  database: Database;
+  events: EventBus;
+  wake: Wake;
+}
+
+/** Schedules or open runs name the limit: it cannot be deleted. */
+export class LimitInUse extends Error {
+  override readonly name = 'LimitInUse';
+
+  constructor(schedules: readonly string[], runs: readonly string[]) {
+    const named = [...namesOf('schedules', schedules), ...namesOf('open runs', runs)];
+    super(`named by ${named.join(' and ')}`);
+  }
+}
+
+/** More than a reader wants. */
+const MAX_NAMED = 100;
+
+function namesOf(kind: string, ids: readonly string[]): string[] {
+  if (ids.length === 0) return [];
+  const andMore = ids.length > MAX_NAMED ? ' and more' : '';
+  return [`${kind} ${ids.slice(0, MAX_NAMED).join(', ')}${andMore}`];
+}
+
+/** Creates or replaces a limit. A smaller `maxRunning` stops nothing that is under way: no run begins until enough have ended. */
+export async function putLimit(
+  { database, wake }: LimitChangeDeps,
+  given: Omit<Limit, 'updatedAt'>,
+): Promise<{ limit: LimitState; created: boolean }> {
+  const written = await database.transaction(async (tx) => {
+    const { created } = await writeLimit(tx, { ...given, updatedAt: await databaseNow(tx) });
+    const limit = await findLimit(tx, given.id);
+    if (!limit) throw new Error(`limit ${given.id} was written and is not there`);
+    return { limit, created };
+  });
+  wake.admission();
+  return written;
+}
+
+/**
+ * False: there is none.
+ * @throws LimitInUse
+ */
+export async function removeLimit({ database }: LimitChangeDeps, id: string): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    if (!(await lockLimitToDelete(tx, id))) return false;
+    // After the lock: whoever names it anew waits until this transaction ends (keepLimits).
+    const { schedules, runs } = await namersOf(tx, id, MAX_NAMED + 1);
+    if (schedules.length > 0 || runs.length > 0) throw new LimitInUse(schedules, runs);
+    await deleteLimit(tx, id);
+    return true;
+  });
+}
+
+/** A schedule names a limit that there is not. */
+export interface UnknownLimit {
+  scheduleId: string;
+  limit: string;
+}
+
+/** To be said of the field that names it. */
+export function noSuchLimitNamed(limit: string): string {
+  return `names no limit: there is no ${limit}`;
+}
+
+/** What these schedules name is kept from being deleted until the transaction ends; answers what there is not. */
+export async function unknownLimitsOf(
+  tx: Executor,
+  writes: readonly ScheduleWrite[],
+): Promise<UnknownLimit[]> {
+  const named = writes.flatMap(({ id, definition: { limit } }) =>
+    limit === null ? [] : [{ scheduleId: id, limit }],
+  );
+  const there = await keepLimits(
+    tx,
+    named.map(({ limit }) => limit),
+  );
+  return named.filter(({ limit }) => !there.has(limit));
+}

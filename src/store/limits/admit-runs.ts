@@ -1,0 +1,109 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
+import { ints, texts } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { queryPrepared, rowsOf } from '../../postgres/sql/rows.ts';
+import { ATTENDED_LANES, isPull, isUnattended } from '../queues/queue-lanes.ts';
+
+/** A run that waits for a place of its limit, in the words of the index `runs_to_admit`. */
+const WAITS = sql`status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL`;
+
+/** A pull run that holds a place while no worker asks for its queue: others may have the place. */
+const IS_IDLE = sql`(status = 'pending' AND claimed_by IS NULL AND ${isUnattended(sql`lane`)})`;
+
+const RANKS = ints(Object.values(PRIORITY_RANK).sort((a, b) => a - b));
+
+interface LimitsToAdmit {
+  /** Limits with a place, and with a due run that waits for it; at most as many as asked for. */
+  ids: string[];
+  /** In how many ms the next run with a limit comes due, where none of that limit is due yet; null: none is recorded. */
+  msUntilNextDue: number | null;
+}
+
+/**
+ * Steps from limit to limit through the index of runs that wait. It sees one moment and locks nothing: a hint for admitUnderLock, which
+ * decides.
+ */
+export async function limitsToAdmit(db: Executor, most: number): Promise<LimitsToAdmit> {
+  const [row] = await queryPrepared<{ ids: string | null; ms: number | null }>(
+    db,
+    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${ATTENDED_LANES}, named AS (
+      (SELECT limit_id FROM runs WHERE ${WAITS} ORDER BY limit_id LIMIT 1)
+      UNION ALL
+      SELECT following.limit_id FROM named, LATERAL (
+        SELECT limit_id FROM runs WHERE ${WAITS} AND limit_id > named.limit_id ORDER BY limit_id LIMIT 1) AS following
+    ), next AS (
+      SELECT named.limit_id, min(first.due_at) AS due_at FROM named, unnest(${RANKS}) AS rank, LATERAL (
+        SELECT due_at FROM runs WHERE ${WAITS} AND limit_id = named.limit_id AND priority = rank
+          AND NOT ${isUnattended(sql`lane`)} ORDER BY due_at LIMIT 1) AS first
+      GROUP BY named.limit_id
+    ), admissible AS (
+      SELECT l.id FROM next JOIN limits l ON l.id = next.limit_id
+      WHERE next.due_at <= (SELECT now FROM clock) AND l.max_running > (
+        SELECT count(*) FROM runs WHERE limit_id = l.id AND admitted_at IS NOT NULL AND NOT ${IS_IDLE})
+      ORDER BY l.id LIMIT ${most}
+    )
+    SELECT (SELECT string_agg(id, ' ') FROM admissible) AS ids,
+      (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM next
+        WHERE due_at > (SELECT now FROM clock))::float8 AS ms`,
+  );
+  return { ids: row?.ids?.split(' ') ?? [], msUntilNextDue: row?.ms ?? null };
+}
+
+export interface Admitted {
+  /** Runs that may be claimed now: those that are sent, and those that workers pull. */
+  toClaim: number;
+  toPull: number;
+}
+
+/** Runs that one statement lets in, for each limit. */
+const MOST_AT_ONCE = 500;
+
+/**
+ * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: whoever gives places
+ * holds that lock, so the count that the next statements make stays true until the commit. A place is held by a run's row
+ * (`admitted_at`) and by nothing else, so nobody's death leaks one. Limits that another transaction has locked are passed over.
+ */
+export async function admitUnderLock(tx: Transaction, ids: readonly string[]): Promise<Admitted> {
+  const locked = await rowsOf<{ id: string }>(
+    tx,
+    sql`SELECT id FROM limits WHERE id = ANY (${texts(ids)}) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
+  );
+  if (locked.length === 0) return { toClaim: 0, toPull: 0 };
+  const limitIds = texts(locked.map(({ id }) => id));
+  await giveUpIdlePlaces(tx, limitIds);
+  const admitted = await rowsOf<{ is_pull: boolean }>(
+    tx,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${ATTENDED_LANES}, free AS MATERIALIZED (
+      SELECT l.id, l.max_running - (
+        SELECT count(*) FROM runs WHERE limit_id = l.id AND admitted_at IS NOT NULL)::int AS places
+      FROM limits l WHERE l.id = ANY (${limitIds})
+    ), candidates AS MATERIALIZED (
+      SELECT next.*, free.id AS limit_id, free.places FROM free, unnest(${RANKS}) AS rank, LATERAL (
+        SELECT id, priority, due_at FROM runs WHERE ${WAITS} AND limit_id = free.id AND priority = rank
+          AND due_at <= (SELECT now FROM clock) AND NOT ${isUnattended(sql`lane`)}
+        ORDER BY due_at LIMIT least(free.places, ${MOST_AT_ONCE}) FOR UPDATE SKIP LOCKED) AS next
+      WHERE free.places > 0
+    ), chosen AS (
+      SELECT id FROM (
+        SELECT *, row_number() OVER (PARTITION BY limit_id ORDER BY priority, due_at, id) AS place FROM candidates) AS ranked
+      WHERE place <= places
+    )
+    UPDATE runs r SET admitted_at = clock.now, ready = true
+    FROM clock WHERE r.id = ANY (ARRAY(SELECT id FROM chosen))
+    RETURNING ${isPull(sql`r.lane`)} AS is_pull`,
+  );
+  const toPull = admitted.filter(({ is_pull }) => is_pull).length;
+  return { toClaim: admitted.length - toPull, toPull };
+}
+
+/** Their runs get places again, in their turn, when a worker asks. */
+async function giveUpIdlePlaces(tx: Transaction, limitIds: SQL): Promise<void> {
+  await tx.execute(
+    sql`WITH ${ATTENDED_LANES}, idle AS MATERIALIZED (
+      SELECT id FROM runs WHERE limit_id = ANY (${limitIds}) AND admitted_at IS NOT NULL AND ${IS_IDLE}
+      ORDER BY id FOR UPDATE SKIP LOCKED
+    )
+    UPDATE runs r SET admitted_at = NULL, ready = false WHERE r.id = ANY (ARRAY(SELECT id FROM idle))`,
+  );
+}

@@ -1,0 +1,115 @@
+import { sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import { texts } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+
+/** How many runs that name it may be under way at once. */
+export interface Limit {
+  id: string;
+  description: string | null;
+  maxRunning: number;
+  updatedAt: Instant;
+}
+
+/** A limit, and how its runs stand at this moment. */
+export interface LimitState extends Limit {
+  /** Under way: claimed, or `running`. */
+  running: number;
+  /** Due, and not under way. */
+  waiting: number;
+}
+
+interface Row {
+  id: string;
+  description: string | null;
+  max_running: number;
+  updated_at: InstantText;
+  running: number;
+  waiting: number;
+}
+
+/** Ordered by id; at most `limit`, only ids after `after`. */
+export async function listLimits(
+  db: Executor,
+  { after = null, limit }: { after?: string | null | undefined; limit: number },
+): Promise<LimitState[]> {
+  const rows = await rowsOf<Row>(
+    db,
+    sql`SELECT l.*, counted.* FROM (
+      SELECT * FROM limits WHERE ${after}::text IS NULL OR id > ${after} ORDER BY id LIMIT ${limit}) AS l, ${COUNTED}
+    ORDER BY l.id`,
+  );
+  return rows.map(toState);
+}
+
+export async function findLimit(db: Executor, id: string): Promise<LimitState | null> {
+  const [row] = await rowsOf<Row>(
+    db,
+    sql`SELECT l.*, counted.* FROM limits l, ${COUNTED} WHERE l.id = ${id}`,
+  );
+  return row ? toState(row) : null;
+}
+
+/** Runs that name the limit `l`. */
+const COUNTED = sql`LATERAL (
+      SELECT count(*) FILTER (WHERE r.status = 'running' OR r.claimed_by IS NOT NULL)::int AS running,
+        count(*) FILTER (WHERE r.status = 'pending' AND r.claimed_by IS NULL
+          AND r.due_at <= (SELECT clock_timestamp()))::int AS waiting
+      FROM runs r WHERE r.limit_id = l.id) AS counted`;
+
+/** Creates or replaces it; waits for whoever is giving its places at this moment. Answers whether it is new. */
+export async function writeLimit(
+  tx: Executor,
+  { id, description, maxRunning, updatedAt }: Limit,
+): Promise<{ created: boolean }> {
+  const [row] = await rowsOf<{ created: boolean }>(
+    tx,
+    sql`INSERT INTO limits (id, description, max_running, updated_at) VALUES (${id}, ${description}, ${maxRunning}, ${isoInstant(updatedAt)}::timestamptz)
+    ON CONFLICT (id) DO UPDATE SET description = excluded.description, max_running = excluded.max_running,
+      updated_at = CASE WHEN (limits.description, limits.max_running) IS DISTINCT FROM (excluded.description, excluded.max_running)
+        THEN excluded.updated_at ELSE limits.updated_at END
+    RETURNING xmax = 0 AS created`,
+  );
+  return { created: row?.created ?? false };
+}
+
+/** Until the transaction ends nobody can name the limit anew: see keepLimits. False: there is none. */
+export async function lockLimitToDelete(tx: Transaction, id: string): Promise<boolean> {
+  const rows = await rowsOf(tx, sql`SELECT id FROM limits WHERE id = ${id} FOR UPDATE`);
+  return rows.length > 0;
+}
+
+export async function deleteLimit(tx: Transaction, id: string): Promise<void> {
+  await tx.execute(sql`DELETE FROM limits WHERE id = ${id}`);
+}
+
+/** Ids of schedules, and of open runs, that name the limit; at most `most` of each. */
+export async function namersOf(
+  tx: Transaction,
+  id: string,
+  most: number,
+): Promise<{ schedules: string[]; runs: string[] }> {
+  const idsOf = async (table: 'schedules' | 'runs') => {
+    const rows = await rowsOf<{ id: string }>(
+      tx,
+      sql`SELECT id::text FROM ${sql.raw(table)} WHERE limit_id = ${id} ORDER BY id LIMIT ${most}`,
+    );
+    return rows.map((row) => row.id);
+  };
+  return { schedules: await idsOf('schedules'), runs: await idsOf('runs') };
+}
+
+/** Which of these limits there are; they are kept from being deleted until the transaction ends. It waits for a deletion under way. */
+export async function keepLimits(tx: Executor, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await rowsOf<{ id: string }>(
+    tx,
+    sql`SELECT id FROM limits WHERE id = ANY (${texts([...new Set(ids)])}) ORDER BY id FOR KEY SHARE`,
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+function toState({ id, description, max_running, updated_at, running, waiting }: Row): LimitState {
+  return { id, description, maxRunning: max_running, updatedAt: toInstant(updated_at), running, waiting };
+}

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Api, startApi } from '../api.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const target = { type: 'http', url: 'http://127.0.0.1:1/' };
+const put = (id: string, body: unknown) => api.call('PUT', `/api/v1/limits/${id}`, body);
+const get = (id: string) => api.call('GET', `/api/v1/limits/${id}`);
+
+describe('limits', () => {
+  it('are created, replaced, read, listed by id in pages, and deleted', async () => {
+    const created = await put('b', { maxRunning: 3, description: 'the warehouse' });
+    expect(created.status).toBe(201);
+    expect(created.headers.get('location')).toBe('/api/v1/limits/b');
+    const shown = { id: 'b', description: 'the warehouse', maxRunning: 3, running: 0, waiting: 0 };
+    expect(created.body).toMatchObject(shown);
+    expect((await get('b')).body).toEqual(created.body);
+    api.justWoken();
+    const same = await put('b', created.body);
+    expect(same).toMatchObject({ status: 200, body: created.body });
+    expect(api.justWoken()).toMatchObject({ admission: 1 });
+    expect(await put('b', { maxRunning: 1 })).toMatchObject({
+      status: 200,
+      body: { ...shown, description: null, maxRunning: 1 },
+    });
+    for (const id of ['c', 'a']) expect((await put(id, { maxRunning: 10_000 })).status).toBe(201);
+    const page = await api.call('GET', '/api/v1/limits?limit=2');
+    expect(page.body).toMatchObject({ items: [{ id: 'a' }, { id: 'b' }], nextCursor: anyText });
+    const cursor = encodeURIComponent(textOf(page.body, 'nextCursor'));
+    const last = await api.call('GET', `/api/v1/limits?limit=2&cursor=${cursor}`);
+    expect(last.body).toMatchObject({ items: [{ id: 'c' }], nextCursor: null });
+    for (const id of ['a', 'b', 'c'])
+      expect((await api.call('DELETE', `/api/v1/limits/${id}`)).status).toBe(204);
+    for (const method of ['GET', 'DELETE'])
+      expect((await api.call(method, '/api/v1/limits/b')).status).toBe(404);
+  });
+
+  it('are refused with every fault at once, and nothing is stored', async () => {
+    const faults = await put('x', { maxRunning: 0, description: 7, burst: 1, id: 'y' });
+    expect(faults.status).toBe(400);
+    expect(paths(faults.body)).toEqual(['/burst', '/description', '/id', '/maxRunning']);
+    for (const maxRunning of [10_001, 1.5, '3', null, undefined])
+      expect(await put('x', { maxRunning })).toMatchObject({ status: 400 });
+    expect((await put('-x', { maxRunning: 1 })).status).toBe(400);
+    expect((await api.call('GET', '/api/v1/limits?limit=0&page=2')).status).toBe(400);
+    expect((await get('x')).status).toBe(404);
+  });
+
+  it('that there are not are refused where a schedule or run names them, each at its place', async () => {
+    await put('known', { maxRunning: 1 });
+    const schedule = { cron: '0 0 1 1 *', target };
+    const one = await api.call('PUT', '/api/v1/schedules/s', { ...schedule, limit: 'nowhere' });
+    expect(one.status).toBe(422);
+    expect(paths(one.body)).toEqual(['/limit']);
+    const items = [
+      { id: 's', ...schedule, limit: 'known' },
+      { id: 't', ...schedule, limit: 'nowhere', endAt: '2020-01-01T00:00:00Z' },
+      { id: 'u', after: { scheduleId: 'none' }, target, limit: 'neither' },
+    ];
+    const batch = await api.call('POST', '/api/v1/schedules/batch', { items });
+    expect(batch.status).toBe(422);
+    expect(paths(batch.body)).toEqual([
+      '/items/1/endAt',
+      '/items/1/limit',
+      '/items/2/after/scheduleId',
+      '/items/2/limit',
+    ]);
+    const runs = await api.call('POST', '/api/v1/runs/batch', {
+      items: [
+        { ref: 'a', target, limit: 'known' },
+        { ref: 'b', target, limit: 'nowhere', dependsOn: ['019a9f00-0000-7000-8000-000000000000'] },
+      ],
+    });
+    expect(runs.status).toBe(422);
+    expect(paths(runs.body)).toEqual(['/items/1/dependsOn/0', '/items/1/limit']);
+    expect(await api.call('POST', '/api/v1/runs', { target, limit: '' })).toMatchObject({ status: 400 });
+    expect((await api.call('GET', '/api/v1/runs')).body).toMatchObject({ items: [] });
+    expect((await api.call('GET', '/api/v1/schedules')).body).toMatchObject({ items: [] });
+  });
+
+  it('are not deleted while schedules or open runs name them, and the answer says which', async () => {
+    await put('used', { maxRunning: 1 });
+    const schedule = { cron: '0 0 1 1 *', target, limit: 'used' };
+    expect(await api.call('PUT', '/api/v1/schedules/s', schedule)).toMatchObject({
+      status: 201,
+      body: { limit: 'used' },
+    });
+    const fired = await api.call('POST', '/api/v1/schedules/s/fire');
+    expect(fired).toMatchObject({ status: 202, body: { limit: 'used', status: 'pending' } });
+    const id = textOf(fired.body, 'id');
+    expect((await get('used')).body).toMatchObject({ running: 0, waiting: 1 });
+    const refused = await api.call('DELETE', '/api/v1/limits/used');
+    expect(refused.status).toBe(409);
+    expect(refused.body['detail']).toBe(`the limit is named by schedules s and open runs ${id}`);
+    await api.call('PATCH', '/api/v1/schedules/s', { limit: null });
+    expect(await api.call('GET', `/api/v1/runs/${id}`)).toMatchObject({ body: { limit: 'used' } });
+    const again = await api.call('DELETE', '/api/v1/limits/used');
+    expect(again.body['detail']).toBe(`the limit is named by open runs ${id}`);
+    expect((await api.call('POST', `/api/v1/runs/${id}/cancel`)).status).toBe(200);
+    expect((await api.call('DELETE', '/api/v1/limits/used')).status).toBe(204);
+    // Opened again, the run goes by its schedule, as that is now.
+    expect(await api.call('POST', `/api/v1/runs/${id}/retry`)).toMatchObject({ body: { limit: null } });
+  });
+
+  it('that a one-off run named are gone for its retry once they are deleted', async () => {
+    await put('brief', { maxRunning: 1 });
+    const body = { target, limit: 'brief', key: 'k', runAt: '2090-01-01T00:00:00Z' };
+    const { body: run } = await api.call('POST', '/api/v1/runs', body);
+    expect((await get('brief')).body).toMatchObject({ running: 0, waiting: 0 });
+    expect(await api.call('POST', '/api/v1/runs', { ...body, limit: null })).toMatchObject({ status: 422 });
+    const path = `/api/v1/runs/${textOf(run, 'id')}`;
+    await api.call('POST', `${path}/cancel`);
+    expect((await api.call('DELETE', '/api/v1/limits/brief')).status).toBe(204);
+    expect(await api.call('POST', '/api/v1/runs', body)).toMatchObject({
+      status: 200,
+      body: { id: run['id'] },
+    });
+    const retried = await api.call('POST', `${path}/retry`);
+    expect(retried).toMatchObject({ status: 409, body: { detail: 'the limit of the run is gone: brief' } });
+    await put('brief', { maxRunning: 1 });
+    expect(await api.call('POST', `${path}/retry`)).toMatchObject({
+      status: 200,
+      body: { status: 'pending', limit: 'brief' },
+    });
+  });
+
+  it('are not deleted behind the back of a call that names them at the same moment', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      await put('raced', { maxRunning: 1 });
+      const [run, deleted] = await Promise.all([
+        api.call('POST', '/api/v1/runs', { target, limit: 'raced' }),
+        api.call('DELETE', '/api/v1/limits/raced'),
+      ]);
+      expect([`${run.status} ${deleted.status}`]).toEqual([run.status === 201 ? '201 409' : '422 204']);
+      if (run.status === 201) await api.call('POST', `/api/v1/runs/${textOf(run.body, 'id')}/cancel`);
+    }
+  });
+});
+
+const anyText = expect.any(String) as string;
+
+function textOf(body: unknown, field: string): string {
+  return (body as Record<string, string>)[field] ?? '';
+}
+
+function paths(body: unknown): string[] {
+  const { errors = [] } = body as { errors?: { path: string }[] };
+  return errors.map(({ path }) => path).sort();
+}
