@@ -17,8 +17,10 @@ import { addOneOffRunRoutes } from './runs/one-off-routes.ts';
 import { addPreviewRoutes } from './occurrences/preview-routes.ts';
 import { addQueueRoutes } from './queues/routes.ts';
 import { addRunActionRoutes } from './runs/action-routes.ts';
+import { addRunBulkRoute } from './runs/bulk-routes.ts';
 import { addRunRoutes } from './runs/routes.ts';
 import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
+import { addScheduleBulkRoute } from './schedules/bulk-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
 import { addSignsOfLife } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
@@ -73,6 +75,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   api.addHook('preValidation', validateRequest);
   addScheduleRoutes(api, deps);
   addScheduleBatchRoute(api, deps);
+  addScheduleBulkRoute(api, deps);
   addFireRoute(api, deps);
   addBackfillRoute(api, deps);
   addVersionsRoute(api, deps);
@@ -82,6 +85,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addRunRoutes(api, deps);
   addOneOffRunRoutes(api, deps);
   addRunActionRoutes(api, deps);
+  addRunBulkRoute(api, deps);
   addQueueRoutes(api, deps);
   addStatsRoutes(api, deps);
   addInstanceRoutes(api, deps);

@@ -61,30 +61,34 @@ export interface HeartbeatReport extends Speaker {
 }
 
 /** Ends a run that has not ended; one that was cancelled already stays as it is. */
-export function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
-  return act(deps, id, {
-    decide: decideCancel,
-    change: (from, { notifiesTarget }, { now }) => ({
-      from,
-      to: endRun(from, { status: 'cancelled', reason: 'request' }, now),
-      also: notifiesTarget ? ['cancel'] : [],
-    }),
-    emit: () => deps.events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
-  });
-}
+export const CANCEL: Action<{ notifiesTarget: boolean }> = {
+  decide: decideCancel,
+  change: (from, { notifiesTarget }, { now }) => ({
+    from,
+    to: endRun(from, { status: 'cancelled', reason: 'request' }, now),
+    also: notifiesTarget ? ['cancel'] : [],
+  }),
+  emit: (events, { id }) => events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
+};
 
 /** Opens a run again that has ended and not succeeded, whatever `overlap` its schedule has. */
+export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
+  keepsSchedule: true,
+  decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
+  change: (from, { status }, { definition, now }) => ({
+    from,
+    to: reopenRun(from, definition, { status, now }),
+  }),
+  emit: (events, { id, scheduleId, status: was }) =>
+    events.emit({ type: 'runRetried', runId: id, scheduleId: scheduleIdOf(scheduleId), was }),
+};
+
+export function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
+  return act(deps, id, CANCEL);
+}
+
 export function retryRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
-  return act(deps, id, {
-    keepsSchedule: true,
-    decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
-    change: (from, { status }, { definition, now }) => ({
-      from,
-      to: reopenRun(from, definition, { status, now }),
-    }),
-    emit: ({ scheduleId, status: was }) =>
-      deps.events.emit({ type: 'runRetried', runId: id, scheduleId: scheduleIdOf(scheduleId), was }),
-  });
+  return act(deps, id, RETRY);
 }
 
 /** Ends a run as its worker or target says, also before the outcome of the attempt itself is written. */
@@ -95,11 +99,11 @@ export function completeRun(deps: RunActionDeps, id: string, word: CompletionRep
       from,
       to: completed(from, { status, error, result: word.result }, now),
     }),
-    emit: (run, { status, error, finishedAt }) => {
+    emit: (events, run, { status, error, finishedAt }) => {
       const { attempts: attempt } = run;
       const settlement = settledOf(run, { status, error, finishedAt: finishedAt ?? 0 });
       const scheduleId = scheduleIdOf(run.scheduleId);
-      deps.events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
+      events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
     },
   });
 }
@@ -121,7 +125,7 @@ export async function heartbeatRun(
   });
 }
 
-interface Action<Write> {
+export interface Action<Write> {
   /** Whether it is about the schedule of the run as well, which then stays as it is until the action is done. */
   keepsSchedule?: boolean;
   decide: (run: RunRecord, definition: CurrentDefinition | null) => Decision<Write>;
@@ -131,7 +135,7 @@ interface Action<Write> {
     given: { definition: CurrentDefinition | null; now: Instant },
   ) => RunChange;
   /** Once it is committed. */
-  emit: (from: RunRecord, to: RunRecord) => void;
+  emit: (events: EventBus, from: RunRecord, to: RunRecord) => void;
 }
 
 interface Acted {
@@ -143,7 +147,7 @@ interface Acted {
 async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>): Promise<ActionResult> {
   if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
   const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action));
-  if (change) action.emit(change.from, change.to);
+  if (change) action.emit(deps.events, change.from, change.to);
   if (work) wakeFor(deps.wake, work);
   return result;
 }
@@ -162,11 +166,15 @@ async function actIn<Write>(
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
   const change = changeOf(run, decision, { definition, now: await databaseNow(tx) });
-  const effects = await saveLockedRuns(tx, [change]);
-  const { status, lane } = change.to;
-  const toClaim = status === 'pending' ? 1 : 0;
-  const work = { effects, toClaim, toPull: toClaim > 0 && queueOfLane(lane) !== null };
+  const work = workOf([change], await saveLockedRuns(tx, [change]));
   return { result: answer(await findRun(tx, id)), change, work };
+}
+
+/** What these changes leave to be done, once they are committed. */
+export function workOf(changes: readonly RunChange[], effects: number): Required<Work> {
+  const pending = changes.filter(({ to }) => to.status === 'pending');
+  const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
+  return { effects, toClaim: pending.length, toPull };
 }
 
 function settledOf(

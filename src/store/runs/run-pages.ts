@@ -5,12 +5,15 @@ import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../core
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import type { Labels } from '../schedules/labelled-schedules.ts';
 
 export interface RunFilter {
   /** Only runs of these schedules, by uid; none named: of all. */
   scheduleUids?: readonly string[] | undefined;
   statuses?: readonly RunStatus[] | undefined;
   triggers?: readonly RunTrigger[] | undefined;
+  /** Of the schedule as it is now; see pageOfLabelledRuns. */
+  labels?: Labels | undefined;
   /** Only these. */
   ids?: readonly string[] | undefined;
   /** Inclusive, of scheduledFor. */
@@ -28,12 +31,23 @@ export interface RunFilter {
  */
 export async function pageOfRuns(db: Executor, filter: RunFilter): Promise<string[]> {
   if (filter.ids?.length === 0) return [];
-  const parts = partsOf(filter).map((part) => pageOf(filter, part));
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`SELECT r.id FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`,
-  );
+  const rows = await rowsOf<{ id: string }>(db, newestFirst(filter));
   return rows.map(({ id }) => id);
+}
+
+interface More {
+  /** Rows of a `uid` each: only runs of these schedules. */
+  schedules?: SQL | undefined;
+  /** Conditions on `r`, a run. */
+  also?: readonly SQL[];
+  /** What is answered of each run `r`, its id among it. */
+  columns?: SQL;
+}
+
+/** The statement of such a page. */
+export function newestFirst(filter: RunFilter, more: More = {}): SQL {
+  const parts = partsOf(filter, more).map((part) => pageOf(filter, part, more));
+  return sql`SELECT r.* FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`;
 }
 
 /** Runs that one index has in the order of the list: for each value of `each` by itself. */
@@ -49,11 +63,12 @@ const BOTH = [sql`runs`, sql`history`];
  * Nearly all runs were fired by their schedule and succeeded. These are read by time. All other ends and triggers have indexes of their
  * own, so that a query for rare ones does not read all the others.
  */
-function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
-  const ofSchedules = scheduleUids ? [sql`unnest(${uuids(scheduleUids)}) AS s(uid)`] : [];
+function partsOf({ scheduleUids, statuses, triggers }: RunFilter, { schedules }: More): Part[] {
+  const named = scheduleUids ? sql`unnest(${uuids(scheduleUids)})` : schedules;
+  const ofSchedules = named ? [sql`${named} AS s(uid)`] : [];
   // Not `=`: with it, PostgreSQL would read all runs of one schedule in id order. And rows are compared, not values: with values the
   // planner expects so few runs of a schedule that it sorts them all.
-  const ofSchedule = scheduleUids
+  const ofSchedule = named
     ? [
         sql`(r.schedule_uid, r.id) >= (s.uid, ${MIN_ID}::uuid) AND (r.schedule_uid, r.id) <= (s.uid, ${GREATEST_ID}::uuid)`,
       ]
@@ -67,7 +82,7 @@ function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
     }));
   }
   const some = statuses && statuses.length < ALL_STATUSES ? [oneOf(sql`r.status`, statuses)] : [];
-  const isSeldom = triggers && !triggers.includes('schedule') && !scheduleUids;
+  const isSeldom = triggers && !triggers.includes('schedule') && !named;
   if (!isSeldom) return [{ each: ofSchedules, conditions: [...ofSchedule, ...some, ...rest], tables: BOTH }];
   return triggers.map((trigger) => ({
     each: [],
@@ -85,17 +100,22 @@ function statusIs(status: RunStatus): SQL {
   return sql`r.status = ${status} AND r.status <> 'succeeded'`;
 }
 
-function pageOf(filter: RunFilter, { each, conditions, tables }: Part): SQL {
+function pageOf(
+  filter: RunFilter,
+  { each, conditions, tables }: Part,
+  { also = [], columns = sql`r.id` }: More,
+): SQL {
   const { ids, limit } = filter;
-  const all = [...conditions, ...(ids ? [sql`r.id = ANY (${uuids(ids)})`] : []), ...within(filter)];
+  const named = ids ? [sql`r.id = ANY (${uuids(ids)})`] : [];
+  const all = [...conditions, ...named, ...within(filter), ...also];
   const where = all.length > 0 ? sql`WHERE ${sql.join(all, sql` AND `)}` : sql``;
   const order = each.length > 0 ? sql`r.schedule_uid DESC, r.id DESC` : sql`r.id DESC`;
   const pages = tables.map(
-    (table) => sql`(SELECT r.id FROM ${table} r ${where} ORDER BY ${order} LIMIT ${limit})`,
+    (table) => sql`(SELECT ${columns} FROM ${table} r ${where} ORDER BY ${order} LIMIT ${limit})`,
   );
   const page = sql.join(pages, sql` UNION ALL `);
   if (each.length === 0) return page;
-  return sql`SELECT p.id FROM ${sql.join(each, sql`, `)}, LATERAL (${page}) AS p`;
+  return sql`SELECT p.* FROM ${sql.join(each, sql`, `)}, LATERAL (${page}) AS p`;
 }
 
 /** Ids begin with scheduledFor. */
