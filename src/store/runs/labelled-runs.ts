@@ -13,7 +13,7 @@ interface Bounds {
   walked: number;
 }
 
-const BOUNDS: Bounds = { few: 100, walked: 20_000 };
+const BOUNDS: Bounds = { few: 100, walked: 10_000 };
 
 /**
  * As pageOfRuns, of runs whose schedule has all of these labels now. It may be one schedule, whose runs are among very many others, or

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { labelled } from '../schedules/labelled-schedules.ts';
@@ -25,17 +25,25 @@ export async function matchingRuns(
   const few = labels.length > 0 ? await fewLabelled(db, filter, labels) : null;
   const scheduleUids = few ?? filter.scheduleUids;
   if (scheduleUids?.length === 0 || filter.statuses?.length === 0) return { matched: 0, ids: [] };
-  const also: SQL[] = [];
-  if (labels.length > 0 && few === null) also.push(sql`r.schedule_uid IN (${labelled(labels)})`);
-  if (scheduleIsThere) also.push(SCHEDULE_IS_THERE);
-  const matching = newestFirst({ ...filter, scheduleUids, limit: countTo }, { also });
+  const ofMany = labels.length > 0 && few === null;
+  const conditions = [
+    // Not as a join: the planner knows too little of labels to choose one. So the schedules are hashed, once.
+    ...(ofMany ? [sql`(c.schedule_uid IN (${labelled(labels)})) IS TRUE`] : []),
+    ...(scheduleIsThere ? [SCHEDULE_IS_THERE] : []),
+  ];
+  const candidates = newestFirst(
+    { ...filter, scheduleUids, limit: conditions.length > 0 ? Number.MAX_SAFE_INTEGER : countTo },
+    { columns: sql`r.id, r.schedule_uid, r.schedule_id` },
+  );
+  const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;
   const [row] = await rowsOf<{ matched: number; ids: string | null }>(
     db,
-    sql`WITH matching AS MATERIALIZED (${matching})
+    sql`WITH candidates AS MATERIALIZED (${candidates}),
+      matching AS MATERIALIZED (SELECT c.id FROM candidates c ${where} ORDER BY c.id DESC LIMIT ${countTo})
     SELECT (SELECT count(*)::int FROM matching) AS matched,
       (SELECT string_agg(f.id::text, ',' ORDER BY f.id DESC) FROM (SELECT id FROM matching ORDER BY id DESC LIMIT ${limit}) AS f) AS ids`,
   );
   return { matched: row?.matched ?? 0, ids: row?.ids?.split(',') ?? [] };
 }
 
-const SCHEDULE_IS_THERE = sql`(r.schedule_id = '' OR EXISTS (SELECT FROM schedules o WHERE o.uid = r.schedule_uid))`;
+const SCHEDULE_IS_THERE = sql`(c.schedule_id = '' OR (c.schedule_uid IN (SELECT uid FROM schedules)) IS TRUE)`;

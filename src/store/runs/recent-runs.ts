@@ -4,6 +4,7 @@ import type { Run } from '../../core/runs/run.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { newestOfSchedule } from './runs-of-schedule.ts';
 
 export type RecentRun = Pick<Run, 'id' | 'trigger' | 'status' | 'latenessMs'> & { scheduledFor: Instant };
 
@@ -30,29 +31,10 @@ interface Row extends Pick<Run, 'id' | 'trigger' | 'status'> {
   lateness_ms: string | null;
 }
 
-const COLUMNS = sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`;
-
-/** Each part is read from an index that has the runs of one schedule in the order of the answer; only open unplanned runs are sorted. */
 function statement(scheduleUids: readonly string[], count: number): SQL {
-  const planned = sql`r.trigger IN ('schedule', 'catchUp', 'backfill')`;
-  // Rows are compared, not values, for the reason that partsOf (run-pages.ts) has.
-  const between = (column: SQL, first: SQL, last: SQL) =>
-    sql`(r.schedule_uid, ${column}) >= (s.uid, ${first}) AND (r.schedule_uid, ${column}) <= (s.uid, ${last})`;
-  const newest = (table: SQL, where: SQL, by: SQL) =>
-    sql`(SELECT ${COLUMNS} FROM ${table} r WHERE ${where} ORDER BY r.schedule_uid DESC, ${by} DESC LIMIT ${count})`;
-  const parts = [
-    newest(sql`history`, between(sql`r.id`, MIN_ID, MAX_ID), sql`r.id`),
-    newest(
-      sql`runs`,
-      sql`${planned} AND ${between(sql`r.scheduled_for`, sql`'-infinity'::timestamptz`, sql`'infinity'::timestamptz`)}`,
-      sql`r.scheduled_for`,
-    ),
-    sql`(SELECT ${COLUMNS} FROM runs r WHERE r.schedule_uid = s.uid AND r.trigger NOT IN ('schedule', 'catchUp', 'backfill') ORDER BY r.id DESC LIMIT ${count})`,
-  ];
+  const columns = sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`;
+  const parts = newestOfSchedule(['history', 'runs'], { columns, conditions: [], limit: count });
   return sql`SELECT s.uid, p.* FROM unnest(${uuids(scheduleUids)}) AS s(uid), LATERAL (
       SELECT * FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${count}) AS p
     ORDER BY s.uid, p.id DESC`;
 }
-
-const MIN_ID = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
-const MAX_ID = sql`'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`;
