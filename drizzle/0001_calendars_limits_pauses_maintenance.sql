@@ -28,6 +28,7 @@ ALTER TABLE "runs" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> sta
 ALTER TABLE "schedules" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
 CREATE INDEX "runs_to_admit" ON "runs" USING btree ("limit_id","priority","due_at") WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL;--> statement-breakpoint
 CREATE INDEX "runs_limited" ON "runs" USING btree ("limit_id","admitted_at") WHERE limit_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "schedule_versions_labels" ON "schedule_versions" USING gin ((definition->'labels') jsonb_path_ops) WITH (fastupdate=false);--> statement-breakpoint
 CREATE INDEX "schedules_limited" ON "schedules" USING btree ("limit_id","id") WHERE limit_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL;--> statement-breakpoint
 ALTER TABLE "runs" ADD CONSTRAINT "runs_place" CHECK (CASE WHEN limit_id IS NULL THEN admitted_at IS NULL

@@ -20,8 +20,10 @@ import { addOneOffRunRoutes } from './runs/one-off-routes.ts';
 import { addPreviewRoutes } from './occurrences/preview-routes.ts';
 import { addQueueRoutes } from './queues/routes.ts';
 import { addRunActionRoutes } from './runs/action-routes.ts';
+import { addRunBulkRoute } from './runs/bulk-routes.ts';
 import { addRunRoutes } from './runs/routes.ts';
 import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
+import { addScheduleBulkRoute } from './schedules/bulk-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
 import { addSignsOfLife } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
@@ -92,6 +94,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   api.addHook('preValidation', validateRequest);
   addScheduleRoutes(api, deps);
   addScheduleBatchRoute(api, deps);
+  addScheduleBulkRoute(api, deps);
   addFireRoute(api, deps);
   addBackfillRoute(api, deps);
   addVersionsRoute(api, deps);
@@ -101,6 +104,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addRunRoutes(api, deps);
   addOneOffRunRoutes(api, deps);
   addRunActionRoutes(api, deps);
+  addRunBulkRoute(api, deps);
   addQueueRoutes(api, deps);
   addLimitRoutes(api, deps);
   addStatsRoutes(api, deps);

@@ -62,30 +62,34 @@ export interface HeartbeatReport extends Speaker {
 }
 
 /** Ends a run that has not ended; one that was cancelled already stays as it is. */
-export function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
-  return act(deps, id, {
-    decide: decideCancel,
-    change: (from, { notifiesTarget }, { now }) => ({
-      from,
-      to: endRun(from, { status: 'cancelled', reason: 'request' }, now),
-      also: notifiesTarget ? ['cancel'] : [],
-    }),
-    emit: () => deps.events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
-  });
-}
+export const CANCEL: Action<{ notifiesTarget: boolean }> = {
+  decide: decideCancel,
+  change: (from, { notifiesTarget }, { now }) => ({
+    from,
+    to: endRun(from, { status: 'cancelled', reason: 'request' }, now),
+    also: notifiesTarget ? ['cancel'] : [],
+  }),
+  emit: (events, { id }) => events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
+};
 
 /** Opens a run again that has ended and not succeeded, whatever `overlap` its schedule has. */
+export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
+  keepsSchedule: true,
+  decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
+  change: (from, { status }, { definition, now }) => ({
+    from,
+    to: reopenRun(from, definition, { status, now }),
+  }),
+  emit: (events, { id, scheduleId, status: was }) =>
+    events.emit({ type: 'runRetried', runId: id, scheduleId: scheduleIdOf(scheduleId), was }),
+};
+
+export function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
+  return act(deps, id, CANCEL);
+}
+
 export function retryRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
-  return act(deps, id, {
-    keepsSchedule: true,
-    decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
-    change: (from, { status }, { definition, now }) => ({
-      from,
-      to: reopenRun(from, definition, { status, now }),
-    }),
-    emit: ({ scheduleId, status: was }) =>
-      deps.events.emit({ type: 'runRetried', runId: id, scheduleId: scheduleIdOf(scheduleId), was }),
-  });
+  return act(deps, id, RETRY);
 }
 
 /** Ends a run as its worker or target says, also before the outcome of the attempt itself is written. */
@@ -96,11 +100,11 @@ export function completeRun(deps: RunActionDeps, id: string, word: CompletionRep
       from,
       to: completed(from, { status, error, result: word.result }, now),
     }),
-    emit: (run, { status, error, finishedAt }) => {
+    emit: (events, run, { status, error, finishedAt }) => {
       const { attempts: attempt } = run;
       const settlement = settledOf(run, { status, error, finishedAt: finishedAt ?? 0 });
       const scheduleId = scheduleIdOf(run.scheduleId);
-      deps.events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
+      events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
     },
   });
 }
@@ -122,7 +126,7 @@ export async function heartbeatRun(
   });
 }
 
-interface Action<Write> {
+export interface Action<Write> {
   /** Whether it is about the schedule of the run as well, which then stays as it is until the action is done. */
   keepsSchedule?: boolean;
   decide: (run: RunRecord, definition: CurrentDefinition | null) => Decision<Write>;
@@ -132,7 +136,7 @@ interface Action<Write> {
     given: { definition: CurrentDefinition | null; now: Instant },
   ) => RunChange;
   /** Once it is committed. */
-  emit: (from: RunRecord, to: RunRecord) => void;
+  emit: (events: EventBus, from: RunRecord, to: RunRecord) => void;
 }
 
 interface Acted {
@@ -144,7 +148,7 @@ interface Acted {
 async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>): Promise<ActionResult> {
   if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
   const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action));
-  if (change) action.emit(change.from, change.to);
+  if (change) action.emit(deps.events, change.from, change.to);
   if (work) wakeFor(deps.wake, work);
   return result;
 }
@@ -157,30 +161,44 @@ async function actIn<Write>(
   // The schedule first, as all transactions lock them.
   const before = keepsSchedule ? await findRecord(tx, id) : null;
   const definition = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
-  const goneLimit = before ? await goneLimitOf(tx, before) : null;
+  const gone = await goneLimitsOf(tx, before ? [before] : []);
   const run = await lockRun(tx, id);
   if (!run) return { result: { kind: 'noSuchRun' } };
-  const decision = refuseGoneLimit(decide(run, definition), goneLimit);
+  const decision = refuseGoneLimit(decide(run, definition), run, gone);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
   const change = changeOf(run, decision, { definition, now: await databaseNow(tx) });
-  const effects = await saveLockedRuns(tx, [change]);
-  const { status, lane, limitId } = change.to;
-  const toClaim = status === 'pending' ? 1 : 0;
-  const toAdmit = run.limitId !== null || limitId !== null;
-  const work = { effects, toClaim, toPull: toClaim > 0 && queueOfLane(lane) !== null, toAdmit };
+  const work = workOf([change], await saveLockedRuns(tx, [change]));
   return { result: answer(await findRun(tx, id)), change, work };
 }
 
-/** A one-off run keeps its limit, which may have been deleted since the run ended; null: it is there, and stays until the act is done. */
-async function goneLimitOf(tx: Transaction, { scheduleId, limitId }: RunRecord): Promise<string | null> {
-  if (scheduleId !== '' || limitId === null) return null;
-  return (await keepLimits(tx, [limitId])).has(limitId) ? null : limitId;
+/** A one-off run keeps its limit, which may have been deleted since the run ended. The limits that are there stay until the act is done. */
+export async function goneLimitsOf(
+  tx: Transaction,
+  runs: readonly Pick<RunRecord, 'scheduleId' | 'limitId'>[],
+): Promise<ReadonlySet<string>> {
+  const named = runs.flatMap(({ scheduleId, limitId }) =>
+    scheduleId === '' && limitId !== null ? [limitId] : [],
+  );
+  const kept = await keepLimits(tx, named);
+  return new Set(named.filter((id) => !kept.has(id)));
 }
 
-function refuseGoneLimit<Write>(decision: Decision<Write>, goneLimit: string | null): Decision<Write> {
-  if (decision.kind !== 'write' || goneLimit === null) return decision;
-  return { kind: 'notPossible', message: `the limit of the run is gone: ${goneLimit}` };
+export function refuseGoneLimit<Write>(
+  decision: Decision<Write>,
+  { limitId }: Pick<RunRecord, 'limitId'>,
+  gone: ReadonlySet<string>,
+): Decision<Write> {
+  if (decision.kind !== 'write' || limitId === null || !gone.has(limitId)) return decision;
+  return { kind: 'notPossible', message: `the limit of the run is gone: ${limitId}` };
+}
+
+/** What these changes leave to be done, once they are committed. */
+export function workOf(changes: readonly RunChange[], effects: number): Required<Work> {
+  const pending = changes.filter(({ to }) => to.status === 'pending');
+  const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
+  const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);
+  return { effects, toClaim: pending.length, toPull, toAdmit };
 }
 
 function settledOf(

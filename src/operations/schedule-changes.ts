@@ -11,6 +11,7 @@ import { createPace } from '../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
+import { limitLockWaits } from '../postgres/sql/lock-limit.ts';
 import { TryAgain, isUniqueViolation } from '../postgres/errors.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import { followersOf } from '../store/effects/followers.ts';
@@ -23,6 +24,7 @@ import {
 import { type ScheduleWrite, writeSchedules } from '../store/schedules/write-schedules.ts';
 import { deleteScheduleAndAbandon } from '../store/schedules/delete-schedule.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
+import { lockFreeSchedules } from '../store/schedules/lock-free-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { type UnknownLimit, unknownLimitsOf } from './limit-changes.ts';
@@ -68,9 +70,55 @@ export async function changeSchedules(
   changes: readonly ScheduleChange[],
   check: CheckNames = () => undefined,
 ): Promise<ChangedSchedule[]> {
-  const { changed, recorded, judged } = await deps.database.transaction((tx) =>
-    changeIn(tx, deps, changes, check),
-  );
+  const done = await deps.database.transaction((tx) => changeIn(tx, deps, changes, check));
+  announce(deps, done);
+  return done.changed;
+}
+
+/**
+ * Does all of it, and takes it back: what is refused is refused as it would be otherwise. Answers what would have become of them.
+ * @throws as changeSchedules
+ */
+export async function tryToChangeSchedules(
+  ...given: Parameters<typeof changeSchedules>
+): Promise<ChangedSchedule[]> {
+  const [deps, changes, check = () => undefined] = given;
+  let changed: ChangedSchedule[] = [];
+  const takenBack = new Error('this is taken back');
+  await deps.database
+    .transaction(async (tx) => {
+      ({ changed } = await changeIn(tx, deps, changes, check));
+      throw takenBack;
+    })
+    .catch((error: unknown) => {
+      if (error !== takenBack) throw error;
+    });
+  return changed;
+}
+
+/**
+ * Changes schedules that exist, all or none of those that no other transaction has locked; `held` are the uids of the others. What has
+ * been deleted is in neither answer.
+ * @throws CannotFollow, NotNow, whatever `decide` throws, and where another lock is not had at once (isLockedByOthers)
+ */
+export async function changeFreeSchedules(
+  deps: ScheduleChangeDeps,
+  changes: readonly (ScheduleChange & { uid: string })[],
+): Promise<{ changed: ChangedSchedule[]; held: string[] }> {
+  const uids = changes.map(({ uid }) => uid);
+  const { held, ...done } = await deps.database.transaction(async (tx) => {
+    await limitLockWaits(tx);
+    const locked = await lockFreeSchedules(tx, uids);
+    const free = new Set(locked.free);
+    const toChange = changes.filter(({ uid }) => free.has(uid));
+    return { held: locked.held, ...(await changeIn(tx, deps, toChange, () => undefined)) };
+  });
+  announce(deps, done);
+  return { changed: done.changed, held };
+}
+
+/** Once it is committed. */
+function announce(deps: ScheduleChangeDeps, { changed, recorded, judged }: Changed): void {
   const written = changed.flatMap(({ schedule: { id, version }, change }) =>
     change === 'unchanged' ? [] : [{ scheduleId: id, change, version }],
   );
@@ -85,7 +133,12 @@ export async function changeSchedules(
     emitJudged(deps.events, judged);
     wakeFor(deps.wake, workOf(judged));
   }
-  return changed;
+}
+
+interface Changed {
+  changed: ChangedSchedule[];
+  recorded: { effects: number; recorded: number };
+  judged: JudgedOverlaps | null;
 }
 
 type CheckNames = (cannotFollow: CannotFollow | null, unknownLimits: readonly UnknownLimit[]) => void;
@@ -95,7 +148,7 @@ async function changeIn(
   deps: ScheduleChangeDeps,
   changes: readonly ScheduleChange[],
   check: CheckNames,
-) {
+): Promise<Changed> {
   const current = await lockSchedules(
     tx,
     changes.map((change) => change.id),

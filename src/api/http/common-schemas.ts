@@ -82,11 +82,15 @@ export const queryInstant = z
   .meta({ type: 'string', ...INSTANT_META });
 
 /** A whole number of a query. */
-export function queryInteger(min: number, max: number, fallback: number) {
+export function queryInteger<Fallback extends number | undefined>(
+  min: number,
+  max: number,
+  fallback: Fallback,
+) {
   return z
     .string()
     .optional()
-    .transform((value, context) => {
+    .transform((value, context): number | Fallback => {
       if (value === undefined) return fallback;
       const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
       if (number >= min && number <= max) return number;
@@ -101,7 +105,7 @@ export function queryInteger(min: number, max: number, fallback: number) {
       type: 'integer',
       minimum: min,
       maximum: max,
-      description: `${fallback} where it is not given.`,
+      description: fallback === undefined ? undefined : `${fallback} where it is not given.`,
     });
 }
 

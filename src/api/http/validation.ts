@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The body is `{items}`, and this is the schema of one: they are checked one by one, with others' turns in between. */
     itemSchema?: z.ZodType;
+    /** What stands beside the items; without it, nothing may. */
+    besideItems?: z.ZodRawShape;
     /** What no schema of one part can say; sees the request as it was sent. */
     alsoCheck?: (request: FastifyRequest) => Fault[] | Promise<Fault[]>;
   }
@@ -35,8 +37,8 @@ export async function validateRequest(request: FastifyRequest): Promise<void> {
   const params = check(schema?.params, request.params, parameter);
   const query = check(schema?.querystring ?? noParameters, request.query, parameter);
   const headers = check(schema?.headers, headersFor(schema?.headers, request), parameter);
-  const { itemSchema } = config;
-  const body = check(itemSchema ? unreadItems : schema?.body, request.body, pointer);
+  const { itemSchema, besideItems = {} } = config;
+  const body = check(itemSchema ? unreadItems.extend(besideItems) : schema?.body, request.body, pointer);
   if (itemSchema) append(faults, await checkItems(itemSchema, body));
   const all = [...(request.json?.faults ?? []), ...oncePerPath(faults, request.json?.faults)];
   if (all.length > 0) throw invalid(all);

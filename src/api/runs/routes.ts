@@ -10,7 +10,14 @@ import { TAGS } from '../http/plugins/openapi.ts';
 import { noSuchRun, noSuchSchedule } from '../http/problem.ts';
 import { answerRun, answerWholeRun } from './answers.ts';
 import { json, problems } from '../http/response-schemas.ts';
-import { runIdParams, scheduleIdParams, scheduleIdText, text, wordList } from '../http/common-schemas.ts';
+import {
+  labelQuery,
+  runIdParams,
+  scheduleIdParams,
+  scheduleIdText,
+  text,
+  wordList,
+} from '../http/common-schemas.ts';
 import { run, wholeRun } from './schemas.ts';
 
 const filterQuery = {
@@ -23,6 +30,7 @@ const filterQuery = {
 const ofScheduleQuery = z.strictObject(filterQuery);
 const runsQuery = z.strictObject({
   scheduleId: scheduleIdText.optional(),
+  label: labelQuery.optional(),
   key: text(256).optional(),
   ...filterQuery,
 });
@@ -43,18 +51,20 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       schema: {
         operationId: 'listRuns',
         summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
+        description:
+          '`label` is that of the schedule of a run, as it is now: one-off runs, and runs of deleted schedules, have none.',
         tags,
         querystring: runsQuery,
         response: { 200: json('A page of runs', pageSchema(run)), ...problems(400) },
       },
     },
-    async ({ query: { scheduleId, key, ...query } }) => {
+    async ({ query: { scheduleId, label: labels, key, ...query } }) => {
       const filter = filterOf(query, null);
       const rows = await database.run(async (db) => {
         const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId);
         const ids = key === undefined ? undefined : await runIdsOfKey(db, key);
         if (scheduleUids?.length === 0 || ids?.length === 0) return [];
-        return listRuns(db, { ...filter, scheduleUids, ids });
+        return listRuns(db, { ...filter, scheduleUids, labels, ids });
       });
       return pageOfRuns(rows, query.limit, null);
     },

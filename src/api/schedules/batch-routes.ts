@@ -13,18 +13,31 @@ import { itemsSent, repeatedInItems } from '../http/json/repeated.ts';
 import { resolveInput } from './inputs.ts';
 import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { batchInput, itemInput } from './schemas.ts';
+import { batchInput, besideItems, itemInput } from './schemas.ts';
+import { diffOf, scheduleDiff } from './diff.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
 
-const batchAnswer = z.object({ created: z.int(), updated: z.int(), unchanged: z.int() });
+const batchAnswer = z.object({
+  created: z.int(),
+  updated: z.int(),
+  unchanged: z.int(),
+  changes: z
+    .array(scheduleDiff)
+    .optional()
+    .meta({ description: 'Of a dry run: for each item, in their order.' }),
+});
 
 export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { itemSchema: itemInput, alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id') },
+      config: {
+        itemSchema: itemInput,
+        besideItems,
+        alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id'),
+      },
       schema: {
         operationId: 'putSchedules',
         summary: 'Create or replace up to 1000 schedules, all or none',
@@ -38,17 +51,24 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ body: { items }, json: sent }) => {
-      const payloads = sent?.payloads ?? new Map<string, string>();
-      const outlooks = await lookAhead(deps, items);
-      const indexOf = new Map(items.map(({ id }, index) => [id, index]));
-      const count = { created: 0, updated: 0, unchanged: 0 };
-      const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
-      const { changes, impossible } = decisions(items, payloads, outlooks);
-      for (const { change } of await changeOrRefuse(deps, changes, pathOf, impossible)) count[change] += 1;
-      return count;
-    },
+    async ({ body, json: sent }) => putBatch(deps, body, sent?.payloads ?? new Map<string, string>()),
   );
+}
+
+async function putBatch(
+  deps: ApiDeps,
+  { items, dryRun }: z.output<typeof batchInput>,
+  payloads: ReadonlyMap<string, string>,
+): Promise<z.output<typeof batchAnswer>> {
+  const outlooks = await lookAhead(deps, items);
+  const indexOf = new Map(items.map(({ id }, index) => [id, index]));
+  const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
+  const { changes, impossible, before } = decisions(items, payloads, outlooks);
+  const changed = await changeOrRefuse(deps, changes, pathOf, impossible, dryRun);
+  const count = { created: 0, updated: 0, unchanged: 0 };
+  for (const { change } of changed) count[change] += 1;
+  if (!dryRun) return count;
+  return { ...count, changes: changed.map((one) => diffOf(before.get(one.schedule.id) ?? null, one)) };
 }
 
 type Decision = Pick<ScheduleChange, 'id' | 'decide'>;
@@ -61,10 +81,13 @@ function decisions(
 ) {
   let invalidOnes: Fault[] = [];
   let impossibleOnes: Fault[] = [];
+  /** As they were, by id. */
+  const before = new Map<string, Schedule | null>();
   const decide = (item: BatchItem, index: number, current: Schedule | null, now: Instant) => {
     // The transaction may have been repeated.
     if (index === 0) [invalidOnes, impossibleOnes] = [[], []];
     const { id } = item;
+    before.set(id, current);
     const path = `/items/${index}`;
     const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
     const { definition, faults } = resolveInput(item, payloads.get(`${path}/payload`), current);
@@ -78,7 +101,7 @@ function decisions(
     id: item.id,
     decide: (current, now) => decide(item, index, current, now),
   }));
-  return { changes, impossible: () => impossibleOnes };
+  return { changes, impossible: () => impossibleOnes, before };
 }
 
 /** Before the rows are locked, and with others' turns in between: a thousand expressions take their time. */

@@ -5,6 +5,7 @@ import { type Definition, SCHEDULE_STATUSES, type Schedule } from '../../core/sc
 import { deleteSchedule } from '../../operations/schedule-changes.ts';
 import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/find-schedules.ts';
+import { recentRuns } from '../../store/runs/recent-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { fireFaults } from './fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
@@ -16,7 +17,15 @@ import { answerSchedule, etagOf } from './answers.ts';
 import { type ResolvedInput, resolveInput, resolvePatch } from './inputs.ts';
 import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
-import { labelQuery, queryBoolean, scheduleIdParams, text, wordList } from '../http/common-schemas.ts';
+import {
+  labelQuery,
+  queryBoolean,
+  queryInteger,
+  scheduleIdParams,
+  text,
+  wordList,
+} from '../http/common-schemas.ts';
+import { listedSchedule, recentRunsOf } from './recent-runs.ts';
 import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
 
 const tags = [TAGS.schedules];
@@ -34,6 +43,9 @@ const listQuery = z.strictObject({
   status: wordList(SCHEDULE_STATUSES).optional(),
   label: labelQuery.optional(),
   q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
+  recent: queryInteger(0, 50, undefined).meta({
+    description: 'Adds `recentRuns`: so many of its newest runs.',
+  }),
   limit: limitQuery,
   cursor: scheduleCursor.optional(),
 });
@@ -47,13 +59,18 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         summary: 'List schedules, by id',
         tags,
         querystring: listQuery,
-        response: { 200: json('A page of schedules', pageSchema(schedule)), ...problems(400) },
+        response: { 200: json('A page of schedules', pageSchema(listedSchedule)), ...problems(400) },
       },
     },
-    async ({ query: { enabled, status, label, q, limit, cursor } }) => {
+    async ({ query: { enabled, status, label, q, recent, limit, cursor } }) => {
       const filter = { enabled, statuses: status, labels: label, text: q, after: cursor?.after };
-      const rows = await database.run((db) => listSchedules(db, { ...filter, limit: limit + 1 }));
-      return pageOf(rows, limit, answerSchedule, (last) => ({ after: last.id }));
+      const { rows, runs } = await database.run(async (db) => {
+        const listed = await listSchedules(db, { ...filter, limit: limit + 1 });
+        const shown = listed.slice(0, limit).map(({ uid }) => uid);
+        return { rows: listed, runs: recent === undefined ? null : await recentRuns(db, shown, recent) };
+      });
+      const answer = (one: Schedule) => ({ ...answerSchedule(one), ...recentRunsOf(one, runs) });
+      return pageOf(rows, limit, answer, (last) => ({ after: last.id }));
     },
   );
 }

@@ -140,7 +140,14 @@ export const itemInput = z
   .superRefine(exactlyOneKind, ALWAYS)
   .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR });
 
-export const batchInput = z.strictObject({ items: z.array(itemInput).max(MAX_ITEMS) });
+/** Beside the items of a batch. */
+export const besideItems = {
+  dryRun: z.boolean().default(false).meta({
+    description: 'Change nothing, and answer what would change. It is refused as the call itself would be.',
+  }),
+};
+
+export const batchInput = z.strictObject({ items: z.array(itemInput).max(MAX_ITEMS), ...besideItems });
 
 /** A merge patch is checked before it is merged, so that a fault is found without looking the schedule up. */
 export const schedulePatch = z

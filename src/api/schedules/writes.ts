@@ -1,14 +1,14 @@
 import { CronError } from '../../core/cron/cron.ts';
 import type { CannotFollow } from '../../operations/followed-schedules.ts';
 import { type UnknownLimit, noSuchLimitNamed } from '../../operations/limit-changes.ts';
-import { changeSchedules } from '../../operations/schedule-changes.ts';
+import { changeSchedules, tryToChangeSchedules } from '../../operations/schedule-changes.ts';
 import type { ChangedSchedule, ScheduleChange } from '../../operations/schedule-writes.ts';
 import type { ApiDeps } from '../deps.ts';
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
 
 /**
  * A schedule that cannot follow another is reported at the place of the body that names the other: `pathOf` its definition. Faults that
- * deciding found (`impossible`) are reported with it.
+ * deciding found (`impossible`) are reported with it. A dry run is refused in the same way, and changes nothing.
  * @throws Problem 422
  */
 export async function changeOrRefuse(
@@ -16,6 +16,7 @@ export async function changeOrRefuse(
   changes: readonly Omit<ScheduleChange, 'by'>[],
   pathOf: (scheduleId: string) => string,
   impossible: () => readonly Fault[] = () => [],
+  dryRun = false,
 ): Promise<ChangedSchedule[]> {
   const refuse = (cannotFollow: CannotFollow | null, unknownLimits: readonly UnknownLimit[]) => {
     const following = (cannotFollow?.faults ?? []).map(({ scheduleId, message }) => ({
@@ -30,7 +31,8 @@ export async function changeOrRefuse(
     if (faults.length > 0) throw invalid(faults, 422);
   };
   try {
-    return await changeSchedules(
+    const change = dryRun ? tryToChangeSchedules : changeSchedules;
+    return await change(
       deps,
       changes.map((change) => ({ ...change, by: null, decide: outsideOfTheDatabase(change.decide) })),
       refuse,

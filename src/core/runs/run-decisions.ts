@@ -24,6 +24,12 @@ export interface Speaker {
   workerId: string | null;
 }
 
+/** In which a run can be opened again. */
+export const RETRIABLE: readonly RunStatus[] = ['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'];
+
+/** In which there is something to cancel. */
+export const CANCELLABLE: readonly RunStatus[] = ['waiting', 'pending', 'running'];
+
 /** `toTell`: its target works on it. */
 export function decideCancel({ status }: RunState): Decision<{ notifiesTarget: boolean }> {
   if (status === 'cancelled') return { kind: 'asItIs' };
@@ -37,7 +43,7 @@ export function decideRetry(
   { status, openDependencies }: RunState,
   isScheduleGone: boolean,
 ): Decision<{ status: 'pending' | 'waiting' }> {
-  if (!RETRIABLE.has(status)) {
+  if (!RETRIABLE.includes(status)) {
     return notPossible(
       status === 'succeeded'
         ? 'the run has succeeded: there is nothing to try again'
@@ -49,8 +55,6 @@ export function decideRetry(
   // No dependant starts before what it depends on has ended.
   return { kind: 'write', status: (openDependencies ?? 0) > 0 ? 'waiting' : 'pending' };
 }
-
-const RETRIABLE: ReadonlySet<RunStatus> = new Set(['failed', 'unknown', 'abandoned', 'skipped', 'cancelled']);
 
 export interface CompletionWord extends Speaker {
   status: 'succeeded' | 'failed';

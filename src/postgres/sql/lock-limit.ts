@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Transaction } from '../executor.ts';
 
 /**
  * A column beside the time of a statement that writes many rows: it fails (isLockedByOthers) where another transaction
@@ -13,3 +14,8 @@ function lockLimit(ms: number): SQL {
 
 /** Where a healthy instance holds no row for long. */
 export const LOCK_LIMIT = lockLimit(200);
+
+/** The same for all that the transaction does from now on. */
+export async function limitLockWaits(tx: Transaction): Promise<void> {
+  await tx.execute(sql`SELECT ${LOCK_LIMIT}`);
+}

@@ -8,6 +8,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { loadHandoffs, versionKey } from '../schedules/load-handoffs.ts';
 import { queueOfLane } from '../queues/queue-lanes.ts';
 import { rowsOf, scheduleIdOf } from '../../postgres/sql/rows.ts';
+import { pageOfLabelledRuns } from './labelled-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
 import { type RunFilter, pageOfRuns } from './run-pages.ts';
 
@@ -34,7 +35,8 @@ export async function listRuns(
   filter: RunFilter,
   maxEdges = MAX_SHOWN_IN_LIST,
 ): Promise<Run[]> {
-  const ids = await pageOfRuns(db, filter);
+  const { labels = [] } = filter;
+  const ids = labels.length > 0 ? await pageOfLabelledRuns(db, filter, labels) : await pageOfRuns(db, filter);
   return ids.length === 0 ? [] : runsById(db, ids, maxEdges);
 }
 

@@ -5,12 +5,16 @@ import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../core
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import type { Labels } from '../schedules/labelled-schedules.ts';
+import { type RunTable, newestOfSchedule } from './runs-of-schedule.ts';
 
 export interface RunFilter {
   /** Only runs of these schedules, by uid; none named: of all. */
   scheduleUids?: readonly string[] | undefined;
   statuses?: readonly RunStatus[] | undefined;
   triggers?: readonly RunTrigger[] | undefined;
+  /** Of the schedule as it is now; see pageOfLabelledRuns. */
+  labels?: Labels | undefined;
   /** Only these. */
   ids?: readonly string[] | undefined;
   /** Inclusive, of scheduledFor. */
@@ -28,56 +32,57 @@ export interface RunFilter {
  */
 export async function pageOfRuns(db: Executor, filter: RunFilter): Promise<string[]> {
   if (filter.ids?.length === 0) return [];
-  const parts = partsOf(filter).map((part) => pageOf(filter, part));
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`SELECT r.id FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`,
-  );
+  const rows = await rowsOf<{ id: string }>(db, newestFirst(filter));
   return rows.map(({ id }) => id);
 }
 
-/** Runs that one index has in the order of the list: for each value of `each` by itself. */
-interface Part {
-  each: SQL[];
-  conditions: SQL[];
-  tables: readonly SQL[];
+interface More {
+  /** Rows of a `uid` each: only runs of these schedules. */
+  schedules?: SQL | undefined;
+  /** What is answered of each run `r`, its id among it. */
+  columns?: SQL;
 }
 
-const BOTH = [sql`runs`, sql`history`];
+/** The statement of such a page. */
+export function newestFirst(filter: RunFilter, more: More = {}): SQL {
+  const parts = partsOf(filter, more).map((part) => pageOf(filter, part, more));
+  return sql`SELECT r.* FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`;
+}
+
+/** Runs that one index has in the order of the list: of all schedules, or of each by itself. */
+interface Part {
+  /** Rows of a `uid` each; null: of all. */
+  schedules: SQL | null;
+  conditions: SQL[];
+  tables: readonly RunTable[];
+}
+
+const BOTH: readonly RunTable[] = ['runs', 'history'];
 
 /**
  * Nearly all runs were fired by their schedule and succeeded. These are read by time. All other ends and triggers have indexes of their
  * own, so that a query for rare ones does not read all the others.
  */
-function partsOf({ scheduleUids, statuses, triggers }: RunFilter): Part[] {
-  const ofSchedules = scheduleUids ? [sql`unnest(${uuids(scheduleUids)}) AS s(uid)`] : [];
-  // Not `=`: with it, PostgreSQL would read all runs of one schedule in id order. And rows are compared, not values: with values the
-  // planner expects so few runs of a schedule that it sorts them all.
-  const ofSchedule = scheduleUids
-    ? [
-        sql`(r.schedule_uid, r.id) >= (s.uid, ${MIN_ID}::uuid) AND (r.schedule_uid, r.id) <= (s.uid, ${GREATEST_ID}::uuid)`,
-      ]
-    : [];
+function partsOf({ scheduleUids, statuses, triggers }: RunFilter, more: More): Part[] {
+  const schedules = scheduleUids ? sql`unnest(${uuids(scheduleUids)})` : (more.schedules ?? null);
   const rest = triggers ? [oneOf(sql`r.trigger`, triggers)] : [];
   if (statuses && !statuses.includes('succeeded')) {
     return statuses.map((status) => ({
-      each: ofSchedules,
-      conditions: [...ofSchedule, statusIs(status), ...rest],
-      tables: [isEnd(status) ? sql`history` : sql`runs`],
+      schedules,
+      conditions: [statusIs(status), ...rest],
+      tables: [isEnd(status) ? 'history' : 'runs'],
     }));
   }
   const some = statuses && statuses.length < ALL_STATUSES ? [oneOf(sql`r.status`, statuses)] : [];
-  const isSeldom = triggers && !triggers.includes('schedule') && !scheduleUids;
-  if (!isSeldom) return [{ each: ofSchedules, conditions: [...ofSchedule, ...some, ...rest], tables: BOTH }];
+  const isSeldom = triggers && !triggers.includes('schedule') && !schedules;
+  if (!isSeldom) return [{ schedules, conditions: [...some, ...rest], tables: BOTH }];
   return triggers.map((trigger) => ({
-    each: [],
+    schedules,
     conditions: [sql`r.trigger <> 'schedule'`, sql`r.trigger = ${trigger}`, ...some],
     tables: BOTH,
   }));
 }
 
-const MIN_ID = '00000000-0000-0000-0000-000000000000';
-const GREATEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const ALL_STATUSES = RUN_ENDS.length + 3;
 
 /** In the words of the index of ends, which has no successes. */
@@ -85,17 +90,20 @@ function statusIs(status: RunStatus): SQL {
   return sql`r.status = ${status} AND r.status <> 'succeeded'`;
 }
 
-function pageOf(filter: RunFilter, { each, conditions, tables }: Part): SQL {
+function pageOf(filter: RunFilter, part: Part, { columns = sql`r.id` }: More): SQL {
   const { ids, limit } = filter;
-  const all = [...conditions, ...(ids ? [sql`r.id = ANY (${uuids(ids)})`] : []), ...within(filter)];
-  const where = all.length > 0 ? sql`WHERE ${sql.join(all, sql` AND `)}` : sql``;
-  const order = each.length > 0 ? sql`r.schedule_uid DESC, r.id DESC` : sql`r.id DESC`;
+  const { schedules, tables } = part;
+  const named = ids ? [sql`r.id = ANY (${uuids(ids)})`] : [];
+  const conditions = [...part.conditions, ...named, ...within(filter)];
+  if (schedules) {
+    const pages = newestOfSchedule(tables, { columns, conditions, limit });
+    return sql`SELECT p.* FROM ${schedules} AS s(uid), LATERAL (${sql.join(pages, sql` UNION ALL `)}) AS p`;
+  }
+  const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;
   const pages = tables.map(
-    (table) => sql`(SELECT r.id FROM ${table} r ${where} ORDER BY ${order} LIMIT ${limit})`,
+    (table) => sql`(SELECT ${columns} FROM ${sql.raw(table)} r ${where} ORDER BY r.id DESC LIMIT ${limit})`,
   );
-  const page = sql.join(pages, sql` UNION ALL `);
-  if (each.length === 0) return page;
-  return sql`SELECT p.id FROM ${sql.join(each, sql`, `)}, LATERAL (${page}) AS p`;
+  return sql.join(pages, sql` UNION ALL `);
 }
 
 /** Ids begin with scheduledFor. */

@@ -95,7 +95,7 @@ function select(db: Executor) {
     .$dynamic();
 }
 
-function conditions(filter: ScheduleFilter): SQL | undefined {
+export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefined {
   const { enabled, statuses, labels = [], text, after } = filter;
   const pattern = text === undefined ? undefined : `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
   return and(

@@ -13,6 +13,8 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import type { Executor } from '../../../src/postgres/executor.ts';
 import { createPartition } from '../../../src/postgres/history-partitions.ts';
+import { pageOfLabelledRuns } from '../../../src/store/runs/labelled-runs.ts';
+import type { Labels } from '../../../src/store/schedules/labelled-schedules.ts';
 import { type RunFilter, pageOfRuns } from '../../../src/store/runs/run-pages.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
@@ -102,10 +104,44 @@ describe('of runs of all kinds', () => {
     }
   });
 
-  async function allPages(filter: RunFilter): Promise<string[]> {
+  test('and of labelled schedules, whether few are asked one by one, or the newest runs are walked through first', async () => {
+    await insertSchedules(uids.map((uid, n) => ({ uid, labels: { team: n < 3 ? 'a' : 'b', n: `${n}` } })));
+    for (let round = 0; round < 25; round += 1) {
+      const [labels, labelled] = pick([
+        [[['team', 'a']], uids.slice(0, 3)],
+        [[['n', '1']], uids.slice(1, 2)],
+        [
+          [
+            ['team', 'a'],
+            ['n', '3'],
+          ],
+          [],
+        ],
+      ] as [Labels, string[]][]);
+      const among = random() < 0.2 ? uids.slice(1) : undefined;
+      const filter = {
+        scheduleUids: among,
+        statuses: random() < 0.5 ? undefined : [...new Set([pick(RUN_STATUSES), pick(RUN_STATUSES)])],
+        to: random() < 0.3 ? NOW - 5 * DAY_MS : undefined,
+      };
+      const bounds = pick([
+        { few: 0, walked: 20 },
+        { few: 0, walked: 5_000 },
+        { few: 3, walked: 20 },
+      ]);
+      const scheduleUids = labelled.filter((uid) => among === undefined || among.some((one) => one === uid));
+      const wanted = expected(runs, { ...filter, scheduleUids });
+      const pages = (db: Executor, page: RunFilter) => pageOfLabelledRuns(db, page, labels, bounds);
+      const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
+      const found = await allPages({ ...filter, limit }, pages);
+      expect([filter, labels, bounds, found]).toEqual([filter, labels, bounds, wanted]);
+    }
+  });
+
+  async function allPages(filter: RunFilter, pageOf = pageOfRuns): Promise<string[]> {
     const found: string[] = [];
     for (let before: RunFilter['before']; ;) {
-      const page = await database.run((db) => pageOfRuns(db, { ...filter, before }));
+      const page = await database.run((db) => pageOf(db, { ...filter, before }));
       found.push(...page);
       before = runs.find(({ id }) => id === page.at(-1));
       if (page.length < filter.limit || found.length > runs.length) return found;
@@ -196,6 +232,22 @@ function expected(runs: readonly Listed[], filter: Omit<RunFilter, 'limit'>): st
     )
     .toSorted((a, b) => b.scheduledFor - a.scheduledFor || (a.id < b.id ? 1 : -1))
     .map(({ id }) => id);
+}
+
+async function insertSchedules(
+  given: readonly { uid: string; labels: Record<string, string> }[],
+): Promise<void> {
+  const rows = sql`jsonb_to_recordset(${JSON.stringify(given)}::jsonb) AS g(uid uuid, labels jsonb)`;
+  await database.run((db) =>
+    db.execute(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
+      SELECT uid, uid::text, 2, true, '{}', false, 'allow', '', 1, now(), now() FROM ${rows}`),
+  );
+  // The version before had other labels.
+  await database.run((db) =>
+    db.execute(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+      SELECT uid, v, uid::text, 'updated', now(), jsonb_build_object('labels', CASE v WHEN 2 THEN labels ELSE '{"team": "a", "n": "1"}' END)
+      FROM ${rows}, generate_series(1, 2) AS v`),
+  );
 }
 
 async function insertRuns(runs: readonly Listed[]): Promise<void> {

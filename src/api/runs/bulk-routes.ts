@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
+import { actOnMatchingRuns } from '../../operations/bulk-runs.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
+import { instant, scheduleIdText, whole } from '../http/common-schemas.ts';
+import { filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { ALWAYS } from '../schedules/timing-schemas.ts';
+
+const runFilter = z
+  .strictObject({
+    scheduleId: scheduleIdText.optional(),
+    label: filterLabels,
+    status: filterWords(RUN_STATUSES),
+    trigger: filterWords(RUN_TRIGGERS),
+    from: instant.optional(),
+    to: instant.optional(),
+  })
+  .superRefine(namesSomething, ALWAYS)
+  .superRefine(({ from, to }, context) => {
+    if (typeof from !== 'number' || typeof to !== 'number' || from < to) return;
+    context.addIssue({ code: 'custom', path: ['to'], message: 'must be later than from' });
+  }, ALWAYS)
+  .meta({
+    id: 'RunFilter',
+    description: 'As in `GET /runs`: all that is named must hold. `from` and `to` mean `scheduledFor`.',
+    example: { label: 'team:billing', status: 'failed,unknown' },
+  });
+
+const MOST = 10_000;
+
+const bulkInput = z.strictObject({
+  action: z.enum(['retry', 'cancel']),
+  filter: runFilter,
+  limit: whole(1, MOST)
+    .default(1000)
+    .meta({ description: 'How many runs the call acts on at most, the newest first.' }),
+  dryRun: dryRunInput,
+});
+
+export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/runs/bulk',
+    {
+      schema: {
+        operationId: 'actOnRuns',
+        summary: 'Retry or cancel the runs that match a filter',
+        description:
+          'Each run as `/retry` or `/cancel` would. What cannot be retried (open or succeeded runs, runs of deleted schedules) ' +
+          'or cancelled (ended runs) does not match.',
+        tags: [TAGS.runs],
+        body: bulkInput,
+        response: {
+          200: json('What became of them', bulkAnswer('runs', ', counted up to 100,000')),
+          ...problems(...BODY_PROBLEMS),
+        },
+      },
+    },
+    ({ body: { filter, ...request } }) => {
+      const { label: labels, status: statuses, trigger: triggers, ...rest } = filter;
+      return actOnMatchingRuns(deps, { ...request, filter: { ...rest, labels, statuses, triggers } });
+    },
+  );
+}

@@ -1,0 +1,70 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import type { ChangedSchedule } from '../../operations/schedule-writes.ts';
+import { isObject, pointer } from '../http/json/json-body.ts';
+import { rawJsonOrNull } from '../http/json/raw-json.ts';
+import { MASK } from '../targets/http-call-schemas.ts';
+import { answerDefinition } from './answers.ts';
+
+const value = z.unknown().meta({ description: 'Null: there is none. Header values are masked.' });
+
+export const scheduleDiff = z
+  .object({
+    id: z.string(),
+    change: z.enum(['created', 'updated', 'unchanged']),
+    fields: z
+      .array(z.object({ path: z.string(), before: value, after: value }))
+      .meta({ description: 'What is updated; `path` is a JSON pointer into the schedule.' }),
+  })
+  .meta({ id: 'ScheduleDiff', description: 'What a write makes of a schedule.' });
+
+type Diff = z.output<typeof scheduleDiff>;
+
+/** What a write makes of a schedule that was this. */
+export function diffOf(before: Schedule | null, { schedule: after, change }: ChangedSchedule): Diff {
+  const fields = before === null || change !== 'updated' ? [] : fieldsOf(before.definition, after.definition);
+  return { id: after.id, change, fields };
+}
+
+function fieldsOf(before: Definition, after: Definition): Diff['fields'] {
+  const fields = differences(
+    { shown: answerDefinition(before), stored: before },
+    { shown: answerDefinition(after), stored: after },
+    [],
+  );
+  if (before.payload === after.payload) return fields;
+  const payloads = { before: rawJsonOrNull(before.payload), after: rawJsonOrNull(after.payload) };
+  return [...fields, { path: '/payload', ...payloads }];
+}
+
+/** A part of a definition: as answers show it, and as it is stored. */
+interface Part {
+  shown: unknown;
+  stored: unknown;
+}
+
+/** Objects are compared by their members, lists as a whole. */
+function differences(before: Part, after: Part, path: readonly string[]): Diff['fields'] {
+  if (isObject(before.shown) && isObject(after.shown)) {
+    const names = new Set([...Object.keys(before.shown), ...Object.keys(after.shown)]);
+    return [...names].flatMap((name) =>
+      differences(memberOf(before, name), memberOf(after, name), [...path, name]),
+    );
+  }
+  const isHidden = before.shown === MASK && after.shown === MASK;
+  if (isDeepStrictEqual(before.shown, after.shown)) {
+    // Masks look alike, whatever is behind them.
+    if (!isHidden || isDeepStrictEqual(before.stored, after.stored)) return [];
+  }
+  return [{ path: pointer(path), before: before.shown, after: after.shown }];
+}
+
+function memberOf({ shown, stored }: Part, name: string): Part {
+  return { shown: ownOf(shown, name), stored: ownOf(stored, name) };
+}
+
+/** What is not there is null. */
+function ownOf(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : null;
+}
