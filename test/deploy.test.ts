@@ -51,15 +51,19 @@ describe('the image', () => {
   });
 
   test.each([
-    ['succeeds when /healthz answers 200', 200, 0],
-    ['fails when /healthz answers 503', 503, 1],
-    ['fails when nothing listens', undefined, 1],
-  ])('its health check %s', async (_, status, exitCode) => {
-    const port = await serve('/healthz', status);
+    ['succeeds when /healthz answers 200', '', 200, 0],
+    ['succeeds when /healthz below the base path does', '/cron', 200, 0],
+    ['fails when /healthz answers 503', '', 503, 1],
+    ['fails when nothing listens', '', undefined, 1],
+  ])('its health check %s', async (_, base, status, exitCode) => {
+    const port = await serve(`${base}/healthz`, status);
     const healthCheck = runtime.find((line) => line.startsWith('HEALTHCHECK ')) ?? '';
     const [node, ...options] = JSON.parse(healthCheck.replace(/^.* CMD /, '')) as string[];
     expect(node).toBe('node');
-    const child = spawn(process.execPath, options, { env: { PORT: String(port) }, stdio: 'inherit' });
+    const child = spawn(process.execPath, options, {
+      env: { PORT: String(port), ...(base && { FIRELOCK_BASE_PATH: base }) },
+      stdio: 'inherit',
+    });
     expect(await once(child, 'exit')).toEqual([exitCode, null]);
   });
 });

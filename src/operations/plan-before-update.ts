@@ -117,8 +117,8 @@ function delayed({ nextOccurrenceAt, nextFireAt }: Plan, now: Instant): PlannedF
 const SLICE_STEPS = 200;
 /** Rows are locked meanwhile, so it must not take long: half a second or so. */
 const MAX_SLICES = 100;
-/** No tick waits for these rows, and none catches up in its own time: two days of missed seconds. */
-const MAX_SLICES_IN_MAINTENANCE = 1_000;
+/** No tick waits for these rows, and none catches up in its own time: a day of missed seconds takes some seconds. */
+const MAX_SLICES_IN_MAINTENANCE = 435;
 /** Every due fire counts as missed: maintenance keeps it back until nobody knows when. */
 const MISSED_AT_ONCE = { graceSeconds: -1 };
 

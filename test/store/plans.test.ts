@@ -5,12 +5,13 @@ import type { Executor } from '../../src/postgres/executor.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { promoteDueRuns } from '../../src/store/runs/claims/promote-due-runs.ts';
 import { intentOf } from '../../src/store/runs/intents/intent.ts';
+import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
 import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { plainSuccess } from '../support/plain-success.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type PlanNode, rowsIn } from '../support/postgres/plans.ts';
+import { type PlanNode, loopsOver, rowsIn } from '../support/postgres/plans.ts';
 
 let store: Store;
 let instance: TestInstance;
@@ -57,21 +58,26 @@ async function statementOf(work: (db: Executor) => Promise<unknown>): Promise<St
   return found;
 }
 
-/** Rows that it comes by, planned for its parameters and for any; nothing of what it writes stays. */
-async function rowsReadBy({ sql: text, params }: Statement): Promise<number[]> {
+/** Rows that it comes by, planned for its parameters and for any. */
+async function rowsReadBy(statement: Statement): Promise<number[]> {
+  return (await plansOf(statement)).map(rowsIn);
+}
+
+/** As they were carried out, planned for its parameters and for any; nothing of what it writes stays. */
+async function plansOf({ sql: text, params }: Statement): Promise<(PlanNode | undefined)[]> {
   const values = params.map((value) =>
     value === null ? 'NULL' : `'${String(value).replaceAll("'", "''")}'`,
   );
-  const read: number[] = [];
+  const plans: (PlanNode | undefined)[] = [];
   for (const mode of ['force_custom_plan', 'force_generic_plan']) {
     await client.unsafe(`BEGIN; SET LOCAL plan_cache_mode = ${mode}; PREPARE measured AS ${text}`);
     const [row] = await client.unsafe<{ 'QUERY PLAN': { Plan: PlanNode }[] }[]>(
       `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE measured (${values.join(', ')})`,
     );
     await client.unsafe('ROLLBACK; DEALLOCATE measured');
-    read.push(rowsIn(row?.['QUERY PLAN'][0]?.Plan));
+    plans.push(row?.['QUERY PLAN'][0]?.Plan);
   }
-  return read;
+  return plans;
 }
 
 test('a claim reads the same few rows, however much is recorded for next week, to however many targets', async () => {
@@ -150,4 +156,23 @@ test('recording a batch of fires, and settling it, comes by each row a few times
     readByRecording: [few, few],
     readBySettling: [few, few],
   });
+});
+
+test('the tick and claims ask once for maintenance, however many schedules and runs are due', async () => {
+  await store.rows(sql`UPDATE schedules SET locked_by = NULL WHERE id LIKE 'locked-1%'`);
+  await store.rows(sql`UPDATE runs SET ready = true WHERE id IN (SELECT id FROM runs ORDER BY id LIMIT 50)`);
+  await store.rows(
+    sql`INSERT INTO maintenance (since, until, dispatch) VALUES (now(), now() - interval '1 hour', 'hold')`,
+  );
+  const { id: instanceId } = instance;
+  const room = { limit: 100, freeByLane: new Map(), freePerLane: 16, targetTypes: ['http'] };
+  const statements = {
+    tick: (db: Executor) =>
+      lockDueSchedules(db, { instanceId, limit: 100, lockTtlSeconds: 120, walking: [] }),
+    claim: (db: Executor) => claimReadyRuns(db, { ...room, instanceId }),
+  };
+  for (const [name, statement] of Object.entries(statements)) {
+    for (const plan of await plansOf(await statementOf(statement)))
+      expect([name, loopsOver('maintenance', plan)]).toEqual([name, 1]);
+  }
 });

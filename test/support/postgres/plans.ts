@@ -4,6 +4,7 @@ export interface PlanNode {
   'Actual Loops': number;
   'Rows Removed by Filter'?: number;
   'Rows Removed by Index Recheck'?: number;
+  'Relation Name'?: string;
   Plans?: PlanNode[];
 }
 
@@ -13,4 +14,11 @@ export function rowsIn(node: PlanNode | undefined): number {
   const dropped = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
   const own = (node['Actual Rows'] + dropped) * node['Actual Loops'];
   return (node.Plans ?? []).reduce((sum, below) => sum + rowsIn(below), own);
+}
+
+/** How often a plan looked at a table. */
+export function loopsOver(table: string, node: PlanNode | undefined): number {
+  if (!node) throw new Error('there is no plan');
+  const own = node['Relation Name'] === table ? node['Actual Loops'] : 0;
+  return (node.Plans ?? []).reduce((sum, below) => sum + loopsOver(table, below), own);
 }
