@@ -88,6 +88,7 @@ async function seedSchedules(
     cron: `${(index + 1) % 60} */10 * * * *`,
     enabled: false,
     payload: { customer: index },
+    labels: { kind: 'small', tenth: `${index % 10}`, number: `${index + 1}` },
     target,
   }));
   await putSchedules(daemonUrl, [{ id: BIG, cron: '*/5 * * * * *', enabled: false, target }, ...small]);

@@ -190,6 +190,18 @@ describe('retry', () => {
   });
 });
 
+test('two calls at once act on each run once, and share the work', async () => {
+  const items = Array.from({ length: 300 }, (_, n) => ({ ref: `r${n}`, target: TARGET }));
+  await api.call('POST', '/api/v1/runs/batch', { items });
+  const twice = async (action: string) => {
+    const request = { action, filter: { trigger: 'api' } };
+    const answers = await Promise.all([bulk(request), bulk(request)]);
+    return answers.map(({ body }) => Number(body['changed'])).reduce((sum, changed) => sum + changed);
+  };
+  expect([await twice('cancel'), (await list('status=cancelled')).length]).toEqual([300, 300]);
+  expect([await twice('retry'), (await list('status=pending')).length]).toEqual([300, 300]);
+});
+
 test('cancel ends what is open, tells targets of running runs, and leaves ended runs alone', async () => {
   const open = [
     ...(await made('bill-1', 2, 'pending')),
