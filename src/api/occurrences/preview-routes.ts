@@ -1,5 +1,6 @@
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing } from '../../core/schedules/schedule.ts';
+import { type Cron, expressionsOf } from '../../core/cron/cron-list.ts';
 import { parseCron } from '../../core/cron/cron-parse.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
@@ -8,7 +9,7 @@ import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { findSchedule } from '../../store/schedules/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { NEVER_FIRES, outlookOf } from '../schedules/fire-faults.ts';
+import { lookAhead, neverFires, outlookOf } from '../schedules/fire-faults.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { invalid, noSuchSchedule } from '../http/problem.ts';
@@ -74,11 +75,13 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       const after = from ?? (await database.run(databaseNow));
       const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, at: null, after: null };
       const identity = { id: id ?? '', createdAt: after };
+      await lookAhead(timing, identity.id);
       const times = fireTimes(timing, identity);
       const items = await firesFrom(times, times.next(after), count, (at) => answerFire(times, timing, at));
-      if (items.length === 0 && cron !== null && outlookOf(timing, identity.id, after).barren)
-        throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
-      const isOfNobody = cron !== null && (id ?? null) === null && parseCron(cron, '').hashed;
+      const fires = items.length > 0 && typeof cron === 'string';
+      const barren = fires ? [] : outlookOf(timing, identity.id, after).barren;
+      if (barren.length > 0) throw invalid(barren.map(neverFires), 422);
+      const isOfNobody = (id ?? null) === null && isHashed(cron);
       return {
         description: describe(timing, identity),
         items,
@@ -115,6 +118,10 @@ function answerFire(times: FireTimes, { timezone }: Pick<Timing, 'timezone'>, at
 function answerDueFire(times: FireTimes, timing: Timing, at: Instant) {
   const fire = answerFire(times, timing, at);
   return timing.jitterSeconds === 0 ? fire : { ...fire, dueAt: isoInstant(times.dueAt(at)) };
+}
+
+function isHashed(cron: Cron | null): boolean {
+  return cron !== null && expressionsOf(cron).some((expression) => parseCron(expression, '').hashed);
 }
 
 function describe({ cron, everySeconds }: Timing, { id }: Identity): string {

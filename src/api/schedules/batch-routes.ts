@@ -5,7 +5,7 @@ import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { type Outlook, fireFaults, outlookOf } from './fire-faults.ts';
+import { type Outlook, fireFaults, lookAhead, outlookOf } from './fire-faults.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { type Fault, invalid } from '../http/problem.ts';
@@ -40,7 +40,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     },
     async ({ body: { items }, json: sent }) => {
       const payloads = sent?.payloads ?? new Map<string, string>();
-      const outlooks = await lookAhead(deps, items);
+      const outlooks = await outlooksOf(deps, items);
       const indexOf = new Map(items.map(({ id }, index) => [id, index]));
       const count = { created: 0, updated: 0, unchanged: 0 };
       const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
@@ -82,7 +82,7 @@ function decisions(
 }
 
 /** Before the rows are locked, and with others' turns in between: a thousand expressions take their time. */
-async function lookAhead(
+async function outlooksOf(
   { database }: ApiDeps,
   items: readonly BatchItem[],
 ): Promise<Map<BatchItem, Outlook>> {
@@ -92,6 +92,7 @@ async function lookAhead(
   const asOf = await database.run((db) => databaseNow(db));
   const pace = createPace();
   for (const item of withCron) {
+    await lookAhead(item, item.id, pace);
     await pace();
     outlooks.set(item, outlookOf(item, item.id, asOf));
   }

@@ -6,7 +6,7 @@ import { deleteSchedule } from '../../operations/schedule-changes.ts';
 import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { fireFaults } from './fire-faults.ts';
+import { fireFaults, lookAhead } from './fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -98,6 +98,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, headers, body, json: sent }, reply) => {
+      await lookAhead(body, id);
       const { schedule: written, change } = await changeOne(deps, id, (current, now) => {
         checkPreconditions(id, headers, current);
         const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
@@ -128,7 +129,8 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers: { 'if-match': match }, json: sent }, reply) => {
+    async ({ params: { id }, headers: { 'if-match': match }, body, json: sent }, reply) => {
+      await lookAhead(body, id);
       const { schedule: written } = await changeOne(deps, id, (current, now) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);

@@ -1,4 +1,5 @@
 import type { Instant } from '../instant.ts';
+import type { Cron } from '../cron/cron-list.ts';
 import type { RunEnd } from '../runs/run-end.ts';
 
 /** Order in which waiting work is handed off: the smaller first. */
@@ -91,7 +92,8 @@ export interface After {
 
 /** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
 export interface Timing {
-  cron: string | null;
+  /** One expression, or several, of which each makes it fire. */
+  cron: Cron | null;
   everySeconds: number | null;
   at: Instant | null;
   after: After | null;

@@ -1,6 +1,13 @@
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedules/schedule.ts';
-import { type FireTimes, type Identity, dependsOnIdentity, fireTimes, lastBetween } from './fire-times.ts';
+import {
+  type FireTimes,
+  type Identity,
+  costOf,
+  dependsOnIdentity,
+  fireTimes,
+  lastBetween,
+} from './fire-times.ts';
 
 export interface LoadPeriod {
   /** Inclusive. */
@@ -98,7 +105,8 @@ type Part = { cost: number } | { cost: number; at: Instant; fires: number };
 
 function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Generator<Part, void, void> {
   const times = fireTimes(timing, identity);
-  yield { cost: COST_TO_BEGIN };
+  const costOfNext = costOf(timing);
+  yield { cost: COST_TO_BEGIN * costOfNext };
   const { everySeconds, jitterSeconds } = timing;
   if (everySeconds !== null && jitterSeconds === 0 && everySeconds * 1000 < period.bucketMs) {
     yield* bucketsOfInterval(times, everySeconds * 1000, timing.endAt ?? Infinity, period);
@@ -108,7 +116,7 @@ function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Gener
   let at = firstOf(times, jitterSeconds, from);
   while (at !== null && at < to) {
     const dueAt = times.dueAt(at);
-    const cost = jitterSeconds === 0 ? 1 : 3;
+    const cost = jitterSeconds === 0 ? costOfNext : 3 * costOfNext;
     if (dueAt < from || dueAt >= to) yield { cost };
     else yield { cost, at: bucketOf(dueAt, bucketMs), fires: 1 };
     at = times.next(at);
