@@ -20,6 +20,7 @@ import { addRunActionRoutes } from './runs/action-routes.ts';
 import { addRunRoutes } from './runs/routes.ts';
 import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
+import { addSkipRoutes } from './schedules/skip-routes.ts';
 import { addSignsOfLife } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
 import { addVersionsRoute } from './schedules/version-routes.ts';
@@ -74,6 +75,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addScheduleRoutes(api, deps);
   addScheduleBatchRoute(api, deps);
   addFireRoute(api, deps);
+  addSkipRoutes(api, deps);
   addBackfillRoute(api, deps);
   addVersionsRoute(api, deps);
   addPreviewRoutes(api, deps);

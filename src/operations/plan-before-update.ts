@@ -15,6 +15,7 @@ import {
   horizonOf,
   lastFireOf,
   plannedFire,
+  skippedOnRequest,
   walkDue,
 } from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
@@ -31,21 +32,35 @@ export interface Edited {
   write: ScheduleWrite | null;
 }
 
+interface EditedPlanning {
+  now: Instant;
+  retentionDays: number;
+  laneOf: (target: Target) => string;
+  /** By uid: fires that are not to be made. */
+  skips: ReadonlyMap<string, ReadonlyMap<Instant, unknown>>;
+}
+
 /** Answers how many effects it wrote. What must not overlap is recorded as waiting, for the caller to judge. */
 export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
-  { now, retentionDays, laneOf }: { now: Instant; retentionDays: number; laneOf: (target: Target) => string },
+  { now, retentionDays, laneOf, skips }: EditedPlanning,
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
   for (const { schedule, write } of edited) {
     // What a paused schedule has for its next is kept, not due.
     if (!schedule?.definition.enabled || !write) continue;
     if (schedule.nextOccurrenceAt === null || schedule.nextOccurrenceAt > now) continue;
-    const plan = await planWholly(schedule, schedule.nextOccurrenceAt, { now, retentionDays });
+    const skipped = new Set(skips.get(schedule.uid)?.keys());
+    const plan = await planWholly(schedule, schedule.nextOccurrenceAt, {
+      now,
+      retentionDays,
+      skips: skipped,
+    });
     if (!plan) continue;
     const moved = movesTimes(schedule.definition, write.definition);
-    const fires = moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now)] : plan.fires;
+    const fires =
+      moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
     const lane = laneOf(schedule.definition.target);
     for (const fire of fires) due.push(runOf(schedule, lane, intentOf(schedule.uid, fire), now));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
@@ -73,9 +88,14 @@ function runOf(
 }
 
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not know of it. */
-function delayed({ nextOccurrenceAt, nextFireAt }: Plan, now: Instant): PlannedFire[] {
+function delayed(
+  { nextOccurrenceAt, nextFireAt }: Plan,
+  now: Instant,
+  skips: ReadonlySet<Instant>,
+): PlannedFire[] {
   if (nextOccurrenceAt === null || nextFireAt === null || nextOccurrenceAt > now) return [];
-  return [plannedFire({ at: nextOccurrenceAt, dueAt: nextFireAt }, 'schedule')];
+  const due = { at: nextOccurrenceAt, dueAt: nextFireAt };
+  return [skips.has(due.at) ? skippedOnRequest(due) : plannedFire(due, 'schedule')];
 }
 
 const SLICE_STEPS = 200;
@@ -89,11 +109,15 @@ const MAX_SLICES = 100;
 async function planWholly(
   schedule: Schedule,
   from: Instant,
-  { now, retentionDays }: { now: Instant; retentionDays: number },
+  {
+    now,
+    retentionDays,
+    skips,
+  }: Pick<EditedPlanning, 'now' | 'retentionDays'> & { skips: ReadonlySet<Instant> },
 ): Promise<Plan | null> {
   try {
     const { definition, plannedThrough } = schedule;
-    const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough };
+    const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough, skips };
     const walk = walkDue(fireTimes(definition, schedule), definition, from, period);
     for (let slice = 0; slice < MAX_SLICES; slice += 1) {
       let steps = 0;

@@ -256,11 +256,16 @@ describe('resume --from-now', () => {
       await rewind('planned', newYear(thisYear + 1));
       const skips = due.map((one) => ({
         schedule: one,
-        scheduledFor: one.nextOccurrenceAt,
-        dueAt: one.nextOccurrenceAt,
-        trigger: 'catchUp' as const,
-        coalesced: 0,
-        coalescedFrom: null,
+        fires: [
+          {
+            scheduledFor: one.nextOccurrenceAt,
+            dueAt: one.nextOccurrenceAt,
+            trigger: 'catchUp' as const,
+            skipped: 'missed' as const,
+            coalesced: 0,
+            coalescedFrom: null,
+          },
+        ],
         nextOccurrenceAt: null,
         nextFireAt: null,
       }));

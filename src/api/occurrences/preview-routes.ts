@@ -8,6 +8,7 @@ import { localTime } from '../../core/zones/zone.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { findSchedule } from '../../store/schedules/find-schedules.ts';
+import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { lookAhead, neverFires, outlookOf } from '../schedules/fire-faults.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
@@ -38,10 +39,11 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id }, query: { count, from } }) => {
-      const { found, now } = await database.run(async (db) => ({
-        found: await findSchedule(db, id),
-        now: await databaseNow(db),
-      }));
+      const { found, now, skips } = await database.run(async (db) => {
+        const schedule = await findSchedule(db, id);
+        const skipped = schedule?.hasSkips ? await skipsOf(db, [schedule.uid]) : null;
+        return { found: schedule, now: await databaseNow(db), skips: skipped?.get(schedule?.uid ?? '') };
+      });
       if (!found) throw noSuchSchedule(id);
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
@@ -51,7 +53,11 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
         // With jitter, what is still to come may have had its own moment.
         const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
         const first = isDelayed && (next === null || delayed < next) ? delayed : next;
-        return { items: await firesFrom(times, first, count, (at) => answerDueFire(times, definition, at)) };
+        const items = await firesFrom(times, first, count, (at) => ({
+          ...answerDueFire(times, definition, at),
+          ...answerSkip(skips, at),
+        }));
+        return { items };
       } catch (error) {
         throw asUnplannable(id, error);
       }
@@ -113,6 +119,12 @@ async function firesFrom<Answer>(
 function answerFire(times: FireTimes, { timezone }: Pick<Timing, 'timezone'>, at: Instant) {
   const note = times.noteOf(at);
   return { fireAt: isoInstant(at), local: localTime(at, timezone), ...(note === null ? {} : { note }) };
+}
+
+function answerSkip(skips: Skips | undefined, at: Instant) {
+  if (!skips?.has(at)) return {};
+  const reason = skips.get(at) ?? null;
+  return { skipped: true, ...(reason === null ? {} : { skipReason: reason }) };
 }
 
 function answerDueFire(times: FireTimes, timing: Timing, at: Instant) {

@@ -59,6 +59,8 @@ export const upcomingTimes = z.object({
       dueAt: answeredInstant
         .optional()
         .meta({ description: '`fireAt` and its jitter, where the schedule has one.' }),
+      skipped: z.literal(true).optional().meta({ description: 'It is not made: `/skip` was called for it.' }),
+      skipReason: z.string().optional().meta({ description: 'Why, in the words of that call.' }),
     }),
   ),
 });

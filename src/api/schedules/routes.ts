@@ -14,6 +14,7 @@ import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './precon
 import { type Fault, invalid, noSuchSchedule } from '../http/problem.ts';
 import { answerSchedule, etagOf } from './answers.ts';
 import { type ResolvedInput, resolveInput, resolvePatch } from './inputs.ts';
+import { withNextFires } from './next-fires.ts';
 import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
 import { labelQuery, queryBoolean, scheduleIdParams, text, wordList } from '../http/common-schemas.ts';
@@ -53,7 +54,8 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
     async ({ query: { enabled, status, label, q, limit, cursor } }) => {
       const filter = { enabled, statuses: status, labels: label, text: q, after: cursor?.after };
       const rows = await database.run((db) => listSchedules(db, { ...filter, limit: limit + 1 }));
-      return pageOf(rows, limit, answerSchedule, (last) => ({ after: last.id }));
+      const shown = await withNextFires(database, rows);
+      return pageOf(shown, limit, answerSchedule, (last) => ({ after: last.id }));
     },
   );
 }
@@ -73,7 +75,8 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
     async ({ params: { id } }, reply) => {
       const found = await database.run((db) => findSchedule(db, id));
       if (!found) throw noSuchSchedule(id);
-      return reply.header('ETag', etagOf(found)).send(answerSchedule(found));
+      const [shown = found] = await withNextFires(database, [found]);
+      return reply.header('ETag', etagOf(found)).send(answerSchedule(shown));
     },
   );
 }
@@ -170,7 +173,8 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
 async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['decide']) {
   const [changed] = await changeOrRefuse(deps, [{ id, decide }], () => '');
   if (!changed) throw new Error(`the change of schedule ${id} was not answered`);
-  return changed;
+  const [shown = changed.schedule] = await withNextFires(deps.database, [changed.schedule]);
+  return { ...changed, schedule: shown };
 }
 
 /** @throws Problem 400, 422 */

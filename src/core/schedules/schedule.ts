@@ -154,6 +154,8 @@ export interface Schedule {
   /** The newest occurrence that has been planned: none up to it is planned again. Null: none has been. */
   plannedThrough: Instant | null;
   lastFireAt: Instant | null;
+  /** Callers may have asked that some of its fires to come are not made. */
+  hasSkips: boolean;
   lockedBy: string | null;
   lockedAt: Instant | null;
   createdAt: Instant;

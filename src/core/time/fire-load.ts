@@ -24,6 +24,8 @@ export interface LoadCount {
   add(timing: Timing, identity: Identity): Generator<void, void, void>;
   /** What was put off, to be counted once for all that have it in common. @throws LoadTooLarge */
   finish(): Generator<void, void, void>;
+  /** Takes fires away that a caller asked not to be made. The schedule has been added. */
+  leaveOut(timing: Timing, identity: Identity, skips: Iterable<Instant>): Generator<void, void, void>;
   /** Those with fires, in order. */
   buckets(): { at: Instant; fires: number }[];
   /** Without those that cannot be planned. */
@@ -88,9 +90,30 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
       else if (spend(1)) yield;
     },
     finish,
-    buckets: () => [...fires].sort(([a], [b]) => a - b).map(([at, sum]) => ({ at, fires: sum })),
+    leaveOut: function* (timing, identity, skips) {
+      for (const dueAt of dueAmong(timing, identity, skips)) {
+        const at = bucketOf(dueAt, period.bucketMs);
+        if (dueAt >= period.from && dueAt < period.to) fires.set(at, (fires.get(at) ?? 0) - 1);
+        if (spend(2 * costOf(timing))) yield;
+      }
+    },
+    buckets: () =>
+      [...fires]
+        .filter(([, sum]) => sum > 0)
+        .sort(([a], [b]) => a - b)
+        .map(([at, sum]) => ({ at, fires: sum })),
     schedules: () => schedules,
   };
+}
+
+/** When those are due that are fires at all. */
+function* dueAmong(timing: Timing, identity: Identity, instants: Iterable<Instant>): Generator<Instant> {
+  try {
+    const times = fireTimes(timing, identity);
+    for (const at of instants) if (times.next(at - 1) === at) yield times.dueAt(at);
+  } catch {
+    // One that cannot be planned does not fire.
+  }
 }
 
 const MAX_STEPS = 5_000_000;
