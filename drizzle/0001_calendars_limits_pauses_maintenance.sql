@@ -19,6 +19,15 @@ CREATE TABLE "maintenance" (
 	CONSTRAINT "maintenance_one_row" CHECK ("maintenance"."one")
 );
 --> statement-breakpoint
+CREATE TABLE "skips" (
+	"schedule_uid" uuid NOT NULL,
+	"fire_at" timestamp (3) with time zone NOT NULL,
+	"reason" text,
+	"by" text,
+	"asked_at" timestamp (3) with time zone NOT NULL,
+	CONSTRAINT "skips_schedule_uid_fire_at_pk" PRIMARY KEY("schedule_uid","fire_at")
+);
+--> statement-breakpoint
 ALTER TABLE "runs" DROP CONSTRAINT "runs_finite_claim";--> statement-breakpoint
 DROP INDEX "runs_to_come";--> statement-breakpoint
 ALTER TABLE "history" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
@@ -26,6 +35,7 @@ ALTER TABLE "history" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> 
 ALTER TABLE "runs" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> statement-breakpoint
 ALTER TABLE "schedules" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
+ALTER TABLE "schedules" ADD COLUMN "has_skips" boolean DEFAULT false NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_to_admit" ON "runs" USING btree ("limit_id","priority","due_at") WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL;--> statement-breakpoint
 CREATE INDEX "runs_limited" ON "runs" USING btree ("limit_id","admitted_at") WHERE limit_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "schedule_versions_labels" ON "schedule_versions" USING gin ((definition->'labels') jsonb_path_ops) WITH (fastupdate=false);--> statement-breakpoint

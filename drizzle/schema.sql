@@ -259,6 +259,7 @@ CREATE TABLE schedules (
   created_at timestamp(3) with time zone NOT NULL,
   updated_at timestamp(3) with time zone NOT NULL,
   limit_id text COLLATE "C",
+  has_skips boolean NOT NULL DEFAULT false,
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
   CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
 ) WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
@@ -267,6 +268,15 @@ CREATE INDEX schedules_due ON public.schedules USING btree (next_fire_at) WHERE 
 CREATE INDEX schedules_followers ON public.schedules USING btree (after_uid) WHERE (after_uid IS NOT NULL);
 CREATE UNIQUE INDEX schedules_id ON public.schedules USING btree (id);
 CREATE INDEX schedules_limited ON public.schedules USING btree (limit_id, id) WHERE (limit_id IS NOT NULL);
+
+CREATE TABLE skips (
+  schedule_uid uuid NOT NULL,
+  fire_at timestamp(3) with time zone NOT NULL,
+  reason text,
+  by text,
+  asked_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT skips_schedule_uid_fire_at_pk PRIMARY KEY (schedule_uid, fire_at)
+);
 
 CREATE TABLE zone_data (
   one boolean NOT NULL DEFAULT true,

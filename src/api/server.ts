@@ -25,6 +25,7 @@ import { addRunRoutes } from './runs/routes.ts';
 import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
 import { addScheduleBulkRoute } from './schedules/bulk-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
+import { addSkipRoutes } from './schedules/skip-routes.ts';
 import { addSignsOfLife } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
 import { addVersionsRoute } from './schedules/version-routes.ts';
@@ -96,6 +97,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addScheduleBatchRoute(api, deps);
   addScheduleBulkRoute(api, deps);
   addFireRoute(api, deps);
+  addSkipRoutes(api, deps);
   addBackfillRoute(api, deps);
   addVersionsRoute(api, deps);
   addPreviewRoutes(api, deps);

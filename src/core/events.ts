@@ -74,7 +74,9 @@ export type FirelockEvent =
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   /** Recorded and never handed off, by the policy of their schedule. */
-  | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap'; count: number }
+  | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap' | 'request'; count: number }
+  /** A caller asked that a fire to come is not made, or that it is made after all. */
+  | { type: 'fireSkipAsked'; scheduleId: string; fireAt: Instant; skipped: boolean; reason: string | null }
   /** `runId`: of the one that a caller asked to be cancelled. */
   | { type: 'runsCancelled'; reason: 'replaced' | 'request'; count: number; runId?: string }
   /** A caller asked for a run to be handed off again that had ended so. */

@@ -1,7 +1,7 @@
 /**
  * Guarantees: one instance at a time works on a due schedule. This only saves work: `planned_through` and a unique index forbid
  *   a second run.
- * Transaction: one statement.
+ * Transaction: one statement; another one reads the fires that are not to be made, where a schedule has some.
  * If the process dies here: the locks are free once this instance is declared dead, or after their TTL.
  */
 import type { DatabaseClock } from '../runtime/database-clock.ts';
@@ -10,6 +10,7 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import type { Database } from '../postgres/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
+import { skipsOf } from '../store/schedules/skips.ts';
 
 interface FireLockDeps {
   database: Database;
@@ -35,5 +36,18 @@ export async function takeFireLocks(deps: FireLockDeps, walking: readonly string
   for (const outcome of ['acquired', 'expired', 'contended'] as const) {
     if (counts[outcome] > 0) events.emit({ type: 'fireLocks', outcome, count: counts[outcome] });
   }
-  return due;
+  return due.locked.some(({ hasSkips }) => hasSkips) ? withSkips(database, due) : due;
+}
+
+/**
+ * Read after the locks were had. Who asks for a skip later clears the lock, so what is planned without it is not written.
+ */
+async function withSkips(database: Database, due: DueSchedules): Promise<DueSchedules> {
+  const uids = due.locked.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
+  const found = await database.run((db) => skipsOf(db, uids, due.now));
+  const locked = due.locked.map((schedule) => {
+    const skips = found.get(schedule.uid);
+    return skips ? { ...schedule, skips: new Set(skips.keys()) } : schedule;
+  });
+  return { ...due, locked };
 }

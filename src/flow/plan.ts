@@ -125,12 +125,12 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
   return { round, walking: () => [...walks.keys()], giveUp: () => walks.clear() };
 }
 
-function walkOf(schedule: LockedSchedule, period: Omit<PlanningPeriod, 'plannedThrough'>): Walk {
+function walkOf(schedule: LockedSchedule, period: Pick<PlanningPeriod, 'now' | 'horizon'>): Walk {
   if (!Number.isFinite(schedule.nextOccurrenceAt))
     throw new Error('its next occurrence is no moment to plan from');
   const timing = timingOf(schedule.timing);
-  const { nextOccurrenceAt, plannedThrough } = schedule;
-  return walkDue(fireTimes(timing, schedule), timing, nextOccurrenceAt, { ...period, plannedThrough });
+  const { nextOccurrenceAt, plannedThrough, skips } = schedule;
+  return walkDue(fireTimes(timing, schedule), timing, nextOccurrenceAt, { ...period, plannedThrough, skips });
 }
 
 /** Many schedules share few timings. */

@@ -175,6 +175,11 @@ const LINES: Lines = {
   intentsRecorded: (logger, { fires, claimed }) => logger.debug({ fires, claimed }, 'intents recorded'),
   runsSkipped: (logger, { reason, count }) =>
     logger.debug({ reason, count }, 'fires were recorded as skipped'),
+  fireSkipAsked: (logger, { scheduleId, fireAt, skipped, reason }) =>
+    logger.info(
+      { scheduleId, fireAt: isoInstant(fireAt), reason },
+      skipped ? 'a fire is going to be skipped, as asked for' : 'a fire is not going to be skipped after all',
+    ),
   waitingReleased: (logger, { count }) =>
     logger.warn({ count }, 'runs that waited for nothing any more were found; they go on'),
   cursorsMoved: (logger, { count, zoneData }) =>

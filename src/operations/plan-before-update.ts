@@ -16,6 +16,7 @@ import {
   horizonOf,
   lastFireOf,
   plannedFire,
+  skippedOnRequest,
   walkDue,
 } from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
@@ -40,6 +41,8 @@ interface Planning {
   now: Instant;
   retentionDays: number;
   laneOf: (target: Target) => string;
+  /** By uid: fires that are not to be made. */
+  skips: ReadonlyMap<string, ReadonlyMap<Instant, unknown>>;
 }
 
 /**
@@ -52,7 +55,7 @@ interface Planning {
 export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
-  { now, retentionDays, laneOf }: Planning,
+  { now, retentionDays, laneOf, skips }: Planning,
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
   const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
@@ -61,9 +64,12 @@ export async function planBeforeUpdate(
   for (const { schedule, write, nextOccurrenceAt, isDeleted } of dueNow) {
     const moved = movesTimes(schedule.definition, write.definition);
     if (inMaintenance && !moved && write.definition.enabled && !isDeleted) continue;
-    const plan = await planWholly(schedule, nextOccurrenceAt, { now, retentionDays, inMaintenance });
+    const skipped = new Set(skips.get(schedule.uid)?.keys());
+    const period = { now, retentionDays, inMaintenance, skips: skipped };
+    const plan = await planWholly(schedule, nextOccurrenceAt, period);
     if (!plan) continue;
-    const fires = moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now)] : plan.fires;
+    const fires =
+      moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
     const lane = laneOf(schedule.definition.target);
     for (const fire of fires)
       due.push(runOf(schedule, lane, intentOf(schedule.uid, fire), { now, inMaintenance }));
@@ -109,9 +115,14 @@ function runOf(
 }
 
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not know of it. */
-function delayed({ nextOccurrenceAt, nextFireAt }: Plan, now: Instant): PlannedFire[] {
+function delayed(
+  { nextOccurrenceAt, nextFireAt }: Plan,
+  now: Instant,
+  skips: ReadonlySet<Instant>,
+): PlannedFire[] {
   if (nextOccurrenceAt === null || nextFireAt === null || nextOccurrenceAt > now) return [];
-  return [plannedFire({ at: nextOccurrenceAt, dueAt: nextFireAt }, 'schedule')];
+  const due = { at: nextOccurrenceAt, dueAt: nextFireAt };
+  return [skips.has(due.at) ? skippedOnRequest(due) : plannedFire(due, 'schedule')];
 }
 
 const SLICE_STEPS = 200;
@@ -119,7 +130,7 @@ const SLICE_STEPS = 200;
 const MAX_SLICES = 100;
 /** No tick waits for these rows, and none catches up in its own time: a day of missed seconds takes some seconds. */
 const MAX_SLICES_IN_MAINTENANCE = 435;
-/** Every due fire counts as missed: maintenance keeps it back until nobody knows when. */
+/** Every due fire counts as missed: maintenance may keep it back for very long. */
 const MISSED_AT_ONCE = { graceSeconds: -1 };
 
 /**
@@ -129,11 +140,16 @@ const MISSED_AT_ONCE = { graceSeconds: -1 };
 async function planWholly(
   schedule: Schedule,
   from: Instant,
-  { now, retentionDays, inMaintenance }: Omit<Planning, 'laneOf'> & { inMaintenance: boolean },
+  {
+    now,
+    retentionDays,
+    inMaintenance,
+    skips,
+  }: Pick<Planning, 'now' | 'retentionDays'> & { inMaintenance: boolean; skips: ReadonlySet<Instant> },
 ): Promise<Plan | null> {
   try {
     const { definition, plannedThrough } = schedule;
-    const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough };
+    const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough, skips };
     const policy = inMaintenance ? { ...definition, ...MISSED_AT_ONCE } : definition;
     const walk = walkDue(fireTimes(definition, schedule), policy, from, period);
     const slices = inMaintenance ? MAX_SLICES_IN_MAINTENANCE : MAX_SLICES;

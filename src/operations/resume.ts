@@ -1,6 +1,6 @@
 /**
- * Guarantees: what was due when it began is not fired: it stands as skipped, one record a schedule; at-most-once runs
- *   that may have been sent are not sent again.
+ * Guarantees: what was due when it began is not fired: it stands as skipped, one record a schedule, and one for each fire that a caller
+ *   asked to skip; at-most-once runs that may have been sent are not sent again.
  * Transaction: one a batch of schedules, guarded by version and cursor; before them one for the pending runs.
  * If the process dies here: what was committed is done, the rest is as it was; run again, it goes on.
  */
@@ -21,6 +21,7 @@ import {
   listDueSchedules,
   skipDueIfUnmoved,
 } from '../store/schedules/skip-to-now.ts';
+import { type Skips, skipsOf } from '../store/schedules/skips.ts';
 import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
 
@@ -35,7 +36,7 @@ interface ResumeDeps {
 export interface Resumed {
   /** The database's clock when it began: what is due after that is fired. */
   now: Instant;
-  /** Schedules moved on, each with one skipped run. */
+  /** Schedules moved on. */
   moved: number;
   /** Occurrences that these runs stand for. */
   skipped: number;
@@ -89,12 +90,18 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     const last = page.at(-1);
     if (!last) break;
     after = last.uid;
-    const { skips, unplannable } = await skipsOf(page, count, { now, signal });
+    const asked = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
+    const onRequest = await database.run((db) => skipsOf(db, asked, now), BATCH_LIMIT_MS);
+    const { skips, unplannable } = await skipAll(page, (one) => count(one, onRequest.get(one.uid)), {
+      now,
+      signal,
+    });
     done.unplannable.push(...unplannable);
     const moved = await alone((tx) => skipDueIfUnmoved(tx, skips), BATCH_LIMIT_MS);
     const written = skips.filter(({ schedule }) => moved.has(schedule.uid));
     done.moved += written.length;
-    done.skipped += written.reduce((sum, { coalesced }) => sum + coalesced + 1, 0);
+    const recorded = written.flatMap(({ fires }) => fires);
+    done.skipped += recorded.reduce((sum, { coalesced }) => sum + coalesced + 1, 0);
     done.fenced += skips.length - written.length;
   }
   return { now, ...done, runs, resting: await database.run(countRestingSchedules, BATCH_LIMIT_MS) };
@@ -120,7 +127,7 @@ async function resumeRuns(
   return done;
 }
 
-async function skipsOf(
+async function skipAll(
   page: readonly DueSchedule[],
   count: (schedule: DueSchedule) => Promise<Plan>,
   { now, signal }: { now: Instant; signal: AbortSignal },
@@ -148,19 +155,24 @@ const SLICE_STEPS = 500;
 const SKIP_ALL = { catchUp: 'skip', catchUpLimit: 0, graceSeconds: -1 } as const;
 
 /** Schedules with one timing usually stand at the same moment: one walk serves all. */
-function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => Promise<Plan> {
+function counter(
+  now: Instant,
+  signal: AbortSignal,
+): (schedule: DueSchedule, skips: Skips | undefined) => Promise<Plan> {
   const counted = new LRUCache<string, Plan>({ max: 10_000 });
-  return async (schedule) => {
+  return async (schedule, onRequest) => {
     const { nextOccurrenceAt } = schedule;
     if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to count from');
     const timing = readTiming(schedule.timing);
-    const key = `${nextOccurrenceAt} ${dependsOnIdentity(timing) ? schedule.uid : ''} ${schedule.timing}`;
+    const isApart = onRequest !== undefined || dependsOnIdentity(timing);
+    const key = `${nextOccurrenceAt} ${isApart ? schedule.uid : ''} ${schedule.timing}`;
     const known = counted.get(key);
     if (known) return known;
     const walk = walkDue(fireTimes(timing, schedule), SKIP_ALL, nextOccurrenceAt, {
       now,
       horizon: -Infinity,
       plannedThrough: null,
+      skips: new Set(onRequest?.keys()),
     });
     for (;;) {
       let steps = 0;
@@ -178,20 +190,14 @@ function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => 
 /** Null: with its jitter nothing is due yet. */
 function skipOf(
   schedule: DueSchedule,
-  { fires: [skipped], nextOccurrenceAt, nextFireAt }: Plan,
+  { fires, nextOccurrenceAt, nextFireAt }: Plan,
   now: Instant,
 ): Skip | null {
-  if (!skipped) return null;
-  const { scheduledFor, dueAt, coalesced, coalescedFrom } = skipped;
-  const isOnTime = now - dueAt <= graceMsOf(readTiming(schedule.timing));
-  return {
-    schedule,
-    scheduledFor,
-    dueAt,
-    trigger: isOnTime ? 'schedule' : 'catchUp',
-    coalesced,
-    coalescedFrom,
-    nextOccurrenceAt,
-    nextFireAt,
-  };
+  if (fires.length === 0) return null;
+  const graceMs = graceMsOf(readTiming(schedule.timing));
+  const skipped = fires.map((fire) => {
+    const trigger = fire.skipped === 'request' || now - fire.dueAt <= graceMs ? 'schedule' : 'catchUp';
+    return { ...fire, trigger, skipped: fire.skipped ?? 'missed' } as const;
+  });
+  return { schedule, fires: skipped, nextOccurrenceAt, nextFireAt };
 }

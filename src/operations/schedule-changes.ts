@@ -25,11 +25,13 @@ import { type ScheduleWrite, writeSchedules } from '../store/schedules/write-sch
 import { deleteScheduleAndAbandon } from '../store/schedules/delete-schedule.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import { lockFreeSchedules } from '../store/schedules/lock-free-schedules.ts';
+import { deleteAllSkips, skipsOf } from '../store/schedules/skips.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { type UnknownLimit, unknownLimitsOf } from './limit-changes.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
+import { keepFiresToCome } from './skip-fires.ts';
 import {
   type ChangedSchedule,
   type ScheduleChange,
@@ -172,10 +174,16 @@ async function changeIn(
   const [unknown] = unknownLimits;
   if (unknown)
     throw new Error(`there is no limit ${unknown.limit}, which schedule ${unknown.scheduleId} names`);
-  const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now));
+  const skips = await skipsOf(tx, decided.flatMap(uidWithSkips));
+  const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now), skips });
   await writeOrTryAgain(tx, writes, now);
+  await keepFiresToCome(tx, decided, skips, now);
   const judged = await judgeAnew(tx, decided);
   return { changed: decided.map((one) => changedSchedule(one, now)), recorded, judged };
+}
+
+function uidWithSkips({ schedule, write }: Edited): string[] {
+  return schedule?.hasSkips && write ? [schedule.uid] : [];
 }
 
 function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
@@ -200,11 +208,10 @@ export async function deleteSchedule(
       throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
-    const recorded = await planBeforeUpdate(
-      tx,
-      [{ schedule, write, isDeleted: true }],
-      planningOf(deps, now),
-    );
+    const skips = await skipsOf(tx, uidWithSkips({ schedule, write }));
+    const edited = { schedule, write, isDeleted: true };
+    const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now), skips });
+    if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
     return { version: write.version, abandoned, effects: effects + recorded.effects };
   });

@@ -101,6 +101,7 @@ export function changedSchedule({ schedule, write }: Edited, now: Instant): Chan
       status: !definition.enabled ? 'paused' : isOver ? 'ended' : 'active',
       error: null,
       nextFireAt,
+      hasSkips: schedule?.hasSkips ?? false,
       lockedBy: null,
       lockedAt: null,
       updatedAt: now,

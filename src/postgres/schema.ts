@@ -75,6 +75,8 @@ export const schedules = pgTable(
     /** Why it cannot be planned, and how often that was tried. */
     error: text(),
     planFailures: integer('plan_failures').notNull().default(0),
+    /** It may have rows in `skips`; without it none. */
+    hasSkips: boolean('has_skips').notNull().default(false),
     createdAt: instantColumn('created_at').notNull(),
     updatedAt: instantColumn('updated_at').notNull(),
   },
@@ -95,6 +97,21 @@ export const schedules = pgTable(
       .where(sql`NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL`),
     check('schedules_lane', BOUNDED_LANE),
   ],
+);
+
+/** Fires to come that a caller asked not to be made. A row is deleted once its fire is planned: recorded as skipped. */
+export const skips = pgTable(
+  'skips',
+  {
+    scheduleUid: uuid('schedule_uid').notNull(),
+    fireAt: instantColumn('fire_at').notNull(),
+    /** In the caller's words. */
+    reason: text(),
+    /** The name of the caller; null: it has none. */
+    by: text(),
+    askedAt: instantColumn('asked_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.scheduleUid, t.fireAt] })],
 );
 
 /**

@@ -161,6 +161,28 @@ describe('resume --from-now', () => {
     expect(countIn(answer, 'occurrences skipped')).toBe((newest - first.getTime()) / 1000 + 1);
   });
 
+  test('what a caller had asked to skip is recorded as that, and counted for no other', async () => {
+    await put('asked', YEARLY);
+    await rewind('asked', newYear(thisYear - 2));
+    await sql`UPDATE schedules SET has_skips = true WHERE id = 'asked'`;
+    for (const year of [thisYear - 1, thisYear + 1])
+      await sql`INSERT INTO skips (schedule_uid, fire_at, asked_at)
+        SELECT uid, ${newYear(year)}, created_at FROM schedules WHERE id = 'asked'`;
+    const answer = await resume();
+    expect(countIn(answer, 'occurrences skipped')).toBe(3);
+    expect(await runsOf('asked')).toMatchObject([
+      { scheduled_for: newYear(thisYear - 1), reason: 'request', trigger: 'schedule', coalesced: 0 },
+      {
+        scheduled_for: newYear(thisYear),
+        reason: 'missed',
+        coalesced: 1,
+        coalesced_from: newYear(thisYear - 2),
+      },
+    ]);
+    expect(await sql`SELECT fire_at FROM skips`).toEqual([{ fire_at: newYear(thisYear + 1) }]);
+    expect(await schedule('asked')).toMatchObject({ next: newYear(thisYear + 1), has_skips: true });
+  });
+
   test('a single occurrence stands for no others', async () => {
     await put('once', YEARLY);
     await rewind('once', newYear(thisYear));
@@ -256,11 +278,16 @@ describe('resume --from-now', () => {
       await rewind('planned', newYear(thisYear + 1));
       const skips = due.map((one) => ({
         schedule: one,
-        scheduledFor: one.nextOccurrenceAt,
-        dueAt: one.nextOccurrenceAt,
-        trigger: 'catchUp' as const,
-        coalesced: 0,
-        coalescedFrom: null,
+        fires: [
+          {
+            scheduledFor: one.nextOccurrenceAt,
+            dueAt: one.nextOccurrenceAt,
+            trigger: 'catchUp' as const,
+            skipped: 'missed' as const,
+            coalesced: 0,
+            coalescedFrom: null,
+          },
+        ],
         nextOccurrenceAt: null,
         nextFireAt: null,
       }));

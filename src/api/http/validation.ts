@@ -96,7 +96,16 @@ function faultsOf(issue: z.core.$ZodIssue, pathOf: PathOf): Fault[] {
       message: `has a name that ${message}`,
     }));
   }
+  // One string or a list of them: what is wrong inside of the list, not that it is none of both.
+  const inner = issue.code === 'invalid_union' ? issue.errors.filter(isOfThisType) : [];
+  const [only] = inner;
+  if (only && inner.length === 1)
+    return only.flatMap((one) => faultsOf(one, (path) => pathOf([...issue.path, ...path])));
   return [{ path: pathOf(issue.path), message: issue.message }];
+}
+
+function isOfThisType(issues: readonly z.core.$ZodIssue[]): boolean {
+  return issues.length > 0 && !issues.some(({ code, path }) => code === 'invalid_type' && path.length === 0);
 }
 
 /** Said of the field that the fault's path names. */

@@ -6,6 +6,7 @@ import { inSlices } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Database } from '../../postgres/database.ts';
 import { listTimings } from '../../store/reports/enabled-timings.ts';
+import { skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { emptyPeriod } from '../http/period.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -79,8 +80,9 @@ async function countLoad(database: Database, period: LoadPeriod, isGone: () => b
   const count = createLoadCount(period);
   const spent = { slices: 0 };
   try {
-    for await (const { identity, timing } of allTimings(database, isGone)) {
+    for await (const { identity, timing, skips } of allTimings(database, isGone)) {
       await inSlices(tallied(count.add(timing, identity), spent));
+      if (skips) await inSlices(tallied(count.leaveOut(timing, identity, skips.keys()), spent));
     }
     await inSlices(tallied(count.finish(), spent));
     return { count, ...spent };
@@ -101,7 +103,10 @@ async function* allTimings(database: Database, isGone: () => boolean) {
   for (let after: string | null = FIRST_UID; after !== null && !isGone();) {
     const first: string = after;
     const page = await database.run((db) => listTimings(db, { after: first, limit: PAGE }));
-    for (const { identity, timing } of page) if (timing) yield { identity, timing };
+    const uids = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
+    const skips = uids.length === 0 ? null : await database.run((db) => skipsOf(db, uids));
+    for (const { uid, identity, timing } of page)
+      if (timing) yield { identity, timing, skips: skips?.get(uid) };
     after = page.length < PAGE ? null : (page.at(-1)?.uid ?? null);
   }
 }

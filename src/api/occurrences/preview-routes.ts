@@ -1,5 +1,6 @@
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing } from '../../core/schedules/schedule.ts';
+import { type Cron, expressionsOf } from '../../core/cron/cron-list.ts';
 import { parseCron } from '../../core/cron/cron-parse.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
@@ -7,8 +8,9 @@ import { localTime } from '../../core/zones/zone.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { findSchedule } from '../../store/schedules/find-schedules.ts';
+import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { NEVER_FIRES, outlookOf } from '../schedules/fire-faults.ts';
+import { lookAhead, neverFires, outlookOf } from '../schedules/fire-faults.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { invalid, noSuchSchedule } from '../http/problem.ts';
@@ -37,10 +39,11 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id }, query: { count, from } }) => {
-      const { found, now } = await database.run(async (db) => ({
-        found: await findSchedule(db, id),
-        now: await databaseNow(db),
-      }));
+      const { found, now, skips } = await database.run(async (db) => {
+        const schedule = await findSchedule(db, id);
+        const skipped = schedule?.hasSkips ? await skipsOf(db, [schedule.uid]) : null;
+        return { found: schedule, now: await databaseNow(db), skips: skipped?.get(schedule?.uid ?? '') };
+      });
       if (!found) throw noSuchSchedule(id);
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
@@ -50,7 +53,11 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
         // With jitter, what is still to come may have had its own moment.
         const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
         const first = isDelayed && (next === null || delayed < next) ? delayed : next;
-        return { items: await firesFrom(times, first, count, (at) => answerDueFire(times, definition, at)) };
+        const items = await firesFrom(times, first, count, (at) => ({
+          ...answerDueFire(times, definition, at),
+          ...answerSkip(skips, at),
+        }));
+        return { items };
       } catch (error) {
         throw asUnplannable(id, error);
       }
@@ -74,11 +81,13 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       const after = from ?? (await database.run(databaseNow));
       const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, at: null, after: null };
       const identity = { id: id ?? '', createdAt: after };
+      await lookAhead(timing, identity.id);
       const times = fireTimes(timing, identity);
       const items = await firesFrom(times, times.next(after), count, (at) => answerFire(times, timing, at));
-      if (items.length === 0 && cron !== null && outlookOf(timing, identity.id, after).barren)
-        throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
-      const isOfNobody = cron !== null && (id ?? null) === null && parseCron(cron, '').hashed;
+      const fires = items.length > 0 && typeof cron === 'string';
+      const barren = fires ? [] : outlookOf(timing, identity.id, after).barren;
+      if (barren.length > 0) throw invalid(barren.map(neverFires), 422);
+      const isOfNobody = (id ?? null) === null && isHashed(cron);
       return {
         description: describe(timing, identity),
         items,
@@ -112,9 +121,19 @@ function answerFire(times: FireTimes, { timezone }: Pick<Timing, 'timezone'>, at
   return { fireAt: isoInstant(at), local: localTime(at, timezone), ...(note === null ? {} : { note }) };
 }
 
+function answerSkip(skips: Skips | undefined, at: Instant) {
+  if (!skips?.has(at)) return {};
+  const reason = skips.get(at) ?? null;
+  return { skipped: true, ...(reason === null ? {} : { skipReason: reason }) };
+}
+
 function answerDueFire(times: FireTimes, timing: Timing, at: Instant) {
   const fire = answerFire(times, timing, at);
   return timing.jitterSeconds === 0 ? fire : { ...fire, dueAt: isoInstant(times.dueAt(at)) };
+}
+
+function isHashed(cron: Cron | null): boolean {
+  return cron !== null && expressionsOf(cron).some((expression) => parseCron(expression, '').hashed);
 }
 
 function describe({ cron, everySeconds }: Timing, { id }: Identity): string {

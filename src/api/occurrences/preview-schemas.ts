@@ -7,7 +7,8 @@ import {
   scheduleIdText,
   whole,
 } from '../http/common-schemas.ts';
-import { cronText, everySeconds, zoneText } from '../schedules/timing-schemas.ts';
+import { cronInput } from '../schedules/cron-schemas.ts';
+import { everySeconds, zoneText } from '../schedules/timing-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 
 const MOST = 1000;
@@ -19,7 +20,7 @@ export const upcomingQuery = z.strictObject({
 
 export const previewInput = z
   .strictObject({
-    cron: cronText.nullable().default(null),
+    cron: cronInput.default(null),
     everySeconds: everySeconds.nullable().default(null),
     timezone: zoneText.nullable().default(null),
     from: instant.nullish().meta({
@@ -34,7 +35,11 @@ export const previewInput = z
   .superRefine(oneOfTwo, { when: ({ value }) => isObject(value) })
   .meta({
     description: 'Exactly one of `cron` and `everySeconds`.',
-    examples: [{ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, { everySeconds: 900 }],
+    examples: [
+      { cron: '30 2 * * *', timezone: 'Europe/Berlin' },
+      { cron: ['0 9 * * MON-FRI', '0 11 * * SAT'] },
+      { everySeconds: 900 },
+    ],
   });
 
 const fireTime = z.object({
@@ -54,6 +59,8 @@ export const upcomingTimes = z.object({
       dueAt: answeredInstant
         .optional()
         .meta({ description: '`fireAt` and its jitter, where the schedule has one.' }),
+      skipped: z.literal(true).optional().meta({ description: 'It is not made: `/skip` was called for it.' }),
+      skipReason: z.string().optional().meta({ description: 'Why, in the words of that call.' }),
     }),
   ),
 });

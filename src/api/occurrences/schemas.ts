@@ -10,7 +10,7 @@ const occurrence = z
     state: z.enum(OCCURRENCE_STATES).meta({
       description:
         '`fired`: it has a run of its own, whatever became of that · `missed`: it was too late when it was planned · ' +
-        '`skipped`: an earlier run was active · `paused` · `upcoming`: not planned yet.',
+        '`skipped`: an earlier run was active, or a caller asked for it · `paused` · `upcoming`: not planned yet.',
     }),
     reason: z
       .enum(OCCURRENCE_REASONS)
@@ -20,7 +20,7 @@ const occurrence = z
           'Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), ' +
           'or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; ' +
           'that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. ' +
-          'Of `skipped`: `overlap`. Of `upcoming`: `error`, the schedule cannot be planned at present.',
+          'Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. Of `upcoming`: `error`, the schedule cannot be planned at present.',
       }),
     runId: z
       .string()

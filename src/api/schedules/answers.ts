@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Cron } from '../../core/cron/cron-list.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
@@ -34,7 +35,7 @@ export function answerDefinition(definition: Definition) {
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
   return {
     description,
-    cron,
+    cron: answerCron(cron),
     everySeconds,
     at: isoOrNull(at),
     after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
@@ -58,6 +59,11 @@ export function answerDefinition(definition: Definition) {
     limit,
     labels,
   };
+}
+
+/** As it was sent: a string, or a list in its order. */
+export function answerCron(cron: Cron | null): string | string[] | null {
+  return cron === null || typeof cron === 'string' ? cron : [...cron];
 }
 
 export function isoOrNull(at: Instant | null): string | null {

@@ -5,7 +5,7 @@ import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { type Outlook, fireFaults, outlookOf } from './fire-faults.ts';
+import { type Outlook, fireFaults, lookAhead, outlookOf } from './fire-faults.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { type Fault, invalid } from '../http/problem.ts';
@@ -60,7 +60,7 @@ async function putBatch(
   { items, dryRun }: z.output<typeof batchInput>,
   payloads: ReadonlyMap<string, string>,
 ): Promise<z.output<typeof batchAnswer>> {
-  const outlooks = await lookAhead(deps, items);
+  const outlooks = await outlooksOf(deps, items);
   const indexOf = new Map(items.map(({ id }, index) => [id, index]));
   const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
   const { changes, impossible, before } = decisions(items, payloads, outlooks);
@@ -105,7 +105,7 @@ function decisions(
 }
 
 /** Before the rows are locked, and with others' turns in between: a thousand expressions take their time. */
-async function lookAhead(
+async function outlooksOf(
   { database }: ApiDeps,
   items: readonly BatchItem[],
 ): Promise<Map<BatchItem, Outlook>> {
@@ -115,6 +115,7 @@ async function lookAhead(
   const asOf = await database.run((db) => databaseNow(db));
   const pace = createPace();
   for (const item of withCron) {
+    await lookAhead(item, item.id, pace);
     await pace();
     outlooks.set(item, outlookOf(item, item.id, asOf));
   }

@@ -2,24 +2,49 @@ import { isDeepStrictEqual } from 'node:util';
 import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
 import type { Schedule, Timing } from '../../core/schedules/schedule.ts';
 import { graceMsOf } from '../../core/time/plan-due.ts';
+import { cronTimes } from '../../core/cron/cron.ts';
+import { type Cron, expressionsOf } from '../../core/cron/cron-list.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
+import { createPace } from '../../runtime/loop/slices.ts';
 import type { Fault } from '../http/problem.ts';
 
-/** What costs time to find out about a `cron`; as good later on as at `asOf`, until `first` has passed. */
+/** What costs time to find out about `cron`; as good later on as at `asOf`, until `first` has passed. */
 export interface Outlook {
   /** The first fire after `asOf`; null: there is none. */
   first: Instant | null;
-  /** The expression matches nothing at all. */
-  barren: boolean;
+  /** Expressions that match nothing at all: where they stand. */
+  barren: string[];
+}
+
+/**
+ * Reads the expressions of a list and finds their first days, with others' turns in between. Afterwards that is known, so that looking for
+ * faults under a row lock takes little time.
+ */
+export async function lookAhead(
+  { cron, timezone }: { cron?: Cron | null | undefined; timezone?: string | null | undefined },
+  id: string,
+  pace = createPace(),
+): Promise<void> {
+  if (!Array.isArray(cron)) return;
+  for (const expression of expressionsOf(cron)) {
+    await pace();
+    cronTimes(expression, timezone ?? null, id).next(EARLIEST);
+  }
 }
 
 export function outlookOf(timing: Timing, id: string, asOf: Instant): Outlook {
   const identity = { id, createdAt: asOf };
   const first = fireTimes(timing, identity).next(asOf);
-  if (first !== null) return { first, barren: false };
-  // An expression names no year: what does not come in this century never comes.
-  const anyTime = fireTimes({ ...timing, startAt: null, endAt: null }, identity).next(EARLIEST);
-  return { first, barren: anyTime === null };
+  const { cron } = timing;
+  if (cron === null || (first !== null && typeof cron === 'string')) return { first, barren: [] };
+  const barren = expressionsOf(cron).flatMap((expression, index) => {
+    const times = cronTimes(expression, timing.timezone, id);
+    // An expression names no year: what does not come in this century never comes.
+    const anyTime = times.next(asOf) ?? times.next(EARLIEST);
+    const path = typeof cron === 'string' ? '/cron' : `/cron/${index}`;
+    return anyTime === null ? [path] : [];
+  });
+  return { first, barren };
 }
 
 /**
@@ -37,8 +62,8 @@ export function fireFaults(
   const known = outlook !== undefined && (outlook.first === null || outlook.first > now) ? outlook : null;
   if (timing.cron !== null) {
     const { first, barren } = known ?? outlookOf(timing, id, now);
-    if (barren) faults.push({ path: '/cron', message: NEVER_FIRES });
-    else if (first === null && faults.length === 0) faults.push(nothingLeft(timing));
+    faults.push(...barren.map(neverFires));
+    if (first === null && faults.length === 0) faults.push(nothingLeft(timing));
     return faults;
   }
   const next = fireTimes(timing, { id, createdAt: current?.createdAt ?? now }).next(now);
@@ -46,7 +71,9 @@ export function fireFaults(
   return faults;
 }
 
-export const NEVER_FIRES = 'never fires';
+export function neverFires(path: string): Fault {
+  return { path, message: 'never fires' };
+}
 
 function windowFaults({ startAt, endAt }: Timing, now: Instant): Fault[] {
   const faults: Fault[] = [];

@@ -2,7 +2,7 @@ import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
 import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
-import { answerDefinition } from './answers.ts';
+import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, scheduleInput } from './schemas.ts';
 import { KINDS, kindsOf } from './timing-schemas.ts';
 import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
@@ -88,7 +88,7 @@ function keptUnread(patch: unknown, { cron, timezone }: Definition) {
   const keepsZone = timezone !== null && !('timezone' in named);
   return {
     standIns: { ...(keepsCron ? { cron: '@daily' } : {}), ...(keepsZone ? { timezone: 'UTC' } : {}) },
-    stored: { ...(keepsCron ? { cron } : {}), ...(keepsZone ? { timezone } : {}) },
+    stored: { ...(keepsCron ? { cron: answerCron(cron) } : {}), ...(keepsZone ? { timezone } : {}) },
   };
 }
 

@@ -7,7 +7,7 @@ import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/find-schedules.ts';
 import { recentRuns } from '../../store/runs/recent-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { fireFaults } from './fire-faults.ts';
+import { fireFaults, lookAhead } from './fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -15,6 +15,7 @@ import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './precon
 import { type Fault, invalid, noSuchSchedule } from '../http/problem.ts';
 import { answerSchedule, etagOf } from './answers.ts';
 import { type ResolvedInput, resolveInput, resolvePatch } from './inputs.ts';
+import { withNextFires } from './next-fires.ts';
 import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
 import {
@@ -70,7 +71,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         return { rows: listed, runs: recent === undefined ? null : await recentRuns(db, shown, recent) };
       });
       const answer = (one: Schedule) => ({ ...answerSchedule(one), ...recentRunsOf(one, runs) });
-      return pageOf(rows, limit, answer, (last) => ({ after: last.id }));
+      return pageOf(await withNextFires(database, rows), limit, answer, (last) => ({ after: last.id }));
     },
   );
 }
@@ -90,7 +91,8 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
     async ({ params: { id } }, reply) => {
       const found = await database.run((db) => findSchedule(db, id));
       if (!found) throw noSuchSchedule(id);
-      return reply.header('ETag', etagOf(found)).send(answerSchedule(found));
+      const [shown = found] = await withNextFires(database, [found]);
+      return reply.header('ETag', etagOf(found)).send(answerSchedule(shown));
     },
   );
 }
@@ -115,6 +117,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, headers, body, json: sent }, reply) => {
+      await lookAhead(body, id);
       const { schedule: written, change } = await changeOne(deps, id, (current, now) => {
         checkPreconditions(id, headers, current);
         const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
@@ -145,7 +148,8 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers: { 'if-match': match }, json: sent }, reply) => {
+    async ({ params: { id }, headers: { 'if-match': match }, body, json: sent }, reply) => {
+      await lookAhead(body, id);
       const { schedule: written } = await changeOne(deps, id, (current, now) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);
@@ -185,7 +189,8 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
 async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['decide']) {
   const [changed] = await changeOrRefuse(deps, [{ id, decide }], () => '');
   if (!changed) throw new Error(`the change of schedule ${id} was not answered`);
-  return changed;
+  const [shown = changed.schedule] = await withNextFires(deps.database, [changed.schedule]);
+  return { ...changed, schedule: shown };
 }
 
 /** @throws Problem 400, 422 */

@@ -198,7 +198,9 @@ export const schedule = z
       description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
     }),
     error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
-    nextFireAt: answeredInstant.nullable().meta({ description: 'With its jitter; null unless active.' }),
+    nextFireAt: answeredInstant.nullable().meta({
+      description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
+    }),
     lastFireAt: answeredInstant.nullable(),
     lockedBy: z.string().nullable(),
     lockedAt: answeredInstant.nullable(),

@@ -7,30 +7,16 @@ import {
   OVERLAPS,
   type Timing,
 } from '../../core/schedules/schedule.ts';
-import { MAX_EXPRESSION_LENGTH } from '../../core/cron/cron.ts';
 import { zoneHint } from '../../core/zones/zone-hints.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { NO_SCHEDULE_ID, answeredInstant, instant, whole } from '../http/common-schemas.ts';
-import { cronFault, isKnownZone } from './timing-text.ts';
+import { answeredCron, cronInput } from './cron-schemas.ts';
+import { isKnownZone } from './timing-text.ts';
 
 /** A schedule is of exactly one of them. */
 export const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const satisfies readonly (keyof Timing)[];
 
 const DAY = 86_400;
-
-export const cronText = z
-  .string()
-  .superRefine((value, context) => {
-    const fault = cronFault(value);
-    if (fault !== null) context.addIssue({ code: 'custom', message: fault });
-  })
-  .meta({
-    maxLength: MAX_EXPRESSION_LENGTH,
-    description:
-      'A cron expression: 5 fields, or 6 with seconds first, or a nickname such as `@daily`. `H` and `?` are picked by ' +
-      'firelock, always the same for one schedule id; `+` before the day of the week means that both day fields must match.',
-    example: '0 2 * * *',
-  });
 
 export const zoneText = z
   .string()
@@ -109,7 +95,7 @@ const { catchUp, catchUpLimit, graceSeconds, jitterSeconds } = DEFAULT_TIMING;
 
 /** With defaults; to be used with `exactlyOneKind`. */
 export const timingInput = {
-  cron: cronText.nullable().default(null),
+  cron: cronInput.default(null),
   everySeconds: everySeconds.nullable().default(null),
   at: fields.at.nullable().default(null),
   after: z
@@ -133,7 +119,7 @@ export const timingInput = {
 
 /** To be used with `atMostOneKind`. */
 export const timingPatch = {
-  cron: cronText.nullish(),
+  cron: cronInput.optional(),
   everySeconds: everySeconds.nullish(),
   at: fields.at.nullish(),
   after: z.strictObject({ scheduleId: parent.optional(), on: ends.nullish() }).nullish(),
@@ -151,7 +137,7 @@ const ONE_OF_FOUR =
   'One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires.';
 
 export const timingAnswer = {
-  cron: z.string().nullable().meta({ description: ONE_OF_FOUR, example: '0 2 * * *' }),
+  cron: answeredCron.meta({ description: ONE_OF_FOUR, example: '0 2 * * *' }),
   everySeconds: z.int().nullable().meta({ description: 'The interval in seconds.', example: null }),
   at: answeredInstant.nullable().meta({ description: 'The one fire.', example: null }),
   after: z

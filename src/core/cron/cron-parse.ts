@@ -43,6 +43,14 @@ export function parseCron(expression: string, scheduleId: string): ParsedCron {
   return parseFields(texts, scheduleId);
 }
 
+/** The same for expressions that differ only in blanks, letter case, a nickname, or the second 0 that may be left out. */
+export function normalSpelling(expression: string): string {
+  const texts = split(expression.toUpperCase()).map(({ text }) => text);
+  const nickname = texts.length === 1 ? NICKNAMES.get(texts[0]?.toLowerCase() ?? '') : undefined;
+  if (nickname !== undefined) return normalSpelling(nickname);
+  return (texts.length === 5 ? ['0', ...texts] : texts).join(' ');
+}
+
 interface Text {
   text: string;
   column: number;

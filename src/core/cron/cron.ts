@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { CronError } from './cron-error.ts';
 import { type CronTimes, firesIn } from './cron-fires.ts';
+import { type Cron, anyOf } from './cron-list.ts';
 import { MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
 import { wallTimes } from './cron-wall.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
@@ -10,11 +11,17 @@ export type { CronTimes, Note } from './cron-fires.ts';
 
 const parsed = new LRUCache<string, CronTimes>({ max: 10_000 });
 
+/** Of one expression, or of several in one zone. Throws CronError. */
+export function cronTimes(cron: Cron, timezone: string | null, scheduleId: string): CronTimes {
+  if (typeof cron === 'string') return expressionTimes(cron, timezone, scheduleId);
+  return anyOf(cron.map((expression) => expressionTimes(expression, timezone, scheduleId)));
+}
+
 /**
  * Parses 5 fields, or 6 with seconds first, or a nickname. What `H` and `?` stand for depends on the schedule's id; all
- * other expressions are shared by all schedules. Throws CronError.
+ * other expressions are shared by all schedules.
  */
-export function cronTimes(expression: string, timezone: string | null, scheduleId: string): CronTimes {
+function expressionTimes(expression: string, timezone: string | null, scheduleId: string): CronTimes {
   const key = `${timezone ?? 'UTC'} ${expression}`;
   const ownKey = (): string => `${key} ${scheduleId}`;
   const known = parsed.get(key) ?? (MAY_HASH.test(expression) ? parsed.get(ownKey()) : undefined);

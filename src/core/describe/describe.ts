@@ -1,9 +1,20 @@
+import { type Cron, expressionsOf } from '../cron/cron-list.ts';
 import { parseCron } from '../cron/cron-parse.ts';
 import { daysInWords } from './describe-days.ts';
 import { timesInWords } from './describe-times.ts';
 
 /** Plain English of what firelock fires: `H` and `?` as chosen for this schedule. Throws CronError. */
-export function describeCron(expression: string, scheduleId: string): string {
+export function describeCron(cron: Cron, scheduleId: string): string {
+  const [first = '', ...others] = expressionsOf(cron).map((one) => describeExpression(one, scheduleId));
+  // Semicolons: each description has commas of its own.
+  const last = others.length - 1;
+  const further = others.map((text, index) => `; ${index === last ? 'and ' : ''}${inSentence(text)}`);
+  return [first, ...further].join('');
+}
+
+const inSentence = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
+function describeExpression(expression: string, scheduleId: string): string {
   // It describes the sets of values, not their spelling: `*/45` is not “every 45 minutes”.
   const parsed = parseCron(expression, scheduleId);
   return `${timesInWords(parsed)}${daysInWords(parsed)}`;

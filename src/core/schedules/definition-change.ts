@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Definition, Timing } from './schedule.ts';
+import { expressionsOf } from '../cron/cron-list.ts';
 import { graceMsOf } from '../time/plan-due.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
 
@@ -23,7 +24,12 @@ export function pausedBecause(definition: Definition, pauseReason: string): Defi
 
 /** Whether an edit moves fire times: anything else leaves the cursor where it is. */
 export function movesTimes(before: Timing, after: Timing): boolean {
-  return MOVING.some((field) => !isDeepStrictEqual(before[field], after[field]));
+  return MOVING.some((field) => !isDeepStrictEqual(inOrder(before[field]), inOrder(after[field])));
+}
+
+/** In whatever order several expressions are written, they fire at the same times. */
+function inOrder(value: Timing[(typeof MOVING)[number]]) {
+  return Array.isArray(value) ? [...expressionsOf(value)].sort() : value;
 }
 
 const MOVING = [

@@ -1,4 +1,5 @@
 import type { Instant } from '../instant.ts';
+import type { Cron } from '../cron/cron-list.ts';
 import type { RunEnd } from '../runs/run-end.ts';
 
 /** Order in which waiting work is handed off: the smaller first. */
@@ -91,7 +92,8 @@ export interface After {
 
 /** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
 export interface Timing {
-  cron: string | null;
+  /** One expression, or several, of which each makes it fire. */
+  cron: Cron | null;
   everySeconds: number | null;
   at: Instant | null;
   after: After | null;
@@ -154,6 +156,8 @@ export interface Schedule {
   /** The newest occurrence that has been planned: none up to it is planned again. Null: none has been. */
   plannedThrough: Instant | null;
   lastFireAt: Instant | null;
+  /** Callers may have asked that some of its fires to come are not made. */
+  hasSkips: boolean;
   lockedBy: string | null;
   lockedAt: Instant | null;
   createdAt: Instant;

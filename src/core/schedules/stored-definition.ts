@@ -95,7 +95,7 @@ const isCount = (min: number) => (value: unknown) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= min;
 const isText = (value: unknown) => typeof value === 'string';
 const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
-  cron: isText,
+  cron: (value) => isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText)),
   everySeconds: isCount(1),
   at: isMoment,
   after: (value) => typeof fieldsOf(value)['scheduleId'] === 'string',

@@ -2,7 +2,7 @@ import type { Instant } from '../instant.ts';
 import type { CatchUp, Timing } from '../schedules/schedule.ts';
 import { movesTimes } from '../schedules/definition-change.ts';
 import { following } from './plan-due.ts';
-import { type FireTimes, type Identity, fireTimes, lastBetween } from './fire-times.ts';
+import { type FireTimes, type Identity, costOf, fireTimes, lastBetween } from './fire-times.ts';
 
 /** One version of a schedule and how long it was in force: it holds for what is due after `since`, up to and with `until`. */
 export interface VersionSpan {
@@ -77,8 +77,10 @@ export function createExpectation({
       for (const one of occurrencesOf(timed, after.fireAt)) {
         if (one.fireAt > last() || own.length > max) break;
         if (byPosition(one, after) > 0) own.push(one);
-        steps += 1;
-        if (steps % SLICE_STEPS === 0) yield;
+        steps += costOf(span.timing);
+        if (steps < SLICE_STEPS) continue;
+        steps = 0;
+        yield;
       }
       if (own.length > 0) found = merged(found, own).slice(0, max);
     },

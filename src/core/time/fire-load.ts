@@ -1,6 +1,13 @@
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedules/schedule.ts';
-import { type FireTimes, type Identity, dependsOnIdentity, fireTimes, lastBetween } from './fire-times.ts';
+import {
+  type FireTimes,
+  type Identity,
+  costOf,
+  dependsOnIdentity,
+  fireTimes,
+  lastBetween,
+} from './fire-times.ts';
 
 export interface LoadPeriod {
   /** Inclusive. */
@@ -17,6 +24,8 @@ export interface LoadCount {
   add(timing: Timing, identity: Identity): Generator<void, void, void>;
   /** What was put off, to be counted once for all that have it in common. @throws LoadTooLarge */
   finish(): Generator<void, void, void>;
+  /** Takes fires away that a caller asked not to be made. The schedule has been added. */
+  leaveOut(timing: Timing, identity: Identity, skips: Iterable<Instant>): Generator<void, void, void>;
   /** Those with fires, in order. */
   buckets(): { at: Instant; fires: number }[];
   /** Without those that cannot be planned. */
@@ -81,9 +90,30 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
       else if (spend(1)) yield;
     },
     finish,
-    buckets: () => [...fires].sort(([a], [b]) => a - b).map(([at, sum]) => ({ at, fires: sum })),
+    leaveOut: function* (timing, identity, skips) {
+      for (const dueAt of dueAmong(timing, identity, skips)) {
+        const at = bucketOf(dueAt, period.bucketMs);
+        if (dueAt >= period.from && dueAt < period.to) fires.set(at, (fires.get(at) ?? 0) - 1);
+        if (spend(2 * costOf(timing))) yield;
+      }
+    },
+    buckets: () =>
+      [...fires]
+        .filter(([, sum]) => sum > 0)
+        .sort(([a], [b]) => a - b)
+        .map(([at, sum]) => ({ at, fires: sum })),
     schedules: () => schedules,
   };
+}
+
+/** When those are due that are fires at all. */
+function* dueAmong(timing: Timing, identity: Identity, instants: Iterable<Instant>): Generator<Instant> {
+  try {
+    const times = fireTimes(timing, identity);
+    for (const at of instants) if (times.next(at - 1) === at) yield times.dueAt(at);
+  } catch {
+    // One that cannot be planned does not fire.
+  }
 }
 
 const MAX_STEPS = 5_000_000;
@@ -98,7 +128,8 @@ type Part = { cost: number } | { cost: number; at: Instant; fires: number };
 
 function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Generator<Part, void, void> {
   const times = fireTimes(timing, identity);
-  yield { cost: COST_TO_BEGIN };
+  const costOfNext = costOf(timing);
+  yield { cost: COST_TO_BEGIN * costOfNext };
   const { everySeconds, jitterSeconds } = timing;
   if (everySeconds !== null && jitterSeconds === 0 && everySeconds * 1000 < period.bucketMs) {
     yield* bucketsOfInterval(times, everySeconds * 1000, timing.endAt ?? Infinity, period);
@@ -108,7 +139,7 @@ function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Gener
   let at = firstOf(times, jitterSeconds, from);
   while (at !== null && at < to) {
     const dueAt = times.dueAt(at);
-    const cost = jitterSeconds === 0 ? 1 : 3;
+    const cost = jitterSeconds === 0 ? costOfNext : 3 * costOfNext;
     if (dueAt < from || dueAt >= to) yield { cost };
     else yield { cost, at: bucketOf(dueAt, bucketMs), fires: 1 };
     at = times.next(at);

@@ -3,6 +3,7 @@ import type { Instant } from '../instant.ts';
 import { plannedRunName } from '../runs/run.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import { type CronTimes, type Note, cronTimes } from '../cron/cron.ts';
+import { expressionsOf } from '../cron/cron-list.ts';
 
 /** What fire times hang on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
 export interface Identity {
@@ -37,11 +38,17 @@ export function fireTimes(timing: Timing, identity: Identity): FireTimes {
 /** Whether two schedules of one timing can fire at different times. */
 export function dependsOnIdentity({ cron, everySeconds, startAt, jitterSeconds }: Timing): boolean {
   if (jitterSeconds > 0) return true;
-  return cron === null ? everySeconds !== null && startAt === null : HASHED.test(cron);
+  if (cron === null) return everySeconds !== null && startAt === null;
+  return expressionsOf(cron).some((expression) => HASHED.test(expression));
 }
 
 /** The field letter H, which is also in THU and MARCH; taken for one too many is no harm. */
 const HASHED = /[H?]/i;
+
+/** What one `next` costs at most, beside that of a single expression: loops take a turn sooner where it costs more. */
+export function costOf({ cron }: Pick<Timing, 'cron'>): number {
+  return cron === null ? 1 : expressionsOf(cron).length;
+}
 
 /** The newest occurrence in (after, until], by bisection: how many lie there does not matter. */
 export function lastBetween(times: Pick<FireTimes, 'next'>, after: Instant, until: Instant): Instant | null {

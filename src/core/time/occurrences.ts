@@ -26,6 +26,8 @@ export interface PlanningState {
     /** The first occurrence not yet planned; null: none is to be. */
     nextOccurrenceAt: Instant | null;
     inError: boolean;
+    /** Occurrences to come that a caller asked not to be made. */
+    skips: ReadonlySet<Instant>;
   } | null;
 }
 
@@ -39,6 +41,7 @@ export const OCCURRENCE_REASONS = [
   'limit',
   'retention',
   'overlap',
+  'request',
   'error',
   'unknown',
 ] as const;
@@ -88,7 +91,7 @@ type Fate = Pick<Occurrence, 'state' | 'reason' | 'runId'>;
 
 function ofRun({ id: runId, status, reason }: PlannedRun): Fate {
   if (status !== 'skipped') return { state: 'fired', reason: null, runId };
-  if (reason === 'overlap') return { state: 'skipped', reason, runId };
+  if (reason === 'overlap' || reason === 'request') return { state: 'skipped', reason, runId };
   return { state: 'missed', reason: reason === 'limit' ? 'limit' : 'skip', runId };
 }
 
@@ -99,7 +102,10 @@ function withoutRun(expected: Expected, records: readonly PlannedRun[], planning
   const inError = isUnplanned && planning.current?.inError === true;
   const upcoming: Fate = { state: 'upcoming', reason: inError ? 'error' : null, runId: null };
   // Maintenance keeps what is due from being planned; an edit that leaves the fire times leaves that to the tick after it.
-  if (dueAt > planning.now || isUnplanned) return upcoming;
+  if (dueAt > planning.now || isUnplanned) {
+    const isSkipped = isUnplanned && planning.current?.skips.has(fireAt);
+    return isSkipped ? { state: 'skipped', reason: 'request', runId: null } : upcoming;
+  }
   const record = recordFor(expected, records);
   if (record) return { state: 'missed', reason: reasonOf(record, expected.catchUp), runId: record.id };
   if (inError) return upcoming;

@@ -16,8 +16,8 @@ export interface PlannedFire {
   coalescedFrom: Instant | null;
 }
 
-/** `missed`: too late, and nothing is caught up with; `limit`: older than the newest that are. */
-export const SKIP_REASONS = ['missed', 'limit'] as const;
+/** `missed`: too late, and nothing is caught up with; `limit`: older than the newest that are; `request`: a caller asked for it. */
+export const SKIP_REASONS = ['missed', 'limit', 'request'] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
 export interface Plan {
@@ -40,6 +40,8 @@ export interface PlanningPeriod {
   horizon: Instant;
   /** Nothing up to this occurrence is planned again, wherever the cursor stands; null: nothing has been planned. */
   plannedThrough: Instant | null;
+  /** Occurrences that a caller asked not to be made: each is recorded for itself, however late, and not as missed. */
+  skips?: ReadonlySet<Instant>;
 }
 
 export function horizonOf(now: Instant, retentionDays: number): Instant {
@@ -75,24 +77,26 @@ interface Due {
  * What is on time fires, each. What is *missed*, that is due for longer than the grace:
  * `skip`: becomes one skipped record, at the newest of them. `latest`: the newest of them fires late, or, where an on-time fire is
  * due as well, they fold into the oldest on-time one. `all`: the newest `catchUpLimit` fire, oldest first; the rest
- * becomes one skipped record.
+ * becomes one skipped record. What a caller asked to skip takes no part in that.
  */
 export function walkDue(
   times: FireTimes,
   policy: CatchUpPolicy,
   firstOccurrence: Instant,
-  { now, horizon, plannedThrough }: PlanningPeriod,
+  { now, horizon, plannedThrough, skips }: PlanningPeriod,
 ): Walk {
   const graceMs = policy.graceSeconds < 0 ? -1 : graceMsOf(policy);
   const before = Math.max(horizon - 1, plannedThrough ?? -Infinity);
   let next: Instant | null = firstOccurrence <= before ? times.next(before) : firstOccurrence;
   let missed = missedOf(policy);
   let onTime: Due[] = [];
+  let requested: PlannedFire[] = [];
 
   function planUpTo(nextOccurrenceAt: Instant | null, nextFireAt: Instant | null): Plan {
     const isPartial = nextFireAt !== null && nextFireAt <= now;
-    const plan = { fires: missed.settle(onTime), nextOccurrenceAt, nextFireAt, isPartial };
-    [missed, onTime] = [missedOf(policy), []];
+    const fires = inOrder(missed.settle(onTime), requested);
+    const plan = { fires, nextOccurrenceAt, nextFireAt, isPartial };
+    [missed, onTime, requested] = [missedOf(policy), [], []];
     return plan;
   }
 
@@ -103,7 +107,8 @@ export function walkDue(
         if (!Number.isFinite(dueAt)) throw new Error('it would fire at no moment that there is');
         if (dueAt > now || onTime.length === MAX_ON_TIME) return planUpTo(next, dueAt);
         if (!mayGoOn()) return null;
-        if (now - dueAt > graceMs) missed.add({ at: next, dueAt });
+        if (skips?.has(next)) requested.push(skippedOnRequest({ at: next, dueAt }));
+        else if (now - dueAt > graceMs) missed.add({ at: next, dueAt });
         else onTime.push({ at: next, dueAt });
         next = following(times, next);
       }
@@ -177,6 +182,16 @@ function firingNewest(limit: number): Missed {
       ];
     },
   };
+}
+
+/** A plan ends with the newest that it records. */
+function inOrder(fires: PlannedFire[], requested: readonly PlannedFire[]): PlannedFire[] {
+  if (requested.length === 0) return fires;
+  return [...fires, ...requested].sort((a, b) => a.scheduledFor - b.scheduledFor);
+}
+
+export function skippedOnRequest(due: Due): PlannedFire {
+  return { ...plannedFire(due, 'schedule'), skipped: 'request' };
 }
 
 /** One that stands for no other. */

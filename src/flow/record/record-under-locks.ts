@@ -11,6 +11,7 @@ import type { Lease } from '../../runtime/instance-lease.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import { judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
 import { lockFreeSchedules } from '../../store/schedules/lock-free-schedules.ts';
+import { deletePlannedSkips } from '../../store/schedules/skips.ts';
 import { recordIntentsIfLocked } from '../../store/runs/intents/record-intents.ts';
 import type { PlannedSchedule } from '../plan.ts';
 import { advanceOf, emitRecorded, firesOf, intentIn, uidOf, wakeForRecorded } from './recorded-fires.ts';
@@ -35,12 +36,15 @@ export async function recordUnderLocks(
     const locked = new Set((await lockFreeSchedules(tx, planned.map(uidOf))).free);
     const own = planned.filter((one) => locked.has(uidOf(one)));
     const toRecord = firesOf(own);
+    const advances = own.map(advanceOf);
+    const written = await recordIntentsIfLocked(tx, instanceId, advances, toRecord.map(intentIn), {
+      alone: false,
+    });
+    await deletePlannedSkips(tx, own.filter(({ schedule }) => schedule.skips.size > 0).map(uidOf));
     return {
       free: own,
       fires: toRecord,
-      recorded: await recordIntentsIfLocked(tx, instanceId, own.map(advanceOf), toRecord.map(intentIn), {
-        alone: false,
-      }),
+      recorded: written,
       judged: await judgeOverlapsNowOrSoon(tx, own.map(uidOf)),
     };
   });

@@ -10,6 +10,8 @@ interface TimedSchedule {
   identity: Identity;
   /** Null: its row holds none. */
   timing: Timing | null;
+  /** It may have fires that are not to be made. */
+  hasSkips: boolean;
 }
 
 /** Enabled schedules with fire times of their own, in the order of their uids, after one of them. */
@@ -17,15 +19,22 @@ export async function listTimings(
   db: Executor,
   { after, limit }: { after: string; limit: number },
 ): Promise<TimedSchedule[]> {
-  const rows = await rowsOf<{ uid: string; id: string; timing: string; created_at: InstantText }>(
+  const rows = await rowsOf<{
+    uid: string;
+    id: string;
+    timing: string;
+    created_at: InstantText;
+    has_skips: boolean;
+  }>(
     db,
-    sql`SELECT s.uid, s.id, s.created_at, s.timing FROM schedules s
+    sql`SELECT s.uid, s.id, s.created_at, s.timing, s.has_skips FROM schedules s
     WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after} ORDER BY s.uid LIMIT ${limit}`,
   );
   return rows.map((row) => ({
     uid: row.uid,
     identity: { id: row.id, createdAt: toInstant(row.created_at) },
     timing: timingOf(row.timing),
+    hasSkips: row.has_skips,
   }));
 }
 

@@ -4,6 +4,7 @@ import type { VersionSpan } from '../../core/time/expected-occurrences.ts';
 import type { PlanningState } from '../../core/time/occurrences.ts';
 import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
+import { skipsOf } from '../schedules/skips.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
 /** The present moment and how far planning has come. Read first: what is planned meanwhile is then found among the runs. */
@@ -16,16 +17,20 @@ export async function readPlanningState(
     uid: string | null;
     next_occurrence_at: InstantText | null;
     in_error: boolean;
+    has_skips: boolean;
   }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT clock.now, s.uid, s.next_occurrence_at, s.error IS NOT NULL AS in_error
+    SELECT clock.now, s.uid, s.next_occurrence_at, s.error IS NOT NULL AS in_error, coalesce(s.has_skips, false) AS has_skips
     FROM clock LEFT JOIN schedules s ON s.id = ${scheduleId}`,
   );
   if (!row) throw new Error('the database told no time');
   const { uid, next_occurrence_at, in_error: inError } = row;
   const nextOccurrenceAt = toInstantOrNull(next_occurrence_at);
-  return { now: toInstant(row.now), current: uid === null ? null : { uid, nextOccurrenceAt, inError } };
+  const now = toInstant(row.now);
+  if (uid === null) return { now, current: null };
+  const found = row.has_skips ? (await skipsOf(db, [uid])).get(uid) : undefined;
+  return { now, current: { uid, nextOccurrenceAt, inError, skips: new Set(found?.keys()) } };
 }
 
 /** A schedule that was known under an id. They follow each other: one is deleted before the next is created. */

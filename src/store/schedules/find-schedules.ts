@@ -126,6 +126,7 @@ function toSchedule(row: Row): Schedule {
     nextOccurrenceAt: row.schedule.nextOccurrenceAt,
     plannedThrough: row.schedule.plannedThrough,
     lastFireAt,
+    hasSkips: row.schedule.hasSkips,
     lockedBy,
     lockedAt,
     createdAt,

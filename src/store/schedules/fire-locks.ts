@@ -70,6 +70,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
       FROM (SELECT * FROM due LIMIT (SELECT ${limit}::int)) AS due WHERE s.uid = due.uid
       RETURNING s.uid, s.id, s.version, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority, s.limit_id,
         s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
+        nullif(s.has_skips, false) AS has_skips,
         CASE WHEN due.locked_by <> ${instanceId} THEN true END AS taken_over
     ), held AS (
       SELECT FROM schedules

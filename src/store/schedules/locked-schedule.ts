@@ -19,6 +19,10 @@ export interface LockedSchedule {
   /** No occurrence up to this one is planned again; null: none has been planned. */
   plannedThrough: Instant | null;
   planFailures: number;
+  /** It may have fires that are not to be made. */
+  hasSkips: boolean;
+  /** Those of them that are due. */
+  skips: ReadonlySet<Instant>;
   lockedAt: Instant;
   createdAt: Instant;
 }
@@ -37,8 +41,11 @@ export interface LockedRow {
   next_occurrence_at: InstantText;
   plan_failures: number | null;
   created_at: InstantText;
+  has_skips: true | null;
   taken_over: true | null;
 }
+
+const NONE: ReadonlySet<Instant> = new Set();
 
 export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {
   return {
@@ -53,6 +60,8 @@ export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedul
     nextOccurrenceAt: toInstant(row.next_occurrence_at),
     plannedThrough: toInstantOrNull(row.planned_through),
     planFailures: row.plan_failures ?? 0,
+    hasSkips: row.has_skips ?? false,
+    skips: NONE,
     lockedAt,
     createdAt: toInstant(row.created_at),
   };

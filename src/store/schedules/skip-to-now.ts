@@ -3,11 +3,13 @@ import { type Instant, isoInstant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
 import { newRun } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
+import type { PlannedFire, SkipReason } from '../../core/time/plan-due.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { recordRuns } from '../runs/save-runs.ts';
+import { deletePlannedSkips } from './skips.ts';
 import { isOver } from './status-conditions.ts';
 
 /** What `firelock resume` reads and writes of schedules while no instance lives. */
@@ -22,6 +24,8 @@ export interface DueSchedule {
   createdAt: Instant;
   /** No number where the row holds no moment. */
   nextOccurrenceAt: Instant;
+  /** A caller may have asked that some of its fires are not made. */
+  hasSkips: boolean;
 }
 
 /** Ordered by uid, after that of `after`. What is paused, has ended or is in error is not among them. */
@@ -37,9 +41,10 @@ export async function listDueSchedules(
     version: number;
     created_at: InstantText;
     next_occurrence_at: InstantText;
+    has_skips: boolean;
   }>(
     db,
-    sql`SELECT uid, id, version, timing, created_at, next_occurrence_at FROM schedules
+    sql`SELECT uid, id, version, timing, created_at, next_occurrence_at, has_skips FROM schedules
     WHERE enabled AND error IS NULL AND next_fire_at <= ${isoInstant(now)}::timestamptz AND uid > ${after}
     ORDER BY uid LIMIT ${limit}`,
   );
@@ -50,24 +55,20 @@ export async function listDueSchedules(
     timing: row.timing,
     createdAt: toInstant(row.created_at),
     nextOccurrenceAt: toInstant(row.next_occurrence_at),
+    hasSkips: row.has_skips,
   }));
 }
 
 export interface Skip {
   schedule: DueSchedule;
-  /** The newest of what was due: the one record is of this moment. */
-  scheduledFor: Instant;
-  dueAt: Instant;
-  trigger: 'schedule' | 'catchUp';
-  /** How many others it stands for, and the first of them. */
-  coalesced: number;
-  coalescedFrom: Instant | null;
+  /** What is recorded of what was due, in order: one record for all, and one for each that was to be skipped anyway. */
+  fires: (PlannedFire & { skipped: SkipReason })[];
   nextOccurrenceAt: Instant | null;
   nextFireAt: Instant | null;
 }
 
 /**
- * Moves schedules on and records what was due of each as one skipped run. One that was edited, moved or
+ * Moves schedules on and records what was due of each as skipped. One that was edited, moved or
  * set aside since it was read is left as it is. Answers the uids of those moved on. Callers sort by uid.
  */
 export async function skipDueIfUnmoved(
@@ -81,7 +82,7 @@ export async function skipDueIfUnmoved(
       planned_through = greatest(s.planned_through, i.scheduled_for), locked_by = NULL, locked_at = NULL
     FROM unnest(${uuids(schedules.map(({ uid }) => uid))}, ${ints(schedules.map(({ version }) => version))},
       ${instants(schedules.map(({ nextOccurrenceAt }) => nextOccurrenceAt))},
-      ${instants(skips.map(({ scheduledFor }) => scheduledFor))}, ${instants(skips.map((skip) => skip.nextOccurrenceAt))},
+      ${instants(skips.map(({ fires }) => fires.at(-1)?.scheduledFor ?? null))}, ${instants(skips.map((skip) => skip.nextOccurrenceAt))},
       ${instants(skips.map((skip) => skip.nextFireAt))})
       AS i(uid, version, first, scheduled_for, next_occurrence_at, next_fire_at)
     WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
@@ -94,8 +95,12 @@ export async function skipDueIfUnmoved(
     tx,
     skips.flatMap((skip) => {
       const schedule = moved.get(skip.schedule.uid);
-      return schedule ? [skippedRun(schedule, skip, now)] : [];
+      return schedule ? skip.fires.map((fire) => skippedRun(schedule, fire, now)) : [];
     }),
+  );
+  await deletePlannedSkips(
+    tx,
+    schedules.flatMap(({ uid, hasSkips }) => (hasSkips && moved.has(uid) ? [uid] : [])),
   );
   return new Set(moved.keys());
 }
@@ -108,10 +113,10 @@ function skippedRun(
     lane,
     priority,
   }: { uid: string; id: string; version: number; lane: string; priority: number },
-  { scheduledFor, dueAt, trigger, coalesced, coalescedFrom }: Skip,
+  { scheduledFor, dueAt, trigger, skipped, coalesced, coalescedFrom }: Skip['fires'][number],
   now: Instant,
 ): RunRecord {
-  const ended = { status: 'skipped', reason: 'missed', finishedAt: now } as const;
+  const ended = { status: 'skipped', reason: skipped, finishedAt: now } as const;
   const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId: id, lane, priority };
   const fire = {
     id: plannedRunId(uid, scheduledFor),

@@ -105,6 +105,25 @@ describe('an expression in plain English', () => {
   });
 });
 
+describe('several expressions in plain English', () => {
+  it.each([
+    [['0 9 * * MON-FRI', '0 11 * * SAT'], 'At 09:00, Monday through Friday; and at 11:00, only on Saturday'],
+    [
+      ['@daily', '*/15 * * * *', '30 12 1 * *'],
+      'At 00:00; every 15 minutes; and at 12:30, on day 1 of the month',
+    ],
+    [['H 3 * * *', '0 * * * *'], 'At 03:00; and every hour'],
+  ])('%j: %s', (cron, words) => {
+    expect(describeCron(cron, 'job')).toBe(words);
+  });
+
+  it('say of each what they say of it alone', () => {
+    const cron = ['0 9 * * MON-FRI', '5-9 * * * *', '0 0 L * *', '*/7 22-23,0-2 * * +SUN#2'];
+    const alone = cron.map((one) => describeCron(one, 'job').toLowerCase());
+    expect(describeCron(cron, 'job').toLowerCase().replace('; and ', '; ').split('; ')).toEqual(alone);
+  });
+});
+
 describe('an interval in plain English', () => {
   it.each([
     [1, 'Every second'],

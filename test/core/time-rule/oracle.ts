@@ -16,26 +16,28 @@ const DAY = 1440;
 const WARM_UP = 2 * DAY;
 
 /**
- * When an expression fires, by walking the minutes: no transitions, no arithmetic with offsets, only what the wall clock
- * shows. Days whose date, and whose neighbours' dates, are not selected are stepped over.
+ * When an expression fires, or any of several, by walking the minutes: no transitions, no arithmetic with offsets, only what the wall
+ * clock shows. Days whose date, and whose neighbours' dates, are not selected are stepped over.
  */
 export function expectedFires(
-  expression: string,
+  cron: string | readonly string[],
   zone: string,
   from: number,
   count: number,
   limits: { days: number; walkedDays: number },
 ): Expectation {
-  const selection = select(expression);
+  const selections = [cron].flat().map(select);
   const clock = localClock(zone);
-  const walk = selection.periodic ? periodic(selection, clock) : timeOfDay(selection, clock);
+  const walk = together(
+    selections.map((one) => (one.periodic ? periodic(one, clock) : timeOfDay(one, clock))),
+  );
   const fires: number[] = [];
   const notes: Note[] = [];
   const today = Math.floor(from / 60_000 / DAY);
   let walked = 0;
   let day = today;
   for (; day < today + limits.days && walked < limits.walkedDays && fires.length < count; day += 1) {
-    if (!mayMatch(selection, day)) continue;
+    if (!selections.some((one) => mayMatch(one, day))) continue;
     walked += 1;
     walk(day * DAY, (fire, isMoved) => {
       if (fire > from && fires.length < count) {
@@ -52,6 +54,22 @@ export function expectedFires(
 type OnFire = (fire: number, isMoved: boolean) => boolean;
 /** Tells every fire of one UTC day. */
 type Walk = (start: number, onFire: OnFire) => void;
+
+/** All of a day, one after the other; then in order, what coincides once. */
+function together(walks: readonly Walk[]): Walk {
+  const [only] = walks;
+  if (only && walks.length === 1) return only;
+  return (start, onFire) => {
+    const found = new Map<number, boolean>();
+    for (const walk of walks) {
+      walk(start, (fire, isMoved) => {
+        found.set(fire, (found.get(fire) ?? false) || isMoved);
+        return false;
+      });
+    }
+    [...found].sort(([one], [other]) => one - other).some(([fire, isMoved]) => onFire(fire, isMoved));
+  };
+}
 
 /** Local dates are at most a day from the UTC date; a gap may end in the day after its own. */
 function mayMatch(selection: Selection, day: number): boolean {

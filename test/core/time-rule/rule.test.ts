@@ -2,13 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { LONG } from '../../support/runner/long.ts';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { expectedFires } from './oracle.ts';
-import { type Triple, triples } from './triples.ts';
+import { type Triple, lists, triples } from './triples.ts';
 import { recentTransitions } from './zones.ts';
 
 const SHARDS = 10;
 const TRIPLES_PER_SHARD = 6000;
 /** Done in a second or two. */
 const FEW = 600;
+const LISTS_PER_SHARD = 1500;
+const FEW_LISTS = 60;
 const FIRES = 3;
 const LIMITS = { days: 1500, walkedDays: 16 };
 // One shard tells of most faults; `npm run test:time` runs them all.
@@ -46,6 +48,18 @@ describe('a cron expression fires when, and only when, its zone’s wall clock s
   it(`in the first ${FEW} random cases around changes of the clocks`, () => {
     holdsFor(triples(0, FEW));
   });
+
+  it(`or one of several does, in ${FEW_LISTS} random lists`, () => {
+    holdsFor(lists(0, FEW_LISTS));
+  });
+
+  it.each(shards)(
+    `or one of several does, in ${LISTS_PER_SHARD} random lists (part %d of ${SHARDS})`,
+    { tags: [LONG] },
+    (shard) => {
+      holdsFor(lists(shard, LISTS_PER_SHARD));
+    },
+  );
 
   it.each(shards)(
     `in each of ${TRIPLES_PER_SHARD} of them (part %d of ${SHARDS})`,
@@ -86,7 +100,12 @@ function difference({ expression, zone, from }: Triple): string[] {
   ];
 }
 
-function ask(expression: string, zone: string | null, from: number, count: number): (number | null)[] {
+function ask(
+  expression: Triple['expression'],
+  zone: string | null,
+  from: number,
+  count: number,
+): (number | null)[] {
   const times = cronTimes(expression, zone, '');
   const found: (number | null)[] = [];
   let after: number | null = from;

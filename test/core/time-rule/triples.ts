@@ -11,7 +11,8 @@ import {
 
 /** A schedule, and the instant after which its next fires are asked for. */
 export interface Triple {
-  expression: string;
+  /** Or several, of which each makes it fire. */
+  expression: string | readonly string[];
   zone: string | null;
   from: number;
 }
@@ -28,6 +29,20 @@ export function triples(shard: number, count: number): Triple[] {
     if (random.chance(0.2)) return anywhere(random, random.pick(zones));
     const ofZone = random.chance(0.15) ? random.pick(past) : recent[index % recent.length];
     return around(random, random.pick(ofZone ?? []));
+  });
+}
+
+/** Several expressions each, whose values come from one change of the clocks, so that they meet there. */
+export function lists(shard: number, count: number): Triple[] {
+  const random = createRandom(20270328, `lists ${shard}`);
+  const transitions = [...recentTransitions().values()].filter((ofZone) => ofZone.length > 0);
+  return Array.from({ length: count }, (_, index) => {
+    const transition = random.pick(transitions[index % transitions.length] ?? []);
+    const { zone, from } = around(random, transition);
+    const members = Array.from({ length: random.chance(0.1) ? 16 : random.pick([2, 2, 3, 4]) }, () =>
+      expressionNear(random, random.chance(0.5) ? transition.before : transition.after),
+    );
+    return { expression: members, zone, from };
   });
 }
 

@@ -3,7 +3,13 @@ import { type Cursor, cursorUnder, movesTimes } from '../../../src/core/schedule
 import { type Instant, isoInstant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
-import { type PlannedFire, horizonOf, walkDue } from '../../../src/core/time/plan-due.ts';
+import {
+  type PlannedFire,
+  horizonOf,
+  plannedFire,
+  skippedOnRequest,
+  walkDue,
+} from '../../../src/core/time/plan-due.ts';
 import { type VersionSpan, createExpectation } from '../../../src/core/time/expected-occurrences.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { type PlannedRun, accountFor } from '../../../src/core/time/occurrences.ts';
@@ -26,6 +32,9 @@ function randomOf(seed: number) {
   };
   return { below, pick: <T>(choices: readonly T[]): T => choices[below(choices.length)] as T };
 }
+
+/** What a caller asked to skip: some of all moments. */
+const SKIPS = { has: (at: Instant) => Math.floor(at / MINUTE) % 13 === 7 } as ReadonlySet<Instant>;
 
 type Random = ReturnType<typeof randomOf>;
 
@@ -75,7 +84,7 @@ function simulate(seed: number) {
   };
   const plan = (now: Instant): Cursor => {
     if (!definition.enabled || cursor.nextOccurrenceAt === null) return cursor;
-    const period = { now, horizon: horizonOf(now, RETENTION_DAYS), plannedThrough };
+    const period = { now, horizon: horizonOf(now, RETENTION_DAYS), plannedThrough, skips: SKIPS };
     const walk = walkDue(fireTimes(definition, identity), definition, cursor.nextOccurrenceAt, period);
     for (;;) {
       const step = walk.step(() => true);
@@ -96,9 +105,8 @@ function simulate(seed: number) {
     const { nextOccurrenceAt: at, nextFireAt: dueAt } = planned;
     const moved = before.enabled && after.enabled && movesTimes(before, after);
     if (moved && at !== null && dueAt !== null && at <= now) {
-      record([
-        { scheduledFor: at, dueAt, trigger: 'schedule', skipped: null, coalesced: 0, coalescedFrom: null },
-      ]);
+      const due = { at, dueAt };
+      record([SKIPS.has(at) ? skippedOnRequest(due) : plannedFire(due, 'schedule')]);
     }
     cursor = cursorUnder(after, { definition: before, nextOccurrenceAt: at }, identity, now);
     definition = after;
@@ -140,7 +148,8 @@ describe('whatever is edited, and however long nobody plans', () => {
         Array.from(expectation.add(span));
       }
       const inPeriod = runs.filter(({ scheduledFor }) => scheduledFor < now + HOUR);
-      const current = { uid: UID, nextOccurrenceAt: cursor.nextOccurrenceAt, inError: false };
+      const { nextOccurrenceAt } = cursor;
+      const current = { uid: UID, nextOccurrenceAt, inError: false, skips: SKIPS };
       const planning = { now, horizon: horizonOf(now, RETENTION_DAYS), current };
       const occurrences = accountFor(expectation.list(), inPeriod, [], planning);
 
@@ -156,7 +165,12 @@ describe('whatever is edited, and however long nobody plans', () => {
       expect([...own.keys()].filter((at) => !moments.includes(at))).toEqual([]);
       for (const { fireAt, state, reason, runId } of occurrences) {
         const run = own.get(fireAt);
-        if (run !== undefined) expect([state, runId]).toEqual([state === 'missed' ? 'missed' : 'fired', run]);
+        if (SKIPS.has(fireAt))
+          expect(['skipped request', 'paused', 'missed retention']).toContain(
+            `${state} ${reason ?? ''}`.trim(),
+          );
+        else if (run !== undefined)
+          expect([state, runId]).toEqual([state === 'missed' ? 'missed' : 'fired', run]);
         else expect(['missed', 'paused', 'upcoming']).toContain(state);
         if (state === 'missed' && reason !== 'retention') expect(runId).not.toBeNull();
         if (state === 'upcoming') expect(fireAt).toBeGreaterThanOrEqual(cursor.nextOccurrenceAt ?? Infinity);
@@ -184,5 +198,6 @@ const EVERYTHING = [
   'missed retention',
   'missed skip',
   'paused',
+  'skipped request',
   'upcoming',
 ];

@@ -44,6 +44,11 @@ const KINDS: Record<string, Given[]> = {
   'expressions that many have': Array.from({ length: 50 }, (_, n) =>
     given({ cron: '*/5 * * * *' }, `job-${n}`),
   ),
+  'several expressions, some moments of which coincide': [
+    given({ cron: ['0 * * * *', '*/20 * * * *', '7 10 * * *'] }),
+    given({ cron: ['0 * * * *', '*/20 * * * *', '7 10 * * *'] }, 'other'),
+    given({ cron: ['H * * * *', '*/20 * * * *'], jitterSeconds: 700 }, 'hashed'),
+  ],
   'expressions in zones': [
     given({ cron: '30 2 * * *', timezone: 'Asia/Tokyo' }),
     given({ cron: '0 * * * *' }),
@@ -126,5 +131,9 @@ describe('the load of a period', () => {
     const { timing, identity } = given({ cron: '* * * * * *' });
     Array.from(count.add(timing, identity));
     expect(Array.from(count.finish()).length).toBeGreaterThan(86_400 / 500);
+    const several = createLoadCount({ ...PERIOD, to: FROM + HOUR });
+    const cron = Array.from({ length: 16 }, (_, n) => `* * 0-${n},${n + 1}-23 * * *`);
+    Array.from(several.add(given({ cron }).timing, identity));
+    expect(Array.from(several.finish()).length).toBeGreaterThan((3600 * 16) / 500);
   });
 });

@@ -75,6 +75,7 @@ interface GivenPlanning {
   uid?: string;
   cursor?: string | null;
   inError?: boolean;
+  skips?: string[];
 }
 
 function planningAt({
@@ -83,9 +84,14 @@ function planningAt({
   uid = A,
   cursor = null,
   inError = false,
+  skips = [],
 }: GivenPlanning): PlanningState {
   const nextOccurrenceAt = cursor === null ? null : at(cursor);
-  return { now: at(now), horizon: at(horizon), current: { uid, nextOccurrenceAt, inError } };
+  return {
+    now: at(now),
+    horizon: at(horizon),
+    current: { uid, nextOccurrenceAt, inError, skips: new Set(skips.map(at)) },
+  };
 }
 
 function expectedOf(spans: readonly VersionSpan[], from: string, to: string, max = 1000, after?: Position) {

@@ -39,6 +39,80 @@ function textOf({ scheduledFor, trigger, skipped, coalesced, coalescedFrom }: Pl
   return `${time(scheduledFor)} ${skipped ?? trigger}${others}`;
 }
 
+describe('what a caller asked to skip is recorded for itself, and takes no part in the rest:', () => {
+  const asked = (given: Partial<Timing>, from: string, ...times: string[]) => {
+    const skips = new Set(times.map((time) => at(`2026-11-20T${time}Z`)));
+    const whole = timing({ cron: '* * * * *', ...given });
+    const period = { now: NOW, horizon: -Infinity, plannedThrough: null, skips };
+    const plan = walkDue(fireTimes(whole, identity), whole, at(from), period).step(() => true);
+    return plan && { ...plan, fires: plan.fires.map(textOf) };
+  };
+
+  it.each([
+    [{ graceSeconds: 200 }, '12:08:00', ['12:08:00 request', '12:09:00 schedule', '12:10:00 schedule']],
+    [{ graceSeconds: 200 }, '12:10:00', ['12:08:00 schedule', '12:09:00 schedule', '12:10:00 request']],
+    [
+      { catchUp: 'skip', graceSeconds: 40 },
+      '12:09:00',
+      ['12:08:00 missed', '12:09:00 request', '12:10:00 schedule'],
+    ],
+    [
+      { catchUp: 'skip', graceSeconds: 40 },
+      '12:08:00',
+      ['12:08:00 request', '12:09:00 missed', '12:10:00 schedule'],
+    ],
+    [
+      { catchUp: 'latest', graceSeconds: 40 },
+      '12:09:00',
+      ['12:09:00 request', '12:10:00 schedule +1 from 12:08:00'],
+    ],
+    [
+      { catchUp: 'latest', graceSeconds: 40 },
+      '12:10:00',
+      ['12:09:00 catchUp +1 from 12:08:00', '12:10:00 request'],
+    ],
+    [
+      { catchUp: 'all', graceSeconds: 0 },
+      '12:09:00',
+      ['12:08:00 catchUp', '12:09:00 request', '12:10:00 catchUp'],
+    ],
+    [
+      { catchUp: 'all', catchUpLimit: 1, graceSeconds: 0 },
+      '12:10:00',
+      ['12:08:00 limit', '12:09:00 catchUp', '12:10:00 request'],
+    ],
+  ] satisfies [Partial<Timing>, string, string[]][])(
+    '%j, of 12:08 to 12:10 without %s',
+    (given, time, fires) => {
+      expect(asked(given, '2026-11-20T12:08:00Z', time)).toMatchObject({ fires, isPartial: false });
+    },
+  );
+
+  it('all of them, and none that is not due yet or that is no fire', () => {
+    const all = asked({}, '2026-11-20T12:09:00Z', '12:09:00', '12:10:00', '12:11:00', '12:09:30');
+    expect(all).toMatchObject({
+      fires: ['12:09:00 request', '12:10:00 request'],
+      nextOccurrenceAt: at('2026-11-20T12:11:00Z'),
+    });
+  });
+
+  it('in the part of a long walk to which it belongs', () => {
+    const whole = timing({ cron: '* * * * * *', graceSeconds: 86_400 });
+    const first = NOW - (MAX_ON_TIME + 10) * 1000;
+    const skips = new Set([first + 1000, NOW]);
+    const walk = walkDue(fireTimes(whole, identity), whole, first, {
+      now: NOW,
+      horizon: 0,
+      plannedThrough: null,
+      skips,
+    });
+    const parts = [walk.step(() => true), walk.step(() => true)];
+    expect(
+      parts.map((part) => part?.fires.filter(({ skipped }) => skipped === 'request').map(textOf)),
+    ).toEqual([[`${new Date(first + 1000).toISOString().slice(11, 19)} request`], ['12:10:30 request']]);
+  });
+});
+
 describe('of what is due', () => {
   const cron = '* * * * *';
 

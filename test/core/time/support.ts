@@ -4,7 +4,7 @@ export const at = (text: string): number => Date.parse(text);
 
 /** The next fires strictly after an instant, as ISO texts; fewer where it ends. */
 export function firesAfter(
-  expression: string,
+  expression: string | readonly string[],
   timezone: string | null,
   from: string,
   count: number,

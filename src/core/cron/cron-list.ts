@@ -1,0 +1,47 @@
+import type { Instant } from '../instant.ts';
+import type { CronTimes } from './cron-fires.ts';
+
+/** When a schedule fires: one expression, or several, of which each makes it fire. */
+export type Cron = string | readonly string[];
+
+export const MIN_EXPRESSIONS = 2;
+export const MAX_EXPRESSIONS = 16;
+
+export function expressionsOf(cron: Cron): readonly string[] {
+  return typeof cron === 'string' ? [cron] : cron;
+}
+
+/** Fires when any member does. A moment at which several do is one fire. */
+export function anyOf(members: readonly CronTimes[]): CronTimes {
+  const known = members.map((times): Known => ({ times, asked: Infinity, next: null }));
+  return {
+    next: (after) => {
+      let first: Instant | null = null;
+      for (const member of known) {
+        const next = nextOf(member, after);
+        if (next !== null && (first === null || next < first)) first = next;
+      }
+      return first;
+    },
+    // Only a member that fires there says that the clocks moved it. Of a repeated hour all say the same: it is the zone's.
+    noteOf: (at) => {
+      const notes = members.map((times) => times.noteOf(at));
+      return notes.includes('moved by DST') ? 'moved by DST' : (notes[0] ?? null);
+    },
+  };
+}
+
+/** What a member answered last: its next fire after every moment from `asked` on, up to that fire. */
+interface Known {
+  times: CronTimes;
+  asked: Instant;
+  next: Instant | null;
+}
+
+/** In a walk from fire to fire, only the members that have just fired are asked again. */
+function nextOf(member: Known, after: Instant): Instant | null {
+  const { asked, next } = member;
+  if (after >= asked && (next === null || after < next)) return next;
+  member.asked = after;
+  return (member.next = member.times.next(after));
+}

@@ -1,0 +1,36 @@
+import type { Instant } from '../instant.ts';
+import type { Definition } from '../schedules/schedule.ts';
+import { type FireTimes, type Identity, fireTimes } from './fire-times.ts';
+
+/** How many fires to come of one schedule can be skipped. */
+export const MAX_SKIPS = 1000;
+
+/** A definition, and how far it has been planned. */
+interface Planned extends Identity {
+  definition: Definition;
+  nextOccurrenceAt: Instant | null;
+  plannedThrough: Instant | null;
+}
+
+/**
+ * Whether an instant is a fire of a schedule that is still to come. `over`: it is one, and it has been planned, or its moment has come.
+ * @throws CronError
+ */
+export function standingOf(planned: Planned, fireAt: Instant, now: Instant): 'toCome' | 'over' | 'noFire' {
+  const { definition, nextOccurrenceAt, plannedThrough } = planned;
+  const times = fireTimes(definition, planned);
+  if (times.next(fireAt - 1) !== fireAt) return 'noFire';
+  if (times.dueAt(fireAt) <= now || fireAt <= (plannedThrough ?? -Infinity)) return 'over';
+  return nextOccurrenceAt !== null && fireAt >= nextOccurrenceAt ? 'toCome' : 'over';
+}
+
+/** The first occurrence from one on that is to be made; null: none is left. */
+export function firstUnskipped(
+  times: Pick<FireTimes, 'next'>,
+  from: Instant | null,
+  skips: ReadonlySet<Instant>,
+): Instant | null {
+  let at = from;
+  while (at !== null && skips.has(at)) at = times.next(at);
+  return at;
+}

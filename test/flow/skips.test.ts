@@ -1,0 +1,133 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
+import { skipFire } from '../../src/operations/skip-fires.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+const MINUTE = 60_000;
+
+let store: Store;
+let receiver: Receiver;
+let instance: TestInstance;
+
+beforeEach(async () => {
+  store = await createStore();
+  receiver = await startReceiver();
+  instance = await createInstance(store);
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+interface RunRow {
+  scheduled_for: string;
+  status: string;
+  reason: string | null;
+  trigger: string;
+  coalesced: number;
+}
+
+const runs = (id: string) =>
+  store.rows<RunRow>(sql`SELECT * FROM all_runs WHERE schedule_id = ${id} ORDER BY scheduled_for`);
+const left = () =>
+  store.rows<{ id: string; fire_at: string | null }>(
+    sql`SELECT id, fire_at FROM schedules LEFT JOIN skips ON schedule_uid = uid WHERE has_skips OR fire_at IS NOT NULL`,
+  );
+
+/** As if nobody had planned for three minutes, and the middle one of three fires had been skipped before. Answers the first. */
+async function late(id: string, more: Partial<Definition>): Promise<number> {
+  await instance.put(id, { cron: '* * * * *', url: `${receiver.url}/${id}`, ...more });
+  const [row] = await store.rows<{ first: string }>(sql`UPDATE schedules SET has_skips = true,
+    next_occurrence_at = date_trunc('minute', clock_timestamp()) - interval '2 minutes',
+    next_fire_at = date_trunc('minute', clock_timestamp()) - interval '2 minutes'
+    WHERE id = ${id} RETURNING next_fire_at AS first`);
+  await store.rows(sql`INSERT INTO skips (schedule_uid, fire_at, asked_at)
+    SELECT uid, next_fire_at + interval '1 minute', created_at FROM schedules WHERE id = ${id}`);
+  return Date.parse(row?.first ?? '');
+}
+
+const recorded = (id: string, count: number) =>
+  until(async () => {
+    const found = await runs(id);
+    return found.length >= count && found.every(({ status }) => ['succeeded', 'skipped'].includes(status))
+      ? found
+      : null;
+  });
+
+describe('a fire that was skipped on request', () => {
+  it.each([
+    { id: 'allow', overlap: 'allow', catchUp: 'all', fired: [0, 2], coalesced: 0 },
+    { id: 'latest', overlap: 'allow', catchUp: 'latest', fired: [2], coalesced: 1 },
+    { id: 'queue', overlap: 'queue', catchUp: 'all', fired: [0, 2], coalesced: 0 },
+    { id: 'replace', overlap: 'replace', catchUp: 'latest', fired: [2], coalesced: 1 },
+  ] as const)(
+    'is recorded as skipped and not sent, however late: %j',
+    async ({ id, overlap, catchUp, fired, coalesced }) => {
+      const first = await late(id, { overlap, catchUp, graceSeconds: 90 });
+      await instance.put('follower', {
+        cron: null,
+        after: { scheduleId: id, on: ['skipped'] },
+        url: `${receiver.url}/follower`,
+      });
+      await instance.start();
+      await recorded(id, fired.length + 1);
+      const found = (await runs(id)).filter((run) => Date.parse(run.scheduled_for) <= first + 2 * MINUTE);
+      const skipped = found.filter(({ status }) => status === 'skipped');
+      expect(skipped.map((run) => (Date.parse(run.scheduled_for) - first) / MINUTE)).toEqual([1]);
+      expect(skipped).toMatchObject([{ reason: 'request', trigger: 'schedule', coalesced: 0 }]);
+      const others = found.filter(({ status }) => status !== 'skipped');
+      expect(others.map((run) => (Date.parse(run.scheduled_for) - first) / MINUTE)).toEqual(fired);
+      expect(others.reduce((sum, run) => sum + run.coalesced, 0)).toBe(coalesced);
+      expect(receiver.arrivals.map(({ body }) => body.scheduledFor)).not.toContain(
+        new Date(first + MINUTE).toISOString(),
+      );
+      // What follows from a skipped run follows from this one as well.
+      await recorded('follower', 1);
+      expect(await left()).toEqual([]);
+      expect(instance.events).toContainEqual({ type: 'runsSkipped', reason: 'request', count: 1 });
+    },
+  );
+
+  it('is skipped once, by whichever of two instances plans it, while another caller skips the next ones', async () => {
+    const other = await createInstance(store);
+    const { uid } = await instance.put('busy', { cron: '* * * * * *', url: receiver.url });
+    const asked: number[] = [];
+    const deps = { database: store.database, events: createEventBus() };
+    await instance.start();
+    await other.start();
+    try {
+      while (new Set(asked).size < 3) {
+        const [row] = await store.rows<{ at: string }>(
+          sql`SELECT date_trunc('second', clock_timestamp()) + interval '1 second' AS at`,
+        );
+        // The very next second: often it is being planned when the answer comes.
+        const fireAt = Date.parse(row?.at ?? '');
+        const request = { scheduleId: 'busy', fireAt, skipped: true, reason: null, by: null };
+        if ((await skipFire(deps, request)).kind === 'done') asked.push(fireAt);
+        await until(async () => {
+          const all = await runs('busy');
+          return all.some((run) => Date.parse(run.scheduled_for) >= fireAt) ? true : null;
+        });
+      }
+      await instance.put('busy', { cron: '* * * * * *', url: receiver.url, enabled: false });
+      const all = await recorded('busy', 3);
+      const moments = all.map((run) => Date.parse(run.scheduled_for));
+      const skipped = all.filter(({ status }) => status === 'skipped');
+      expect(skipped.map((run) => Date.parse(run.scheduled_for))).toEqual([...new Set(asked)]);
+      expect(moments).toEqual(moments.map((_, index) => (moments[0] ?? NaN) + index * 1000));
+      expect(new Set(skipped.map(({ reason }) => reason))).toEqual(new Set(['request']));
+      expect(receiver.arrivals.filter(({ body }) => asked.includes(Date.parse(body.scheduledFor)))).toEqual(
+        [],
+      );
+      expect(await store.rows(sql`SELECT FROM skips WHERE schedule_uid = ${uid}`)).toEqual([]);
+    } finally {
+      await other.stop();
+    }
+  });
+});
