@@ -221,6 +221,7 @@ CREATE TABLE schedules (
   plan_failures integer NOT NULL DEFAULT 0,
   created_at timestamp(3) with time zone NOT NULL,
   updated_at timestamp(3) with time zone NOT NULL,
+  pause_until timestamp(3) with time zone,
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
   CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
 ) WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
@@ -228,6 +229,7 @@ CREATE INDEX schedules_apart ON public.schedules USING btree (id) WHERE ((NOT en
 CREATE INDEX schedules_due ON public.schedules USING btree (next_fire_at) WHERE (enabled AND (next_fire_at IS NOT NULL));
 CREATE INDEX schedules_followers ON public.schedules USING btree (after_uid) WHERE (after_uid IS NOT NULL);
 CREATE UNIQUE INDEX schedules_id ON public.schedules USING btree (id);
+CREATE INDEX schedules_pausing ON public.schedules USING btree (pause_until) WHERE (pause_until IS NOT NULL);
 
 CREATE TABLE zone_data (
   one boolean NOT NULL DEFAULT true,

@@ -110,6 +110,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.canceller, 'settling', leaving),
     row(workers.dispatcher, 'claiming', always),
     row(workers.tick, 'claiming', work),
+    row(workers.pauseEnder, 'claiming', work),
     row(onlyStopping('fire-locks', releasingFireLocks(common, workers)), 'claiming', always),
     row(workers.pullQueues, 'claiming', work),
     row(workers.recovery, 'work', work),
@@ -133,7 +134,7 @@ function baseTable(common: Common, workers: Workers, { api, migrations, ending }
   const { work, look, leaving, closing } = STOP_LIMIT_MS;
   const { databaseUrl, pools, targets } = common;
   const hints = listen(databaseUrl, {
-    [SCHEDULES_CHANGED]: () => workers.tick.wake(),
+    [SCHEDULES_CHANGED]: () => [workers.tick, workers.pauseEnder].forEach((loop) => loop.wake()),
     [RUNS_RETURNED]: () => workers.dispatcher.wake(),
     [WORK_FOR_PULL]: () => workers.pullQueues.wake(),
   });

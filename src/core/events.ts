@@ -63,6 +63,12 @@ export type FirelockEvent =
   | { type: 'zoneWatchPassed' }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
+  /** Paused schedules that were enabled as of the moment until which they were paused. */
+  | { type: 'pausesEnded'; changes: readonly WrittenSchedule[] }
+  /** Its pause is over, and it could not be enabled; it is tried again. */
+  | { type: 'pauseNotEnded'; scheduleId: string; error: string }
+  /** A look for pauses that are over. */
+  | { type: 'pauseEndsChecked' }
   /** Recorded and never handed off, by the policy of their schedule. */
   | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap'; count: number }
   /** `runId`: of the one that a caller asked to be cancelled. */

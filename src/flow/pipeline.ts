@@ -29,6 +29,7 @@ import { FIRE_LOCK_BATCH, takeFireLocks } from './fire-lock.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
 import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
+import { createPauseEnder } from './pause-end.ts';
 import { type GonePauser, createGonePauser } from './effects/pause-gone.ts';
 import { type Planned, type Planner, createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
@@ -58,6 +59,7 @@ interface PipelineDeps {
 
 export interface Pipeline {
   tick: Loop;
+  pauseEnder: Loop;
   dispatcher: Dispatcher;
   settler: Settler;
   effects: Effects;
@@ -145,8 +147,10 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     record: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
   };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
+  const pauseEnder = createPauseEnder({ ...deps, wakeTick: () => tick.wake() });
   return {
     tick,
+    pauseEnder,
     dispatcher,
     settler,
     effects,

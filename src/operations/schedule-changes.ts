@@ -25,6 +25,7 @@ import { deleteScheduleAndAbandon } from '../store/schedules/delete-schedule.ts'
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
+import { type StillPaused, endPauses } from './ended-pauses.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
 import {
@@ -66,9 +67,26 @@ export async function changeSchedules(
   changes: readonly ScheduleChange[],
   check: (cannotFollow: CannotFollow | null) => void = () => undefined,
 ): Promise<ChangedSchedule[]> {
-  const { changed, recorded, judged } = await deps.database.transaction((tx) =>
-    changeIn(tx, deps, changes, check),
+  return (await changeFoundSchedules(deps, () => Promise.resolve(changes), check)).changed;
+}
+
+interface FoundSchedulesChanged {
+  changed: ChangedSchedule[];
+  /** The schedules among them whose pause was over, as they were written for that. */
+  resumed: readonly ScheduleWrite[];
+  stillPaused: readonly StillPaused[];
+}
+
+/** As changeSchedules. `find` says which changes, in the same transaction, before any other statement of it. */
+export async function changeFoundSchedules(
+  deps: ScheduleChangeDeps,
+  find: (tx: Transaction) => Promise<readonly ScheduleChange[]>,
+  check: (cannotFollow: CannotFollow | null) => void = () => undefined,
+): Promise<FoundSchedulesChanged> {
+  const { changed, ended, recorded, judged } = await deps.database.transaction(async (tx) =>
+    changeIn(tx, deps, await find(tx), check),
   );
+  emitResumed(deps.events, ended.writes);
   const written = changed.flatMap(({ schedule: { id, version }, change }) =>
     change === 'unchanged' ? [] : [{ scheduleId: id, change, version }],
   );
@@ -82,7 +100,13 @@ export async function changeSchedules(
     emitJudged(deps.events, judged);
     wakeFor(deps.wake, workOf(judged));
   }
-  return changed;
+  return { changed, resumed: ended.writes, stillPaused: ended.stillPaused };
+}
+
+function emitResumed(events: EventBus, writes: readonly ScheduleWrite[]): void {
+  if (writes.length === 0) return;
+  const changes = writes.map(({ id, version }) => ({ scheduleId: id, change: 'updated' as const, version }));
+  events.emit({ type: 'pausesEnded', changes });
 }
 
 async function changeIn(
@@ -91,18 +115,19 @@ async function changeIn(
   changes: readonly ScheduleChange[],
   check: (cannotFollow: CannotFollow | null) => void,
 ) {
-  const current = await lockSchedules(
+  const found = await lockSchedules(
     tx,
     changes.map((change) => change.id),
   );
   // Read after the locks were had: nothing that was due at a lock's release is missed.
   const now = await databaseNow(tx);
+  const ended = endPauses(found, now);
   const decided: Edited[] = [];
   // A thousand take their time.
   const pace = createPace();
   for (const change of changes) {
     await pace();
-    decided.push(decide(deps.targets, change, current.get(change.id) ?? null, now));
+    decided.push(decide(deps.targets, change, ended.current.get(change.id) ?? null, now));
   }
   const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
   await resolveFollowed(tx, writes).catch((error: unknown) => {
@@ -111,9 +136,10 @@ async function changeIn(
   });
   check(null);
   const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now));
+  await writeSchedules(tx, ended.writes, now);
   await writeOrTryAgain(tx, writes, now);
   const judged = await judgeAnew(tx, decided);
-  return { changed: decided.map((one) => changedSchedule(one, now)), recorded, judged };
+  return { changed: decided.map((one) => changedSchedule(one, now)), ended, recorded, judged };
 }
 
 function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
@@ -130,7 +156,9 @@ export async function deleteSchedule(
   check: (current: Schedule) => void,
 ): Promise<boolean> {
   const deleted = await deps.database.transaction(async (tx) => {
-    const schedule = (await lockSchedules(tx, [id], 'update')).get(id);
+    const found = await lockSchedules(tx, [id], 'update');
+    const ended = endPauses(found, await databaseNow(tx));
+    const schedule = ended.current.get(id);
     if (!schedule) return null;
     check(schedule);
     const followers = await followersOf(tx, schedule.uid, MAX_NAMED + 1);
@@ -139,10 +167,12 @@ export async function deleteSchedule(
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
     const recorded = await planBeforeUpdate(tx, [{ schedule, write }], planningOf(deps, now));
+    await writeSchedules(tx, ended.writes, now);
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
-    return { version: write.version, abandoned, effects: effects + recorded.effects };
+    return { version: write.version, abandoned, effects: effects + recorded.effects, resumed: ended.writes };
   });
   if (!deleted) return false;
+  emitResumed(deps.events, deleted.resumed);
   const { version, abandoned, effects } = deleted;
   deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
   if (abandoned > 0)

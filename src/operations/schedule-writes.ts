@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Instant } from '../core/instant.ts';
-import { cursorUnder, sameDefinition } from '../core/schedules/definition-change.ts';
+import { cursorUnder, sameDefinition, withoutEndedPause } from '../core/schedules/definition-change.ts';
 import type { Definition, Schedule } from '../core/schedules/schedule.ts';
 import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
@@ -33,7 +33,7 @@ export function decide(
   current: Schedule | null,
   now: Instant,
 ): Edited {
-  const definition = change.decide(current, now);
+  const definition = withoutEndedPause(change.decide(current, now));
   const { id, by } = change;
   const lane = targets.laneOf(definition.target);
   if (!current) {

@@ -46,6 +46,8 @@ export const schedules = pgTable(
     id: identifier().notNull(),
     version: integer().notNull(),
     enabled: boolean().notNull(),
+    /** When its pause ends by itself. */
+    pauseUntil: instantColumn('pause_until'),
     /** When it fires, as JSON, for the planner. */
     timing: text().notNull(),
     /** Its fire times hang on the zone data of the instance that plans it: a cron in a zone other than UTC. */
@@ -88,6 +90,9 @@ export const schedules = pgTable(
     index('schedules_apart')
       .on(t.id)
       .where(sql`NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL`),
+    index('schedules_pausing')
+      .on(t.pauseUntil)
+      .where(sql`pause_until IS NOT NULL`),
     check('schedules_lane', BOUNDED_LANE),
   ],
 );

@@ -131,10 +131,11 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, pauser, dispatcher, tick } = pipeline;
-      for (const service of [settler, effects, pauser, dispatcher, tick]) await service.start();
+      const { settler, effects, pauser, dispatcher, tick, pauseEnder } = pipeline;
+      for (const service of [settler, effects, pauser, dispatcher, tick, pauseEnder]) await service.start();
     },
     stop: async () => {
+      await pipeline.pauseEnder.stop();
       await pipeline.tick.stop();
       await pipeline.dispatcher.stop();
       pipeline.dispatcher.abort();
@@ -223,6 +224,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     completion: 'response',
     completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
     pauseReason: null,
+    pauseUntil: null,
     target: { type: 'http', url, method: 'POST', headers: {}, lookup: null, cancel: null },
     ...given,
   };

@@ -29,7 +29,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 export function answerDefinition(definition: Definition) {
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
-  const { enabled, pauseReason, target, retry, timeoutSeconds } = definition;
+  const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
   const { completion, completionTimeoutSeconds, delivery, priority, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
   return {
@@ -41,6 +41,7 @@ export function answerDefinition(definition: Definition) {
     timezone,
     enabled,
     pauseReason,
+    pauseUntil: isoOrNull(pauseUntil),
     startAt: isoOrNull(startAt),
     endAt: isoOrNull(endAt),
     target: answerTarget(target),

@@ -10,6 +10,7 @@ import { fireFaults } from './fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
+import { pauseFaults } from './pause-faults.ts';
 import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './preconditions.ts';
 import { type Fault, invalid, noSuchSchedule } from '../http/problem.ts';
 import { answerSchedule, etagOf } from './answers.ts';
@@ -173,11 +174,12 @@ async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['deci
 
 /** @throws Problem 400, 422 */
 function accepted(
-  { definition, faults }: ResolvedInput,
+  resolved: ResolvedInput,
   context: { id: string; current: Schedule | null; now: Instant },
 ): Definition {
+  const { definition, faults } = resolved;
   if (faults.length > 0) throw invalid(faults);
-  const barred = fireFaults(definition, context);
+  const barred = [...fireFaults(definition, context), ...pauseFaults(resolved, context)];
   if (barred.length > 0) throw invalid(barred, 422);
   return definition;
 }

@@ -8,7 +8,7 @@ import {
   MAX_COMPLETION_TIMEOUT_SECONDS,
 } from '../../core/schedules/schedule.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
-import { answeredInstant, scheduleIdText, text, whole } from '../http/common-schemas.ts';
+import { answeredInstant, instant, scheduleIdText, text, whole } from '../http/common-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import {
   ALWAYS,
@@ -53,6 +53,12 @@ const fields = {
   pauseReason: text(1000).meta({
     description:
       'Why it is paused: set by hand, or by the daemon where the target answered 410 Gone. Null whenever `enabled` is true.',
+  }),
+  pauseUntil: instant.meta({
+    description:
+      'The pause ends by itself at this moment: only with `enabled: false`, and in the future. What lay between was paused. Null ' +
+      'whenever `enabled` is true.',
+    example: null,
   }),
   payload: z.unknown().meta({
     description: 'Any JSON up to 64 KiB, carried in the handoff byte for byte.',
@@ -108,6 +114,7 @@ const definitionInput = {
   ...timingInput,
   enabled: fields.enabled.default(true),
   pauseReason: fields.pauseReason.nullable().default(null),
+  pauseUntil: fields.pauseUntil.nullable().default(null),
   ...handoffInput,
   priority: priorityInput,
   labels: labels.default({}),
@@ -147,6 +154,7 @@ export const schedulePatch = z
     ...timingPatch,
     enabled: fields.enabled.nullish(),
     pauseReason: fields.pauseReason.nullish(),
+    pauseUntil: fields.pauseUntil.nullish(),
     target: targetPatch.optional(),
     payload: fields.payload.optional(),
     retry: z.strictObject(nullish(retryFields)).nullish(),
@@ -173,6 +181,9 @@ export const schedule = z
     ...timingAnswer,
     enabled: fields.enabled,
     pauseReason: fields.pauseReason.nullable(),
+    pauseUntil: answeredInstant
+      .nullable()
+      .meta({ description: 'When its pause ends by itself.', example: null }),
     target: answeredTarget,
     payload: fields.payload,
     retry: z.object(retryFields),

@@ -129,6 +129,8 @@ export interface Definition extends Handoff, Timing {
   enabled: boolean;
   /** Why it is paused; null while it is not. */
   pauseReason: string | null;
+  /** When the pause ends by itself; null: it does not, or there is none. */
+  pauseUntil: Instant | null;
   overlap: Overlap;
   priority: Priority;
   labels: Record<string, string>;
@@ -144,6 +146,10 @@ export interface Schedule {
   id: string;
   version: number;
   definition: Definition;
+  /** Where its runs go: kind and origin of the target. */
+  lane: string;
+  /** Whose runs' ends it follows; null: it has fire times of its own. */
+  afterUid: string | null;
   status: ScheduleStatus;
   error: string | null;
   nextFireAt: Instant | null;

@@ -18,7 +18,8 @@ type Later =
   | 'delivery'
   | 'completion'
   | 'completionTimeoutSeconds'
-  | 'pauseReason';
+  | 'pauseReason'
+  | 'pauseUntil';
 type LaterCalls = 'lookup' | 'cancel';
 type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, LaterCalls>>) | PullTarget;
 
@@ -36,6 +37,7 @@ const DEFAULTS: Pick<Definition, Later> = {
   completion: 'response',
   completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   pauseReason: null,
+  pauseUntil: null,
 };
 
 /** A stored definition as this version knows it; what an older version did not write has the value of that time. */

@@ -80,7 +80,7 @@ async function insertRunsOf(
         ${uuids(ends.map(({ followerUid }) => followerUid))}) AS e(run_id, schedule_uid, status, finished_at, follower_uid)
       JOIN schedules s ON ${follows(sql`s.after_uid`, sql`e.schedule_uid`)}
       WHERE s.uid = ANY (${uuids(followerUids)}) AND coalesce(s.uid = e.follower_uid, true)
-        AND s.enabled AND e.status = ANY (s.after_on)
+        AND (s.enabled OR coalesce(s.pause_until <= e.finished_at, false)) AND e.status = ANY (s.after_on)
         AND coalesce(e.finished_at >= s.after_start_at, true) AND coalesce(e.finished_at < s.after_end_at, true)
         AND (s.after_uid = e.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL))

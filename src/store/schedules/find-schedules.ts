@@ -120,6 +120,8 @@ function toSchedule(row: Row): Schedule {
     id,
     version,
     definition: readDefinition(row.definition, row.payload),
+    lane: row.schedule.lane,
+    afterUid: row.schedule.afterUid,
     status: row.status,
     error,
     nextFireAt: row.status === 'active' ? nextFireAt : null,

@@ -23,6 +23,7 @@ describe('PUT', () => {
       timezone: null,
       enabled: true,
       pauseReason: null,
+      pauseUntil: null,
       startAt: null,
       endAt: null,
       target: { ...TARGET, method: 'POST', headers: {}, lookup: null, cancel: null },
