@@ -4,7 +4,7 @@
 CREATE TABLE effects (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   kind text NOT NULL,
-  run_id uuid NOT NULL,
+  run_id uuid,
   schedule_uid uuid NOT NULL,
   schedule_version integer NOT NULL,
   schedule_id text COLLATE "C" NOT NULL,
@@ -74,7 +74,8 @@ CREATE TABLE history (
   updated_at timestamp(3) with time zone NOT NULL,
   reason text,
   finished_at timestamp(3) with time zone NOT NULL,
-  ended_at timestamp(3) with time zone NOT NULL
+  ended_at timestamp(3) with time zone NOT NULL,
+  outcome_watched boolean NOT NULL DEFAULT false
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX history_coalesced ON ONLY public.history USING btree (schedule_uid, id) WHERE (coalesced > 0);
 CREATE INDEX history_ends ON ONLY public.history USING btree (status, id) WHERE (status <> 'succeeded'::text);
@@ -82,6 +83,8 @@ CREATE INDEX history_ends_of_schedule ON ONLY public.history USING btree (schedu
 CREATE INDEX history_id ON ONLY public.history USING btree (id);
 CREATE INDEX history_of_schedule ON ONLY public.history USING btree (schedule_uid, id);
 CREATE INDEX history_seldom ON ONLY public.history USING btree (trigger, id) WHERE (trigger <> 'schedule'::text);
+CREATE INDEX history_watched_failures ON ONLY public.history USING btree (schedule_uid, finished_at) WHERE (outcome_watched AND (status = ANY (ARRAY['failed'::text, 'unknown'::text, 'abandoned'::text])));
+CREATE INDEX history_watched_successes ON ONLY public.history USING btree (schedule_uid, finished_at) WHERE (outcome_watched AND (status = 'succeeded'::text));
 
 CREATE TABLE instances (
   id uuid NOT NULL,
@@ -94,6 +97,20 @@ CREATE TABLE instances (
   died_at timestamp(3) with time zone,
   CONSTRAINT instances_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=50);
+
+CREATE TABLE outcome_watches (
+  schedule_uid uuid NOT NULL,
+  pause_after_failures integer,
+  failures_since timestamp(3) with time zone NOT NULL,
+  success_within_seconds integer,
+  success_since timestamp(3) with time zone NOT NULL,
+  last_success_at timestamp(3) with time zone,
+  look_at timestamp(3) with time zone,
+  late_since timestamp(3) with time zone,
+  CONSTRAINT outcome_watches_pkey PRIMARY KEY (schedule_uid)
+);
+CREATE INDEX outcome_watches_late ON public.outcome_watches USING btree (schedule_uid) WHERE (late_since IS NOT NULL);
+CREATE INDEX outcome_watches_to_look ON public.outcome_watches USING btree (look_at) WHERE (look_at IS NOT NULL);
 
 CREATE TABLE queue_workers (
   queue text COLLATE "C" NOT NULL,
@@ -168,6 +185,7 @@ CREATE TABLE runs (
   created_at timestamp(3) with time zone NOT NULL,
   updated_at timestamp(3) with time zone NOT NULL,
   ready boolean NOT NULL,
+  outcome_watched boolean NOT NULL DEFAULT false,
   CONSTRAINT runs_id_pk PRIMARY KEY (id),
   CONSTRAINT runs_finite CHECK ((isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at))),
   CONSTRAINT runs_finite_claim CHECK ((isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after))),
@@ -222,6 +240,7 @@ CREATE TABLE schedules (
   created_at timestamp(3) with time zone NOT NULL,
   updated_at timestamp(3) with time zone NOT NULL,
   pause_until timestamp(3) with time zone,
+  outcome_watched boolean NOT NULL DEFAULT false,
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
   CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
 ) WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
@@ -286,7 +305,8 @@ SELECT runs.id,
     runs.created_at,
     runs.updated_at,
     NULL::text AS reason,
-    NULL::timestamp(3) with time zone AS finished_at
+    NULL::timestamp(3) with time zone AS finished_at,
+    runs.outcome_watched
    FROM runs
 UNION ALL
  SELECT history.id,
@@ -335,5 +355,6 @@ UNION ALL
     history.created_at,
     history.updated_at,
     history.reason,
-    history.finished_at
+    history.finished_at,
+    history.outcome_watched
    FROM history;

@@ -116,6 +116,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.recovery, 'work', work),
     row(workers.backstop, 'work', look),
     row(workers.expiry, 'work', work),
+    row(workers.lateWatch, 'work', look),
     row(workers.partitionMaker, 'work', look),
     row(workers.partitionDropper, 'work', look),
     row(workers.zoneWatch, 'work', look),

@@ -30,7 +30,7 @@ import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
 import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createPauseEnder } from './pause-end.ts';
-import { type GonePauser, createGonePauser } from './effects/pause-gone.ts';
+import { type Pauser, createPauser } from './effects/pauser.ts';
 import { type Planned, type Planner, createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle/settle.ts';
@@ -64,7 +64,7 @@ export interface Pipeline {
   settler: Settler;
   effects: Effects;
   canceller: TargetCanceller;
-  pauser: GonePauser;
+  pauser: Pauser;
   /** Wakes the stages of this instance. */
   wake: Wake;
   /** Gives up the fire-locks of rounds that did not finish. */
@@ -117,11 +117,11 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database);
   const canceller = createTargetCanceller({ ...deps, definitions });
-  const pauser = createGonePauser({ ...deps, definitions });
+  const pauser = createPauser({ ...deps, definitions });
   const effects = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
-    pauseGone: (gone) => pauser.add(gone),
+    pauseSchedules: (found) => pauser.add(found),
   });
   const settler = createSettler(deps);
   const handoffDeps = {

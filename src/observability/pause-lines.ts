@@ -1,6 +1,7 @@
+import { isoInstant } from '../core/instant.ts';
 import type { Lines } from './handlers.ts';
 
-/** What firelock itself does about pauses. */
+/** What firelock itself does about pauses, and about schedules that are late. */
 export const PAUSE_LINES: Lines = {
   schedulePaused: (logger, { scheduleId, reason }) =>
     logger.warn({ scheduleId, reason }, 'a schedule was paused: nothing would come of its runs'),
@@ -13,4 +14,17 @@ export const PAUSE_LINES: Lines = {
       { scheduleId, error },
       'the pause of a schedule is over and it cannot be enabled; it is tried again',
     ),
+  schedulesLate: (logger, { schedules }) => {
+    for (const { scheduleId, since } of schedules)
+      logger.warn(
+        { scheduleId, since: isoInstant(since) },
+        'a schedule is late: no run of it has succeeded in time',
+      );
+  },
+  schedulesLateNoMore: (logger, { scheduleIds }) => {
+    for (const scheduleId of scheduleIds)
+      logger.info({ scheduleId }, 'a schedule is late no more: a run has succeeded');
+  },
+  lateLookRefused: (logger, { scheduleUid, error }) =>
+    logger.error({ scheduleUid, error }, 'whether a schedule is late cannot be written; it is tried again'),
 };

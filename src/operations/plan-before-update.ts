@@ -8,6 +8,7 @@ import type { Instant } from '../core/instant.ts';
 import { cursorUnder, movesTimes } from '../core/schedules/definition-change.ts';
 import { newRun } from '../core/runs/new-run.ts';
 import type { RunRecord } from '../core/runs/run-record.ts';
+import { isOutcomeWatched } from '../core/schedules/outcome-watch.ts';
 import { PRIORITY_RANK, type Schedule, type Target } from '../core/schedules/schedule.ts';
 import {
   type Plan,
@@ -66,8 +67,15 @@ function runOf(
 ): RunRecord {
   const mayOverlap = definition.overlap === 'allow';
   const schedule = { scheduleUid: uid, scheduleId, scheduleVersion: version };
-  const route = { lane, priority: PRIORITY_RANK[definition.priority], overlapGuarded: !mayOverlap };
-  const ended = { status: 'skipped', reason: skipped, finishedAt: now, overlapGuarded: false } as const;
+  const guards = { overlapGuarded: !mayOverlap, outcomeWatched: isOutcomeWatched(definition) };
+  const route = { lane, priority: PRIORITY_RANK[definition.priority], ...guards };
+  const ended = {
+    status: 'skipped',
+    reason: skipped,
+    finishedAt: now,
+    overlapGuarded: false,
+    outcomeWatched: false,
+  } as const;
   const open = { status: mayOverlap ? 'pending' : 'waiting' } as const;
   return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);
 }

@@ -23,10 +23,9 @@ import {
 } from '../store/schedules/skip-to-now.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import { findEndedPauses, lockEndedPauses } from '../store/schedules/pause-ends.ts';
-import { writeSchedules } from '../store/schedules/write-schedules.ts';
 import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
-import { type StillPaused, endPauses } from './ended-pauses.ts';
+import { type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
 
 interface ResumeDeps {
   database: Database;
@@ -114,10 +113,10 @@ async function endPausesNow(alone: Alone, signal: AbortSignal): Promise<Resumed[
       const { ended } = await findEndedPauses(tx, { limit: BATCH, besides });
       const found = await lockSchedules(tx, await lockEndedPauses(tx, ended));
       const now = await databaseNow(tx);
-      const { writes, stillPaused } = endPauses(found, now);
-      await writeSchedules(tx, writes, now);
-      still.push(...stillPaused);
-      return ended.length === BATCH && writes.length + stillPaused.length > 0;
+      const endings = endPauses(found, now);
+      await writeEndedPauses(tx, endings, now);
+      still.push(...endings.stillPaused);
+      return ended.length === BATCH && found.size > 0;
     }, BATCH_LIMIT_MS);
   }
   return still.map(({ schedule, error }) => ({ scheduleId: schedule.id, error }));

@@ -25,9 +25,10 @@ import { deleteScheduleAndAbandon } from '../store/schedules/delete-schedule.ts'
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
-import { type StillPaused, endPauses } from './ended-pauses.ts';
+import { type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
+import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
 import {
   type ChangedSchedule,
   type ScheduleChange,
@@ -136,10 +137,22 @@ async function changeIn(
   });
   check(null);
   const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now));
-  await writeSchedules(tx, ended.writes, now);
+  await writeEndedPauses(tx, ended, now);
   await writeOrTryAgain(tx, writes, now);
   const judged = await judgeAnew(tx, decided);
-  return { changed: decided.map((one) => changedSchedule(one, now)), ended, recorded, judged };
+  const changed = decided.map((one) => changedSchedule(one, now));
+  await keepWatches(tx, watchedEdits(decided, changed, now));
+  return { changed, ended, recorded, judged };
+}
+
+function watchedEdits(
+  decided: readonly Edited[],
+  changed: readonly ChangedSchedule[],
+  at: Instant,
+): WatchedEdit[] {
+  return changed.flatMap(({ schedule: after, change }, index) =>
+    change === 'unchanged' ? [] : [{ before: decided[index]?.schedule ?? null, after, at }],
+  );
 }
 
 function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
@@ -167,7 +180,7 @@ export async function deleteSchedule(
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
     const recorded = await planBeforeUpdate(tx, [{ schedule, write }], planningOf(deps, now));
-    await writeSchedules(tx, ended.writes, now);
+    await writeEndedPauses(tx, ended, now);
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
     return { version: write.version, abandoned, effects: effects + recorded.effects, resumed: ended.writes };
   });

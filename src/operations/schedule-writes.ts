@@ -99,6 +99,7 @@ export function changedSchedule({ schedule, write }: Edited, now: Instant): Chan
     schedule: {
       ...write,
       status: !definition.enabled ? 'paused' : isOver ? 'ended' : 'active',
+      late: !isOver && staysLate(schedule, definition),
       error: null,
       nextFireAt,
       lockedBy: null,
@@ -106,4 +107,11 @@ export function changedSchedule({ schedule, write }: Edited, now: Instant): Chan
       updatedAt: now,
     },
   };
+}
+
+/** Whether it is late after this write: it was, and its time to succeed in has not grown. */
+function staysLate(before: Schedule | null, { enabled, successWithinSeconds }: Definition): boolean {
+  const within = before?.definition.successWithinSeconds ?? null;
+  if (before?.late !== true || within === null || successWithinSeconds === null) return false;
+  return enabled && successWithinSeconds <= within;
 }

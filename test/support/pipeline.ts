@@ -225,6 +225,8 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
     pauseReason: null,
     pauseUntil: null,
+    pauseAfterFailures: null,
+    successWithinSeconds: null,
     target: { type: 'http', url, method: 'POST', headers: {}, lookup: null, cancel: null },
     ...given,
   };

@@ -14,6 +14,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
     ...answerDefinition(definition),
     payload: rawJsonOrNull(definition.payload),
     status: stored.status,
+    late: stored.late,
     error: stored.error,
     nextFireAt: isoOrNull(stored.nextFireAt),
     lastFireAt: isoOrNull(stored.lastFireAt),
@@ -29,6 +30,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 export function answerDefinition(definition: Definition) {
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
+  const { pauseAfterFailures, successWithinSeconds } = definition;
   const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
   const { completion, completionTimeoutSeconds, delivery, priority, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
@@ -42,6 +44,8 @@ export function answerDefinition(definition: Definition) {
     enabled,
     pauseReason,
     pauseUntil: isoOrNull(pauseUntil),
+    pauseAfterFailures,
+    successWithinSeconds,
     startAt: isoOrNull(startAt),
     endAt: isoOrNull(endAt),
     target: answerTarget(target),

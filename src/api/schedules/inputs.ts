@@ -28,7 +28,8 @@ export function resolveInput(
   const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = input;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
-  const { enabled, pauseReason, pauseUntil, retry, timeoutSeconds } = input;
+  const { enabled, pauseReason, pauseUntil, pauseAfterFailures, successWithinSeconds } = input;
+  const { retry, timeoutSeconds } = input;
   const { completion, completionTimeoutSeconds, delivery, priority, labels } = input;
   return {
     faults,
@@ -44,6 +45,8 @@ export function resolveInput(
       // What GET answered of a paused schedule is sent back to resume it.
       pauseReason: enabled ? null : pauseReason,
       pauseUntil: enabled ? null : pauseUntil,
+      pauseAfterFailures,
+      successWithinSeconds,
       startAt,
       endAt,
       catchUp,

@@ -33,6 +33,7 @@ export function addScheduleRoutes(api: Api, deps: ApiDeps): void {
 const listQuery = z.strictObject({
   enabled: queryBoolean.optional(),
   status: wordList(SCHEDULE_STATUSES).optional(),
+  late: queryBoolean.optional(),
   label: labelQuery.optional(),
   q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
   limit: limitQuery,
@@ -51,8 +52,8 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of schedules', pageSchema(schedule)), ...problems(400) },
       },
     },
-    async ({ query: { enabled, status, label, q, limit, cursor } }) => {
-      const filter = { enabled, statuses: status, labels: label, text: q, after: cursor?.after };
+    async ({ query: { enabled, status, late, label, q, limit, cursor } }) => {
+      const filter = { enabled, late, statuses: status, labels: label, text: q, after: cursor?.after };
       const rows = await database.run((db) => listSchedules(db, { ...filter, limit: limit + 1 }));
       return pageOf(rows, limit, answerSchedule, (last) => ({ after: last.id }));
     },

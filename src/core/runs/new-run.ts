@@ -47,6 +47,7 @@ const EMPTY = {
   ownPayload: null,
   key: null,
   overlapGuarded: false,
+  outcomeWatched: false,
   parentRunId: null,
   openDependencies: null,
   onDependencyFailure: null,

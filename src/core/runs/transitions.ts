@@ -31,6 +31,7 @@ export interface CurrentDefinition {
   lane: string;
   priority: number;
   overlapGuarded: boolean;
+  outcomeWatched: boolean;
 }
 
 /**
@@ -51,6 +52,7 @@ export function reopenRun(
     lane: definition?.lane ?? run.lane,
     priority: definition?.priority ?? run.priority,
     overlapGuarded: definition?.overlapGuarded ?? false,
+    outcomeWatched: definition?.outcomeWatched ?? false,
     retriedAfter: run.attempts,
     ...NOTHING_SENT,
     ...NO_RESULT,

@@ -19,7 +19,9 @@ type Later =
   | 'completion'
   | 'completionTimeoutSeconds'
   | 'pauseReason'
-  | 'pauseUntil';
+  | 'pauseUntil'
+  | 'pauseAfterFailures'
+  | 'successWithinSeconds';
 type LaterCalls = 'lookup' | 'cancel';
 type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, LaterCalls>>) | PullTarget;
 
@@ -38,6 +40,8 @@ const DEFAULTS: Pick<Definition, Later> = {
   completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   pauseReason: null,
   pauseUntil: null,
+  pauseAfterFailures: null,
+  successWithinSeconds: null,
 };
 
 /** A stored definition as this version knows it; what an older version did not write has the value of that time. */

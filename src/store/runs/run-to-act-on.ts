@@ -22,13 +22,19 @@ export async function shareCurrentDefinition(
   tx: Transaction,
   scheduleUid: string,
 ): Promise<CurrentDefinition | null> {
-  const [row] = await rowsOf<{ version: number; lane: string; priority: number; overlap: string }>(
+  const [row] = await rowsOf<{
+    version: number;
+    lane: string;
+    priority: number;
+    overlap: string;
+    outcome_watched: boolean;
+  }>(
     tx,
-    sql`SELECT version, lane, priority, overlap FROM schedules WHERE uid = ${scheduleUid} FOR SHARE`,
+    sql`SELECT version, lane, priority, overlap, outcome_watched FROM schedules WHERE uid = ${scheduleUid} FOR SHARE`,
   );
   if (!row) return null;
-  const { version, lane, priority, overlap } = row;
-  return { version, lane, priority, overlapGuarded: overlap !== 'allow' };
+  const { version, lane, priority, overlap, outcome_watched: outcomeWatched } = row;
+  return { version, lane, priority, overlapGuarded: overlap !== 'allow', outcomeWatched };
 }
 
 /**

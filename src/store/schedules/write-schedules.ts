@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
+import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
@@ -80,16 +81,17 @@ const MAX_LENGTH_AT_ONCE = 512 * 1024;
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));
-  return sql`INSERT INTO schedules (uid, id, version, enabled, pause_until, timing, zoned, overlap, lane, priority,
+  return sql`INSERT INTO schedules (uid, id, version, enabled, pause_until, outcome_watched, timing, zoned, overlap, lane, priority,
       planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
       after_jitter_seconds, updated_at)
-    SELECT w.uid, w.id, w.version, w.enabled, w.pause_until, w.timing, w.zoned, w.overlap, w.lane, w.priority,
+    SELECT w.uid, w.id, w.version, w.enabled, w.pause_until, w.outcome_watched, w.timing, w.zoned, w.overlap, w.lane, w.priority,
       w.planned_through, w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
       w.after_start_at, w.after_end_at, w.after_jitter_seconds, w.at
     FROM unnest(
       ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
       ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
-      ${instants(definitions.map(({ pauseUntil }) => pauseUntil))}, ${instants(writes.map(({ at }) => at ?? now))},
+      ${instants(definitions.map(({ pauseUntil }) => pauseUntil))}, ${booleans(definitions.map(isOutcomeWatched))},
+      ${instants(writes.map(({ at }) => at ?? now))},
       ${texts(definitions.map(timingText))}, ${booleans(definitions.map(isZoned))}, ${texts(definitions.map(({ overlap }) => overlap))},
       ${texts(writes.map((write) => write.lane))}, ${ints(definitions.map(({ priority }) => PRIORITY_RANK[priority]))},
       ${instants(writes.map((write) => write.plannedThrough))}, ${instants(writes.map((write) => write.nextOccurrenceAt))},
@@ -100,10 +102,10 @@ function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
       ${instants(followers.map((follower) => follower?.startAt ?? null))},
       ${instants(followers.map((follower) => follower?.endAt ?? null))},
       ${ints(followers.map((follower) => follower?.jitterSeconds ?? null))})
-      AS w(uid, id, version, enabled, pause_until, at, timing, zoned, overlap, lane, priority, planned_through, next_occurrence_at, next_fire_at,
+      AS w(uid, id, version, enabled, pause_until, outcome_watched, at, timing, zoned, overlap, lane, priority, planned_through, next_occurrence_at, next_fire_at,
         last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds)
     ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled,
-      pause_until = excluded.pause_until, timing = excluded.timing, zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
+      pause_until = excluded.pause_until, outcome_watched = excluded.outcome_watched, timing = excluded.timing, zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
       overlap = excluded.overlap, lane = excluded.lane, priority = excluded.priority,
       next_occurrence_at = excluded.next_occurrence_at, next_fire_at = excluded.next_fire_at,
       last_fire_at = excluded.last_fire_at, after_uid = excluded.after_uid, after_on = excluded.after_on,

@@ -51,7 +51,13 @@ describe('a waiting run', () => {
 });
 
 describe('a run that is opened again', () => {
-  const CURRENT = { version: 7, lane: 'http https://other.example', priority: 1, overlapGuarded: true };
+  const CURRENT = {
+    version: 7,
+    lane: 'http https://other.example',
+    priority: 1,
+    overlapGuarded: true,
+    outcomeWatched: true,
+  };
   const ended = runRecord({
     status: 'unknown',
     reason: 'age',
@@ -114,6 +120,7 @@ describe('a run that is opened again', () => {
     const again = reopenRun(ended, CURRENT, { status: 'pending', now: NOW });
     expect(changesOf(ended, again)).toEqual({
       ...FRESH,
+      outcomeWatched: true,
       status: 'pending',
       scheduleVersion: 7,
       lane: 'http https://other.example',

@@ -1,2 +1,0 @@
-ALTER TABLE "schedules" ADD COLUMN "pause_until" timestamp (3) with time zone;--> statement-breakpoint
-CREATE INDEX "schedules_pausing" ON "schedules" USING btree ("pause_until") WHERE pause_until IS NOT NULL;
