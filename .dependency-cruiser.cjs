@@ -3,7 +3,7 @@
  *   core <- runtime <- postgres <- store <- targets <- (operations | queues | recovery | history) <- flow <- api
  *     <- daemon <- main
  * Among the five beside each other, flow alone may know another: operations. It pauses a schedule whose target is gone
- * as a user would (flow/effects/pause-gone.ts), and emits the events of judged overlaps as operations do
+ * as a user would (flow/effects/pauser.ts), and emits the events of judged overlaps as operations do
  * (operations/judged-overlaps.ts). config and observability stand beside the line, local-postgres beside postgres
  * (see docs/architecture.md).
  */

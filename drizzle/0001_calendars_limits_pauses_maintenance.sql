@@ -19,6 +19,17 @@ CREATE TABLE "maintenance" (
 	CONSTRAINT "maintenance_one_row" CHECK ("maintenance"."one")
 );
 --> statement-breakpoint
+CREATE TABLE "outcome_watches" (
+	"schedule_uid" uuid PRIMARY KEY NOT NULL,
+	"pause_after_failures" integer,
+	"failures_since" timestamp (3) with time zone NOT NULL,
+	"success_within_seconds" integer,
+	"success_since" timestamp (3) with time zone NOT NULL,
+	"last_success_at" timestamp (3) with time zone,
+	"look_at" timestamp (3) with time zone,
+	"late_since" timestamp (3) with time zone
+);
+--> statement-breakpoint
 CREATE TABLE "skips" (
 	"schedule_uid" uuid NOT NULL,
 	"fire_at" timestamp (3) with time zone NOT NULL,
@@ -30,16 +41,26 @@ CREATE TABLE "skips" (
 --> statement-breakpoint
 ALTER TABLE "runs" DROP CONSTRAINT "runs_finite_claim";--> statement-breakpoint
 DROP INDEX "runs_to_come";--> statement-breakpoint
+ALTER TABLE "effects" ALTER COLUMN "run_id" DROP NOT NULL;--> statement-breakpoint
 ALTER TABLE "history" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
 ALTER TABLE "history" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "history" ADD COLUMN "outcome_watched" boolean DEFAULT false NOT NULL;--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
 ALTER TABLE "runs" ADD COLUMN "admitted_at" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "runs" ADD COLUMN "outcome_watched" boolean DEFAULT false NOT NULL;--> statement-breakpoint
+ALTER TABLE "schedules" ADD COLUMN "pause_until" timestamp (3) with time zone;--> statement-breakpoint
+ALTER TABLE "schedules" ADD COLUMN "outcome_watched" boolean DEFAULT false NOT NULL;--> statement-breakpoint
 ALTER TABLE "schedules" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
 ALTER TABLE "schedules" ADD COLUMN "has_skips" boolean DEFAULT false NOT NULL;--> statement-breakpoint
+CREATE INDEX "outcome_watches_to_look" ON "outcome_watches" USING btree ("look_at") WHERE look_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "outcome_watches_late" ON "outcome_watches" USING btree ("schedule_uid") WHERE late_since IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "history_watched_successes" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status = 'succeeded';--> statement-breakpoint
+CREATE INDEX "history_watched_failures" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status IN ('failed', 'unknown', 'abandoned');--> statement-breakpoint
 CREATE INDEX "runs_to_admit" ON "runs" USING btree ("limit_id","priority","due_at") WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL;--> statement-breakpoint
 CREATE INDEX "runs_limited" ON "runs" USING btree ("limit_id","admitted_at") WHERE limit_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "schedule_versions_labels" ON "schedule_versions" USING gin ((definition->'labels') jsonb_path_ops) WITH (fastupdate=false);--> statement-breakpoint
 CREATE INDEX "schedules_limited" ON "schedules" USING btree ("limit_id","id") WHERE limit_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "schedules_pausing" ON "schedules" USING btree ("pause_until") WHERE pause_until IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL;--> statement-breakpoint
 ALTER TABLE "runs" ADD CONSTRAINT "runs_place" CHECK (CASE WHEN limit_id IS NULL THEN admitted_at IS NULL
       WHEN admitted_at IS NULL THEN NOT ready AND claimed_by IS NULL AND status <> 'running'

@@ -4,7 +4,7 @@
 CREATE TABLE effects (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   kind text NOT NULL,
-  run_id uuid NOT NULL,
+  run_id uuid,
   schedule_uid uuid NOT NULL,
   schedule_version integer NOT NULL,
   schedule_id text COLLATE "C" NOT NULL,
@@ -81,7 +81,8 @@ CREATE TABLE history (
   finished_at timestamp(3) with time zone NOT NULL,
   ended_at timestamp(3) with time zone NOT NULL,
   limit_id text COLLATE "C",
-  admitted_at timestamp(3) with time zone
+  admitted_at timestamp(3) with time zone,
+  outcome_watched boolean NOT NULL DEFAULT false
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX history_coalesced ON ONLY public.history USING btree (schedule_uid, id) WHERE (coalesced > 0);
 CREATE INDEX history_ends ON ONLY public.history USING btree (status, id) WHERE (status <> 'succeeded'::text);
@@ -89,6 +90,8 @@ CREATE INDEX history_ends_of_schedule ON ONLY public.history USING btree (schedu
 CREATE INDEX history_id ON ONLY public.history USING btree (id);
 CREATE INDEX history_of_schedule ON ONLY public.history USING btree (schedule_uid, id);
 CREATE INDEX history_seldom ON ONLY public.history USING btree (trigger, id) WHERE (trigger <> 'schedule'::text);
+CREATE INDEX history_watched_failures ON ONLY public.history USING btree (schedule_uid, finished_at) WHERE (outcome_watched AND (status = ANY (ARRAY['failed'::text, 'unknown'::text, 'abandoned'::text])));
+CREATE INDEX history_watched_successes ON ONLY public.history USING btree (schedule_uid, finished_at) WHERE (outcome_watched AND (status = 'succeeded'::text));
 
 CREATE TABLE instances (
   id uuid NOT NULL,
@@ -120,6 +123,20 @@ CREATE TABLE maintenance (
   CONSTRAINT maintenance_pkey PRIMARY KEY (one),
   CONSTRAINT maintenance_one_row CHECK (one)
 );
+
+CREATE TABLE outcome_watches (
+  schedule_uid uuid NOT NULL,
+  pause_after_failures integer,
+  failures_since timestamp(3) with time zone NOT NULL,
+  success_within_seconds integer,
+  success_since timestamp(3) with time zone NOT NULL,
+  last_success_at timestamp(3) with time zone,
+  look_at timestamp(3) with time zone,
+  late_since timestamp(3) with time zone,
+  CONSTRAINT outcome_watches_pkey PRIMARY KEY (schedule_uid)
+);
+CREATE INDEX outcome_watches_late ON public.outcome_watches USING btree (schedule_uid) WHERE (late_since IS NOT NULL);
+CREATE INDEX outcome_watches_to_look ON public.outcome_watches USING btree (look_at) WHERE (look_at IS NOT NULL);
 
 CREATE TABLE queue_workers (
   queue text COLLATE "C" NOT NULL,
@@ -196,6 +213,7 @@ CREATE TABLE runs (
   ready boolean NOT NULL,
   limit_id text COLLATE "C",
   admitted_at timestamp(3) with time zone,
+  outcome_watched boolean NOT NULL DEFAULT false,
   CONSTRAINT runs_id_pk PRIMARY KEY (id),
   CONSTRAINT runs_finite CHECK ((isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at))),
   CONSTRAINT runs_finite_claim CHECK ((isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after) AND isfinite(admitted_at))),
@@ -258,6 +276,8 @@ CREATE TABLE schedules (
   plan_failures integer NOT NULL DEFAULT 0,
   created_at timestamp(3) with time zone NOT NULL,
   updated_at timestamp(3) with time zone NOT NULL,
+  pause_until timestamp(3) with time zone,
+  outcome_watched boolean NOT NULL DEFAULT false,
   limit_id text COLLATE "C",
   has_skips boolean NOT NULL DEFAULT false,
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
@@ -268,6 +288,7 @@ CREATE INDEX schedules_due ON public.schedules USING btree (next_fire_at) WHERE 
 CREATE INDEX schedules_followers ON public.schedules USING btree (after_uid) WHERE (after_uid IS NOT NULL);
 CREATE UNIQUE INDEX schedules_id ON public.schedules USING btree (id);
 CREATE INDEX schedules_limited ON public.schedules USING btree (limit_id, id) WHERE (limit_id IS NOT NULL);
+CREATE INDEX schedules_pausing ON public.schedules USING btree (pause_until) WHERE (pause_until IS NOT NULL);
 
 CREATE TABLE skips (
   schedule_uid uuid NOT NULL,

@@ -11,6 +11,7 @@ import { createMetrics } from './observability/metrics.ts';
 import { createBackstop } from './recovery/backstop.ts';
 import { createExpiry } from './recovery/expiry.ts';
 import { createHeartbeat } from './recovery/heartbeat.ts';
+import { createLateWatch } from './recovery/late-watch.ts';
 import { createRecovery } from './recovery/recovery.ts';
 import { createZoneWatch } from './recovery/zone-watch.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
@@ -127,6 +128,7 @@ export function createWorkers(common: Common) {
     metrics,
     backstop,
     expiry: createExpiry({ ...common, wake }),
+    lateWatch: createLateWatch({ ...background, wake }),
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),

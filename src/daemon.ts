@@ -112,11 +112,13 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.admission, 'claiming', work),
     row(workers.dispatcher, 'claiming', always),
     row(workers.tick, 'claiming', work),
+    row(workers.pauseEnder, 'claiming', work),
     row(onlyStopping('fire-locks', releasingFireLocks(common, workers)), 'claiming', always),
     row(workers.pullQueues, 'claiming', work),
     row(workers.recovery, 'work', work),
     row(workers.backstop, 'work', look),
     row(workers.expiry, 'work', work),
+    row(workers.lateWatch, 'work', look),
     row(workers.partitionMaker, 'work', look),
     row(workers.partitionDropper, 'work', look),
     row(workers.zoneWatch, 'work', look),
@@ -135,7 +137,7 @@ function baseTable(common: Common, workers: Workers, { api, migrations, ending }
   const { work, look, leaving, closing } = STOP_LIMIT_MS;
   const { databaseUrl, pools, targets } = common;
   const hints = listen(databaseUrl, {
-    [SCHEDULES_CHANGED]: () => workers.tick.wake(),
+    [SCHEDULES_CHANGED]: () => [workers.tick, workers.pauseEnder].forEach((loop) => loop.wake()),
     [RUNS_RETURNED]: () => workers.dispatcher.wake(),
     [WORK_FOR_PULL]: () => workers.pullQueues.wake(),
     [MAINTENANCE_CHANGED]: () => workers.heartbeat.wake(),

@@ -67,12 +67,32 @@ export type FirelockEvent =
   | { type: 'runsReturned'; count: number; stopping: boolean }
   | { type: 'migrationsApplied'; count: number }
   /** `zoneData`: the versions of the time zone data that the living instances plan with, each once, sorted. */
-  | { type: 'gaugesSampled'; strandedRuns: number; effectsFailing: number; zoneData: readonly string[] }
+  | {
+      type: 'gaugesSampled';
+      strandedRuns: number;
+      effectsFailing: number;
+      schedulesLate: number;
+      zoneData: readonly string[];
+    }
   /** Next fires that other time zone data had put elsewhere, moved to where this data puts them. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   | { type: 'zoneWatchPassed' }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
+  /** Paused schedules that were enabled as of the moment until which they were paused. */
+  | { type: 'pausesEnded'; changes: readonly WrittenSchedule[] }
+  /** Its pause is over, and it could not be enabled; it is tried again. */
+  | { type: 'pauseNotEnded'; scheduleId: string; error: string }
+  /** No run of these has succeeded in time: since when. */
+  | { type: 'schedulesLate'; schedules: readonly { scheduleId: string; since: Instant }[] }
+  /** They were late, and a run has succeeded. */
+  | { type: 'schedulesLateNoMore'; scheduleIds: readonly string[] }
+  /** What is known of its lateness cannot be written; it is tried again. */
+  | { type: 'lateLookRefused'; scheduleUid: string; error: string }
+  /** A look for schedules that are late. */
+  | { type: 'latenessChecked' }
+  /** A look for pauses that are over. */
+  | { type: 'pauseEndsChecked' }
   /** Recorded and never handed off, by the policy of their schedule. */
   | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap' | 'request'; count: number }
   /** A caller asked that a fire to come is not made, or that it is made after all. */
@@ -121,8 +141,8 @@ export type FirelockEvent =
     }
   /** By firelock itself: nothing would come of its runs. */
   | { type: 'schedulePaused'; scheduleId: string; reason: string }
-  /** firelock has handled a 410 Gone, whether or not it paused the schedule. */
-  | { type: 'goneSeenTo' }
+  /** firelock has handled an effect that may pause a schedule, whether or not it did. */
+  | { type: 'pausesSeenTo' }
   /** Leased to a pull worker that gets the answer now. */
   | { type: 'pullRunsClaimed'; queue: string; workerId: string; count: number }
   /** A look for work at the queues that workers wait at. */

@@ -31,7 +31,8 @@ import { FIRE_LOCK_BATCH, takeFireLocks } from './fire-lock.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
 import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
-import { type GonePauser, createGonePauser } from './effects/pause-gone.ts';
+import { createPauseEnder } from './pause-end.ts';
+import { type Pauser, createPauser } from './effects/pauser.ts';
 import { type Planned, type Planner, createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle/settle.ts';
@@ -62,11 +63,12 @@ interface PipelineDeps {
 export interface Pipeline {
   tick: Loop;
   admission: Admission;
+  pauseEnder: Loop;
   dispatcher: Dispatcher;
   settler: Settler;
   effects: Effects;
   canceller: TargetCanceller;
-  pauser: GonePauser;
+  pauser: Pauser;
   /** Wakes the stages of this instance. */
   wake: Wake;
   /** Gives up the fire-locks of rounds that did not finish. */
@@ -121,11 +123,11 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database);
   const canceller = createTargetCanceller({ ...deps, definitions });
-  const pauser = createGonePauser({ ...deps, definitions });
+  const pauser = createPauser({ ...deps, definitions });
   const effects = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
-    pauseGone: (gone) => pauser.add(gone),
+    pauseSchedules: (found) => pauser.add(found),
   });
   const admission = createAdmission(deps);
   const settler = createSettler(deps);
@@ -153,9 +155,11 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   deps.maintenance.onChange(() => tick.wake());
+  const pauseEnder = createPauseEnder({ ...deps, wakeTick: () => tick.wake() });
   return {
     tick,
     admission,
+    pauseEnder,
     dispatcher,
     settler,
     effects,

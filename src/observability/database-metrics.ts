@@ -65,6 +65,10 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
     'firelock_schedules_overdue',
     'Schedules due for longer than three tick intervals and not planned; 0 during maintenance.',
   );
+  const late = gauge(
+    'firelock_schedules_late',
+    'Schedules of which no run has succeeded within their successWithinSeconds.',
+  );
   const effects = gauge(
     'firelock_effects_pending',
     'Consequences of ends of runs that are still to be seen to.',
@@ -86,6 +90,7 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
     oldestPending.set(work.oldestPendingSeconds);
     stranded.set(work.strandedRuns);
     overdue.set(work.schedulesOverdue);
+    late.set(work.schedulesLate);
     effects.set(work.effectsPending);
     effectsFailing.set(work.effectsFailing);
     alive.set(work.instancesAlive);

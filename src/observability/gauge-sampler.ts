@@ -40,8 +40,8 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
       (db) => sampleWork(db, { overdueSeconds }),
       (work) => {
         metrics.workSampled(work);
-        const { strandedRuns, effectsFailing, zoneData } = work;
-        events.emit({ type: 'gaugesSampled', strandedRuns, effectsFailing, zoneData });
+        const { strandedRuns, effectsFailing, schedulesLate, zoneData } = work;
+        events.emit({ type: 'gaugesSampled', strandedRuns, effectsFailing, schedulesLate, zoneData });
       },
     ),
     part(countOpenRuns, metrics.openRunsCounted),

@@ -7,6 +7,7 @@ import type { EventOf, Lines } from './handlers.ts';
 import { HISTORY_LINES } from './history-lines.ts';
 import type { Logger } from './logger.ts';
 import { MAINTENANCE_LINES } from './maintenance-lines.ts';
+import { PAUSE_LINES } from './pause-lines.ts';
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
@@ -47,7 +48,9 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   backstopPassed: 'backstop',
   zoneWatchPassed: 'zone-watch',
   queuesLookedAt: 'pull',
-  goneSeenTo: 'pause-gone',
+  pausesSeenTo: 'pause',
+  latenessChecked: 'late-watch',
+  pauseEndsChecked: 'pause-end',
   expiriesChecked: 'expiry',
   historyDropped: 'retention',
   partitionsCreated: 'partitions',
@@ -86,6 +89,7 @@ const LOOKED_UP = {
 const LINES: Lines = {
   ...HISTORY_LINES,
   ...MAINTENANCE_LINES,
+  ...PAUSE_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>
@@ -153,8 +157,6 @@ const LINES: Lines = {
       { schedules, scheduleIds, caughtUp, folded, skipped },
       'fires were missed: due for longer than their grace when they were planned',
     ),
-  schedulePaused: (logger, { scheduleId, reason }) =>
-    logger.warn({ scheduleId, reason }, 'a schedule was paused: nothing would come of its runs'),
   targetCancelled: (logger, { runId, scheduleId, accepted, error }) => {
     if (accepted) logger.debug({ runId, scheduleId }, 'the target was told that the run is cancelled');
     else logger.warn({ runId, scheduleId, error }, 'the target could not be told that the run is cancelled');

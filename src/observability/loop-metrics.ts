@@ -42,7 +42,7 @@ function upkeepHandlers(registry: Registry): Handlers {
   );
   const paused = counter(
     'firelock_schedules_paused_total',
-    'Schedules that this instance paused, since their target answered 410 Gone.',
+    'Schedules that this instance paused: their target answered 410 Gone, or too many of their runs failed.',
   );
   const moved = counter(
     'firelock_cursors_moved_total',

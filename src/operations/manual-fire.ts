@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto';
 import { type Run, randomRunId } from '../core/runs/run.ts';
 import { newRun } from '../core/runs/new-run.ts';
+import { isOutcomeWatched } from '../core/schedules/outcome-watch.ts';
 import { PRIORITY_RANK, type Schedule } from '../core/schedules/schedule.ts';
 import type { Instant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -97,7 +98,8 @@ function manualRun(
   const route = { lane: targets.laneOf(target), priority: PRIORITY_RANK[priority], limitId };
   // Where runs must not overlap it is judged, in the same transaction.
   const status = overlap === 'allow' ? 'pending' : 'waiting';
-  const own = { ownPayload: payload, key, overlapGuarded: overlap !== 'allow' };
+  const guards = { overlapGuarded: overlap !== 'allow', outcomeWatched: isOutcomeWatched(definition) };
+  const own = { ownPayload: payload, key, ...guards };
   return newRun(
     { id, scheduledFor: now, dueAt: now, trigger: 'manual', status, ...schedule, ...route, ...own },
     now,

@@ -9,6 +9,7 @@ import type { Instant } from '../core/instant.ts';
 import { cursorUnder, movesTimes } from '../core/schedules/definition-change.ts';
 import { newRun } from '../core/runs/new-run.ts';
 import type { RunRecord } from '../core/runs/run-record.ts';
+import { isOutcomeWatched } from '../core/schedules/outcome-watch.ts';
 import { PRIORITY_RANK, type Schedule, type Target } from '../core/schedules/schedule.ts';
 import {
   type Plan,
@@ -107,9 +108,13 @@ function runOf(
   const mayOverlap = definition.overlap === 'allow';
   const schedule = { scheduleUid: uid, scheduleId, scheduleVersion: version };
   const { priority, limit: limitId } = definition;
-  const overlapGuarded = !mayOverlap && !inMaintenance;
-  const route = { lane, priority: PRIORITY_RANK[priority], limitId, overlapGuarded };
-  const ended = { status: 'skipped', reason: skipped, finishedAt: now, overlapGuarded: false } as const;
+  const guards = {
+    overlapGuarded: !mayOverlap && !inMaintenance,
+    outcomeWatched: isOutcomeWatched(definition),
+  };
+  const route = { lane, priority: PRIORITY_RANK[priority], limitId, ...guards };
+  const unguarded = { overlapGuarded: false, outcomeWatched: false };
+  const ended = { status: 'skipped', reason: skipped, finishedAt: now, ...unguarded } as const;
   const open = { status: mayOverlap && !inMaintenance ? 'pending' : 'waiting' } as const;
   return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);
 }

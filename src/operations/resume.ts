@@ -22,8 +22,11 @@ import {
   skipDueIfUnmoved,
 } from '../store/schedules/skip-to-now.ts';
 import { type Skips, skipsOf } from '../store/schedules/skips.ts';
+import { lockSchedules } from '../store/schedules/find-schedules.ts';
+import { findEndedPauses, lockEndedPauses } from '../store/schedules/pause-ends.ts';
 import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
+import { type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
 
 interface ResumeDeps {
   database: Database;
@@ -80,7 +83,7 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
   const now = await alone(databaseNow, BATCH_LIMIT_MS);
   const runs = await resumeRuns(alone, { reason: UNCERTAIN, lockTtlSeconds, signal });
   const count = counter(now, signal);
-  const done = { moved: 0, skipped: 0, fenced: 0, unplannable: [] as Resumed['unplannable'] };
+  const done = { moved: 0, skipped: 0, fenced: 0, unplannable: await endPausesNow(alone, signal) };
   for (let after = FIRST_UID; ;) {
     signal.throwIfAborted();
     const page = await database.run(
@@ -105,6 +108,25 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     done.fenced += skips.length - written.length;
   }
   return { now, ...done, runs, resting: await database.run(countRestingSchedules, BATCH_LIMIT_MS) };
+}
+
+/** Schedules whose pause is over are enabled first, so that what was due of them since is skipped as well. Answers which could not be. */
+async function endPausesNow(alone: Alone, signal: AbortSignal): Promise<Resumed['unplannable']> {
+  const still: StillPaused[] = [];
+  for (let isMore = true; isMore;) {
+    signal.throwIfAborted();
+    const besides = still.map(({ schedule }) => schedule.uid);
+    isMore = await alone(async (tx) => {
+      const { ended } = await findEndedPauses(tx, { limit: BATCH, besides });
+      const found = await lockSchedules(tx, await lockEndedPauses(tx, ended));
+      const now = await databaseNow(tx);
+      const endings = endPauses(found, now);
+      await writeEndedPauses(tx, endings, now);
+      still.push(...endings.stillPaused);
+      return ended.length === BATCH && found.size > 0;
+    }, BATCH_LIMIT_MS);
+  }
+  return still.map(({ schedule, error }) => ({ scheduleId: schedule.id, error }));
 }
 
 async function resumeRuns(

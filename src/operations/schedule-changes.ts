@@ -14,7 +14,6 @@ import { databaseNow } from '../postgres/sql/database-now.ts';
 import { limitLockWaits } from '../postgres/sql/lock-limit.ts';
 import { TryAgain, isUniqueViolation } from '../postgres/errors.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
-import { followersOf } from '../store/effects/followers.ts';
 import {
   type JudgedOverlaps,
   guardOpenRuns,
@@ -22,23 +21,18 @@ import {
   workOf,
 } from '../store/runs/overlaps.ts';
 import { type ScheduleWrite, writeSchedules } from '../store/schedules/write-schedules.ts';
-import { deleteScheduleAndAbandon } from '../store/schedules/delete-schedule.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import { lockFreeSchedules } from '../store/schedules/lock-free-schedules.ts';
-import { deleteAllSkips, skipsOf } from '../store/schedules/skips.ts';
+import { skipsOf } from '../store/schedules/skips.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { type UnknownLimit, unknownLimitsOf } from './limit-changes.ts';
+import { type EndedPauses, type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
+import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
 import { keepFiresToCome } from './skip-fires.ts';
-import {
-  type ChangedSchedule,
-  type ScheduleChange,
-  asWrite,
-  changedSchedule,
-  decide,
-} from './schedule-writes.ts';
+import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
 
 export interface ScheduleChangeDeps {
   database: Database;
@@ -47,18 +41,6 @@ export interface ScheduleChangeDeps {
   wake: Wake;
   /** Nothing older is planned. */
   retentionDays: number;
-}
-
-/** Others follow the schedule: it cannot be deleted. */
-export class StillFollowed extends Error {
-  override readonly name = 'StillFollowed';
-  /** Their ids, or the first of them. */
-  readonly followers: readonly string[];
-
-  constructor(followers: readonly string[], andMore: boolean) {
-    super(`followed by ${followers.join(', ')}${andMore ? ' and more' : ''}`);
-    this.followers = followers;
-  }
 }
 
 /**
@@ -72,9 +54,25 @@ export async function changeSchedules(
   changes: readonly ScheduleChange[],
   check: CheckNames = () => undefined,
 ): Promise<ChangedSchedule[]> {
-  const done = await deps.database.transaction((tx) => changeIn(tx, deps, changes, check));
+  return (await changeFoundSchedules(deps, () => Promise.resolve(changes), check)).changed;
+}
+
+interface FoundSchedulesChanged {
+  changed: ChangedSchedule[];
+  /** The schedules among them whose pause was over, as they were written for that. */
+  resumed: readonly ScheduleWrite[];
+  stillPaused: readonly StillPaused[];
+}
+
+/** As changeSchedules. `find` says which changes, in the same transaction, before any other statement of it. */
+export async function changeFoundSchedules(
+  deps: ScheduleChangeDeps,
+  find: (tx: Transaction) => Promise<readonly ScheduleChange[]>,
+  check: CheckNames = () => undefined,
+): Promise<FoundSchedulesChanged> {
+  const done = await deps.database.transaction(async (tx) => changeIn(tx, deps, await find(tx), check));
   announce(deps, done);
-  return done.changed;
+  return { changed: done.changed, resumed: done.ended.writes, stillPaused: done.ended.stillPaused };
 }
 
 /**
@@ -120,7 +118,8 @@ export async function changeFreeSchedules(
 }
 
 /** Once it is committed. */
-function announce(deps: ScheduleChangeDeps, { changed, recorded, judged }: Changed): void {
+function announce(deps: ScheduleChangeDeps, { changed, ended, recorded, judged }: Changed): void {
+  emitResumed(deps.events, ended.writes);
   const written = changed.flatMap(({ schedule: { id, version }, change }) =>
     change === 'unchanged' ? [] : [{ scheduleId: id, change, version }],
   );
@@ -137,8 +136,15 @@ function announce(deps: ScheduleChangeDeps, { changed, recorded, judged }: Chang
   }
 }
 
+export function emitResumed(events: EventBus, writes: readonly ScheduleWrite[]): void {
+  if (writes.length === 0) return;
+  const changes = writes.map(({ id, version }) => ({ scheduleId: id, change: 'updated' as const, version }));
+  events.emit({ type: 'pausesEnded', changes });
+}
+
 interface Changed {
   changed: ChangedSchedule[];
+  ended: EndedPauses;
   recorded: { effects: number; recorded: number };
   judged: JudgedOverlaps | null;
 }
@@ -151,18 +157,19 @@ async function changeIn(
   changes: readonly ScheduleChange[],
   check: CheckNames,
 ): Promise<Changed> {
-  const current = await lockSchedules(
+  const found = await lockSchedules(
     tx,
     changes.map((change) => change.id),
   );
   // Read after the locks were had: nothing that was due at a lock's release is missed.
   const now = await databaseNow(tx);
+  const ended = endPauses(found, now);
   const decided: Edited[] = [];
   // A thousand take their time.
   const pace = createPace();
   for (const change of changes) {
     await pace();
-    decided.push(decide(deps.targets, change, current.get(change.id) ?? null, now));
+    decided.push(decide(deps.targets, change, ended.current.get(change.id) ?? null, now));
   }
   const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
   const unknownLimits = await unknownLimitsOf(tx, writes);
@@ -176,56 +183,33 @@ async function changeIn(
     throw new Error(`there is no limit ${unknown.limit}, which schedule ${unknown.scheduleId} names`);
   const skips = await skipsOf(tx, decided.flatMap(uidWithSkips));
   const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now), skips });
+  await writeEndedPauses(tx, ended, now);
   await writeOrTryAgain(tx, writes, now);
   await keepFiresToCome(tx, decided, skips, now);
   const judged = await judgeAnew(tx, decided);
-  return { changed: decided.map((one) => changedSchedule(one, now)), recorded, judged };
+  const changed = decided.map((one) => changedSchedule(one, now));
+  await keepWatches(tx, watchedEdits(decided, changed, now));
+  return { changed, ended, recorded, judged };
 }
 
-function uidWithSkips({ schedule, write }: Edited): string[] {
+function watchedEdits(
+  decided: readonly Edited[],
+  changed: readonly ChangedSchedule[],
+  at: Instant,
+): WatchedEdit[] {
+  return changed.flatMap(({ schedule: after, change }, index) =>
+    change === 'unchanged' ? [] : [{ before: decided[index]?.schedule ?? null, after, at }],
+  );
+}
+
+/** Its uid, where its skips have to be known for what is written of it. */
+export function uidWithSkips({ schedule, write }: Edited): string[] {
   return schedule?.hasSkips && write ? [schedule.uid] : [];
 }
 
-function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
+export function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
   return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target) };
 }
-
-/**
- * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is none.
- * @throws StillFollowed
- */
-export async function deleteSchedule(
-  deps: ScheduleChangeDeps,
-  { id, by }: Pick<ScheduleChange, 'id' | 'by'>,
-  check: (current: Schedule) => void,
-): Promise<boolean> {
-  const deleted = await deps.database.transaction(async (tx) => {
-    const schedule = (await lockSchedules(tx, [id], 'update')).get(id);
-    if (!schedule) return null;
-    check(schedule);
-    const followers = await followersOf(tx, schedule.uid, MAX_NAMED + 1);
-    if (followers.length > 0)
-      throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
-    const now = await databaseNow(tx);
-    const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
-    const skips = await skipsOf(tx, uidWithSkips({ schedule, write }));
-    const edited = { schedule, write, isDeleted: true };
-    const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now), skips });
-    if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
-    const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
-    return { version: write.version, abandoned, effects: effects + recorded.effects };
-  });
-  if (!deleted) return false;
-  const { version, abandoned, effects } = deleted;
-  deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
-  if (abandoned > 0)
-    deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
-  wakeFor(deps.wake, { effects, toAdmit: abandoned > 0 });
-  return true;
-}
-
-/** More than a reader wants; the answer says that there are more. */
-const MAX_NAMED = 100;
 
 /** What waits is judged by the new definition, as if it came now; what is open counts from now on. */
 async function judgeAnew(tx: Transaction, edited: readonly Edited[]): Promise<JudgedOverlaps | null> {

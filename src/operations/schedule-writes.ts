@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Instant } from '../core/instant.ts';
-import { cursorUnder, sameDefinition } from '../core/schedules/definition-change.ts';
+import { cursorUnder, sameDefinition, withoutEndedPause } from '../core/schedules/definition-change.ts';
 import type { Definition, Schedule } from '../core/schedules/schedule.ts';
 import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
@@ -33,7 +33,7 @@ export function decide(
   current: Schedule | null,
   now: Instant,
 ): Edited {
-  const definition = change.decide(current, now);
+  const definition = withoutEndedPause(change.decide(current, now));
   const { id, by } = change;
   const lane = targets.laneOf(definition.target);
   if (!current) {
@@ -99,6 +99,7 @@ export function changedSchedule({ schedule, write }: Edited, now: Instant): Chan
     schedule: {
       ...write,
       status: !definition.enabled ? 'paused' : isOver ? 'ended' : 'active',
+      late: !isOver && staysLate(schedule, definition),
       error: null,
       nextFireAt,
       hasSkips: schedule?.hasSkips ?? false,
@@ -107,4 +108,11 @@ export function changedSchedule({ schedule, write }: Edited, now: Instant): Chan
       updatedAt: now,
     },
   };
+}
+
+/** Whether it is late after this write: it was, and its time to succeed in has not grown. */
+function staysLate(before: Schedule | null, { enabled, successWithinSeconds }: Definition): boolean {
+  const within = before?.definition.successWithinSeconds ?? null;
+  if (before?.late !== true || within === null || successWithinSeconds === null) return false;
+  return enabled && successWithinSeconds <= within;
 }

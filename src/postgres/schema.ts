@@ -19,9 +19,8 @@ import {
 import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
 import type { MaintenanceDispatch } from '../core/maintenance.ts';
 import type { EffectKind } from '../core/runs/effect.ts';
-import type { RunEnd } from '../core/runs/run-end.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
-import type { Overlap } from '../core/schedules/schedule.ts';
+import type { FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
 import { instantColumn } from './sql/columns.ts';
 import type { StoredDefinition } from '../core/schedules/stored-definition.ts';
@@ -47,14 +46,18 @@ export const schedules = pgTable(
     id: identifier().notNull(),
     version: integer().notNull(),
     enabled: boolean().notNull(),
+    /** When its pause ends by itself. */
+    pauseUntil: instantColumn('pause_until'),
     /** When it fires, as JSON, for the planner. */
     timing: text().notNull(),
     /** Its fire times hang on the zone data of the instance that plans it: a cron in a zone other than UTC. */
     zoned: boolean().notNull(),
     overlap: text().$type<Overlap>().notNull(),
+    /** It has a row in outcome_watches: its runs are marked. */
+    outcomeWatched: boolean('outcome_watched').notNull().default(false),
     /** Whose runs' ends it follows, which ends, from when and until when; null: it has fire times of its own. */
     afterUid: uuid('after_uid'),
-    afterOn: text('after_on').array().$type<RunEnd[]>(),
+    afterOn: text('after_on').array().$type<FollowedEnd[]>(),
     afterStartAt: instantColumn('after_start_at'),
     afterEndAt: instantColumn('after_end_at'),
     afterJitterSeconds: integer('after_jitter_seconds'),
@@ -95,6 +98,9 @@ export const schedules = pgTable(
     index('schedules_apart')
       .on(t.id)
       .where(sql`NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL`),
+    index('schedules_pausing')
+      .on(t.pauseUntil)
+      .where(sql`pause_until IS NOT NULL`),
     check('schedules_lane', BOUNDED_LANE),
   ],
 );
@@ -197,6 +203,8 @@ const runColumns = () => ({
   key: text(),
   /** The schedule allows one active run at a time: the end of this one may let another start. */
   overlapGuarded: boolean('overlap_guarded').notNull().default(false),
+  /** Its schedule has pauseAfterFailures or successWithinSeconds: its end has an index of its own. */
+  outcomeWatched: boolean('outcome_watched').notNull().default(false),
   /** The run whose end this one follows. */
   parentRunId: uuid('parent_run_id'),
   /** Dependencies whose end is not counted yet; null: the run depends on none. */
@@ -308,7 +316,42 @@ export const history = pgTable('history', { ...runColumns(), ...endColumns() }, 
   index('history_seldom')
     .on(t.trigger, t.id)
     .where(sql`trigger <> 'schedule'`),
+  // By schedule, for the newest success and the failures since: of schedules that ask for it, so that others pay nothing.
+  index('history_watched_successes')
+    .on(t.scheduleUid, t.finishedAt)
+    .where(sql`outcome_watched AND status = 'succeeded'`),
+  index('history_watched_failures')
+    .on(t.scheduleUid, t.finishedAt)
+    .where(sql`outcome_watched AND status IN ('failed', 'unknown', 'abandoned')`),
 ]);
+
+/** Schedules that have pauseAfterFailures or successWithinSeconds: from when on their runs count, and which are late. */
+export const outcomeWatches = pgTable(
+  'outcome_watches',
+  {
+    scheduleUid: uuid('schedule_uid').primaryKey(),
+    pauseAfterFailures: integer('pause_after_failures'),
+    /** Failures that ended before do not count. */
+    failuresSince: instantColumn('failures_since').notNull(),
+    successWithinSeconds: integer('success_within_seconds'),
+    /** The time without a success counts from here, or from the last success if that came later. */
+    successSince: instantColumn('success_since').notNull(),
+    /** As far as anyone has looked. */
+    lastSuccessAt: instantColumn('last_success_at'),
+    /** When to look for a success again; null: it cannot be late now. */
+    lookAt: instantColumn('look_at'),
+    /** Null: it is not late. */
+    lateSince: instantColumn('late_since'),
+  },
+  (t) => [
+    index('outcome_watches_to_look')
+      .on(t.lookAt)
+      .where(sql`look_at IS NOT NULL`),
+    index('outcome_watches_late')
+      .on(t.scheduleUid)
+      .where(sql`late_since IS NOT NULL`),
+  ],
+);
 
 /** What is to follow from the end of a run: written in the commit of the end, done and deleted in another one (flow/effects/effects.ts). */
 export const effects = pgTable(
@@ -316,13 +359,14 @@ export const effects = pgTable(
   {
     id: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     kind: text().$type<EffectKind>().notNull(),
-    runId: uuid('run_id').notNull(),
+    /** Null: it is about no run, but about a schedule that is late. */
+    runId: uuid('run_id'),
     scheduleUid: uuid('schedule_uid').notNull(),
     scheduleVersion: integer('schedule_version').notNull(),
     scheduleId: identifier('schedule_id').notNull(),
     trigger: text().$type<RunTrigger>().notNull(),
-    /** How the run ended, when, and in which attempt. */
-    status: text().$type<RunStatus>().notNull(),
+    /** How the run ended, when, and in which attempt; or since when the schedule is late. */
+    status: text().$type<RunStatus | 'late'>().notNull(),
     finishedAt: instantColumn('finished_at').notNull(),
     attempt: integer().notNull(),
     /** The one follower that it is about; null: about all that follow. */

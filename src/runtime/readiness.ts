@@ -19,6 +19,8 @@ interface InstanceState {
   strandedRuns: number;
   /** Effects of ends that have failed; as of the last sample. */
   effectsFailing: number;
+  /** Schedules without a success in time; as of the last sample. */
+  schedulesLate: number;
   /** Versions of the time zone data that the living instances plan with; as of the last sample. */
   zoneData: readonly string[];
   /** How many fires this instance has found missed in the last minutes. */
@@ -40,6 +42,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     stopping: false,
     strandedRuns: 0,
     effectsFailing: 0,
+    schedulesLate: 0,
     zoneData: [],
     missedLately,
   };
@@ -51,6 +54,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     } else if (event.type === 'gaugesSampled') {
       state.strandedRuns = event.strandedRuns;
       state.effectsFailing = event.effectsFailing;
+      state.schedulesLate = event.schedulesLate;
       state.zoneData = event.zoneData;
     }
   });
@@ -83,7 +87,7 @@ export function readinessOf(
 
 function warningsOf(
   loops: readonly Turning[],
-  { strandedRuns, effectsFailing, zoneData, missedLately }: InstanceState,
+  { strandedRuns, effectsFailing, schedulesLate, zoneData, missedLately }: InstanceState,
 ): string[] {
   const warnings = loops
     .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
@@ -99,6 +103,11 @@ function warningsOf(
   if (effectsFailing > 0) {
     warnings.push(
       `${effectsFailing} effects of ended runs could not be done, and are tried again; the log names the runs and says why`,
+    );
+  }
+  if (schedulesLate > 0) {
+    warnings.push(
+      `${schedulesLate} schedules are late: no run has succeeded in time; GET /api/v1/schedules?late=true names them`,
     );
   }
   const missed = missedLately();

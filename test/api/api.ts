@@ -131,11 +131,11 @@ export async function startApi(databaseUrl?: string, basePath = ''): Promise<Api
         events,
         wake: { ...wake, effects: () => effects.wake() },
         cancelTargets: () => undefined,
-        pauseGone: () => undefined,
+        pauseSchedules: () => undefined,
       });
       await effects.start();
       await until(async () =>
-        (await sql`SELECT FROM effects WHERE kind <> 'gone'`).length === 0 ? true : null,
+        (await sql`SELECT FROM effects WHERE kind NOT IN ('gone', 'failing')`).length === 0 ? true : null,
       );
       await effects.stop();
     },

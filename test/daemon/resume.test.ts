@@ -107,6 +107,25 @@ const newYear = (year: number) => new Date(Date.UTC(year, 0, 1));
 const thisYear = new Date().getUTCFullYear();
 
 describe('resume --from-now', () => {
+  test('ends a pause that is over, and skips what was due of the schedule since', async () => {
+    await put('paused', YEARLY);
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    await api.call('PATCH', '/api/v1/schedules/paused', { enabled: false, pauseUntil: tomorrow });
+    const until = newYear(thisYear - 1);
+    await sql`UPDATE schedule_versions SET at = ${newYear(thisYear - 3)},
+      definition = definition || jsonb_build_object('pauseUntil', ${until.getTime()}::bigint) WHERE version = 2`;
+    await sql`UPDATE schedules SET pause_until = ${until}, updated_at = ${newYear(thisYear - 3)}`;
+    const answer = await resume();
+    expect(answer).toMatchObject({ code: 0, err: '' });
+    expect(countIn(answer, 'occurrences skipped')).toBe(2);
+    expect(await schedule('paused')).toMatchObject({
+      enabled: true,
+      version: 3,
+      next: newYear(thisYear + 1),
+    });
+    expect(await runsOf('paused')).toMatchObject([{ status: 'skipped', schedule_version: 3, coalesced: 1 }]);
+  });
+
   test('records what was due of a schedule as one skipped run and moves its cursor on', async () => {
     const { uid } = await put('yearly', YEARLY);
     await rewind('yearly', newYear(thisYear - 3));

@@ -46,6 +46,7 @@ test('gauges say what the last sample of their kind said, and when that was', as
     schedulesOverdue: 0,
     effectsPending: 7,
     effectsFailing: 1,
+    schedulesLate: 0,
     instancesAlive: 2,
     oldestSnapshotSeconds: 0,
     zoneData: ['2025c', '2026c'],
@@ -68,7 +69,7 @@ test('gauges say what the last sample of their kind said, and when that was', as
 test('differing zone data is told when it changes, and what no instance says changes nothing', () => {
   const { events, lines } = observed();
   for (const zoneData of [['a'], ['a', 'b'], ['a', 'b'], [], ['a', 'b'], ['a', 'b', 'c'], ['c'], ['c']]) {
-    events.emit({ type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, zoneData });
+    events.emit({ type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, schedulesLate: 0, zoneData });
   }
   expect(lines().map(({ level, zoneData }) => [level, zoneData])).toEqual([
     [40, ['a', 'b']],

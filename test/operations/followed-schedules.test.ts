@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { After } from '../../src/core/schedules/schedule.ts';
 import { scheduledForOf } from '../../src/core/runs/run.ts';
 import { CannotFollow } from '../../src/operations/followed-schedules.ts';
-import { StillFollowed } from '../../src/operations/schedule-changes.ts';
+import { StillFollowed } from '../../src/operations/delete-schedule.ts';
 import { findSchedule } from '../../src/store/schedules/find-schedules.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

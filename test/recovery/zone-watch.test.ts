@@ -121,7 +121,13 @@ function startWatch(zoneData = OWN, { stopAfter = Infinity } = {}) {
     moved: () => events.filter(({ type }) => type === 'cursorsMoved'),
     failed: () => events.filter(({ type }) => type === 'loopFailed'),
     sample: (...versions: string[]) => {
-      bus.emit({ type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, zoneData: versions });
+      bus.emit({
+        type: 'gaugesSampled',
+        strandedRuns: 0,
+        effectsFailing: 0,
+        schedulesLate: 0,
+        zoneData: versions,
+      });
     },
     passed: (passes: number) => until(() => (passed() >= passes ? true : null)),
     /** What it might do at once has been done: every connection of the pool had its turn, many times. */

@@ -1,13 +1,17 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Executor } from '../../src/postgres/executor.ts';
+import type { OutcomeWatch } from '../../src/core/schedules/outcome-watch.ts';
+import type { Executor, Transaction } from '../../src/postgres/executor.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { promoteDueRuns } from '../../src/store/runs/claims/promote-due-runs.ts';
 import { intentOf } from '../../src/store/runs/intents/intent.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
 import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts';
+import { lastSuccesses } from '../../src/store/schedules/late-looks.ts';
+import { countFailuresInARow } from '../../src/store/schedules/outcome-watches.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { plainSuccess } from '../support/plain-success.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -52,8 +56,12 @@ async function statementOf(work: (db: Executor) => Promise<unknown>): Promise<St
       return { execute: () => Promise.resolve([]) };
     },
   };
+  const execute = (statement: SQL) => {
+    found = new PgDialect().sqlToQuery(statement) as Statement;
+    return Promise.resolve([]);
+  };
   // It may demand a row of the answer.
-  await work({ _: { session } } as unknown as Executor).catch(() => undefined);
+  await work({ _: { session }, execute } as unknown as Executor).catch(() => undefined);
   if (!found) throw new Error('no statement was prepared');
   return found;
 }
@@ -176,3 +184,41 @@ test('the tick and claims ask once for maintenance, however many schedules and r
       expect([name, loopsOver('maintenance', plan)]).toEqual([name, 1]);
   }
 });
+
+test('the last success and the failures since are found in few rows, however many failures a schedule has', async () => {
+  const { uid } = await instance.put('watched', {
+    url: 'http://127.0.0.1:1',
+    pauseAfterFailures: 3,
+    successWithinSeconds: 60,
+  });
+  await store.rows(
+    sql`UPDATE outcome_watches SET failures_since = now() - interval '1 day', success_since = now() - interval '1 day'`,
+  );
+  // Not analyzed, as after an import.
+  await store.rows(sql`INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
+      priority, due_at, attempts, outcome_watched, created_at, updated_at, finished_at, ended_at)
+    SELECT gen_random_uuid(), at, ${uid}, 1, 'watched', 'schedule', CASE WHEN i % 10000 = 0 THEN 'succeeded' ELSE 'failed' END,
+      'http http://127.0.0.1:1', 1, at, 1, true, at, at, at, at
+    FROM generate_series(1, 30000) AS i, LATERAL (SELECT now() - make_interval(secs => i) AS at) AS t`);
+  const found = await store.database.run((db) => lastSuccesses(db, [watchOf(uid)]));
+  expect(found.get(uid)).toBeGreaterThan(Date.now() - 20_000_000);
+  const success = await rowsReadBy(await statementOf((db) => lastSuccesses(db, [watchOf(uid)])));
+  const failures = await rowsReadBy(
+    await statementOf((db) => countFailuresInARow(db as unknown as Transaction, uid)),
+  );
+  const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 200, 'reads few rows') as number;
+  expect({ success, failures }).toEqual({ success: [few, few], failures: [few, few] });
+});
+
+function watchOf(uid: string): OutcomeWatch {
+  const since = Date.now() - 86_400_000;
+  const kept = { pauseAfterFailures: null, successWithinSeconds: 60, lastSuccessAt: null };
+  return {
+    scheduleUid: uid,
+    ...kept,
+    failuresSince: since,
+    successSince: since,
+    lookAt: null,
+    lateSince: null,
+  };
+}

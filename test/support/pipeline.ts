@@ -14,7 +14,8 @@ import type { Run } from '../../src/core/runs/run.ts';
 import type { OneOffHandoff, OneOffRun } from '../../src/core/runs/one-off-run.ts';
 import { acceptRuns } from '../../src/operations/submit-one-off-runs.ts';
 import { fireManually } from '../../src/operations/manual-fire.ts';
-import { changeSchedules, deleteSchedule } from '../../src/operations/schedule-changes.ts';
+import { deleteSchedule } from '../../src/operations/delete-schedule.ts';
+import { changeSchedules } from '../../src/operations/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
@@ -138,10 +139,12 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, pauser, admission, dispatcher, tick } = pipeline;
-      for (const service of [settler, effects, pauser, admission, dispatcher, tick]) await service.start();
+      const { settler, effects, pauser, admission, dispatcher, tick, pauseEnder } = pipeline;
+      for (const service of [settler, effects, pauser, admission, dispatcher, tick, pauseEnder])
+        await service.start();
     },
     stop: async () => {
+      await pipeline.pauseEnder.stop();
       await pipeline.tick.stop();
       await pipeline.admission.stop();
       await pipeline.dispatcher.stop();
@@ -234,6 +237,9 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
     pauseReason: null,
     limit: null,
+    pauseUntil: null,
+    pauseAfterFailures: null,
+    successWithinSeconds: null,
     target: { type: 'http', url, method: 'POST', headers: {}, lookup: null, cancel: null },
     ...given,
   };

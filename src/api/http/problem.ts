@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { RunSummary } from '../../operations/act-on-runs.ts';
 import { LimitInUse } from '../../operations/limit-changes.ts';
-import { StillFollowed } from '../../operations/schedule-changes.ts';
+import { StillFollowed } from '../../operations/delete-schedule.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
 
 /** One thing that is wrong with a request. */

@@ -58,6 +58,7 @@ export const scheduleVersion = z
     schedule: schedule
       .omit({
         status: true,
+        late: true,
         error: true,
         nextFireAt: true,
         lastFireAt: true,

@@ -15,6 +15,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
     ...answerDefinition(definition),
     payload: rawJsonOrNull(definition.payload),
     status: stored.status,
+    late: stored.late,
     error: stored.error,
     nextFireAt: isoOrNull(stored.nextFireAt),
     lastFireAt: isoOrNull(stored.lastFireAt),
@@ -30,7 +31,8 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 export function answerDefinition(definition: Definition) {
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
-  const { enabled, pauseReason, target, retry, timeoutSeconds } = definition;
+  const { pauseAfterFailures, successWithinSeconds } = definition;
+  const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
   const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
   return {
@@ -42,6 +44,9 @@ export function answerDefinition(definition: Definition) {
     timezone,
     enabled,
     pauseReason,
+    pauseUntil: isoOrNull(pauseUntil),
+    pauseAfterFailures,
+    successWithinSeconds,
     startAt: isoOrNull(startAt),
     endAt: isoOrNull(endAt),
     target: answerTarget(target),

@@ -11,6 +11,7 @@ import { TAGS } from '../http/plugins/openapi.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { itemsSent, repeatedInItems } from '../http/json/repeated.ts';
 import { resolveInput } from './inputs.ts';
+import { pauseFaults } from './pause-faults.ts';
 import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { batchInput, besideItems, itemInput } from './schemas.ts';
@@ -90,9 +91,13 @@ function decisions(
     before.set(id, current);
     const path = `/items/${index}`;
     const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
-    const { definition, faults } = resolveInput(item, payloads.get(`${path}/payload`), current);
+    const resolved = resolveInput(item, payloads.get(`${path}/payload`), current);
+    const { definition, faults } = resolved;
     invalidOnes.push(...faults.map(inItem));
-    const barred = fireFaults(definition, { id, current, now }, outlooks.get(item));
+    const barred = [
+      ...fireFaults(definition, { id, current, now }, outlooks.get(item)),
+      ...pauseFaults(resolved, { current, now }),
+    ];
     impossibleOnes.push(...barred.map(inItem));
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
     return definition;

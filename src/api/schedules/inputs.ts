@@ -1,3 +1,4 @@
+import type { Instant } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
 import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
@@ -11,6 +12,8 @@ import { checkValue } from '../http/validation.ts';
 /** A definition as sent, its headers filled in from the stored one where they were sent masked. */
 export interface ResolvedInput {
   definition: Definition;
+  /** As it was sent, also beside `enabled: true`, which takes it away. */
+  pauseUntil: Instant | null;
   faults: Fault[];
 }
 
@@ -25,10 +28,12 @@ export function resolveInput(
   const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = input;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
-  const { enabled, pauseReason, retry, timeoutSeconds } = input;
+  const { enabled, pauseReason, pauseUntil, pauseAfterFailures, successWithinSeconds } = input;
+  const { retry, timeoutSeconds } = input;
   const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = input;
   return {
     faults,
+    pauseUntil,
     definition: {
       description,
       cron,
@@ -39,6 +44,9 @@ export function resolveInput(
       enabled,
       // What GET answered of a paused schedule is sent back to resume it.
       pauseReason: enabled ? null : pauseReason,
+      pauseUntil: enabled ? null : pauseUntil,
+      pauseAfterFailures,
+      successWithinSeconds,
       startAt,
       endAt,
       catchUp,

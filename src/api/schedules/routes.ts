@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Instant } from '../../core/instant.ts';
 import { type Definition, SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
-import { deleteSchedule } from '../../operations/schedule-changes.ts';
+import { deleteSchedule } from '../../operations/delete-schedule.ts';
 import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/find-schedules.ts';
 import { recentRuns } from '../../store/runs/recent-runs.ts';
@@ -11,6 +11,7 @@ import { fireFaults, lookAhead } from './fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
+import { pauseFaults } from './pause-faults.ts';
 import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './preconditions.ts';
 import { type Fault, invalid, noSuchSchedule } from '../http/problem.ts';
 import { answerSchedule, etagOf } from './answers.ts';
@@ -42,6 +43,7 @@ export function addScheduleRoutes(api: Api, deps: ApiDeps): void {
 const listQuery = z.strictObject({
   enabled: queryBoolean.optional(),
   status: wordList(SCHEDULE_STATUSES).optional(),
+  late: queryBoolean.optional(),
   label: labelQuery.optional(),
   q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
   recent: queryInteger(0, 50, undefined).meta({
@@ -63,8 +65,8 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of schedules', pageSchema(listedSchedule)), ...problems(400) },
       },
     },
-    async ({ query: { enabled, status, label, q, recent, limit, cursor } }) => {
-      const filter = { enabled, statuses: status, labels: label, text: q, after: cursor?.after };
+    async ({ query: { enabled, status, late, label, q, recent, limit, cursor } }) => {
+      const filter = { enabled, late, statuses: status, labels: label, text: q, after: cursor?.after };
       const { rows, runs } = await database.run(async (db) => {
         const listed = await listSchedules(db, { ...filter, limit: limit + 1 });
         const shown = listed.slice(0, limit).map(({ uid }) => uid);
@@ -195,11 +197,12 @@ async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['deci
 
 /** @throws Problem 400, 422 */
 function accepted(
-  { definition, faults }: ResolvedInput,
+  resolved: ResolvedInput,
   context: { id: string; current: Schedule | null; now: Instant },
 ): Definition {
+  const { definition, faults } = resolved;
   if (faults.length > 0) throw invalid(faults);
-  const barred = fireFaults(definition, context);
+  const barred = [...fireFaults(definition, context), ...pauseFaults(resolved, context)];
   if (barred.length > 0) throw invalid(barred, 422);
   return definition;
 }

@@ -6,9 +6,17 @@ import {
   DEFAULT_TIMEOUT_SECONDS,
   DELIVERIES,
   MAX_COMPLETION_TIMEOUT_SECONDS,
+  MAX_INTERVAL_SECONDS,
 } from '../../core/schedules/schedule.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
-import { answeredInstant, limitIdText, scheduleIdText, text, whole } from '../http/common-schemas.ts';
+import {
+  answeredInstant,
+  instant,
+  limitIdText,
+  scheduleIdText,
+  text,
+  whole,
+} from '../http/common-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import {
   ALWAYS,
@@ -52,7 +60,24 @@ const fields = {
   enabled: z.boolean().meta({ description: 'false = paused.' }),
   pauseReason: text(1000).meta({
     description:
-      'Why it is paused: set by hand, or by the daemon where the target answered 410 Gone. Null whenever `enabled` is true.',
+      'Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true.',
+  }),
+  pauseUntil: instant.meta({
+    description:
+      'The pause ends by itself at this moment: only with `enabled: false`, and in the future. What lay between was paused. Null ' +
+      'whenever `enabled` is true.',
+    example: null,
+  }),
+  pauseAfterFailures: whole(1, 1000).meta({
+    description:
+      'So many runs in a row that ended `failed`, `unknown` or `abandoned` pause the schedule. A success begins anew; `cancelled` and ' +
+      '`skipped` do not count.',
+    example: null,
+  }),
+  successWithinSeconds: whole(60, MAX_INTERVAL_SECONDS).meta({
+    description:
+      'Without a success for that long the schedule is `late`: since the last one, or since it was created, resumed or given this.',
+    example: null,
   }),
   payload: z.unknown().meta({
     description: 'Any JSON up to 64 KiB, carried in the handoff byte for byte.',
@@ -82,6 +107,7 @@ const fields = {
 const ignored = z.unknown().optional().meta({ readOnly: true });
 const readOnlyFields = {
   status: ignored,
+  late: ignored,
   error: ignored,
   nextFireAt: ignored,
   lastFireAt: ignored,
@@ -110,6 +136,9 @@ const definitionInput = {
   ...timingInput,
   enabled: fields.enabled.default(true),
   pauseReason: fields.pauseReason.nullable().default(null),
+  pauseUntil: fields.pauseUntil.nullable().default(null),
+  pauseAfterFailures: fields.pauseAfterFailures.nullable().default(null),
+  successWithinSeconds: fields.successWithinSeconds.nullable().default(null),
   ...handoffInput,
   priority: priorityInput,
   limit: limitInput,
@@ -157,6 +186,9 @@ export const schedulePatch = z
     ...timingPatch,
     enabled: fields.enabled.nullish(),
     pauseReason: fields.pauseReason.nullish(),
+    pauseUntil: fields.pauseUntil.nullish(),
+    pauseAfterFailures: fields.pauseAfterFailures.nullish(),
+    successWithinSeconds: fields.successWithinSeconds.nullish(),
     target: targetPatch.optional(),
     payload: fields.payload.optional(),
     retry: z.strictObject(nullish(retryFields)).nullish(),
@@ -184,6 +216,11 @@ export const schedule = z
     ...timingAnswer,
     enabled: fields.enabled,
     pauseReason: fields.pauseReason.nullable(),
+    pauseUntil: answeredInstant
+      .nullable()
+      .meta({ description: 'When its pause ends by itself.', example: null }),
+    pauseAfterFailures: fields.pauseAfterFailures.nullable(),
+    successWithinSeconds: fields.successWithinSeconds.nullable(),
     target: answeredTarget,
     payload: fields.payload,
     retry: z.object(retryFields),
@@ -196,6 +233,9 @@ export const schedule = z
     labels: z.record(z.string(), z.string()),
     status: z.enum(['active', 'paused', 'ended', 'error']).meta({
       description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
+    }),
+    late: z.boolean().meta({
+      description: 'No run has succeeded within `successWithinSeconds`; never of a paused or ended one.',
     }),
     error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
     nextFireAt: answeredInstant.nullable().meta({

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { type RunEnd, RUN_ENDS } from '../../core/runs/run-end.ts';
 import {
   CATCH_UPS,
   DEFAULT_TIMING,
+  FOLLOWED_ENDS,
+  type FollowedEnd,
   MAX_INTERVAL_SECONDS,
   OVERLAPS,
   type Timing,
@@ -49,16 +50,16 @@ const parent = z
   });
 
 const ends = z
-  .array(z.enum(RUN_ENDS))
+  .array(z.enum(FOLLOWED_ENDS))
   .min(1)
   .refine((value) => new Set(value).size === value.length, { error: 'must not name a status twice' })
   .meta({
     uniqueItems: true,
-    description: 'How such a run must have ended.',
+    description: 'How such a run must have ended; `late`: one run when the schedule becomes late.',
     example: ['failed', 'unknown'],
   });
 
-const DEFAULT_ENDS: RunEnd[] = ['succeeded'];
+const DEFAULT_ENDS: FollowedEnd[] = ['succeeded'];
 const AFTER = 'One run for each run of another schedule that ends so; `scheduledFor` is the moment it ended.';
 
 const fields = {

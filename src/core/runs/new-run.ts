@@ -49,6 +49,7 @@ const EMPTY = {
   ownPayload: null,
   key: null,
   overlapGuarded: false,
+  outcomeWatched: false,
   parentRunId: null,
   openDependencies: null,
   onDependencyFailure: null,

@@ -44,6 +44,7 @@ export interface RunRecord {
   ownPayload: string | null;
   key: string | null;
   overlapGuarded: boolean;
+  outcomeWatched: boolean;
   parentRunId: string | null;
   openDependencies: number | null;
   onDependencyFailure: OnDependencyFailure | null;

@@ -32,6 +32,7 @@ export interface CurrentDefinition {
   priority: number;
   overlapGuarded: boolean;
   limitId: string | null;
+  outcomeWatched: boolean;
 }
 
 /**
@@ -54,6 +55,7 @@ export function reopenRun(
     overlapGuarded: definition?.overlapGuarded ?? false,
     limitId: definition ? definition.limitId : run.limitId,
     admittedAt: null,
+    outcomeWatched: definition?.outcomeWatched ?? false,
     retriedAfter: run.attempts,
     ...NOTHING_SENT,
     ...NO_RESULT,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
-import type { Definition, Timing } from './schedule.ts';
+import type { Definition, Schedule, Timing } from './schedule.ts';
 import { expressionsOf } from '../cron/cron-list.ts';
 import { graceMsOf } from '../time/plan-due.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
@@ -19,7 +19,25 @@ export function sameDefinition(a: Definition, b: Definition): boolean {
 
 /** A reason holds for as long as the schedule is paused (schedule.ts); the next edit that enables it drops it. */
 export function pausedBecause(definition: Definition, pauseReason: string): Definition {
-  return { ...definition, enabled: false, pauseReason };
+  return { ...definition, enabled: false, pauseReason, pauseUntil: null };
+}
+
+/** What enables a schedule, whoever it is, takes away what was said of its pause. */
+export function withoutEndedPause(definition: Definition): Definition {
+  return definition.enabled ? { ...definition, pauseReason: null, pauseUntil: null } : definition;
+}
+
+/**
+ * The moment as of which a pause is over that ends by itself; null: it is not over. That moment lies just before `pauseUntil`, since a
+ * version holds for what is due after it: a fire that is due at `pauseUntil` fires.
+ */
+export function pauseEndedAt(
+  { definition: { enabled, pauseUntil }, updatedAt }: Pick<Schedule, 'definition' | 'updatedAt'>,
+  now: Instant,
+): Instant | null {
+  if (enabled || pauseUntil === null || pauseUntil > now) return null;
+  // Versions follow each other in time.
+  return Math.max(pauseUntil - 1, updatedAt);
 }
 
 /** Whether an edit moves fire times: anything else leaves the cursor where it is. */

@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { Cron } from '../cron/cron-list.ts';
-import type { RunEnd } from '../runs/run-end.ts';
+import { RUN_ENDS } from '../runs/run-end.ts';
 
 /** Order in which waiting work is handed off: the smaller first. */
 export const PRIORITY_RANK = { high: 0, normal: 1, low: 2 } as const;
@@ -83,11 +83,15 @@ export type CatchUp = (typeof CATCH_UPS)[number];
 export const OVERLAPS = ['allow', 'skip', 'queue', 'replace'] as const;
 export type Overlap = (typeof OVERLAPS)[number];
 
+/** What of another schedule can be followed: how its runs end, or that it is late. */
+export const FOLLOWED_ENDS = [...RUN_ENDS, 'late'] as const;
+export type FollowedEnd = (typeof FOLLOWED_ENDS)[number];
+
 /** The end of another schedule's run as a trigger. */
 export interface After {
   /** `*`: of every schedule that is not itself an `after` schedule. */
   scheduleId: string;
-  on: RunEnd[];
+  on: FollowedEnd[];
 }
 
 /** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
@@ -131,6 +135,12 @@ export interface Definition extends Handoff, Timing {
   enabled: boolean;
   /** Why it is paused; null while it is not. */
   pauseReason: string | null;
+  /** When the pause ends by itself; null: it does not, or there is none. */
+  pauseUntil: Instant | null;
+  /** So many runs in a row that did not succeed pause it; null: none do. */
+  pauseAfterFailures: number | null;
+  /** Without a success for that long it is late; null: it never is. */
+  successWithinSeconds: number | null;
   overlap: Overlap;
   priority: Priority;
   /** Id of the limit that its runs count against; null: none. */
@@ -148,7 +158,13 @@ export interface Schedule {
   id: string;
   version: number;
   definition: Definition;
+  /** Where its runs go: kind and origin of the target. */
+  lane: string;
+  /** Whose runs' ends it follows; null: it has fire times of its own. */
+  afterUid: string | null;
   status: ScheduleStatus;
+  /** No run has succeeded in time (`successWithinSeconds`). */
+  late: boolean;
   error: string | null;
   nextFireAt: Instant | null;
   /** The next occurrence not yet planned: planning only ever steps forward from here. Null where none is left. */

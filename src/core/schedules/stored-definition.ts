@@ -19,7 +19,10 @@ type Later =
   | 'completion'
   | 'completionTimeoutSeconds'
   | 'pauseReason'
-  | 'limit';
+  | 'limit'
+  | 'pauseUntil'
+  | 'pauseAfterFailures'
+  | 'successWithinSeconds';
 type LaterCalls = 'lookup' | 'cancel';
 type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, LaterCalls>>) | PullTarget;
 
@@ -38,6 +41,9 @@ const DEFAULTS: Pick<Definition, Later> = {
   completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   pauseReason: null,
   limit: null,
+  pauseUntil: null,
+  pauseAfterFailures: null,
+  successWithinSeconds: null,
 };
 
 /** A stored definition as this version knows it; what an older version did not write has the value of that time. */

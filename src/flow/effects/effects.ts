@@ -24,8 +24,8 @@ interface EffectsDeps {
   wake: Wake;
   /** Reports to targets that their runs were cancelled. */
   cancelTargets: (effects: readonly Effect[]) => void;
-  /** Pauses schedules whose target is gone, and deletes the effect. */
-  pauseGone: (effects: readonly Effect[]) => void;
+  /** Pauses schedules whose target is gone, or whose runs fail, and deletes the effect. */
+  pauseSchedules: (effects: readonly Effect[]) => void;
 }
 
 export interface Effects extends Turning {
@@ -147,7 +147,7 @@ function afterCommit(state: State, applied: AppliedEffects): void {
   }
   for (const { id } of applied.done) rests.delete(id);
   // Deleted by the loop that pauses; should that fail, they are found again.
-  for (const { id } of applied.gone) rests.set(id, { until: now + GONE_REST_MS, ms: GONE_REST_MS });
+  for (const { id } of applied.toPause) rests.set(id, { until: now + PAUSE_REST_MS, ms: PAUSE_REST_MS });
   if (applied.schedules > 0) events.emit({ type: 'overlapsJudged', count: applied.schedules });
   emitJudged(events, applied.judged);
   if (applied.failed.length > 0)
@@ -157,11 +157,11 @@ function afterCommit(state: State, applied: AppliedEffects): void {
       runIds: applied.failed.slice(0, MAX_NAMED),
     });
   if (applied.cancels.length > 0) state.cancelTargets(applied.cancels);
-  if (applied.gone.length > 0) state.pauseGone(applied.gone);
+  if (applied.toPause.length > 0) state.pauseSchedules(applied.toPause);
   wakeFor(state.wake, applied);
 }
 
-const GONE_REST_MS = 30_000;
+const PAUSE_REST_MS = 30_000;
 const MAX_NAMED = 10;
 
 function idOf({ id }: Effect): number {

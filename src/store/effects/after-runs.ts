@@ -76,20 +76,20 @@ async function insertRunsOf(
   return rowsOf<InsertedRow>(
     tx,
     sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
-      limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, created_at, updated_at)
+      limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, outcome_watched, created_at, updated_at)
     SELECT (lpad(to_hex((extract(epoch FROM f.finished_at) * 1000)::bigint), 12, '0') || '7'
         || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
       f.finished_at, f.uid, f.version, f.id, 'after', CASE WHEN f.overlap = 'allow' THEN 'pending' ELSE 'waiting' END,
-      f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.run_id, f.overlap <> 'allow', clock.now, clock.now
+      f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.run_id, f.overlap <> 'allow', f.outcome_watched, clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, (
-      SELECT s.uid, s.version, s.id, s.overlap, s.lane, s.priority, s.limit_id, e.run_id, e.finished_at,
+      SELECT s.uid, s.version, s.id, s.overlap, s.outcome_watched, s.lane, s.priority, s.limit_id, e.run_id, e.finished_at,
         e.finished_at + make_interval(secs => random() * coalesce(s.after_jitter_seconds, 0)) AS due_at
-      FROM unnest(${uuids(ends.map(({ runId }) => runId))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
+      FROM unnest(${uuids(ends.map(({ runId }) => (runId === '' ? null : runId)))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
         ${texts(ends.map(({ status }) => status))}, ${instants(ends.map(({ finishedAt }) => finishedAt))},
         ${uuids(ends.map(({ followerUid }) => followerUid))}) AS e(run_id, schedule_uid, status, finished_at, follower_uid)
       JOIN schedules s ON ${follows(sql`s.after_uid`, sql`e.schedule_uid`)}
       WHERE s.uid = ANY (${uuids(followerUids)}) AND coalesce(s.uid = e.follower_uid, true)
-        AND s.enabled AND e.status = ANY (s.after_on)
+        AND (s.enabled OR coalesce(s.pause_until <= e.finished_at, false)) AND e.status = ANY (s.after_on)
         AND coalesce(e.finished_at >= s.after_start_at, true) AND coalesce(e.finished_at < s.after_end_at, true)
         AND (s.after_uid = e.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL))

@@ -15,7 +15,8 @@ export interface AppliedEffects {
   isMore: boolean;
   /** For callers to see to outside of this transaction. A `cancel` is deleted here: firelock calls its target at most once. */
   cancels: readonly Effect[];
-  gone: readonly Effect[];
+  /** Effects that may pause a schedule. */
+  toPause: readonly Effect[];
   judged: JudgedOverlaps;
   /** Schedules that were looked at for overlap. */
   schedules: number;
@@ -45,8 +46,8 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
     ...followed.passedOver,
     ...toJudge.filter(({ scheduleUid }) => heldSchedules.has(scheduleUid)),
   ];
-  const gone = of('gone');
-  const staying = new Set([...unfinished, ...gone]);
+  const toPause = [...of('gone'), ...of('failing')];
+  const staying = new Set([...unfinished, ...toPause]);
   const done = effects.filter((effect) => !staying.has(effect));
   await deleteEffects(
     tx,
@@ -57,7 +58,7 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
     unfinished,
     isMore: counted.isMore,
     cancels: of('cancel'),
-    gone,
+    toPause,
     judged,
     schedules: uids.length,
     failed: counted.failed,

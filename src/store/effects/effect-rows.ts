@@ -9,7 +9,7 @@ import { type InstantText, rowsOf, scheduleIdOf, toInstant } from '../../postgre
 export interface Effect {
   id: number;
   kind: EffectKind;
-  /** The run that ended: how, when, and in which attempt. */
+  /** The run that ended: how, when, and in which attempt. Empty: it is about a schedule that is late, and since when. */
   runId: string;
   scheduleUid: string;
   scheduleVersion: number;
@@ -17,7 +17,7 @@ export interface Effect {
   scheduleId: string | null;
   trigger: RunTrigger;
   /** `overlap`: perhaps of a run that has not ended. */
-  status: RunStatus;
+  status: RunStatus | 'late';
   finishedAt: Instant;
   attempt: number;
   /** For `followers`: the uid of one follower; null: all followers. */
@@ -29,12 +29,12 @@ interface Row {
   /** bigint: a string on the wire. */
   id: string;
   kind: EffectKind;
-  run_id: string;
+  run_id: string | null;
   schedule_uid: string;
   schedule_version: number;
   schedule_id: string;
   trigger: RunTrigger;
-  status: RunStatus;
+  status: RunStatus | 'late';
   finished_at: InstantText;
   attempt: number;
   follower_uid: string | null;
@@ -91,7 +91,7 @@ function toEffect(row: Row): Effect {
   return {
     id: Number(row.id),
     kind: row.kind,
-    runId: row.run_id,
+    runId: row.run_id ?? '',
     scheduleUid: row.schedule_uid,
     scheduleVersion: row.schedule_version,
     scheduleId: scheduleIdOf(row.schedule_id),

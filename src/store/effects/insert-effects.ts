@@ -1,4 +1,6 @@
 import { sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import { FAILING_ENDS } from '../../core/runs/run-end.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -21,7 +23,7 @@ export async function insertEffects(tx: Transaction, ends: readonly End[]): Prom
 
 /**
  * `followers` is written only if some schedule follows at this moment. When the effect is done, it decides which schedules follow and
- * whether they fire.
+ * whether they fire. `failing` is written only of schedules that failures pause.
  */
 export async function writeEffects(
   tx: Transaction,
@@ -39,8 +41,10 @@ export async function writeEffects(
       ${texts(runs.map(({ status }) => status))}, ${instants(runs.map(({ finishedAt }) => finishedAt))},
       ${ints(runs.map(({ attempts }) => attempts))}, ${booleans(wanted.map(({ kind }) => kind === 'followers'))})
       AS e(kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, if_followed)
-    WHERE NOT e.if_followed
-      OR EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)})
+    WHERE (NOT e.if_followed
+        OR EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)}))
+      AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
+        WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
     RETURNING id`,
   );
   return rows.length;
@@ -51,6 +55,7 @@ function kindsOf(run: RunRecord): EffectKind[] {
   if (run.trigger !== 'api') kinds.push('followers');
   if (run.hasDependents) kinds.push('dependents');
   if (run.overlapGuarded) kinds.push('overlap');
+  if (run.outcomeWatched && FAILING_ENDS.includes(run.status)) kinds.push('failing');
   return kinds;
 }
 
@@ -67,6 +72,29 @@ export async function writeOverlapEffects(tx: Transaction, scheduleUids: readonl
     SELECT DISTINCT ON (r.schedule_uid) 'overlap', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.status,
       r.updated_at, r.attempts
     FROM runs r WHERE r.schedule_uid = ANY (${uuids(scheduleUids)}) AND r.overlap_guarded ORDER BY r.schedule_uid, r.id
+    RETURNING id`,
+  );
+  return rows.length;
+}
+
+/** A schedule that has become late, and since when. */
+export interface LateSchedule {
+  uid: string;
+  id: string;
+  version: number;
+  lateSince: Instant;
+}
+
+/** Writes what is to follow from schedules that have become late, where some schedule follows. Answers how many effects it wrote. */
+export async function writeLateEffects(tx: Transaction, late: readonly LateSchedule[]): Promise<number> {
+  if (late.length === 0) return 0;
+  const rows = await rowsOf(
+    tx,
+    sql`INSERT INTO effects (kind, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    SELECT 'followers', e.uid, e.version, e.id, 'schedule', 'late', e.late_since, 0
+    FROM unnest(${uuids(late.map(({ uid }) => uid))}, ${ints(late.map(({ version }) => version))},
+      ${texts(late.map(({ id }) => id))}, ${instants(late.map(({ lateSince }) => lateSince))}) AS e(uid, version, id, late_since)
+    WHERE EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.uid`)})
     RETURNING id`,
   );
   return rows.length;

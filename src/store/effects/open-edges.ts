@@ -10,7 +10,7 @@ export interface EndedDependency {
   /** Of the effect of that end. Null: the run's row is locked here, so no later end can follow this one. */
   id: number | null;
   runId: string;
-  status: RunStatus;
+  status: RunStatus | 'late';
 }
 
 /** Edges that one transaction counts: other transactions may wait for the rows it locks. */

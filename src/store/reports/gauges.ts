@@ -5,7 +5,7 @@ import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
 import { noPlanning } from '../maintenance/maintenance.ts';
-import { isApart, isOver } from '../schedules/status-conditions.ts';
+import { LATE_UIDS, isApart, isOver } from '../schedules/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 
 /** How the work goes: as much is read as there are lanes, claims, instances and overdue schedules, however much waits. */
@@ -16,6 +16,8 @@ export interface WorkGauges {
   strandedRuns: number;
   /** Due for longer than the grace and still not planned. */
   schedulesOverdue: number;
+  /** Without a success in time. */
+  schedulesLate: number;
   /** Ends of runs whose consequences are still to be seen to. */
   effectsPending: number;
   /** Those of them that have failed, and are tried again. */
@@ -48,6 +50,7 @@ export async function sampleWork(
     oldest_pending,
     stranded,
     overdue,
+    late,
     effects,
     effects_failing,
     alive,
@@ -58,6 +61,7 @@ export async function sampleWork(
     oldest_pending: number | null;
     stranded: number;
     overdue: number;
+    late: number;
     effects: number;
     effects_failing: number;
     alive: number;
@@ -89,7 +93,8 @@ export async function sampleWork(
         UNION ALL SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()) AS held
     )
     SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
-      claimed.stranded, overdue.overdue, (SELECT count(*) FROM effects)::int AS effects,
+      claimed.stranded, overdue.overdue,
+      (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS late, (SELECT count(*) FROM effects)::int AS effects,
       (SELECT count(*) FROM effects WHERE failures > 0)::int AS effects_failing, alive.alive, alive.zone_data,
       extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
     FROM clock, unclaimed, to_come, claimed, overdue, alive, snapshots`,
@@ -98,6 +103,7 @@ export async function sampleWork(
     oldestPendingSeconds: Math.max(0, oldest_pending ?? 0),
     strandedRuns: stranded,
     schedulesOverdue: overdue,
+    schedulesLate: late,
     effectsPending: effects,
     effectsFailing: effects_failing,
     instancesAlive: alive,

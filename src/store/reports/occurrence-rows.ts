@@ -88,16 +88,26 @@ export async function versionSpans(
       ON following.schedule_uid = v.schedule_uid AND following.version = v.version + 1
     WHERE v.schedule_uid = ${uid} AND v.version >= ${from} AND v.change <> 'deleted' ORDER BY v.version LIMIT ${limit}`,
   );
-  return rows.map((row) => {
-    const timing = readDefinition(row.definition, null);
-    return {
+  return rows.flatMap((row) => {
+    const definition = readDefinition(row.definition, null);
+    return untilPauseEnds(definition.pauseUntil, {
       uid,
       version: row.version,
       identity: { id: row.schedule_id, createdAt },
-      enabled: timing.enabled,
-      timing,
+      enabled: definition.enabled,
+      timing: definition,
       since: toInstant(row.at),
       until: toInstantOrNull(row.until),
-    };
+    });
   });
+}
+
+/** A pause in force that ends by itself: what is due afterwards will fire, also before the version is there that says so. */
+function untilPauseEnds(pauseUntil: Instant | null, span: VersionSpan): VersionSpan[] {
+  if (span.enabled || pauseUntil === null || span.until !== null) return [span];
+  const since = Math.max(pauseUntil - 1, span.since);
+  return [
+    { ...span, until: since },
+    { ...span, since, enabled: true },
+  ];
 }

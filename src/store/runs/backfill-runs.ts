@@ -2,6 +2,7 @@ import type { Instant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
 import { newRun } from '../../core/runs/new-run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
+import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { PRIORITY_RANK, type Schedule } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { lockEndedRuns, presentAmong } from './lock-runs.ts';
@@ -45,8 +46,9 @@ async function recordSome(
 ): Promise<number> {
   const { uid, id: scheduleId, version, definition } = schedule;
   const overlapGuarded = definition.overlap !== 'allow';
+  const guards = { overlapGuarded, outcomeWatched: isOutcomeWatched(definition) };
   const route = { lane, priority: PRIORITY_RANK[definition.priority], limitId: definition.limit };
-  const current = { version, ...route, overlapGuarded };
+  const current = { version, ...route, ...guards };
   const ids = fires.map(({ scheduledFor }) => plannedRunId(uid, scheduledFor));
   const ended = await lockEndedRuns(tx, ids, 'wait');
   const givenUp = ended.filter(({ status }) => status === 'skipped' || status === 'abandoned');

@@ -51,15 +51,16 @@ export async function shareFreeDefinitions(
     priority: number;
     overlap: string;
     limit_id: string | null;
+    outcome_watched: boolean;
   }>(
     tx,
-    sql`SELECT uid, version, lane, priority, overlap, limit_id FROM schedules WHERE uid = ANY (${uuids(uids)})
+    sql`SELECT uid, version, lane, priority, overlap, limit_id, outcome_watched FROM schedules WHERE uid = ANY (${uuids(uids)})
     ORDER BY uid FOR SHARE SKIP LOCKED`,
   );
   const free = new Map(
-    rows.map(({ uid, overlap, limit_id: limitId, ...rest }) => [
+    rows.map(({ uid, overlap, limit_id: limitId, outcome_watched: outcomeWatched, ...rest }) => [
       uid,
-      { ...rest, limitId, overlapGuarded: overlap !== 'allow' },
+      { ...rest, limitId, outcomeWatched, overlapGuarded: overlap !== 'allow' },
     ]),
   );
   return { free, held: new Set(uids.filter((uid) => !free.has(uid))) };

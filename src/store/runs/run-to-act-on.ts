@@ -28,13 +28,14 @@ export async function shareCurrentDefinition(
     priority: number;
     overlap: string;
     limit_id: string | null;
+    outcome_watched: boolean;
   }>(
     tx,
-    sql`SELECT version, lane, priority, overlap, limit_id FROM schedules WHERE uid = ${scheduleUid} FOR SHARE`,
+    sql`SELECT version, lane, priority, overlap, limit_id, outcome_watched FROM schedules WHERE uid = ${scheduleUid} FOR SHARE`,
   );
   if (!row) return null;
-  const { version, lane, priority, overlap, limit_id: limitId } = row;
-  return { version, lane, priority, overlapGuarded: overlap !== 'allow', limitId };
+  const { version, lane, priority, overlap, limit_id: limitId, outcome_watched: outcomeWatched } = row;
+  return { version, lane, priority, overlapGuarded: overlap !== 'allow', limitId, outcomeWatched };
 }
 
 /**

@@ -2,7 +2,9 @@ import { eq } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { scheduleVersions, schedules } from '../../postgres/schema.ts';
+import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { abandonOpenRuns } from '../runs/ends/abandon-runs.ts';
+import { deleteWatches } from './outcome-watches.ts';
 import type { ScheduleWrite } from './write-schedules.ts';
 
 /** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */
@@ -11,6 +13,8 @@ export async function deleteScheduleAndAbandon(
   last: ScheduleWrite,
   now: Instant,
 ): Promise<{ abandoned: number; effects: number }> {
+  // First, since of a schedule that goes nothing is to follow from its failures.
+  await deleteWatches(tx, isOutcomeWatched(last.definition) ? [last.uid] : []);
   const abandoned = await abandonOpenRuns(tx, last.uid);
   await tx.insert(scheduleVersions).values({ ...versionRow(last, now), change: 'deleted' });
   await tx.delete(schedules).where(eq(schedules.uid, last.uid));

@@ -5,15 +5,20 @@ import { readDefinition } from '../../core/schedules/stored-definition.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { scheduleVersions, schedules } from '../../postgres/schema.ts';
-import { isApart, isOver } from './status-conditions.ts';
+import { LATE_UIDS, isApart, isOver } from './status-conditions.ts';
 
 /** The status in the contract's words, from the columns of the row. */
 const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'
   WHEN ${schedules.error} IS NOT NULL THEN 'error'
   WHEN ${isOver} THEN 'ended' ELSE 'active' END`;
 
+/** Asked for each row of a result, but of few schedules more than their own row. */
+const late = sql<boolean>`CASE WHEN ${schedules.outcomeWatched} AND ${schedules.enabled} AND NOT ${isOver}
+  THEN ${schedules.uid} IN (${LATE_UIDS}) ELSE false END`;
+
 export interface ScheduleFilter {
   enabled?: boolean | undefined;
+  late?: boolean | undefined;
   statuses?: readonly ScheduleStatus[] | undefined;
   /** All of them must match. */
   labels?: readonly (readonly [key: string, value: string])[] | undefined;
@@ -84,6 +89,7 @@ function select(db: Executor) {
     .select({
       schedule: schedules,
       status,
+      late,
       definition: scheduleVersions.definition,
       payload: scheduleVersions.payload,
     })
@@ -96,10 +102,12 @@ function select(db: Executor) {
 }
 
 export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefined {
-  const { enabled, statuses, labels = [], text, after } = filter;
+  const { enabled, late: isLate, statuses, labels = [], text, after } = filter;
   const pattern = text === undefined ? undefined : `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
   return and(
     enabled === undefined ? undefined : eq(schedules.enabled, enabled),
+    isLate === undefined ? undefined : sql`${late} = ${isLate}`,
+    isLate === true ? sql`${schedules.uid} IN (${LATE_UIDS})` : undefined,
     statuses === undefined ? undefined : inArray(status, [...statuses]),
     enabled === false || statuses?.includes('active') === false ? isApart : undefined,
     ...labels.map(([key, value]) => sql`${scheduleVersions.definition}->'labels'->>${key}::text = ${value}`),
@@ -120,7 +128,10 @@ function toSchedule(row: Row): Schedule {
     id,
     version,
     definition: readDefinition(row.definition, row.payload),
+    lane: row.schedule.lane,
+    afterUid: row.schedule.afterUid,
     status: row.status,
+    late: row.late,
     error,
     nextFireAt: row.status === 'active' ? nextFireAt : null,
     nextOccurrenceAt: row.schedule.nextOccurrenceAt,

@@ -9,3 +9,6 @@ export const isOver = sql`(schedules.next_fire_at IS NULL AND (schedules.after_u
  * `schedules_apart`. It contains every status but `active`.
  */
 export const isApart = sql`(NOT schedules.enabled OR schedules.error IS NOT NULL OR schedules.next_fire_at IS NULL)`;
+
+/** Of schedules that are late, unless they are paused or over. */
+export const LATE_UIDS = sql`SELECT w.schedule_uid FROM outcome_watches w WHERE w.late_since IS NOT NULL`;

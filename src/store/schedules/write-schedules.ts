@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { Instant } from '../../core/instant.ts';
+import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
@@ -20,6 +21,8 @@ export interface ScheduleWrite {
   /** Whose runs' ends it follows; null where it has fire times of its own. */
   afterUid: string | null;
   createdAt: Instant;
+  /** From when on it holds; absent: from now on. */
+  at?: Instant;
   /** The name of the caller; null: it has none. */
   by: string | null;
 }
@@ -78,15 +81,17 @@ const MAX_LENGTH_AT_ONCE = 512 * 1024;
 function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));
-  return sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, limit_id,
+  return sql`INSERT INTO schedules (uid, id, version, enabled, pause_until, outcome_watched, timing, zoned, overlap, lane, priority, limit_id,
       planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
       after_jitter_seconds, updated_at)
-    SELECT w.uid, w.id, w.version, w.enabled, w.timing, w.zoned, w.overlap, w.lane, w.priority, w.limit_id,
+    SELECT w.uid, w.id, w.version, w.enabled, w.pause_until, w.outcome_watched, w.timing, w.zoned, w.overlap, w.lane, w.priority, w.limit_id,
       w.planned_through, w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
-      w.after_start_at, w.after_end_at, w.after_jitter_seconds, ${isoInstant(now)}::timestamptz
+      w.after_start_at, w.after_end_at, w.after_jitter_seconds, w.at
     FROM unnest(
       ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
       ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
+      ${instants(definitions.map(({ pauseUntil }) => pauseUntil))}, ${booleans(definitions.map(isOutcomeWatched))},
+      ${instants(writes.map(({ at }) => at ?? now))},
       ${texts(definitions.map(timingText))}, ${booleans(definitions.map(isZoned))}, ${texts(definitions.map(({ overlap }) => overlap))},
       ${texts(writes.map((write) => write.lane))}, ${ints(definitions.map(({ priority }) => PRIORITY_RANK[priority]))},
       ${texts(definitions.map(({ limit }) => limit))},
@@ -98,9 +103,11 @@ function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
       ${instants(followers.map((follower) => follower?.startAt ?? null))},
       ${instants(followers.map((follower) => follower?.endAt ?? null))},
       ${ints(followers.map((follower) => follower?.jitterSeconds ?? null))})
-      AS w(uid, id, version, enabled, timing, zoned, overlap, lane, priority, limit_id, planned_through, next_occurrence_at, next_fire_at,
+      AS w(uid, id, version, enabled, pause_until, outcome_watched, at, timing, zoned, overlap, lane, priority, limit_id,
+        planned_through, next_occurrence_at, next_fire_at,
         last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds)
-    ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled, timing = excluded.timing,
+    ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled,
+      pause_until = excluded.pause_until, outcome_watched = excluded.outcome_watched, timing = excluded.timing,
       zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
       overlap = excluded.overlap, lane = excluded.lane, priority = excluded.priority, limit_id = excluded.limit_id,
       next_occurrence_at = excluded.next_occurrence_at, next_fire_at = excluded.next_fire_at,
@@ -112,11 +119,11 @@ function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
 
 function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
   return sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload)
-    SELECT w.uid, w.version, w.id, w.change, ${isoInstant(now)}::timestamptz, w.by, w.definition::jsonb, w.payload
+    SELECT w.uid, w.version, w.id, w.change, w.at, w.by, w.definition::jsonb, w.payload
     FROM unnest(${uuids(writes.map((write) => write.uid))}, ${ints(writes.map((write) => write.version))},
-      ${texts(writes.map((write) => write.id))}, ${texts(writes.map(changeOf))}, ${texts(writes.map((write) => write.by))},
+      ${texts(writes.map((write) => write.id))}, ${texts(writes.map(changeOf))}, ${instants(writes.map(({ at }) => at ?? now))}, ${texts(writes.map((write) => write.by))},
       ${texts(writes.map((write) => write.said))}, ${texts(writes.map((write) => write.definition.payload))})
-      AS w(uid, version, id, change, by, definition, payload)`;
+      AS w(uid, version, id, change, at, by, definition, payload)`;
 }
 
 /** Zone data says when it fires: a cron in a zone other than UTC. */

@@ -52,7 +52,7 @@ describe('a waiting run', () => {
 
 describe('a run that is opened again', () => {
   const route = { lane: 'http https://other.example', priority: 1, limitId: 'warehouse' };
-  const CURRENT = { version: 7, ...route, overlapGuarded: true };
+  const CURRENT = { version: 7, ...route, overlapGuarded: true, outcomeWatched: true };
   const ended = runRecord({
     status: 'unknown',
     reason: 'age',
@@ -115,6 +115,7 @@ describe('a run that is opened again', () => {
     const again = reopenRun(ended, CURRENT, { status: 'pending', now: NOW });
     expect(changesOf(ended, again)).toEqual({
       ...FRESH,
+      outcomeWatched: true,
       status: 'pending',
       scheduleVersion: 7,
       lane: 'http https://other.example',

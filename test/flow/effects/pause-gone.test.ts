@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import type { Definition, Schedule } from '../../../src/core/schedules/schedule.ts';
 import { createHandoffDefinitions } from '../../../src/flow/handoff/handoff-definitions.ts';
-import { type GonePauser, createGonePauser } from '../../../src/flow/effects/pause-gone.ts';
+import { type Pauser, createPauser } from '../../../src/flow/effects/pauser.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
@@ -56,16 +56,16 @@ const effects = () =>
     sql`SELECT schedule_id, failures, error FROM effects`,
   );
 const eventsOf = (type: FirelockEvent['type']) => events.filter((event) => event.type === type);
-const seenTo = (count: number) => until(() => (eventsOf('goneSeenTo').length >= count ? true : null));
+const seenTo = (count: number) => until(() => (eventsOf('pausesSeenTo').length >= count ? true : null));
 
 /** A pauser of its own, beside the instance. */
-function startPauser(database: Database = store.database): GonePauser {
+function startPauser(database: Database = store.database): Pauser {
   const bus = createEventBus();
   bus.subscribe((event) => void events.push(event));
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 1 }),
   ]);
-  const pauser = createGonePauser({
+  const pauser = createPauser({
     database,
     clock: systemClock,
     events: bus,

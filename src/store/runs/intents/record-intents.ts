@@ -95,21 +95,22 @@ async function record(
           ${FIRE_COLUMNS}, place)
       WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
-      RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, clock.now, a.place, ${FIRE_COLUMNS}
+      RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched, clock.now, a.place, ${FIRE_COLUMNS}
     )${further ? furtherFires(further) : sql``}, fires AS ${isAnySkipped ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
-      SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.now, f.fire_id AS id,
+      SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.outcome_watched, f.now, f.fire_id AS id,
         ${fromMs(sql`f.scheduled_ms`)} AS scheduled_for, coalesce(f.trigger, ${USUAL_TRIGGER}) AS trigger,
         ${fromMs(sql`coalesce(f.due_ms, f.scheduled_ms)`)} AS due_at, f.skipped, coalesce(f.coalesced, 0) AS coalesced,
         ${fromMs(sql`f.coalesced_from_ms`)} AS coalesced_from, f.claimed
       FROM ${further ? sql`(TABLE advanced UNION ALL TABLE further)` : sql`advanced`} AS f WHERE f.fire_id IS NOT NULL
     ), recorded AS (
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
-        limit_id, ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded, created_at, updated_at)
+        limit_id, ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded,
+        outcome_watched, created_at, updated_at)
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
         CASE WHEN f.overlap = 'allow' THEN 'pending' ELSE 'waiting' END, f.lane, f.priority, f.due_at,
         f.limit_id, ${READY}, f.claimed::int, f.coalesced, f.coalesced_from,
         CASE WHEN f.claimed THEN ${instanceId}::uuid END, CASE WHEN f.claimed THEN f.now END, CASE WHEN f.claimed THEN f.now END,
-        f.overlap <> 'allow', f.now, f.now
+        f.overlap <> 'allow', f.outcome_watched, f.now, f.now
       FROM fires f WHERE f.skipped IS NULL ${onConflict}
       RETURNING id
     )${isAnySkipped ? MISSED : sql``}

@@ -1,0 +1,103 @@
+import type { Instant } from '../instant.ts';
+import type { Definition, Schedule } from './schedule.ts';
+
+/** What is kept of a schedule that has `pauseAfterFailures` or `successWithinSeconds`. */
+export interface OutcomeWatch {
+  scheduleUid: string;
+  pauseAfterFailures: number | null;
+  /** Failures that ended before do not count. */
+  failuresSince: Instant;
+  successWithinSeconds: number | null;
+  /** The time without a success counts from here, or from the last success if that came later. */
+  successSince: Instant;
+  /** As far as anyone has looked; null: none since `successSince`. */
+  lastSuccessAt: Instant | null;
+  /** When to look for a success again; null: it cannot be late. */
+  lookAt: Instant | null;
+  lateSince: Instant | null;
+}
+
+export function isOutcomeWatched({
+  pauseAfterFailures,
+  successWithinSeconds,
+}: Pick<Definition, 'pauseAfterFailures' | 'successWithinSeconds'>): boolean {
+  return pauseAfterFailures !== null || successWithinSeconds !== null;
+}
+
+/** A success that came in time may be written a moment later. */
+const ALLOWANCE_MS = 1_000;
+/** While it is late: how soon a success is noticed. */
+const LATE_LOOK_MS = 4_000;
+/** History of a day may be dropped a day later: by then a success in it has been seen. */
+const LONGEST_LOOK_MS = 12 * 3_600_000;
+
+/**
+ * Whether a schedule is late, given its last success. An episode begins when the time is up, and ends with a success. A success that was
+ * found only after the time was up again ends one episode and begins another, so `begins` may be true although it was late before.
+ * `isResting`: it is paused, or nothing is left for it to fire; only an edit changes that, and has a look taken again.
+ */
+export function judgeLateness(
+  watch: OutcomeWatch,
+  now: Instant,
+  isResting = false,
+): Pick<OutcomeWatch, 'lookAt' | 'lateSince'> & { begins: boolean } {
+  const deadline = deadlineOf(watch);
+  if (deadline === null) return { lookAt: null, lateSince: null, begins: false };
+  if (isResting) return { lookAt: now + LONGEST_LOOK_MS, lateSince: null, begins: false };
+  if (now < deadline + ALLOWANCE_MS) {
+    return {
+      lookAt: Math.min(deadline + ALLOWANCE_MS, now + LONGEST_LOOK_MS),
+      lateSince: null,
+      begins: false,
+    };
+  }
+  const begins = watch.lateSince === null || deadline > watch.lateSince;
+  return { lookAt: now + LATE_LOOK_MS, lateSince: deadline, begins };
+}
+
+/** Null: it has none. */
+function deadlineOf({ successWithinSeconds, successSince, lastSuccessAt }: OutcomeWatch): Instant | null {
+  if (successWithinSeconds === null) return null;
+  return Math.max(successSince, lastSuccessAt ?? successSince) + successWithinSeconds * 1000;
+}
+
+type Stands = Pick<Schedule, 'uid' | 'definition' | 'status'>;
+
+/**
+ * What is to be kept of a schedule from an edit on; null: nothing. Failures count from when it was enabled, or given
+ * `pauseAfterFailures`; the time without a success counts from when it was resumed, or given `successWithinSeconds`. To be resumed is to
+ * become active, also after it had ended.
+ */
+export function watchAfterEdit(
+  known: OutcomeWatch | null,
+  { before, after, at }: { before: Stands | null; after: Stands; at: Instant },
+): OutcomeWatch | null {
+  const { definition } = after;
+  if (!isOutcomeWatched(definition)) return null;
+  const { pauseAfterFailures, successWithinSeconds } = definition;
+  const stayed = before !== null && (before.definition.enabled || !definition.enabled);
+  const failuresGoOn = stayed && typeof known?.pauseAfterFailures === 'number';
+  const isResting = rests(after);
+  const rested = before !== null && rests(before);
+  const successGoesOn = !rested && typeof known?.successWithinSeconds === 'number';
+  const watch: OutcomeWatch = {
+    scheduleUid: after.uid,
+    pauseAfterFailures,
+    failuresSince: failuresGoOn ? known.failuresSince : at,
+    successWithinSeconds,
+    successSince: successGoesOn ? known.successSince : at,
+    lastSuccessAt: successGoesOn ? known.lastSuccessAt : null,
+    lookAt: null,
+    lateSince: null,
+  };
+  if (isResting || successWithinSeconds === null) return watch;
+  // Under another limit it may be late no more. If it still is, that is no new episode.
+  const isLate = successGoesOn && known.lateSince !== null;
+  const { lookAt, lateSince } = judgeLateness(watch, at);
+  return { ...watch, lookAt: lateSince === null ? lookAt : at, lateSince: isLate ? lateSince : null };
+}
+
+/** Neither is ever late. */
+function rests({ status }: Stands): boolean {
+  return status === 'paused' || status === 'ended';
+}

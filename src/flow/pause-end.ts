@@ -1,0 +1,93 @@
+/**
+ * Guarantees: a schedule that is paused until a moment is enabled again as of that moment, once, by any instance that lives; one that
+ *   cannot be enabled keeps no other from it.
+ * Transaction: that of an edit, one per batch, under the schedules' row locks; rows that others have locked are left for the next pass.
+ * If the process dies here: the pause is still there, and any instance finds it; what was due meanwhile is caught up with.
+ */
+import type { Definition, Schedule } from '../core/schedules/schedule.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { inHalves } from '../runtime/loop/batch.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import { isUnavailable } from '../postgres/errors.ts';
+import type { Transaction } from '../postgres/executor.ts';
+import {
+  type EndedPause,
+  findEndedPauses,
+  lockEndedPauses,
+  sayWhyStillPaused,
+} from '../store/schedules/pause-ends.ts';
+import { BY_FIRELOCK } from '../operations/ended-pauses.ts';
+import { type ScheduleChangeDeps, changeFoundSchedules } from '../operations/schedule-changes.ts';
+
+interface PauseEndDeps extends ScheduleChangeDeps {
+  clock: Clock;
+  /** The longest sleep: that a pause was written with an end is not always heard of. */
+  tickIntervalMs: number;
+  /** There may be something to fire. */
+  wakeTick: () => void;
+}
+
+const BATCH = 100;
+/** For rows that another transaction has locked. */
+const LOCKED_MS = 50;
+const REST_MS = 60_000;
+
+interface State extends PauseEndDeps {
+  /** Schedules that could not be enabled, by uid, and until when (monotonic) they are left alone. */
+  rests: Map<string, number>;
+}
+
+export function createPauseEnder(deps: PauseEndDeps): Loop {
+  const state: State = { ...deps, rests: new Map() };
+  return createLoop({
+    name: 'pause-end',
+    clock: deps.clock,
+    events: deps.events,
+    body: () => pass(state),
+  });
+}
+
+async function pass(state: State): Promise<number> {
+  const { clock, database, events, rests, tickIntervalMs } = state;
+  for (const [uid, until] of rests) if (until <= clock.monotonic()) rests.delete(uid);
+  const besides = [...rests.keys()];
+  const { ended, nextInMs } = await database.run((db) => findEndedPauses(db, { limit: BATCH, besides }));
+  let resumed = 0;
+  await inHalves(ended, {
+    work: async (some) => {
+      resumed += await resume(state, some);
+    },
+    isRefused: (error) => !isUnavailable(error),
+    setAside: (one, error) => setAside(state, one, reasonOf(error)),
+  });
+  events.emit({ type: 'pauseEndsChecked' });
+  if (resumed > 0) state.wakeTick();
+  if (ended.length === BATCH && resumed > 0) return 0;
+  const atMost = ended.length > resumed ? LOCKED_MS : tickIntervalMs;
+  return Math.max(1, Math.min(atMost, nextInMs ?? Infinity));
+}
+
+/** Answers how many were enabled. */
+async function resume(state: State, ended: readonly EndedPause[]): Promise<number> {
+  const find = async (tx: Transaction) =>
+    (await lockEndedPauses(tx, ended)).map((id) => ({ id, by: BY_FIRELOCK, decide: asItIs }));
+  const { resumed, stillPaused } = await changeFoundSchedules(state, find);
+  for (const { schedule, error } of stillPaused) {
+    const { uid, id: scheduleId } = schedule;
+    setAside(state, { uid, scheduleId }, error);
+  }
+  await state.database.run((db) => sayWhyStillPaused(db, stillPaused));
+  return resumed.length;
+}
+
+/** The end of its pause is all that changes. */
+function asItIs(current: Schedule | null): Definition {
+  if (!current) throw new Error('its row was locked, and is gone');
+  return current.definition;
+}
+
+function setAside({ rests, clock, events }: State, { uid, scheduleId }: EndedPause, error: string): void {
+  rests.set(uid, clock.monotonic() + REST_MS);
+  events.emit({ type: 'pauseNotEnded', scheduleId, error });
+}
