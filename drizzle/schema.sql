@@ -354,7 +354,10 @@ SELECT runs.id,
     runs.created_at,
     runs.updated_at,
     NULL::text AS reason,
-    NULL::timestamp(3) with time zone AS finished_at
+    NULL::timestamp(3) with time zone AS finished_at,
+    runs.limit_id,
+    runs.admitted_at,
+    runs.outcome_watched
    FROM runs
 UNION ALL
  SELECT history.id,
@@ -403,5 +406,8 @@ UNION ALL
     history.created_at,
     history.updated_at,
     history.reason,
-    history.finished_at
+    history.finished_at,
+    history.limit_id,
+    history.admitted_at,
+    history.outcome_watched
    FROM history;

@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CronError } from '../core/cron/cron.ts';
+import type { Instant } from '../core/instant.ts';
 import type { Definition, Schedule } from '../core/schedules/schedule.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
 import { NotNow, TryAgain, isDataRefused, isLockedByOthers } from '../postgres/errors.ts';
@@ -22,6 +23,8 @@ export interface BulkScheduleRequest {
   filter: BulkScheduleFilter;
   /** Of a pause; null: none is given. */
   reason: string | null;
+  /** Of a pause: when it ends by itself, later than now; null: it does not. */
+  until: Instant | null;
   dryRun: boolean;
   /** The name of the caller; null: it has none. */
   by: string | null;
@@ -52,11 +55,11 @@ export async function setEnabledOfMatching(
 }
 
 /** What becomes of a schedule's definition: the only place that says so. */
-function asAsked(definition: Definition, { action, reason }: BulkScheduleRequest): Definition {
+function asAsked(definition: Definition, { action, reason, until }: BulkScheduleRequest): Definition {
   if (definition.enabled !== (action === 'pause')) return definition;
   return action === 'pause'
-    ? { ...definition, enabled: false, pauseReason: reason }
-    : { ...definition, enabled: true, pauseReason: null };
+    ? { ...definition, enabled: false, pauseReason: reason, pauseUntil: until }
+    : { ...definition, enabled: true, pauseReason: null, pauseUntil: null };
 }
 
 /** Answers those that are held. One that cannot be changed as it is remains, and holds up no other. */

@@ -139,9 +139,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, pauser, admission, dispatcher, tick, pauseEnder } = pipeline;
-      for (const service of [settler, effects, pauser, admission, dispatcher, tick, pauseEnder])
-        await service.start();
+      const { settler, effects, pauser, admission, dispatcher, tick } = pipeline;
+      for (const service of [settler, effects, pauser, admission, dispatcher, tick]) await service.start();
     },
     stop: async () => {
       await pipeline.pauseEnder.stop();

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
 import { setEnabledOfMatching } from '../../operations/bulk-schedules.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
-import { text } from '../http/common-schemas.ts';
+import { instant, text } from '../http/common-schemas.ts';
 import { filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
+import { invalid } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { unsupported } from '../http/unsupported.ts';
 import { ALWAYS } from './timing-schemas.ts';
 
 const scheduleFilter = z
@@ -18,6 +19,7 @@ const scheduleFilter = z
       .optional()
       .meta({ description: 'Part of the id or the description, in any letter case.' }),
     status: filterWords(SCHEDULE_STATUSES),
+    late: z.boolean().optional(),
   })
   .superRefine(namesSomething, ALWAYS)
   .meta({
@@ -34,12 +36,19 @@ const bulkInput = z
       .nullable()
       .default(null)
       .meta({ description: 'Only with `pause`: becomes the `pauseReason` of each.' }),
-    until: unsupported(null),
+    until: instant
+      .nullable()
+      .default(null)
+      .meta({ description: 'Only with `pause`: becomes the `pauseUntil` of each; in the future.' }),
     dryRun: dryRunInput,
   })
-  .superRefine(({ action, reason }, context) => {
-    if (action === 'resume' && typeof reason === 'string')
-      context.addIssue({ code: 'custom', path: ['reason'], message: 'goes only with the action pause' });
+  .superRefine(({ action, reason, until }, context) => {
+    if (action !== 'resume') return;
+    const given = Object.entries({ reason, until }).filter(
+      ([, value]) => value !== null && value !== undefined,
+    );
+    for (const [name] of given)
+      context.addIssue({ code: 'custom', path: [name], message: 'goes only with the action pause' });
   }, ALWAYS);
 
 export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
@@ -56,16 +65,19 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
         body: bulkInput,
         response: {
           200: json('What became of them', bulkAnswer('schedules', '')),
-          ...problems(...BODY_PROBLEMS),
+          ...problems(...BODY_PROBLEMS, 422),
         },
       },
     },
-    ({ body: { action, filter, reason, dryRun } }) => {
-      const { label: labels, q, status: statuses } = filter;
+    async ({ body: { action, filter, reason, until, dryRun } }) => {
+      if (until !== null && until <= (await deps.database.run((db) => databaseNow(db))))
+        throw invalid([{ path: '/until', message: 'must be in the future' }], 422);
+      const { label: labels, q, status: statuses, late } = filter;
       return setEnabledOfMatching(deps, {
         action,
-        filter: { labels, text: q, statuses },
+        filter: { labels, text: q, statuses, late },
         reason,
+        until,
         dryRun,
         by: null,
       });

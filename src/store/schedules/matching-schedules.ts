@@ -4,7 +4,7 @@ import { scheduleVersions as versions, schedules } from '../../postgres/schema.t
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type ScheduleFilter, conditions } from './find-schedules.ts';
 
-export type BulkScheduleFilter = Pick<ScheduleFilter, 'labels' | 'text' | 'statuses'>;
+export type BulkScheduleFilter = Pick<ScheduleFilter, 'labels' | 'text' | 'statuses' | 'late'>;
 
 export interface MatchingSchedule {
   uid: string;

@@ -144,7 +144,12 @@ describe('a pause that ends by itself', () => {
   afterAll(async () => {
     for (const instance of instances) await instance.stop();
   });
-  const start = () => Promise.all(instances.map((instance) => instance.start()));
+  const start = async () => {
+    for (const instance of instances) {
+      await instance.start();
+      await instance.pipeline.pauseEnder.start();
+    }
+  };
 
   test('ends once over two instances, as of its moment: what was due then fires, what was due before was paused', async () => {
     const end = await pausedUntilPast('outage');

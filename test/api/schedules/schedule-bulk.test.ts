@@ -76,6 +76,26 @@ test('what is paused already keeps its reason, and what is enabled stays as it i
   expect(await read('green-002')).toMatchObject({ enabled: true, version: 3 });
 });
 
+test('a pause of many can end by itself, and a resume takes that back', async () => {
+  const [id = ''] = await made('until', 2);
+  const filter = { label: 'team:until' };
+  const past = await bulk({ action: 'pause', filter, until: '2020-01-01T00:00:00Z' });
+  expect([past.status, faultPaths(past)]).toEqual([422, ['/until']]);
+  const until = '2090-01-01T00:00:00.000Z';
+  expect((await bulk({ action: 'pause', filter, until })).body).toMatchObject({ changed: 2 });
+  expect(await read(id)).toMatchObject({ enabled: false, pauseUntil: until });
+  await bulk({ action: 'resume', filter });
+  expect(await read(id)).toMatchObject({ enabled: true, pauseUntil: null });
+});
+
+test('late schedules can be paused by that alone', async () => {
+  const [, second = ''] = await made('late', 3, () => ({ successWithinSeconds: 60 }));
+  await api.sql`UPDATE outcome_watches SET late_since = now()
+    WHERE schedule_uid = (SELECT uid FROM schedules WHERE id = ${second})`;
+  const { body } = await bulk({ action: 'pause', filter: { late: true } });
+  expect(body).toEqual({ matched: 1, changed: 1, remaining: 0, sample: [second] });
+});
+
 test('a fire that was due before the pause is recorded, as with any edit', async () => {
   await made('due', 1, () => ({ cron: '0 0 * * *' }));
   await missToday('due-000');
@@ -109,7 +129,8 @@ test.each([
   ],
   [{ action: 'stop', filter: { q: 'a' }, reason: 1, dryRun: 'yes' }, ['/action', '/dryRun', '/reason']],
   [{ action: 'resume', filter: { q: 'a' }, reason: 'why', nope: 1 }, ['/nope', '/reason']],
-  [{ action: 'pause', filter: { q: 'a' }, until: '2030-01-01T00:00:00Z' }, ['/until']],
+  [{ action: 'resume', filter: { q: 'a' }, until: '2030-01-01T00:00:00Z' }, ['/until']],
+  [{ action: 'pause', filter: { late: 'yes' }, until: 'tomorrow' }, ['/filter/late', '/until']],
 ])('refuses %j, and names each fault', async (body, paths) => {
   const answer = await bulk(body);
   expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
