@@ -114,7 +114,8 @@ async function expire(
         events.emit({ type: 'runsExpired', runs: expired.map((one) => expiredRun(one, now)) });
       const again = expired.filter(({ settlement }) => settlement.status === 'pending');
       const toPull = again.some(({ run }) => run.queue !== null);
-      wakeFor(wake, { effects, toClaim: again.length, toPull, toAdmit: ids.size > 0 });
+      const toAdmit = expired.some(({ run }) => run.isLimited);
+      wakeFor(wake, { effects, toClaim: again.length, toPull, toAdmit });
       for (const id of ids) settled.add(id);
     },
     isRefused: isDataRefused,

@@ -115,9 +115,9 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     await Promise.all(stage.instances.map((instance) => instance.gone()));
     await pulse.stop();
     const { arrivals, lookups } = await stage.receiver.end();
-    const { edits, fires } = stage.load;
+    const { edits, fires, limits } = stage.load;
     const { beats } = pulse;
-    const observed = { edits, fires, arrivals, lookups, disturbances, beats, dump, stats };
+    const observed = { edits, limits, fires, arrivals, lookups, disturbances, beats, dump, stats };
     const history = { settings: SETTINGS, healedAt, ...observed, instances: checks };
     const verdict = check(history);
     const identities = await identitiesOf(stage.instances, directory);

@@ -4,6 +4,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OutcomeWatch } from '../../src/core/schedules/outcome-watch.ts';
 import type { Executor, Transaction } from '../../src/postgres/executor.ts';
+import { admitLocked, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { promoteDueRuns } from '../../src/store/runs/claims/promote-due-runs.ts';
 import { intentOf } from '../../src/store/runs/intents/intent.ts';
@@ -112,6 +113,34 @@ test('a claim reads the same few rows, however much is recorded for next week, t
   }
   // Ten of fifteen are claimed, and five promoted: each is come by a few times on its way through the plan.
   const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 300, 'reads few rows') as number;
+  expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));
+});
+
+/** Due runs of one limit, and some due tomorrow; with a limit that has places for five of them, and four that hold one. */
+async function runsThatWait(from: number, to: number): Promise<void> {
+  await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
+      priority, due_at, limit_id, admitted_at, ready, attempts, created_at, updated_at)
+    SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, '', 'api', 'pending', 'http http://127.0.0.1:3', i % 3, at, 'l',
+      CASE WHEN i < 4 THEN at END, i < 4, 0, now(), now()
+    FROM generate_series(${from}::int, ${to}::int - 1) AS i, LATERAL (SELECT date_trunc('second', clock_timestamp())
+      + CASE WHEN i % 5 = 4 THEN interval '1 day' ELSE interval '-1 hour' END + make_interval(secs => i * 0.01) AS at) AS t`);
+  await store.rows(sql`ANALYZE runs`);
+}
+
+test('admission reads the same few rows, however many runs wait for their limit', async () => {
+  await store.rows(sql`INSERT INTO limits VALUES ('l', NULL, 5, now())`);
+  const find = await statementOf((db) => limitsToAdmit(db, 100));
+  const admit = await statementOf((db) => admitLocked(db, ['l']));
+  const read: Record<string, number[]> = {};
+  let recorded = 0;
+  for (const count of [100, 2_000, 20_000]) {
+    await runsThatWait(recorded, count);
+    recorded = count;
+    read[`find, ${count}`] = await rowsReadBy(find);
+    read[`admit, ${count}`] = await rowsReadBy(admit);
+  }
+  expect(await store.database.run((db) => limitsToAdmit(db, 100))).toMatchObject({ ids: ['l'] });
+  const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 100, 'reads few rows') as number;
   expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));
 });
 

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
@@ -50,7 +50,7 @@ export async function limitsToAdmit(db: Executor, most: number): Promise<LimitsT
   return { ids: row?.ids?.split(' ') ?? [], msUntilNextDue: row?.ms ?? null };
 }
 
-export interface Admitted {
+interface Admitted {
   /** Runs that may be claimed now: those that are sent, and those that workers pull. */
   toClaim: number;
   toPull: number;
@@ -70,14 +70,19 @@ export async function admitUnderLock(tx: Transaction, ids: readonly string[]): P
     sql`SELECT id FROM limits WHERE id = ANY (${texts(ids)}) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
   );
   if (locked.length === 0) return { toClaim: 0, toPull: 0 };
-  const limitIds = texts(locked.map(({ id }) => id));
-  await giveUpIdlePlaces(tx, limitIds);
-  const admitted = await rowsOf<{ is_pull: boolean }>(
-    tx,
+  const lockedIds = locked.map(({ id }) => id);
+  await giveUpIdlePlaces(tx, lockedIds);
+  return admitLocked(tx, lockedIds);
+}
+
+/** The same, of limits whose rows the transaction has locked by an earlier statement. */
+export async function admitLocked(db: Executor, ids: readonly string[]): Promise<Admitted> {
+  const admitted = await queryPrepared<{ is_pull: boolean }>(
+    db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${ATTENDED_LANES}, free AS MATERIALIZED (
       SELECT l.id, l.max_running - (
         SELECT count(*) FROM runs WHERE limit_id = l.id AND admitted_at IS NOT NULL)::int AS places
-      FROM limits l WHERE l.id = ANY (${limitIds})
+      FROM limits l WHERE l.id = ANY (${texts(ids)})
     ), candidates AS MATERIALIZED (
       SELECT next.*, free.id AS limit_id, free.places FROM free, unnest(${RANKS}) AS rank, LATERAL (
         SELECT id, priority, due_at FROM runs WHERE ${WAITS} AND limit_id = free.id AND priority = rank
@@ -98,10 +103,10 @@ export async function admitUnderLock(tx: Transaction, ids: readonly string[]): P
 }
 
 /** Their runs get places again, in their turn, when a worker asks. */
-async function giveUpIdlePlaces(tx: Transaction, limitIds: SQL): Promise<void> {
+async function giveUpIdlePlaces(tx: Transaction, ids: readonly string[]): Promise<void> {
   await tx.execute(
     sql`WITH ${ATTENDED_LANES}, idle AS MATERIALIZED (
-      SELECT id FROM runs WHERE limit_id = ANY (${limitIds}) AND admitted_at IS NOT NULL AND ${IS_IDLE}
+      SELECT id FROM runs WHERE limit_id = ANY (${texts(ids)}) AND admitted_at IS NOT NULL AND ${IS_IDLE}
       ORDER BY id FOR UPDATE SKIP LOCKED
     )
     UPDATE runs r SET admitted_at = NULL, ready = false WHERE r.id = ANY (ARRAY(SELECT id FROM idle))`,

@@ -43,6 +43,7 @@ describe('PUT', () => {
       delivery: 'atLeastOnce',
       priority: 'normal',
       labels: {},
+      limit: null,
       status: 'active',
       error: null,
       nextFireAt: expect.stringMatching(/^20\d\d-02-29T12:00:00.000Z$/) as string,

@@ -284,7 +284,7 @@ test('the oracle counts intervals from their anchor, whenever they are looked at
 });
 
 test('every kind of violation is shown to be found', () => {
-  const others = ['atMostOnceRepeat', 'overlap', 'catchUp', 'effects', 'tables'];
+  const others = ['atMostOnceRepeat', 'overlap', 'limit', 'catchUp', 'effects', 'tables'];
   const shown = new Set<string>([...BROKEN.map(([violation]) => violation), ...others]);
   expect(Object.keys(VIOLATIONS).filter((violation) => !shown.has(violation))).toEqual([]);
 });

@@ -5,6 +5,7 @@
 import { type Repeats, checkDeliveries } from './check-deliveries.ts';
 import { checkEffects } from './check-effects.ts';
 import { checkRest } from './check-end.ts';
+import { checkLimits } from './check-limits.ts';
 import { checkOverlap } from './check-overlap.ts';
 import { checkPlan } from './check-plan.ts';
 import type { History } from './history.ts';
@@ -23,6 +24,7 @@ export function check(history: History): Verdict {
   const timelines = timelinesOf(history, report);
   checkPlan(history, timelines, report);
   checkOverlap(history, timelines, report);
+  checkLimits(history, report);
   const repeats = checkDeliveries(history, timelines, report);
   checkEffects(history, report);
   checkRest(history, report);

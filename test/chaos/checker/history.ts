@@ -4,6 +4,8 @@ export interface History {
   /** When everything was healed for good, and when the last schedule was paused. */
   healedAt: number;
   edits: Edit[];
+  /** How many runs of each limit may be under way at once. */
+  limits: Record<string, number>;
   /** Fires by hand. */
   fires: Fire[];
   arrivals: Arrival[];
@@ -40,6 +42,8 @@ export interface Definition {
   catchUpLimit: number;
   graceSeconds: number;
   overlap: Overlap;
+  /** The limit that its runs count against; null: none. */
+  limit: string | null;
   /** How long its receiver takes before it answers. */
   holdMs: number;
   enabled: boolean;

@@ -12,6 +12,7 @@ export const VIOLATIONS = {
   arrivedLate: 'a request that arrived after its sender had given it up',
   wrongBody: 'a request that says something else than the schedule',
   overlap: 'two runs of a schedule at once that must not be, or one held back for nothing',
+  limit: 'more runs of a limit under way at once than it allows',
   catchUp: 'what was missed is not told, or not made up for, as the schedule wants it',
   wrongEnd: 'ended in a status that nothing justifies',
   stuck: 'not finished, or held, long after everything was healed',

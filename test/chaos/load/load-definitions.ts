@@ -9,6 +9,7 @@ export interface Features {
   timing: boolean;
   /** What a fire does while an earlier run is active. */
   overlap: boolean;
+  limits: boolean;
 }
 
 /** By a schedule's number: what is more than a plain cron schedule. Four in a row are of one kind; every fourth is edited. */
@@ -19,9 +20,21 @@ const KINDS = [
   'interval',
   'allMissed',
   'jitter',
-  'plain',
+  'limited',
   'plain',
 ] as const;
+/** The one limit of a campaign. */
+export const LIMIT = 'narrow';
+
+/** Of so many schedules, so few runs may be under way at once. */
+export function maxRunningOf(schedules: number): number {
+  const limited = Array.from(
+    { length: schedules },
+    (_, index) => KINDS[Math.floor(index / 4) % KINDS.length],
+  );
+  return Math.max(1, Math.ceil(limited.filter((kind) => kind === 'limited').length / 3));
+}
+
 const OVERLAPS = ['skip', 'queue', 'replace'] as const;
 
 /** About 0.7 fires a second for each schedule; a quarter at most once, half of those with a lookup. */
@@ -51,6 +64,7 @@ export function plain(index: number): Definition {
     catchUpLimit: 100,
     graceSeconds: 60,
     overlap: 'allow',
+    limit: null,
     holdMs: 0,
     enabled: true,
     delivery: 'atLeastOnce',
@@ -66,6 +80,10 @@ function special(index: number, features: Features): Partial<Definition> {
     // Most of its runs take longer than the time between two fires.
     const times = { cron: '* * * * * *', holdMs: 1_300, timeoutSeconds: 3 };
     return { ...times, overlap: OVERLAPS[index % OVERLAPS.length] ?? 'skip' };
+  }
+  if (kind === 'limited' && features.limits) {
+    // Many at one moment, more of them than may run at once; the rest of the time is enough for all.
+    return { cron: '*/2 * * * * *', holdMs: 400, timeoutSeconds: 3, limit: LIMIT };
   }
   if (!features.timing) return {};
   if (kind === 'interval') return { cron: null, everySeconds: 1 + (index % 3) };
@@ -95,7 +113,15 @@ export function bodyOf(
   const { cron, everySeconds, enabled, lookup, maxAttempts, timeoutSeconds, holdMs } = definition;
   const origin = `http://127.0.0.1:${port}`;
   const usual: Partial<Definition> = plain(0);
-  const named = ['jitterSeconds', 'catchUp', 'catchUpLimit', 'graceSeconds', 'overlap', 'delivery'] as const;
+  const named = [
+    'jitterSeconds',
+    'catchUp',
+    'catchUpLimit',
+    'graceSeconds',
+    'overlap',
+    'limit',
+    'delivery',
+  ] as const;
   return {
     id,
     ...(everySeconds === null ? { cron } : { everySeconds }),

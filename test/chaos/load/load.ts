@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Definition, Edit, Fire } from '../checker/history.ts';
 import type { Instance } from '../cluster/instance.ts';
-import { type Features, bodyOf, change, definitionOf, plain } from './load-definitions.ts';
+import {
+  type Features,
+  LIMIT,
+  bodyOf,
+  change,
+  definitionOf,
+  maxRunningOf,
+  plain,
+} from './load-definitions.ts';
 import type { Random } from '../random.ts';
 
 export const CANARY = 'canary';
@@ -22,6 +30,8 @@ interface LoadOptions {
 export interface Load {
   readonly edits: Edit[];
   readonly fires: Fire[];
+  /** How many runs of each limit may be under way at once. */
+  readonly limits: Record<string, number>;
   features(): Promise<Features>;
   /** Creates the schedules; fails where it is not acknowledged. */
   create(features: Features): Promise<void>;
@@ -41,6 +51,7 @@ export function createLoad(options: LoadOptions): Load {
   const { random, instances, receiverPort } = options;
   const edits: Edit[] = [];
   const fires: Fire[] = [];
+  const limits: Record<string, number> = {};
   const current = new Map<string, Definition>();
   const deleted = new Set<string>();
 
@@ -100,9 +111,19 @@ export function createLoad(options: LoadOptions): Load {
     await Promise.all(calls);
   }
 
+  /** False: the daemon does not know of limits. */
+  async function createLimit(): Promise<boolean> {
+    const maxRunning = maxRunningOf(options.schedules);
+    const url = `${instances[0]?.url ?? ''}/api/v1/limits/${LIMIT}`;
+    if ((await send(url, 'PUT', { maxRunning })) !== 'acked') return false;
+    limits[LIMIT] = maxRunning;
+    return true;
+  }
+
   return {
     edits,
     fires,
+    limits,
     features: async () => {
       const [first] = instances;
       const knows = async (given: Partial<Definition>) =>
@@ -112,6 +133,7 @@ export function createLoad(options: LoadOptions): Load {
         lookup: await knows({ lookup: true }),
         timing: await knows({ cron: null, everySeconds: 1, jitterSeconds: 1, catchUp: 'all' }),
         overlap: await knows({ overlap: 'queue' }),
+        limits: await createLimit(),
       };
     },
     create: async (features) => {

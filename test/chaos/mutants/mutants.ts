@@ -536,4 +536,17 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: ['lost', 'phantom', 'conservation', 'effects'],
     campaign: { disturb: quietFor(8_000), rates: { answers: { error: 0.2 }, lookupFails: 0 } },
   },
+  {
+    name: 'places-given-without-the-lock',
+    why: 'two instances that give places at one moment each count those that were held before',
+    edits: [
+      {
+        file: 'src/store/limits/admit-runs.ts',
+        find: 'ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`',
+        replace: 'ORDER BY id`',
+      },
+    ],
+    caughtBy: ['limit'],
+    campaign: { schedules: 96, disturb: slowDatabase(10_000) },
+  },
 ];

@@ -102,6 +102,12 @@ describe('a silent run', () => {
     }
   });
 
+  it('gives its place up where it is tried again', () => {
+    const limited = running({ limitId: 'l', admittedAt: NOW - 70_000 });
+    const again = expireRun(limited, settlement('pending', { retryAt: NOW + 9 }), NOW);
+    expect(again.admittedAt).toBeNull();
+  });
+
   it('has as many failures as the settlement says', () => {
     expect(changed(settlement('failed', { failures: 0 }), { failures: 4 })).toMatchObject({ failures: 0 });
   });

@@ -168,6 +168,11 @@ describe('a run that is driven on', () => {
     },
   );
 
+  it('keeps its place of its limit: it is under way, or about to be', () => {
+    const limited = runRecord({ limitId: 'l', admittedAt: NOW - 5_000 });
+    expect(takeOverRun(limited, 'again', FACTS, POLICY, NOW).admittedAt).toBe(NOW - 5_000);
+  });
+
   it('keeps when it was first lost, and its last error', () => {
     const error = { kind: 'timeout', message: 'm' } as const;
     const run = lost({ lostAt: NOW - HOUR, error });

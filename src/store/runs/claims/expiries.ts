@@ -30,6 +30,7 @@ export interface SilentRun {
   queue: string | null;
   workerId: string | null;
   expiresAt: Instant;
+  isLimited: boolean;
 }
 
 interface Row {
@@ -44,6 +45,7 @@ interface Row {
   first_claimed_at: InstantText | null;
   worker_id: string | null;
   expires_at: InstantText;
+  is_limited: boolean;
   now: InstantText;
 }
 
@@ -67,7 +69,7 @@ export async function findSilent(
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,
       coalesce(r.handoff_started_at, r.claimed_at, r.expires_at) AS started_at, r.first_claimed_at, r.worker_id,
-      r.expires_at, clock.now
+      r.expires_at, r.limit_id IS NOT NULL AS is_limited, clock.now
     FROM clock, runs r
     WHERE r.status = 'running' AND r.expires_at <= (SELECT now FROM clock)
       AND clock.now >= ${isoInstant(since)}::timestamptz
@@ -114,5 +116,6 @@ function silentRun(row: Row): SilentRun {
     queue: queueOfLane(row.lane),
     workerId: row.worker_id,
     expiresAt: toInstant(row.expires_at),
+    isLimited: row.is_limited,
   };
 }

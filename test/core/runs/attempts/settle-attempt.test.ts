@@ -76,6 +76,33 @@ const GUARD: [run: string, retriedAfter: number | null, letters: string][] = [
   ['cancelled replaced', null, 'EEEEE EEEEE EEEEE EEEEE'],
 ];
 
+describe('a run with a limit', () => {
+  const limited = { limitId: 'l', admittedAt: STARTED };
+
+  it('gives its place up between two attempts, and keeps it while its completion is awaited', () => {
+    const placeAfter = (outcome: AttemptOutcome, status: Settlement['status']) => {
+      const settled = settle(runRecord(limited), attempted(outcome, status));
+      return [settled.kind, settled.run.admittedAt];
+    };
+    expect(placeAfter('transient', 'pending')).toEqual(['settled', null]);
+    expect(placeAfter('unknown', 'pending')).toEqual(['settled', null]);
+    expect(placeAfter('accepted', 'running')).toEqual(['settled', STARTED]);
+  });
+
+  it('that has given its place up is ended by a late 2xx, and not begun by one', () => {
+    const unclaimed = { claimedBy: null, claimedAt: null };
+    const without = runRecord({ ...limited, ...unclaimed, admittedAt: null });
+    expect(settle(without, attempted('accepted', 'succeeded')).kind).toBe('settled');
+    expect(settle(without, attempted('accepted', 'running'))).toMatchObject({
+      kind: 'fenced',
+      run: { status: 'pending', attemptLog: [{ attempt: 2, outcome: 'acceptedLate' }] },
+    });
+    expect(settle(runRecord({ ...limited, ...unclaimed }), attempted('accepted', 'running')).kind).toBe(
+      'settled',
+    );
+  });
+});
+
 const CLAIMS: Partial<RunRecord>[] = [
   { claimedBy: ME, attempts: 2 },
   { claimedBy: OTHER, attempts: 2 },
