@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { createLease } from '../../src/runtime/instance-lease.ts';
+import { createInstanceState, readinessOf } from '../../src/runtime/readiness.ts';
+
+it('late schedules are a warning, which leaves an instance as ready as it was', () => {
+  const events = createEventBus();
+  const lease = createLease(systemClock, 10);
+  lease.renew(lease.moment());
+  const state = createInstanceState(events, systemClock);
+  state.migrated = true;
+  const sample = { type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, zoneData: ['2026c'] } as const;
+  events.emit({ ...sample, schedulesLate: 2 });
+  const { status, warnings } = readinessOf(state, lease, []);
+  expect(status).toBe('ready');
+  expect(warnings).toEqual([expect.stringMatching(/^2 schedules are late: .*late=true/)]);
+  events.emit({ ...sample, schedulesLate: 0 });
+  expect(readinessOf(state, lease, []).warnings).toEqual([]);
+});
