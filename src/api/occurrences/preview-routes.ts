@@ -1,6 +1,6 @@
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing } from '../../core/schedules/schedule.ts';
-import { type Cron, expressionsOf } from '../../core/cron/cron-list.ts';
+import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
 import { parseCron } from '../../core/cron/cron-parse.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Cron } from '../../core/cron/cron-list.ts';
+import type { Cron } from '../../core/cron/cron-expressions.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';

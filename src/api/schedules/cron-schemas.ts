@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_EXPRESSION_LENGTH } from '../../core/cron/cron.ts';
-import { MAX_EXPRESSIONS, MIN_EXPRESSIONS } from '../../core/cron/cron-list.ts';
+import { MAX_EXPRESSIONS, MIN_EXPRESSIONS } from '../../core/cron/cron-expressions.ts';
 import { normalSpelling } from '../../core/cron/cron-parse.ts';
 import { cronFault } from './timing-text.ts';
 

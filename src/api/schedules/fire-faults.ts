@@ -3,7 +3,7 @@ import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
 import type { Schedule, Timing } from '../../core/schedules/schedule.ts';
 import { graceMsOf } from '../../core/time/plan-due.ts';
 import { cronTimes } from '../../core/cron/cron.ts';
-import { type Cron, expressionsOf } from '../../core/cron/cron-list.ts';
+import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import type { Fault } from '../http/problem.ts';

@@ -1,16 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { CronTimes } from './cron-fires.ts';
 
-/** When a schedule fires: one expression, or several, of which each makes it fire. */
-export type Cron = string | readonly string[];
-
-export const MIN_EXPRESSIONS = 2;
-export const MAX_EXPRESSIONS = 16;
-
-export function expressionsOf(cron: Cron): readonly string[] {
-  return typeof cron === 'string' ? [cron] : cron;
-}
-
 /** Fires when any member does. A moment at which several do is one fire. */
 export function anyOf(members: readonly CronTimes[]): CronTimes {
   const known = members.map((times): Known => ({ times, asked: Infinity, next: null }));

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { CronError } from './cron-error.ts';
 import { type CronTimes, firesIn } from './cron-fires.ts';
-import { type Cron, anyOf } from './cron-list.ts';
+import type { Cron } from './cron-expressions.ts';
+import { anyOf } from './cron-list.ts';
 import { MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
 import { wallTimes } from './cron-wall.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';

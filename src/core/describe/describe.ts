@@ -1,4 +1,4 @@
-import { type Cron, expressionsOf } from '../cron/cron-list.ts';
+import { type Cron, expressionsOf } from '../cron/cron-expressions.ts';
 import { parseCron } from '../cron/cron-parse.ts';
 import { daysInWords } from './describe-days.ts';
 import { timesInWords } from './describe-times.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Definition, Schedule, Timing } from './schedule.ts';
-import { expressionsOf } from '../cron/cron-list.ts';
+import { expressionsOf } from '../cron/cron-expressions.ts';
 import { graceMsOf } from '../time/plan-due.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
 

@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts';
-import type { Cron } from '../cron/cron-list.ts';
+import type { Cron } from '../cron/cron-expressions.ts';
 import { RUN_ENDS } from '../runs/run-end.ts';
 
 /** Order in which waiting work is handed off: the smaller first. */

@@ -3,7 +3,7 @@ import type { Instant } from '../instant.ts';
 import { plannedRunName } from '../runs/run.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import { type CronTimes, type Note, cronTimes } from '../cron/cron.ts';
-import { expressionsOf } from '../cron/cron-list.ts';
+import { expressionsOf } from '../cron/cron-expressions.ts';
 
 /** What fire times hang on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
 export interface Identity {

@@ -1,0 +1,9 @@
+/** When a schedule fires: one expression, or several, of which each makes it fire. */
+export type Cron = string | readonly string[];
+
+export const MIN_EXPRESSIONS = 2;
+export const MAX_EXPRESSIONS = 16;
+
+export function expressionsOf(cron: Cron): readonly string[] {
+  return typeof cron === 'string' ? [cron] : cron;
+}
