@@ -21,7 +21,7 @@ import type { Labels } from '../store/schedules/labelled-schedules.ts';
 import { uidsOf } from '../store/schedules/find-schedules.ts';
 import { type Action, CANCEL, RETRY, type RunActionDeps, workOf } from './act-on-runs.ts';
 
-export interface BulkRunFilter {
+interface BulkRunFilter {
   scheduleId?: string | undefined;
   labels?: Labels | undefined;
   statuses?: readonly RunStatus[] | undefined;
@@ -32,7 +32,7 @@ export interface BulkRunFilter {
   to?: Instant | undefined;
 }
 
-export interface BulkRunRequest {
+interface BulkRunRequest {
   action: 'retry' | 'cancel';
   filter: BulkRunFilter;
   /** How many runs are acted on at most, the newest first. */
