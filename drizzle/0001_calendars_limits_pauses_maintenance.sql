@@ -58,7 +58,7 @@ CREATE INDEX "history_watched_successes" ON "history" USING btree ("schedule_uid
 CREATE INDEX "history_watched_failures" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status IN ('failed', 'unknown', 'abandoned');--> statement-breakpoint
 CREATE INDEX "runs_to_admit" ON "runs" USING btree ("limit_id","priority","due_at") WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL;--> statement-breakpoint
 CREATE INDEX "runs_limited" ON "runs" USING btree ("limit_id","admitted_at") WHERE limit_id IS NOT NULL;--> statement-breakpoint
-CREATE INDEX "schedule_versions_labels" ON "schedule_versions" USING gin ((definition->'labels') jsonb_path_ops) WITH (fastupdate=false);--> statement-breakpoint
+CREATE INDEX "schedule_versions_labels" ON "schedule_versions" USING gin ((definition->'labels') jsonb_path_ops) WITH (fastupdate=false) WHERE (definition->'labels') <> '{}'::jsonb;--> statement-breakpoint
 CREATE INDEX "schedules_limited" ON "schedules" USING btree ("limit_id","id") WHERE limit_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "schedules_pausing" ON "schedules" USING btree ("pause_until") WHERE pause_until IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL;--> statement-breakpoint

@@ -249,7 +249,7 @@ CREATE TABLE schedule_versions (
   CONSTRAINT schedule_versions_schedule_uid_version_pk PRIMARY KEY (schedule_uid, version)
 );
 CREATE INDEX schedule_versions_by_id ON public.schedule_versions USING btree (schedule_id, schedule_uid);
-CREATE INDEX schedule_versions_labels ON public.schedule_versions USING gin (((definition -> 'labels'::text)) jsonb_path_ops) WITH (fastupdate='false');
+CREATE INDEX schedule_versions_labels ON public.schedule_versions USING gin (((definition -> 'labels'::text)) jsonb_path_ops) WITH (fastupdate='false') WHERE ((definition -> 'labels'::text) <> '{}'::jsonb);
 
 CREATE TABLE schedules (
   uid uuid NOT NULL,

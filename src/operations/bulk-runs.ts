@@ -29,7 +29,7 @@ import {
   workOf,
 } from './act-on-runs.ts';
 
-export interface BulkRunFilter {
+interface BulkRunFilter {
   scheduleId?: string | undefined;
   labels?: Labels | undefined;
   statuses?: readonly RunStatus[] | undefined;
@@ -40,7 +40,7 @@ export interface BulkRunFilter {
   to?: Instant | undefined;
 }
 
-export interface BulkRunRequest {
+interface BulkRunRequest {
   action: 'retry' | 'cancel';
   filter: BulkRunFilter;
   /** How many runs are acted on at most, the newest first. */

@@ -18,7 +18,7 @@ import { AGAIN_AFTER_MS, type BulkOutcome, SAMPLE } from './bulk-runs.ts';
 import { CannotFollow } from './followed-schedules.ts';
 import { type ScheduleChangeDeps, changeFreeSchedules } from './schedule-changes.ts';
 
-export interface BulkScheduleRequest {
+interface BulkScheduleRequest {
   action: 'pause' | 'resume';
   filter: BulkScheduleFilter;
   /** Of a pause; null: none is given. */

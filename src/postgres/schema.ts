@@ -140,10 +140,11 @@ export const scheduleVersions = pgTable(
   (t) => [
     primaryKey({ columns: [t.scheduleUid, t.version] }),
     index('schedule_versions_by_id').on(t.scheduleId, t.scheduleUid),
-    // For runs by the labels of their schedule. Nothing is left pending: a search would have to read that first.
+    // For runs by the labels of their schedule. Nothing is left pending: a search would have to read that first. One-off runs have none.
     index('schedule_versions_labels')
       .using('gin', sql`(definition->'labels') jsonb_path_ops`)
-      .with({ fastupdate: false }),
+      .with({ fastupdate: false })
+      .where(sql`(definition->'labels') <> '{}'::jsonb`),
   ],
 );
 

@@ -12,9 +12,9 @@ it('late schedules are a warning, which leaves an instance as ready as it was', 
   state.migrated = true;
   const sample = { type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, zoneData: ['2026c'] } as const;
   events.emit({ ...sample, schedulesLate: 2 });
-  const { status, warnings } = readinessOf(state, lease, []);
+  const { status, warnings } = readinessOf(state, lease, [], null);
   expect(status).toBe('ready');
   expect(warnings).toEqual([expect.stringMatching(/^2 schedules are late: .*late=true/)]);
   events.emit({ ...sample, schedulesLate: 0 });
-  expect(readinessOf(state, lease, []).warnings).toEqual([]);
+  expect(readinessOf(state, lease, [], null).warnings).toEqual([]);
 });

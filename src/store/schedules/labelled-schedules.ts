@@ -38,5 +38,5 @@ function have(labels: Labels): SQL {
   const each = labels.map(
     ([key, value]) => sql`(v.definition->'labels') @> ${JSON.stringify({ [key]: value })}::jsonb`,
   );
-  return sql.join(each, sql` AND `);
+  return sql`(v.definition->'labels') <> '{}'::jsonb AND ${sql.join(each, sql` AND `)}`;
 }

@@ -14,7 +14,7 @@ import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import type { Executor } from '../../../src/postgres/executor.ts';
 import { createPartition } from '../../../src/postgres/history-partitions.ts';
 import { pageOfLabelledRuns } from '../../../src/store/runs/labelled-runs.ts';
-import type { Labels } from '../../../src/store/schedules/labelled-schedules.ts';
+import { type Labels, labelled } from '../../../src/store/schedules/labelled-schedules.ts';
 import { type RunFilter, pageOfRuns } from '../../../src/store/runs/run-pages.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
@@ -107,7 +107,7 @@ describe('of runs of all kinds', () => {
   test('and of labelled schedules, whether few are asked one by one, or the newest runs are walked through first', async () => {
     await insertSchedules(uids.map((uid, n) => ({ uid, labels: { team: n < 3 ? 'a' : 'b', n: `${n}` } })));
     for (let round = 0; round < 25; round += 1) {
-      const [labels, labelled] = pick([
+      const [labels, having] = pick([
         [[['team', 'a']], uids.slice(0, 3)],
         [[['n', '1']], uids.slice(1, 2)],
         [
@@ -129,7 +129,7 @@ describe('of runs of all kinds', () => {
         { few: 0, walked: 5_000 },
         { few: 3, walked: 20 },
       ]);
-      const scheduleUids = labelled.filter((uid) => among === undefined || among.some((one) => one === uid));
+      const scheduleUids = having.filter((uid) => among === undefined || among.some((one) => one === uid));
       const wanted = expected(runs, { ...filter, scheduleUids });
       const pages = (db: Executor, page: RunFilter) => pageOfLabelledRuns(db, page, labels, bounds);
       const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
@@ -202,6 +202,14 @@ describe('among very many plain ones', () => {
     const read = await database.run((db) => rowsRead(db, filter));
     expect(read).toBeLessThan(40 * limit);
   });
+});
+
+test('the schedules of a label are found by the index of labels', async () => {
+  const many = Array.from({ length: 3_000 }, (_, n) => ({ uid: randomUUID(), labels: { odd: `${n}` } }));
+  await insertSchedules(many);
+  await database.run((db) => db.execute(sql`VACUUM ANALYZE schedules, schedule_versions`));
+  const plan = await database.run((db) => db.execute(sql`EXPLAIN ${labelled([['odd', '77']])}`));
+  expect(JSON.stringify(plan)).toContain('schedule_versions_labels');
 });
 
 /** Over all statements that a page takes. */
