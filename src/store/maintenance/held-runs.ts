@@ -20,7 +20,7 @@ export async function holdRuns(tx: Transaction, runIds: readonly string[]): Prom
   );
 }
 
-export interface ReleasedRuns {
+interface ReleasedRuns {
   /** Held runs that were looked at. */
   found: number;
   /** Of them, those that go on, and whether workers may pull some of them. */
