@@ -2,7 +2,7 @@
  * Guarantees: a fire's intent is durable before anything is sent, and the cursor moves on only together with it; a schedule that the
  *   database refuses is set aside and holds up no other.
  * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`). Where runs
- *   must not overlap, or another transaction has a schedule's row: one transaction (`record/`).
+ *   must not overlap, or a schedule names calendars, or another transaction has a schedule's row: one transaction (`record/`).
  * If the process dies here: either nothing was written, or the runs are recorded. Any instance claims those without a claim;
  *   recovery takes over those that the dead instance had claimed.
  */
@@ -38,7 +38,8 @@ async function recordPlanned(
   refused: UnplannableSchedule[],
 ): Promise<void> {
   const sorted = [...planned].sort((a, b) => (a.schedule.uid < b.schedule.uid ? -1 : 1));
-  const mayOverlap = (one: PlannedSchedule) => one.schedule.overlap === 'allow';
+  const isPlain = ({ schedule, calendars }: PlannedSchedule) =>
+    schedule.overlap === 'allow' && calendars === null;
   const recordingBy = (work: (batch: readonly PlannedSchedule[]) => Promise<void>) => ({
     work,
     isRefused: isDataRefused,
@@ -49,8 +50,8 @@ async function recordPlanned(
   const underLocks = recordingBy((batch) => recordUnderLocks(deps, batch));
   await eachInTurn(
     [
-      ...batchesOf(sorted.filter(mayOverlap)).map((batch) => ({ batch, recording: alone })),
-      ...batchesOf(sorted.filter((one) => !mayOverlap(one))).map((batch) => ({
+      ...batchesOf(sorted.filter(isPlain)).map((batch) => ({ batch, recording: alone })),
+      ...batchesOf(sorted.filter((one) => !isPlain(one))).map((batch) => ({
         batch,
         recording: underLocks,
       })),

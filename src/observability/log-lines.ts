@@ -4,6 +4,7 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { logExpired } from './expired-lines.ts';
 import type { EventOf, Lines } from './handlers.ts';
+import { CALENDAR_LINES } from './calendar-lines.ts';
 import { HISTORY_LINES } from './history-lines.ts';
 import type { Logger } from './logger.ts';
 
@@ -45,6 +46,7 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   effectsApplied: 'effects',
   backstopPassed: 'backstop',
   zoneWatchPassed: 'zone-watch',
+  calendarWatchPassed: 'calendar-watch',
   queuesLookedAt: 'pull',
   goneSeenTo: 'pause-gone',
   expiriesChecked: 'expiry',
@@ -84,6 +86,7 @@ const LOOKED_UP = {
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
   ...HISTORY_LINES,
+  ...CALENDAR_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>

@@ -4,6 +4,7 @@
  * If the process dies here: nothing of the edit is written, this included.
  */
 import { setImmediate } from 'node:timers/promises';
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import type { Instant } from '../core/instant.ts';
 import { cursorUnder, movesTimes } from '../core/schedules/definition-change.ts';
 import { newRun } from '../core/runs/new-run.ts';
@@ -31,18 +32,25 @@ export interface Edited {
   write: ScheduleWrite | null;
 }
 
+interface Planning {
+  now: Instant;
+  retentionDays: number;
+  /** The histories of all calendars that the old and the new definitions name. */
+  calendars: Calendars;
+}
+
 /** Answers how many effects it wrote. What must not overlap is recorded as waiting, for the caller to judge. */
 export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
-  { now, retentionDays, laneOf }: { now: Instant; retentionDays: number; laneOf: (target: Target) => string },
+  { now, retentionDays, calendars, laneOf }: Planning & { laneOf: (target: Target) => string },
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
   for (const { schedule, write } of edited) {
     // What a paused schedule has for its next is kept, not due.
     if (!schedule?.definition.enabled || !write) continue;
     if (schedule.nextOccurrenceAt === null || schedule.nextOccurrenceAt > now) continue;
-    const plan = await planWholly(schedule, schedule.nextOccurrenceAt, { now, retentionDays });
+    const plan = await planWholly(schedule, schedule.nextOccurrenceAt, { now, retentionDays, calendars });
     if (!plan) continue;
     const moved = movesTimes(schedule.definition, write.definition);
     const fires = moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now)] : plan.fires;
@@ -51,7 +59,7 @@ export async function planBeforeUpdate(
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
     write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
-    Object.assign(write, cursorUnder(write.definition, planned, schedule, now));
+    Object.assign(write, cursorUnder(write.definition, planned, schedule, now, calendars));
   }
   const { effects, ids } = await recordRuns(tx, due);
   return { effects, recorded: ids.size };
@@ -89,12 +97,12 @@ const MAX_SLICES = 100;
 async function planWholly(
   schedule: Schedule,
   from: Instant,
-  { now, retentionDays }: { now: Instant; retentionDays: number },
+  { now, retentionDays, calendars }: Planning,
 ): Promise<Plan | null> {
   try {
     const { definition, plannedThrough } = schedule;
     const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough };
-    const walk = walkDue(fireTimes(definition, schedule), definition, from, period);
+    const walk = walkDue(fireTimes(definition, schedule, calendars), definition, from, period);
     for (let slice = 0; slice < MAX_SLICES; slice += 1) {
       let steps = 0;
       const plan = walk.step(() => (steps += 1) <= SLICE_STEPS);

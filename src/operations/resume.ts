@@ -6,13 +6,15 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Plan, graceMsOf, walkDue } from '../core/time/plan-due.ts';
 import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
-import { readTiming } from '../core/schedules/stored-definition.ts';
-import type { Transaction } from '../postgres/executor.ts';
+import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
+import type { Executor, Transaction } from '../postgres/executor.ts';
+import { readCalendars } from '../store/calendars/calendar-histories.ts';
 import {
   type DueSchedule,
   type RestingSchedules,
@@ -89,7 +91,8 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     const last = page.at(-1);
     if (!last) break;
     after = last.uid;
-    const { skips, unplannable } = await skipsOf(page, count, { now, signal });
+    const calendars = await database.run((db) => calendarsOf(db, page), BATCH_LIMIT_MS);
+    const { skips, unplannable } = await skipsOf(page, (one) => count(one, calendars), { now, signal });
     done.unplannable.push(...unplannable);
     const moved = await alone((tx) => skipDueIfUnmoved(tx, skips), BATCH_LIMIT_MS);
     const written = skips.filter(({ schedule }) => moved.has(schedule.uid));
@@ -139,6 +142,13 @@ async function skipsOf(
   return { skips, unplannable };
 }
 
+/** No instance lives, so nobody edits them meanwhile. */
+async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<Calendars> {
+  const ids = new Set(page.flatMap(({ timing }) => calendarIdsIn(timing)));
+  const moments = page.map(({ nextOccurrenceAt }) => nextOccurrenceAt).filter(Number.isFinite);
+  return (await readCalendars(db, [...ids], Math.min(...moments))).histories;
+}
+
 const UNCERTAIN =
   'recorded before firelock was resumed from a restored database: whether it was sent since then is not known';
 
@@ -148,16 +158,19 @@ const SLICE_STEPS = 500;
 const SKIP_ALL = { catchUp: 'skip', catchUpLimit: 0, graceSeconds: -1 } as const;
 
 /** Schedules with one timing usually stand at the same moment: one walk serves all. */
-function counter(now: Instant, signal: AbortSignal): (schedule: DueSchedule) => Promise<Plan> {
+function counter(
+  now: Instant,
+  signal: AbortSignal,
+): (schedule: DueSchedule, calendars: Calendars) => Promise<Plan> {
   const counted = new LRUCache<string, Plan>({ max: 10_000 });
-  return async (schedule) => {
+  return async (schedule, calendars) => {
     const { nextOccurrenceAt } = schedule;
     if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to count from');
     const timing = readTiming(schedule.timing);
     const key = `${nextOccurrenceAt} ${dependsOnIdentity(timing) ? schedule.uid : ''} ${schedule.timing}`;
     const known = counted.get(key);
     if (known) return known;
-    const walk = walkDue(fireTimes(timing, schedule), SKIP_ALL, nextOccurrenceAt, {
+    const walk = walkDue(fireTimes(timing, schedule, calendars), SKIP_ALL, nextOccurrenceAt, {
       now,
       horizon: -Infinity,
       plannedThrough: null,

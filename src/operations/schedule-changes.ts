@@ -5,7 +5,7 @@
  * If the process dies here: everything or nothing of the call is written.
  */
 import type { Instant } from '../core/instant.ts';
-import type { Schedule, Target } from '../core/schedules/schedule.ts';
+import { type Schedule, type Target, calendarIdsOf } from '../core/schedules/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { createPace } from '../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
@@ -13,6 +13,8 @@ import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { TryAgain, isUniqueViolation } from '../postgres/errors.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
+import type { KnownCalendars } from '../store/calendars/calendar-histories.ts';
+import { linkCalendars } from '../store/calendars/calendar-users.ts';
 import { followersOf } from '../store/effects/followers.ts';
 import {
   type JudgedOverlaps,
@@ -27,6 +29,7 @@ import type { TargetRegistry } from '../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
+import { namedBy, shareCalendarsOf } from './named-calendars.ts';
 import {
   type ChangedSchedule,
   type ScheduleChange,
@@ -95,6 +98,8 @@ async function changeIn(
     tx,
     changes.map((change) => change.id),
   );
+  const further = changes.flatMap(({ calendars: named }) => named ?? []);
+  const calendars = await shareCalendarsOf(tx, current.values(), further);
   // Read after the locks were had: nothing that was due at a lock's release is missed.
   const now = await databaseNow(tx);
   const decided: Edited[] = [];
@@ -102,7 +107,7 @@ async function changeIn(
   const pace = createPace();
   for (const change of changes) {
     await pace();
-    decided.push(decide(deps.targets, change, current.get(change.id) ?? null, now));
+    decided.push(decide(deps.targets, change, current.get(change.id) ?? null, { now, calendars }));
   }
   const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
   await resolveFollowed(tx, writes).catch((error: unknown) => {
@@ -110,14 +115,19 @@ async function changeIn(
     throw error;
   });
   check(null);
-  const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now));
+  const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now, calendars));
   await writeOrTryAgain(tx, writes, now);
+  await linkCalendars(tx, decided.flatMap(namedBy));
   const judged = await judgeAnew(tx, decided);
   return { changed: decided.map((one) => changedSchedule(one, now)), recorded, judged };
 }
 
-function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
-  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target) };
+function planningOf(
+  { retentionDays, targets }: ScheduleChangeDeps,
+  now: Instant,
+  { histories: calendars }: KnownCalendars,
+) {
+  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target), calendars };
 }
 
 /**
@@ -136,9 +146,11 @@ export async function deleteSchedule(
     const followers = await followersOf(tx, schedule.uid, MAX_NAMED + 1);
     if (followers.length > 0)
       throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
+    const calendars = await shareCalendarsOf(tx, [schedule]);
     const now = await databaseNow(tx);
     const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
-    const recorded = await planBeforeUpdate(tx, [{ schedule, write }], planningOf(deps, now));
+    const recorded = await planBeforeUpdate(tx, [{ schedule, write }], planningOf(deps, now, calendars));
+    await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
     return { version: write.version, abandoned, effects: effects + recorded.effects };
   });

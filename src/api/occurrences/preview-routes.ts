@@ -1,14 +1,18 @@
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
-import { DEFAULT_TIMING, type Timing } from '../../core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
 import { parseCron } from '../../core/cron/cron-parse.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/zones/zone.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
+import type { Database } from '../../postgres/database.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { findSchedule } from '../../store/schedules/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { NEVER_FIRES, outlookOf } from '../schedules/fire-faults.ts';
+import { ALL_EXCLUDED, NEVER_FIRES, outlookOf, unknownCalendars } from '../schedules/fire-faults.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { invalid, noSuchSchedule } from '../http/problem.ts';
@@ -37,19 +41,23 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id }, query: { count, from } }) => {
-      const { found, now } = await database.run(async (db) => ({
-        found: await findSchedule(db, id),
-        now: await databaseNow(db),
-      }));
+      const { found, now, calendars } = await database.run(async (db) => {
+        const found = await findSchedule(db, id);
+        const now = await databaseNow(db);
+        const ids = found ? calendarIdsOf(found.definition) : [];
+        const since = Math.min(from ?? now, now) - MAX_JITTER_MS;
+        return { found, now, calendars: (await readCalendars(db, ids, since)).histories };
+      });
       if (!found) throw noSuchSchedule(id);
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {
-        const times = fireTimes(definition, { id, createdAt });
+        const times = fireTimes(definition, { id, createdAt }, calendars);
         const next = times.next(from ?? now);
         // With jitter, what is still to come may have had its own moment.
         const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
-        const first = isDelayed && (next === null || delayed < next) ? delayed : next;
+        const isNext = isDelayed && (next === null || delayed < next) && times.excludedBy(delayed) === null;
+        const first = isNext ? delayed : next;
         return { items: await firesFrom(times, first, count, (at) => answerDueFire(times, definition, at)) };
       } catch (error) {
         throw asUnplannable(id, error);
@@ -70,14 +78,13 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('Fire times', previewedTimes), ...problems(...BODY_PROBLEMS, 422) },
       },
     },
-    async ({ body: { cron, everySeconds, timezone, from, count, id } }) => {
-      const after = from ?? (await database.run(databaseNow));
-      const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, at: null, after: null };
+    async ({ body: { cron, everySeconds, timezone, exclude, from, count, id } }) => {
+      const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, exclude, at: null, after: null };
+      const { after, calendars } = await beginningOf(database, timing, from ?? null);
       const identity = { id: id ?? '', createdAt: after };
-      const times = fireTimes(timing, identity);
+      const times = fireTimes(timing, identity, calendars);
       const items = await firesFrom(times, times.next(after), count, (at) => answerFire(times, timing, at));
-      if (items.length === 0 && cron !== null && outlookOf(timing, identity.id, after).barren)
-        throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
+      if (items.length === 0) refuseEmpty(timing, identity.id, after, calendars);
       const isOfNobody = cron !== null && (id ?? null) === null && parseCron(cron, '').hashed;
       return {
         description: describe(timing, identity),
@@ -86,6 +93,24 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       };
     },
   );
+}
+
+/** @throws Problem 422 where it names a calendar that does not exist */
+async function beginningOf(database: Database, timing: Timing, from: Instant | null) {
+  return database.run(async (db) => {
+    const after = from ?? (await databaseNow(db));
+    const known = await readCalendars(db, calendarIdsOf(timing), after);
+    const unknown = unknownCalendars(timing, known);
+    if (unknown.length > 0) throw invalid(unknown, 422);
+    return { after, calendars: known.histories };
+  });
+}
+
+/** @throws Problem 422 */
+function refuseEmpty(timing: Timing, id: string, after: Instant, calendars: Calendars): void {
+  const { barren, allExcluded } = outlookOf(timing, id, after, calendars);
+  if (timing.cron !== null && barren) throw invalid([{ path: '/cron', message: NEVER_FIRES }], 422);
+  if (allExcluded) throw invalid([ALL_EXCLUDED], 422);
 }
 
 const SLICE = 10;

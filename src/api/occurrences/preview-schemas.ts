@@ -8,6 +8,7 @@ import {
   whole,
 } from '../http/common-schemas.ts';
 import { cronText, everySeconds, zoneText } from '../schedules/timing-schemas.ts';
+import { excludeInput } from '../schedules/exclude-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 
 const MOST = 1000;
@@ -22,6 +23,7 @@ export const previewInput = z
     cron: cronText.nullable().default(null),
     everySeconds: everySeconds.nullable().default(null),
     timezone: zoneText.nullable().default(null),
+    exclude: excludeInput.nullable().default(null),
     from: instant.nullish().meta({
       description: 'Fires strictly after it; an interval is anchored here. Now where it is not given.',
     }),

@@ -27,7 +27,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 
 /** What a client can edit, but for the payload; header values masked. Also what a merge patch is applied to. */
 export function answerDefinition(definition: Definition) {
-  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
+  const { description, cron, everySeconds, at, after, timezone, exclude, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
   const { enabled, pauseReason, target, retry, timeoutSeconds } = definition;
   const { completion, completionTimeoutSeconds, delivery, priority, labels } = definition;
@@ -39,6 +39,7 @@ export function answerDefinition(definition: Definition) {
     at: isoOrNull(at),
     after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
     timezone,
+    exclude: exclude === null ? null : { dates: [...exclude.dates], calendars: [...exclude.calendars] },
     enabled,
     pauseReason,
     startAt: isoOrNull(startAt),

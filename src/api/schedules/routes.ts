@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Instant } from '../../core/instant.ts';
-import { type Definition, SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
+import { type Definition, SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
 import { deleteSchedule } from '../../operations/schedule-changes.ts';
 import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { calendarsNamedIn } from './exclude-schemas.ts';
 import { fireFaults } from './fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
@@ -98,11 +98,16 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, headers, body, json: sent }, reply) => {
-      const { schedule: written, change } = await changeOne(deps, id, (current, now) => {
-        checkPreconditions(id, headers, current);
-        const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
-        return accepted(resolved, { id, current, now });
-      });
+      const calendars = calendarsNamedIn(body);
+      const { schedule: written, change } = await changeOne(
+        deps,
+        { id, calendars },
+        (current, now, known) => {
+          checkPreconditions(id, headers, current);
+          const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
+          return accepted(resolved, { id, current, now, calendars: known });
+        },
+      );
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/schedules/${id}`);
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
     },
@@ -129,11 +134,12 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, headers: { 'if-match': match }, json: sent }, reply) => {
-      const { schedule: written } = await changeOne(deps, id, (current, now) => {
+      const calendars = calendarsNamedIn(sent?.value);
+      const { schedule: written } = await changeOne(deps, { id, calendars }, (current, now, known) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);
         const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current);
-        return accepted(resolved, { id, current, now });
+        return accepted(resolved, { id, current, now, calendars: known });
       });
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
     },
@@ -165,16 +171,20 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['decide']) {
-  const [changed] = await changeOrRefuse(deps, [{ id, decide }], () => '');
-  if (!changed) throw new Error(`the change of schedule ${id} was not answered`);
+async function changeOne(
+  deps: ApiDeps,
+  named: { id: string; calendars: string[] },
+  decide: ScheduleChange['decide'],
+) {
+  const [changed] = await changeOrRefuse(deps, [{ ...named, decide }], () => '');
+  if (!changed) throw new Error(`the change of schedule ${named.id} was not answered`);
   return changed;
 }
 
 /** @throws Problem 400, 422 */
 function accepted(
   { definition, faults }: ResolvedInput,
-  context: { id: string; current: Schedule | null; now: Instant },
+  context: Parameters<typeof fireFaults>[1],
 ): Definition {
   if (faults.length > 0) throw invalid(faults);
   const barred = fireFaults(definition, context);
@@ -182,12 +192,14 @@ function accepted(
   return definition;
 }
 
-function idOfAnother({ params, body }: FastifyRequest): Fault[] {
+/** For `alsoCheck`, also of other resources. */
+export function idOfAnother({ params, body }: FastifyRequest): Fault[] {
   const { id } = params as { id: string };
   if (!isObject(body) || body['id'] === undefined || body['id'] === id) return [];
   return [{ path: '/id', message: 'must be the id of the path' }];
 }
 
-function unexpectedBody({ body }: FastifyRequest): Fault[] {
+/** For `alsoCheck`, also of other resources. */
+export function unexpectedBody({ body }: FastifyRequest): Fault[] {
   return body === undefined ? [] : [{ path: '', message: 'must be absent: this call takes none' }];
 }

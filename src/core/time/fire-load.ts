@@ -1,4 +1,5 @@
 import type { Instant } from '../instant.ts';
+import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import { type FireTimes, type Identity, dependsOnIdentity, fireTimes, lastBetween } from './fire-times.ts';
 
@@ -9,6 +10,8 @@ export interface LoadPeriod {
   to: Instant;
   /** Buckets begin at whole multiples of it since 1970. */
   bucketMs: number;
+  /** The histories of the calendars that the timings name: those of a timing are there when it is given. */
+  calendars?: Calendars;
 }
 
 /** How many fires are due in each bucket, over schedules that are given one after the other. */
@@ -65,7 +68,7 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
 
   return {
     add: function* (timing, identity) {
-      if (dependsOnIdentity(timing)) return yield* count(timing, identity, 1);
+      if (dependsOnIdentity(timing) || isLong(timing)) return yield* count(timing, identity, 1);
       const key = JSON.stringify([
         timing.cron,
         timing.timezone,
@@ -73,6 +76,7 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
         timing.at,
         timing.startAt,
         timing.endAt,
+        timing.exclude,
       ]);
       const known = alike.get(key);
       if (known) known.count += 1;
@@ -86,6 +90,11 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
   };
 }
 
+/** Keeping many such texts to find equal ones would take more memory than it saves work. */
+function isLong({ exclude }: Timing): boolean {
+  return exclude !== null && exclude.dates.length > 100;
+}
+
 const MAX_STEPS = 5_000_000;
 const SLICE_STEPS = 400;
 /** Different timings held at once. */
@@ -97,10 +106,11 @@ const COST_TO_BEGIN = 20;
 type Part = { cost: number } | { cost: number; at: Instant; fires: number };
 
 function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Generator<Part, void, void> {
-  const times = fireTimes(timing, identity);
+  const times = fireTimes(timing, identity, period.calendars ?? NO_CALENDARS);
   yield { cost: COST_TO_BEGIN };
   const { everySeconds, jitterSeconds } = timing;
-  if (everySeconds !== null && jitterSeconds === 0 && everySeconds * 1000 < period.bucketMs) {
+  const isEven = everySeconds !== null && jitterSeconds === 0 && timing.exclude === null;
+  if (isEven && everySeconds * 1000 < period.bucketMs) {
     yield* bucketsOfInterval(times, everySeconds * 1000, timing.endAt ?? Infinity, period);
     return;
   }

@@ -16,6 +16,7 @@ export const TAGS = {
   runs: 'Runs',
   queues: 'Queues',
   times: 'Fire times',
+  calendars: 'Calendars',
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;
