@@ -57,10 +57,12 @@ function timesOrNull(schedule: Schedule, { histories }: KnownCalendars): FireTim
   }
 }
 
-/** What to link anew; nothing where it names no calendar, before and after. */
-export function namedBy({ schedule, write }: Edited): NamedCalendars[] {
+/** What to link anew; nothing where it names no calendar, before and after. @throws Error where one that it names anew is not shared */
+export function namedBy({ schedule, write }: Edited, { versions }: KnownCalendars): NamedCalendars[] {
   if (!write) return [];
   const before = schedule ? calendarIdsOf(schedule.definition) : [];
   const after = calendarIdsOf(write.definition);
+  const unknown = after.find((id) => !before.includes(id) && !versions.has(id));
+  if (unknown !== undefined) throw new Error(`there is no calendar ${unknown}, or it is not shared`);
   return before.length + after.length === 0 ? [] : [{ uid: write.uid, before, after }];
 }

@@ -115,9 +115,10 @@ async function changeIn(
     throw error;
   });
   check(null);
+  const links = decided.flatMap((one) => namedBy(one, calendars));
   const recorded = await planBeforeUpdate(tx, decided, planningOf(deps, now, calendars));
   await writeOrTryAgain(tx, writes, now);
-  await linkCalendars(tx, decided.flatMap(namedBy));
+  await linkCalendars(tx, links);
   const judged = await judgeAnew(tx, decided);
   return { changed: decided.map((one) => changedSchedule(one, now)), recorded, judged };
 }

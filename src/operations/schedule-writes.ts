@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Instant } from '../core/instant.ts';
 import { cursorUnder, sameDefinition } from '../core/schedules/definition-change.ts';
-import { type Definition, type Schedule, calendarIdsOf } from '../core/schedules/schedule.ts';
+import type { Definition, Schedule } from '../core/schedules/schedule.ts';
 import type { KnownCalendars } from '../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
@@ -38,10 +38,6 @@ export function decide(
   { now, calendars }: { now: Instant; calendars: KnownCalendars },
 ): Edited {
   const definition = change.decide(current, now, calendars);
-  const before = current ? calendarIdsOf(current.definition) : [];
-  const named = calendarIdsOf(definition).filter((one) => !before.includes(one));
-  const unknown = named.find((one) => !calendars.versions.has(one));
-  if (unknown !== undefined) throw new Error(`there is no calendar ${unknown}, or it is not locked`);
   const { id, by } = change;
   const lane = targets.laneOf(definition.target);
   if (!current) {

@@ -58,11 +58,12 @@ function exclusionIn(
   histories: readonly CalendarHistory[],
 ): Exclusion {
   const periods = periodsOf(dates, histories);
-  const ranges = rangesOf(dates);
+  let ranges: (DayRange | null)[] | undefined;
   return {
     reasonAt: (at) => {
       const day = localDay(zone, secondOf(at));
       if (!hasDay(periods.daysAt(at), day)) return null;
+      ranges ??= rangesOf(dates);
       const entry = ranges.findIndex((range) => range !== null && isWithin(day, range));
       if (entry >= 0) return dates[entry] ?? null;
       return histories.find((history) => hasDay(daysAt(history, at), day))?.id ?? null;
