@@ -85,7 +85,7 @@ describe('a calendar', () => {
     const ids = (answer: Answer) => (answer.body['items'] as unknown as { id: string }[]).map(({ id }) => id);
     const page = await api.call('GET', '/api/v1/calendars?q=days+OF&limit=2');
     expect(ids(page)).toEqual(['list-a', 'list-b']);
-    const cursor = String(page.body['nextCursor']);
+    const cursor = page.body['nextCursor'] as unknown as string;
     const rest = await api.call('GET', `/api/v1/calendars?q=days+OF&limit=2&cursor=${cursor}`);
     expect([ids(rest), rest.body['nextCursor']]).toEqual([['list-c'], null]);
   });
@@ -130,8 +130,8 @@ describe('a calendar', () => {
     await api.sql`UPDATE calendar_versions SET at = at - interval '2 days' WHERE calendar_id = 'edited'`;
     await api.sql`UPDATE schedule_versions SET at = at - interval '2 days' WHERE schedule_id = 'judged'`;
     const edit = await put('edited', { dates: [] });
-    const created = Date.parse(String(made.body['updatedAt']));
-    const edited = Date.parse(String(edit.body['updatedAt']));
+    const created = Date.parse(made.body['updatedAt'] as unknown as string);
+    const edited = Date.parse(edit.body['updatedAt'] as unknown as string);
     const period = `from=${new Date(created - 3 * 86_400_000).toISOString()}&to=${new Date(edited + 86_400_000).toISOString()}`;
     const answer = await api.call('GET', `/api/v1/schedules/judged/occurrences?limit=500&${period}`);
     const items = answer.body['items'] as unknown as { fireAt: string; state: string; reason?: string }[];
