@@ -15,7 +15,7 @@ interface CalendarWatchDeps extends MoveNextFiresDeps {
 
 const INTERVAL_MS = 2_000;
 /** The call that made the edit moves them itself, which usually takes less. If both do, each finds less to do. */
-const LEFT_TO_CALLER_SECONDS = 2;
+const LEFT_TO_CALLER_SECONDS = 5;
 const BATCH = 100;
 /** After that a calendar gives way to the next one; what was moved of it stays moved. */
 const TURN_MS = 30_000;

@@ -211,6 +211,26 @@ it('any instance finishes an edit: also of schedules in error and of those with 
   }
 });
 
+it('a schedule whose calendar a foreign hand has taken away is set aside, one whose dates are none fires: neither stops others', async () => {
+  await put([]);
+  await put([], 'spoilt');
+  await instance.put('lost', everySecond());
+  await instance.put('spoilt', everySecond(['spoilt']));
+  await instance.put('other', { cron: '* * * * * *', url: receiver.url });
+  await store.rows(sql`DELETE FROM calendars WHERE id = 'holidays'`);
+  await store.rows(
+    sql`UPDATE calendar_versions SET dates = '{"a": 1}', at = at - interval '1 hour' WHERE calendar_id = 'spoilt'`,
+  );
+  await instance.start();
+  await fires('other', 0);
+  await fires('spoilt', 0);
+  const aside = await until(() => instance.events.find(({ type }) => type === 'scheduleSetAside') ?? null);
+  expect(aside).toMatchObject({
+    scheduleId: 'lost',
+    error: 'it names a calendar that does not exist: holidays',
+  });
+});
+
 it('versions go on counting after a deletion; those that were replaced long ago are dropped', async () => {
   await put(['2030-01-01']);
   await put(['2030-01-02']);

@@ -67,7 +67,8 @@ interface Head {
 
 /** In the order of ids and versions; of an id without any version, a head with the version 0. */
 async function readHeads(db: Executor, ids: readonly string[], since: Instant): Promise<Head[]> {
-  const from = isoInstant(Math.min(Math.max(since, EARLIEST), LATEST));
+  // A foreign hand may have written a cursor that is no moment.
+  const from = isoInstant(Number.isNaN(since) ? EARLIEST : Math.min(Math.max(since, EARLIEST), LATEST));
   const rows = await rowsOf<{
     id: string;
     current: number | null;
@@ -105,7 +106,7 @@ const keyOf = ({ id, version, at }: Head): string => `${id} ${version} ${at}`;
 async function readContents(db: Executor, heads: readonly Head[]): Promise<void> {
   const missing = heads.filter((head) => head.version > 0 && !contents.has(keyOf(head)));
   if (missing.length === 0) return;
-  const rows = await rowsOf<{ id: string; version: number; dates: string[] | null }>(
+  const rows = await rowsOf<{ id: string; version: number; dates: string[] | object | null }>(
     db,
     sql`SELECT v.calendar_id AS id, v.version, v.dates
     FROM unnest(${texts(missing.map(({ id }) => id))}, ${ints(missing.map(({ version }) => version))}) AS m(id, version)
@@ -115,8 +116,8 @@ async function readContents(db: Executor, heads: readonly Head[]): Promise<void>
   for (const head of missing) {
     const { id, version, at } = head;
     const dates = found.get(`${id} ${version}`);
-    // Dropped since, being old.
-    if (dates) contents.set(keyOf(head), { version, at, days: daysOf(dates) });
+    // Dropped since, being old; or written by a foreign hand, which must not keep other schedules from being planned.
+    if (Array.isArray(dates)) contents.set(keyOf(head), { version, at, days: daysOf(dates) });
   }
 }
 
