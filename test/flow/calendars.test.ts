@@ -4,6 +4,7 @@ import type { FirelockEvent } from '../../src/core/events.ts';
 import { isoInstant } from '../../src/core/instant.ts';
 import { deleteCalendar, putCalendar } from '../../src/operations/calendar-changes.ts';
 import { createCalendarWatch } from '../../src/operations/calendar-watch.ts';
+import { resumeFromNow } from '../../src/operations/resume.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
@@ -30,9 +31,10 @@ afterEach(async () => {
 
 const DAY = 86_400_000;
 const date = (at: number) => isoInstant(at).slice(0, 10);
+const BEGAN = Date.now();
 /** Today and the days around it, whatever the time is. */
-const theseDays = () => `${date(Date.now() - DAY)}/${date(Date.now() + 2 * DAY)}`;
-const afterThem = () => Date.parse(date(Date.now() + 3 * DAY));
+const theseDays = () => `${date(BEGAN - DAY)}/${date(BEGAN + 2 * DAY)}`;
+const afterThem = () => Date.parse(date(BEGAN + 3 * DAY));
 const events = () => ({ database: store.database, events: createEventBus() });
 const accept = () => undefined;
 
@@ -209,6 +211,44 @@ it('any instance finishes an edit: also of schedules in error and of those with 
   } finally {
     await watch.stop();
   }
+});
+
+it('after days of standstill neither catch-up nor a resume counts what was excluded, by dates or by what a calendar said then', async () => {
+  const midnight = Date.parse(date(Date.now()));
+  const [first, second, third] = [midnight - 3 * DAY, midnight - 2 * DAY, midnight - DAY];
+  await put([date(second)]);
+  // It has said so for a week. What it says from now on does not count for the past.
+  await store.rows(sql`UPDATE calendar_versions SET at = at - interval '7 days'`);
+  await put([date(third)]);
+  const hourly = {
+    cron: '0 * * * *',
+    exclude: { dates: [date(first)], calendars: ['holidays'] },
+    url: receiver.url,
+  };
+  await instance.put('hourly', hourly);
+  const rewind = () =>
+    store.rows(
+      sql`UPDATE schedules SET next_occurrence_at = ${isoInstant(first)}, next_fire_at = ${isoInstant(first)}`,
+    );
+  const hoursUpTo = (at: number) => 24 + Math.floor((at - midnight) / 3_600_000) + 1;
+  await rewind();
+  await store.rows(sql`UPDATE instances SET died_at = clock_timestamp()`);
+  const { signal } = new AbortController();
+  const resumed = await resumeFromNow({ database: store.database, lockTtlSeconds: 120, signal });
+  expect(resumed).toMatchObject({ moved: 1, skipped: hoursUpTo(resumed.now), unplannable: [] });
+  await store.rows(sql`UPDATE instances SET died_at = NULL`);
+  await store.rows(sql`UPDATE schedules SET planned_through = NULL`);
+  await store.rows(sql`DELETE FROM history`);
+  await rewind();
+  await instance.start();
+  const planned = await until(async () => {
+    const [run] = await store.rows<{ coalesced: number; coalesced_from: string; scheduled_for: string }>(
+      sql`SELECT * FROM all_runs ORDER BY scheduled_for`,
+    );
+    return run ?? null;
+  });
+  expect(planned.coalesced).toBe(hoursUpTo(Date.parse(planned.scheduled_for)) - 1);
+  expect(Date.parse(planned.coalesced_from)).toBe(third);
 });
 
 it('a schedule whose calendar a foreign hand has taken away is set aside, one whose dates are none fires: neither stops others', async () => {

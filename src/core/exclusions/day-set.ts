@@ -10,7 +10,7 @@ export interface DaySet {
   words: Uint32Array;
 }
 
-export const NO_DAYS: DaySet = { start: 0, words: new Uint32Array(0) };
+const NO_DAYS: DaySet = { start: 0, words: new Uint32Array(0) };
 
 export function daySetOf(ranges: readonly DayRange[]): DaySet {
   if (ranges.length === 0) return NO_DAYS;

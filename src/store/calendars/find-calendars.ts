@@ -14,7 +14,7 @@ export interface Calendar {
   updatedAt: Instant;
 }
 
-export interface CalendarFilter {
+interface CalendarFilter {
   /** Part of the id or the description, in any letter case. */
   text?: string | undefined;
   /** Only ids after this one. */
