@@ -1,15 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { sql } from 'drizzle-orm';
 import { EARLIEST, type Instant, LATEST, isoInstant } from '../../core/instant.ts';
-import {
-  type CalendarHistory,
-  type CalendarVersion,
-  type Calendars,
-  daysOf,
-} from '../../core/exclusions/calendar-history.ts';
-import { ints, texts } from '../../postgres/sql/arrays.ts';
+import { type CalendarHistory, type Calendars } from '../../core/exclusions/calendar-history.ts';
+import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { type Contents, type Head, keyOf, readContents } from './calendar-contents.ts';
 
 /** What some calendars said, as far as it matters for what occurs at or after some moment. */
 export interface KnownCalendars {
@@ -35,12 +31,12 @@ export async function readCalendars(
 ): Promise<KnownCalendars> {
   if (ids.length === 0) return NO_KNOWN_CALENDARS;
   const heads = await readHeads(db, [...new Set(ids)], since);
-  await readContents(db, heads);
+  const contentOf = await readContents(db, heads);
   const histories = new Map<string, CalendarHistory>();
   const versions = new Map<string, number>();
   const unapplied = new Map<string, Instant>();
   for (const [id, own] of grouped(heads)) {
-    histories.set(id, historyOf(id, own));
+    histories.set(id, historyOf(id, own, contentOf));
     const [head] = own;
     if (!head?.current) continue;
     versions.set(id, head.current);
@@ -54,15 +50,6 @@ export async function readCalendars(
 export function unappliedSince({ unapplied }: KnownCalendars, ids: readonly string[]): Instant | null {
   const edits = ids.flatMap((id) => unapplied.get(id) ?? []);
   return edits.length === 0 ? null : Math.min(...edits);
-}
-
-interface Head {
-  id: string;
-  /** Of the calendar; null: there is none. */
-  current: number | null;
-  applied: number | null;
-  version: number;
-  at: Instant;
 }
 
 /** In the order of ids and versions; of an id without any version, a head with the version 0. */
@@ -97,37 +84,16 @@ async function readHeads(db: Executor, ids: readonly string[], since: Instant): 
   }));
 }
 
-/** Versions never change. `at` tells those of a restored database, or of another one, apart. */
-const contents = new LRUCache<string, CalendarVersion>({ max: 10_000 });
+/** Of versions that never change. */
 const histories = new LRUCache<string, CalendarHistory>({ max: 1_000 });
 
-const keyOf = ({ id, version, at }: Head): string => `${id} ${version} ${at}`;
-
-async function readContents(db: Executor, heads: readonly Head[]): Promise<void> {
-  const missing = heads.filter((head) => head.version > 0 && !contents.has(keyOf(head)));
-  if (missing.length === 0) return;
-  const rows = await rowsOf<{ id: string; version: number; dates: string[] | object | null }>(
-    db,
-    sql`SELECT v.calendar_id AS id, v.version, v.dates
-    FROM unnest(${texts(missing.map(({ id }) => id))}, ${ints(missing.map(({ version }) => version))}) AS m(id, version)
-    JOIN calendar_versions v ON v.calendar_id = m.id AND v.version = m.version`,
-  );
-  const found = new Map(rows.map(({ id, version, dates }) => [`${id} ${version}`, dates ?? []]));
-  for (const head of missing) {
-    const { id, version, at } = head;
-    const dates = found.get(`${id} ${version}`);
-    // Dropped since, being old; or written by a foreign hand, which must not keep other schedules from being planned.
-    if (Array.isArray(dates)) contents.set(keyOf(head), { version, at, days: daysOf(dates) });
-  }
-}
-
 /** The same object for the same versions, so that what is made of it can be kept. */
-function historyOf(id: string, heads: readonly Head[]): CalendarHistory {
-  const versions = heads.flatMap((head) => contents.get(keyOf(head)) ?? []);
+function historyOf(id: string, heads: readonly Head[], known: Contents): CalendarHistory {
+  const versions = heads.flatMap((head) => known.get(keyOf(head)) ?? []);
   const [first, last] = [versions[0], versions.at(-1)];
   const key = `${id} ${first?.version ?? 0} ${last?.version ?? 0} ${last?.at ?? 0} ${versions.length}`;
-  const known = histories.get(key);
-  if (known) return known;
+  const kept = histories.get(key);
+  if (kept) return kept;
   const history = { id, versions };
   histories.set(key, history);
   return history;
