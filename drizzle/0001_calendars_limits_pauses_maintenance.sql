@@ -1,3 +1,19 @@
+CREATE TABLE "calendar_versions" (
+	"calendar_id" text COLLATE "C" NOT NULL,
+	"version" integer NOT NULL,
+	"at" timestamp (3) with time zone NOT NULL,
+	"dates" jsonb,
+	CONSTRAINT "calendar_versions_calendar_id_version_pk" PRIMARY KEY("calendar_id","version")
+);
+--> statement-breakpoint
+CREATE TABLE "calendars" (
+	"id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"description" text,
+	"version" integer NOT NULL,
+	"applied_version" integer NOT NULL,
+	"updated_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "held_runs" (
 	"run_id" uuid PRIMARY KEY NOT NULL
 );
@@ -30,6 +46,12 @@ CREATE TABLE "outcome_watches" (
 	"late_since" timestamp (3) with time zone
 );
 --> statement-breakpoint
+CREATE TABLE "schedule_calendars" (
+	"calendar_id" text COLLATE "C" NOT NULL,
+	"schedule_uid" uuid NOT NULL,
+	CONSTRAINT "schedule_calendars_calendar_id_schedule_uid_pk" PRIMARY KEY("calendar_id","schedule_uid")
+);
+--> statement-breakpoint
 CREATE TABLE "skips" (
 	"schedule_uid" uuid NOT NULL,
 	"fire_at" timestamp (3) with time zone NOT NULL,
@@ -52,6 +74,7 @@ ALTER TABLE "schedules" ADD COLUMN "pause_until" timestamp (3) with time zone;--
 ALTER TABLE "schedules" ADD COLUMN "outcome_watched" boolean DEFAULT false NOT NULL;--> statement-breakpoint
 ALTER TABLE "schedules" ADD COLUMN "limit_id" text COLLATE "C";--> statement-breakpoint
 ALTER TABLE "schedules" ADD COLUMN "has_skips" boolean DEFAULT false NOT NULL;--> statement-breakpoint
+CREATE INDEX "calendars_unapplied" ON "calendars" USING btree ("id") WHERE applied_version < version;--> statement-breakpoint
 CREATE INDEX "outcome_watches_to_look" ON "outcome_watches" USING btree ("look_at") WHERE look_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "outcome_watches_late" ON "outcome_watches" USING btree ("schedule_uid") WHERE late_since IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "history_watched_successes" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status = 'succeeded';--> statement-breakpoint

@@ -1,6 +1,24 @@
 -- The schema as the migrations in this folder make it. `npm run schema` writes this file: read it, and change src/postgres/schema.ts.
 -- history has a partition for each UTC day of ended_at beside its default one, history_other.
 
+CREATE TABLE calendar_versions (
+  calendar_id text COLLATE "C" NOT NULL,
+  version integer NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  dates jsonb,
+  CONSTRAINT calendar_versions_calendar_id_version_pk PRIMARY KEY (calendar_id, version)
+);
+
+CREATE TABLE calendars (
+  id text COLLATE "C" NOT NULL,
+  description text,
+  version integer NOT NULL,
+  applied_version integer NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT calendars_pkey PRIMARY KEY (id)
+);
+CREATE INDEX calendars_unapplied ON public.calendars USING btree (id) WHERE (applied_version < version);
+
 CREATE TABLE effects (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   kind text NOT NULL,
@@ -236,6 +254,12 @@ CREATE INDEX runs_to_come ON public.runs USING btree (due_at) WHERE ((status = '
 CREATE INDEX runs_unclaimed ON public.runs USING btree (lane, priority, due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND ready);
 CREATE INDEX runs_unplanned ON public.runs USING btree (schedule_uid) WHERE (trigger <> ALL (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
 CREATE INDEX runs_waiting ON public.runs USING btree (schedule_uid) WHERE (status = 'waiting'::text);
+
+CREATE TABLE schedule_calendars (
+  calendar_id text COLLATE "C" NOT NULL,
+  schedule_uid uuid NOT NULL,
+  CONSTRAINT schedule_calendars_calendar_id_schedule_uid_pk PRIMARY KEY (calendar_id, schedule_uid)
+);
 
 CREATE TABLE schedule_versions (
   schedule_uid uuid NOT NULL,

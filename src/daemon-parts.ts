@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { Config } from './config/config.ts';
 import { createPipeline } from './flow/pipeline.ts';
 import { createPullQueues } from './queues/pull-queues.ts';
+import { createCalendarWatch } from './operations/calendar-watch.ts';
 import { createPartitionMaker } from './history/create-partitions.ts';
 import { createPartitionDropper } from './history/drop-partitions.ts';
 import { createGaugeSampler } from './observability/gauge-sampler.ts';
@@ -132,6 +133,7 @@ export function createWorkers(common: Common) {
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),
+    calendarWatch: createCalendarWatch(background),
     gauges: createGaugeSampler({ ...background, ...config, metrics }),
   };
 }

@@ -122,6 +122,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.partitionMaker, 'work', look),
     row(workers.partitionDropper, 'work', look),
     row(workers.zoneWatch, 'work', look),
+    row(workers.calendarWatch, 'work', look),
     row(workers.gauges, 'work', look),
   ];
 }

@@ -9,6 +9,7 @@ import { unavailable } from './http/problem.ts';
 import { parseQueryString } from './http/query-string.ts';
 import { stringify } from './http/json/raw-json.ts';
 import { addBackfillRoute } from './occurrences/backfill-routes.ts';
+import { addCalendarRoutes } from './calendars/routes.ts';
 import { addFireRoute } from './schedules/fire-routes.ts';
 import { addInstanceRoutes } from './instances/routes.ts';
 import { addLimitRoutes } from './limits/routes.ts';
@@ -103,6 +104,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addPreviewRoutes(api, deps);
   addOccurrencesRoute(api, deps);
   addLoadRoute(api, deps);
+  addCalendarRoutes(api, deps);
   addRunRoutes(api, deps);
   addOneOffRunRoutes(api, deps);
   addRunActionRoutes(api, deps);

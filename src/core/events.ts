@@ -77,6 +77,17 @@ export type FirelockEvent =
   /** Next fires that other time zone data had put elsewhere, moved to where this data puts them. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   | { type: 'zoneWatchPassed' }
+  | {
+      type: 'calendarWritten';
+      calendarId: string;
+      change: 'created' | 'updated' | 'deleted';
+      version: number;
+    }
+  /** All next fires follow this version of a calendar: of so many schedules, and so many of these had to move. */
+  | { type: 'nextFiresMoved'; calendarId: string; version: number; schedules: number; moved: number }
+  /** Next fires could not be moved after an edit of a calendar; it is tried again until it works. */
+  | { type: 'nextFiresNotMoved'; calendarId: string; error: unknown }
+  | { type: 'calendarWatchPassed' }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   /** Paused schedules that were enabled as of the moment until which they were paused. */

@@ -33,6 +33,7 @@ import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
 import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createPauseEnder } from './pause-end.ts';
 import { type Pauser, createPauser } from './effects/pauser.ts';
+import { createCalendarReader } from './plan-calendars.ts';
 import { type Planned, type Planner, createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle/settle.ts';
@@ -150,7 +151,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   });
   const firing: FireStages = {
     lockDue: (walking) => takeFireLocks(deps, walking),
-    planner: createPlanner(clock, deps.retentionDays),
+    planner: createPlanner(clock, deps.retentionDays, createCalendarReader(database)),
     record: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
   };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });

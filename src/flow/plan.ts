@@ -1,21 +1,22 @@
 /**
  * Guarantees: every occurrence up to now is in the plan, each row by itself: one that cannot be planned is set aside and stops no other.
- * Transaction: none; nothing is written here.
+ * Transaction: none; nothing is written here. What calendars say is read first, where a schedule names some.
  * If the process dies here: nothing has happened; the cursor in the row still points at the first of these fires.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
-import { LRUCache } from 'lru-cache';
-import type { Timing } from '../core/schedules/schedule.ts';
 import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { readTiming } from '../core/schedules/stored-definition.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
+import { type CalendarReader, type ScheduleCalendars, beginningOf } from './plan-calendars.ts';
+import { timingOf } from './stored-timing.ts';
 
 export interface PlannedSchedule {
   schedule: LockedSchedule;
   plan: Plan;
+  /** The versions of its calendars that it was planned by; null: it names none. */
+  calendars: ReadonlyMap<string, number> | null;
 }
 
 export interface UnplannableSchedule {
@@ -44,6 +45,7 @@ export interface Planner {
 interface Walking {
   schedule: LockedSchedule;
   walk: Walk;
+  calendars: PlannedSchedule['calendars'];
   /** Part of it is committed, and that commit released the fire-lock: it goes on only if this instance gets the next lock too. */
   isUnlocked: boolean;
 }
@@ -56,7 +58,7 @@ const ROUND_MS = 50;
 const SLICE_MS = 10;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
-export function createPlanner(clock: Clock, retentionDays: number): Planner {
+export function createPlanner(clock: Clock, retentionDays: number, readCalendars: CalendarReader): Planner {
   const walks = new Map<string, Walking>();
 
   async function round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned> {
@@ -66,6 +68,7 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
     // This instance did not get the lock again. If the schedule comes back, its planning starts again from that moment.
     for (const [uid, { isUnlocked }] of walks) if (isUnlocked) walks.delete(uid);
     const period = { now, horizon: horizonOf(now, retentionDays) };
+    const calendars = await readCalendars(fresh);
     let sliceEnd = clock.monotonic() + SLICE_MS;
     const breathe = async (): Promise<void> => {
       if (clock.monotonic() < sliceEnd) return;
@@ -74,16 +77,22 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
     };
     for (const schedule of fresh) {
       await breathe();
-      stepInto(done, schedule, () => walkOf(schedule, period), atMost(FIRST_STEPS));
+      const own = calendars.get(schedule.uid);
+      stepInto(
+        done,
+        { schedule, calendars: own?.versions ?? null },
+        () => walkOf(schedule, period, own),
+        atMost(FIRST_STEPS),
+      );
     }
     // What is done waits for this round's end, so a round is short: the walks go on in turns.
     const roundEnd = clock.monotonic() + ROUND_MS;
-    for (const { schedule, walk } of [...walks.values()]) {
+    for (const { walk, ...walking } of [...walks.values()]) {
       if (clock.monotonic() >= roundEnd) break;
       await breathe();
       stepInto(
         done,
-        schedule,
+        walking,
         () => walk,
         atLeastOnce(() => clock.monotonic() < sliceEnd),
       );
@@ -96,13 +105,13 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
     const going = walks.get(schedule.uid);
     if (going?.schedule.version !== schedule.version) return false;
     if (going.schedule.nextOccurrenceAt !== schedule.nextOccurrenceAt) return false;
-    walks.set(schedule.uid, { walk: going.walk, schedule, isUnlocked: false });
+    walks.set(schedule.uid, { ...going, schedule, isUnlocked: false });
     return true;
   }
 
   function stepInto(
     done: Planned,
-    schedule: LockedSchedule,
+    { schedule, calendars }: Pick<Walking, 'schedule' | 'calendars'>,
     begin: () => Walk,
     mayGoOn: () => boolean,
   ): void {
@@ -110,11 +119,12 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
       const walk = begin();
       const plan = walk.step(mayGoOn);
       walks.delete(schedule.uid);
-      if (plan) done.planned.push({ schedule, plan });
-      if (!plan) walks.set(schedule.uid, { schedule, walk, isUnlocked: false });
+      if (plan) done.planned.push({ schedule, plan, calendars });
+      if (!plan) walks.set(schedule.uid, { schedule, walk, calendars, isUnlocked: false });
       if (plan?.isPartial && plan.nextOccurrenceAt !== null) {
         const { nextOccurrenceAt } = plan;
-        walks.set(schedule.uid, { schedule: { ...schedule, nextOccurrenceAt }, walk, isUnlocked: true });
+        const from = { ...schedule, nextOccurrenceAt };
+        walks.set(schedule.uid, { schedule: from, walk, calendars, isUnlocked: true });
       }
     } catch (error) {
       walks.delete(schedule.uid);
@@ -125,23 +135,20 @@ export function createPlanner(clock: Clock, retentionDays: number): Planner {
   return { round, walking: () => [...walks.keys()], giveUp: () => walks.clear() };
 }
 
-function walkOf(schedule: LockedSchedule, period: Pick<PlanningPeriod, 'now' | 'horizon'>): Walk {
+function walkOf(
+  schedule: LockedSchedule,
+  period: Pick<PlanningPeriod, 'now' | 'horizon'>,
+  calendars: ScheduleCalendars | undefined,
+): Walk {
   if (!Number.isFinite(schedule.nextOccurrenceAt))
     throw new Error('its next occurrence is no moment to plan from');
   const timing = timingOf(schedule.timing);
-  const { nextOccurrenceAt, plannedThrough, skips } = schedule;
-  return walkDue(fireTimes(timing, schedule), timing, nextOccurrenceAt, { ...period, plannedThrough, skips });
-}
-
-/** Many schedules share few timings. */
-const read = new LRUCache<string, Timing>({ max: 10_000 });
-
-function timingOf(text: string): Timing {
-  const known = read.get(text);
-  if (known) return known;
-  const timing = readTiming(text);
-  read.set(text, timing);
-  return timing;
+  for (const [id, version] of calendars?.versions ?? [])
+    if (version === 0) throw new Error(`it names a calendar that does not exist: ${id}`);
+  const { plannedThrough, skips } = schedule;
+  const times = fireTimes(timing, schedule, calendars?.histories);
+  const from = beginningOf(times, schedule, calendars);
+  return walkDue(times, timing, from, { ...period, plannedThrough, skips });
 }
 
 function atMost(steps: number): () => boolean {

@@ -2,7 +2,8 @@
  * Guarantees: a fire's intent is durable before anything is sent, and the cursor moves on only together with it; a schedule that the
  *   database refuses is set aside and holds up no other.
  * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`). Where runs
- *   must not overlap, a fire is skipped on request, or another transaction has a schedule's row: one transaction (`record/`).
+ *   must not overlap, a fire is skipped on request, a schedule names calendars, or another transaction has a schedule's row: one
+ *   transaction (`record/`).
  * If the process dies here: either nothing was written, or the runs are recorded. Any instance claims those without a claim;
  *   recovery takes over those that the dead instance had claimed.
  */
@@ -39,8 +40,8 @@ async function recordPlanned(
 ): Promise<void> {
   const sorted = [...planned].sort((a, b) => (a.schedule.uid < b.schedule.uid ? -1 : 1));
   // What was asked for of them is forgotten in the same transaction.
-  const isPlain = ({ schedule }: PlannedSchedule) =>
-    schedule.overlap === 'allow' && schedule.skips.size === 0;
+  const isPlain = ({ schedule, calendars }: PlannedSchedule) =>
+    schedule.overlap === 'allow' && schedule.skips.size === 0 && calendars === null;
   const recordingBy = (work: (batch: readonly PlannedSchedule[]) => Promise<void>) => ({
     work,
     isRefused: isDataRefused,

@@ -1,6 +1,6 @@
 /**
- * Guarantees: days of history older than the retention are dropped whole and unread, one after the other; then the keys, dependencies and
- *   definitions that nothing uses any more.
+ * Guarantees: days of history older than the retention are dropped whole and unread, one after the other; then the keys, dependencies,
+ *   definitions and versions of calendars that nothing uses any more.
  * Transaction: one for each day, sent as one message; one for each page of the rest.
  * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
  */
@@ -13,6 +13,7 @@ import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { Database } from '../postgres/database.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';
 import type { Executor } from '../postgres/executor.ts';
+import { dropReplacedBefore } from '../store/calendars/write-calendars.ts';
 import { type Sweep, sweepDependencies, sweepKeys } from '../store/history/leftovers.ts';
 import {
   type Partition,
@@ -93,6 +94,7 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   yield* sweep(state, before, sweepKeys);
   yield* sweep(state, before, sweepDependencies);
   while (await definitions.step(before)) yield;
+  while ((await database.run((db) => dropReplacedBefore(db, before, batch))) === batch) yield;
   events.emit({ type: 'historyDropped', days: dropped, definitions: definitions.dropped() });
   const kept = partitions.filter(({ day }) => !dropped.includes(day));
   const late = kept.filter(({ day }) => day + DAY_MS <= before).length;

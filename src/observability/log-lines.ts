@@ -4,6 +4,7 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { logExpired } from './expired-lines.ts';
 import type { EventOf, Lines } from './handlers.ts';
+import { CALENDAR_LINES } from './calendar-lines.ts';
 import { HISTORY_LINES } from './history-lines.ts';
 import type { Logger } from './logger.ts';
 import { MAINTENANCE_LINES } from './maintenance-lines.ts';
@@ -47,6 +48,7 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   effectsApplied: 'effects',
   backstopPassed: 'backstop',
   zoneWatchPassed: 'zone-watch',
+  calendarWatchPassed: 'calendar-watch',
   queuesLookedAt: 'pull',
   pausesSeenTo: 'pause',
   latenessChecked: 'late-watch',
@@ -90,6 +92,7 @@ const LINES: Lines = {
   ...HISTORY_LINES,
   ...MAINTENANCE_LINES,
   ...PAUSE_LINES,
+  ...CALENDAR_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>

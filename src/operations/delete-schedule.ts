@@ -3,14 +3,16 @@
  * Transaction: one, under the schedule's row lock.
  * If the process dies here: everything or nothing of it is written.
  */
-import type { Schedule } from '../core/schedules/schedule.ts';
+import { type Schedule, calendarIdsOf } from '../core/schedules/schedule.ts';
 import { wakeFor } from '../runtime/loop/wake.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
+import { linkCalendars } from '../store/calendars/calendar-users.ts';
 import { followersOf } from '../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../store/schedules/delete-schedule.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import { deleteAllSkips, skipsOf } from '../store/schedules/skips.ts';
 import { endPauses, writeEndedPauses } from './ended-pauses.ts';
+import { shareCalendarsOf } from './named-calendars.ts';
 import { planBeforeUpdate } from './plan-before-update.ts';
 import { type ScheduleChangeDeps, emitResumed, planningOf, uidWithSkips } from './schedule-changes.ts';
 import { type ScheduleChange, asWrite } from './schedule-writes.ts';
@@ -38,7 +40,8 @@ export async function deleteSchedule(
 ): Promise<boolean> {
   const deleted = await deps.database.transaction(async (tx) => {
     const found = await lockSchedules(tx, [id], 'update');
-    const ended = endPauses(found, await databaseNow(tx));
+    const calendars = await shareCalendarsOf(tx, found.values());
+    const ended = endPauses(found, await databaseNow(tx), calendars.histories);
     const schedule = ended.current.get(id);
     if (!schedule) return null;
     check(schedule);
@@ -49,8 +52,9 @@ export async function deleteSchedule(
     const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
     const skips = await skipsOf(tx, uidWithSkips({ schedule, write }));
     const edited = { schedule, write, isDeleted: true };
-    const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now), skips });
+    const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now, calendars), skips });
     await writeEndedPauses(tx, ended, now);
+    await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
     if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
     return { version: write.version, abandoned, effects: effects + recorded.effects, resumed: ended.writes };

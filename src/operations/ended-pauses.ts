@@ -4,6 +4,7 @@
  * Transaction: that of the callers, who hold the locks of the schedules.
  * If the process dies here: nothing is written; the pause is still there, and any instance ends it.
  */
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import type { Instant } from '../core/instant.ts';
 import { cursorUnder, pauseEndedAt, withoutEndedPause } from '../core/schedules/definition-change.ts';
 import type { Schedule } from '../core/schedules/schedule.ts';
@@ -31,13 +32,17 @@ export interface EndedPauses {
 }
 
 /** Of these schedules, enables those whose pause is over; `writeEndedPauses` is to be called before anything else is written of them. */
-export function endPauses(found: ReadonlyMap<string, Schedule>, now: Instant): EndedPauses {
+export function endPauses(
+  found: ReadonlyMap<string, Schedule>,
+  now: Instant,
+  calendars: Calendars,
+): EndedPauses {
   const ended: EndedPauses = { current: new Map(found), writes: [], watched: [], stillPaused: [] };
   for (const schedule of found.values()) {
     const at = pauseEndedAt(schedule, now);
     if (at === null) continue;
     try {
-      const write = enabledAt(schedule, at);
+      const write = enabledAt(schedule, at, calendars);
       const after = asWritten(schedule, write, at);
       ended.writes.push(write);
       // What counts from its being resumed counts from the moment that was asked for.
@@ -59,10 +64,10 @@ export async function writeEndedPauses(
   await keepWatches(tx, watched);
 }
 
-function enabledAt(schedule: Schedule, at: Instant): ScheduleWrite {
+function enabledAt(schedule: Schedule, at: Instant, calendars: Calendars): ScheduleWrite {
   const { uid, id, version, lane, afterUid, lastFireAt, plannedThrough, createdAt } = schedule;
   const definition = withoutEndedPause({ ...schedule.definition, enabled: true });
-  const cursor = cursorUnder(definition, schedule, schedule, at);
+  const cursor = cursorUnder(definition, schedule, schedule, at, calendars);
   const kept = { uid, id, lane, afterUid, lastFireAt, plannedThrough, createdAt };
   return { ...kept, version: version + 1, definition, ...cursor, at, by: BY_FIRELOCK };
 }

@@ -5,6 +5,7 @@
  * If the process dies here: nothing of the edit is written, this included.
  */
 import { setImmediate } from 'node:timers/promises';
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import type { Instant } from '../core/instant.ts';
 import { cursorUnder, movesTimes } from '../core/schedules/definition-change.ts';
 import { newRun } from '../core/runs/new-run.ts';
@@ -42,6 +43,8 @@ interface Planning {
   now: Instant;
   retentionDays: number;
   laneOf: (target: Target) => string;
+  /** The histories of all calendars that the old and the new definitions name. */
+  calendars: Calendars;
   /** By uid: fires that are not to be made. */
   skips: ReadonlyMap<string, ReadonlyMap<Instant, unknown>>;
 }
@@ -56,7 +59,7 @@ interface Planning {
 export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
-  { now, retentionDays, laneOf, skips }: Planning,
+  { now, retentionDays, laneOf, skips, calendars }: Planning,
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
   const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
@@ -66,7 +69,7 @@ export async function planBeforeUpdate(
     const moved = movesTimes(schedule.definition, write.definition);
     if (inMaintenance && !moved && write.definition.enabled && !isDeleted) continue;
     const skipped = new Set(skips.get(schedule.uid)?.keys());
-    const period = { now, retentionDays, inMaintenance, skips: skipped };
+    const period = { now, retentionDays, inMaintenance, skips: skipped, calendars };
     const plan = await planWholly(schedule, nextOccurrenceAt, period);
     if (!plan) continue;
     const fires =
@@ -77,7 +80,7 @@ export async function planBeforeUpdate(
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
     write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
-    Object.assign(write, cursorUnder(write.definition, planned, schedule, now));
+    Object.assign(write, cursorUnder(write.definition, planned, schedule, now, calendars));
   }
   const { effects, ids } = await recordRuns(tx, due);
   if (inMaintenance) {
@@ -150,13 +153,17 @@ async function planWholly(
     retentionDays,
     inMaintenance,
     skips,
-  }: Pick<Planning, 'now' | 'retentionDays'> & { inMaintenance: boolean; skips: ReadonlySet<Instant> },
+    calendars,
+  }: Pick<Planning, 'now' | 'retentionDays' | 'calendars'> & {
+    inMaintenance: boolean;
+    skips: ReadonlySet<Instant>;
+  },
 ): Promise<Plan | null> {
   try {
     const { definition, plannedThrough } = schedule;
     const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough, skips };
     const policy = inMaintenance ? { ...definition, ...MISSED_AT_ONCE } : definition;
-    const walk = walkDue(fireTimes(definition, schedule), policy, from, period);
+    const walk = walkDue(fireTimes(definition, schedule, calendars), policy, from, period);
     const slices = inMaintenance ? MAX_SLICES_IN_MAINTENANCE : MAX_SLICES;
     for (let slice = 0; slice < slices; slice += 1) {
       let steps = 0;

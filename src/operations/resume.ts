@@ -6,13 +6,15 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Plan, graceMsOf, walkDue } from '../core/time/plan-due.ts';
 import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
-import { readTiming } from '../core/schedules/stored-definition.ts';
-import type { Transaction } from '../postgres/executor.ts';
+import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
+import type { Executor, Transaction } from '../postgres/executor.ts';
+import { readCalendars } from '../store/calendars/calendar-histories.ts';
 import {
   type DueSchedule,
   type RestingSchedules,
@@ -27,6 +29,7 @@ import { findEndedPauses, lockEndedPauses } from '../store/schedules/pause-ends.
 import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
 import { type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
+import { shareCalendarsOf } from './named-calendars.ts';
 
 interface ResumeDeps {
   database: Database;
@@ -94,11 +97,15 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     if (!last) break;
     after = last.uid;
     const asked = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
-    const onRequest = await database.run((db) => skipsOf(db, asked, now), BATCH_LIMIT_MS);
-    const { skips, unplannable } = await skipAll(page, (one) => count(one, onRequest.get(one.uid)), {
-      now,
-      signal,
-    });
+    const { onRequest, calendars } = await database.run(
+      async (db) => ({ onRequest: await skipsOf(db, asked, now), calendars: await calendarsOf(db, page) }),
+      BATCH_LIMIT_MS,
+    );
+    const { skips, unplannable } = await skipAll(
+      page,
+      (one) => count(one, { onRequest: onRequest.get(one.uid), calendars }),
+      { now, signal },
+    );
     done.unplannable.push(...unplannable);
     const moved = await alone((tx) => skipDueIfUnmoved(tx, skips), BATCH_LIMIT_MS);
     const written = skips.filter(({ schedule }) => moved.has(schedule.uid));
@@ -119,8 +126,9 @@ async function endPausesNow(alone: Alone, signal: AbortSignal): Promise<Resumed[
     isMore = await alone(async (tx) => {
       const { ended } = await findEndedPauses(tx, { limit: BATCH, besides });
       const found = await lockSchedules(tx, await lockEndedPauses(tx, ended));
+      const calendars = await shareCalendarsOf(tx, found.values());
       const now = await databaseNow(tx);
-      const endings = endPauses(found, now);
+      const endings = endPauses(found, now, calendars.histories);
       await writeEndedPauses(tx, endings, now);
       still.push(...endings.stillPaused);
       return ended.length === BATCH && found.size > 0;
@@ -168,6 +176,13 @@ async function skipAll(
   return { skips, unplannable };
 }
 
+/** No instance lives, so nobody edits them meanwhile. */
+async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<Calendars> {
+  const ids = new Set(page.flatMap(({ timing }) => calendarIdsIn(timing)));
+  const moments = page.map(({ nextOccurrenceAt }) => nextOccurrenceAt).filter(Number.isFinite);
+  return (await readCalendars(db, [...ids], Math.min(...moments))).histories;
+}
+
 const UNCERTAIN =
   'recorded before firelock was resumed from a restored database: whether it was sent since then is not known';
 
@@ -180,9 +195,9 @@ const SKIP_ALL = { catchUp: 'skip', catchUpLimit: 0, graceSeconds: -1 } as const
 function counter(
   now: Instant,
   signal: AbortSignal,
-): (schedule: DueSchedule, skips: Skips | undefined) => Promise<Plan> {
+): (schedule: DueSchedule, known: { onRequest: Skips | undefined; calendars: Calendars }) => Promise<Plan> {
   const counted = new LRUCache<string, Plan>({ max: 10_000 });
-  return async (schedule, onRequest) => {
+  return async (schedule, { onRequest, calendars }) => {
     const { nextOccurrenceAt } = schedule;
     if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to count from');
     const timing = readTiming(schedule.timing);
@@ -190,7 +205,7 @@ function counter(
     const key = `${nextOccurrenceAt} ${isApart ? schedule.uid : ''} ${schedule.timing}`;
     const known = counted.get(key);
     if (known) return known;
-    const walk = walkDue(fireTimes(timing, schedule), SKIP_ALL, nextOccurrenceAt, {
+    const walk = walkDue(fireTimes(timing, schedule, calendars), SKIP_ALL, nextOccurrenceAt, {
       now,
       horizon: -Infinity,
       plannedThrough: null,

@@ -14,6 +14,8 @@ import { databaseNow } from '../postgres/sql/database-now.ts';
 import { limitLockWaits } from '../postgres/sql/lock-limit.ts';
 import { TryAgain, isUniqueViolation } from '../postgres/errors.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
+import type { KnownCalendars } from '../store/calendars/calendar-histories.ts';
+import { linkCalendars } from '../store/calendars/calendar-users.ts';
 import {
   type JudgedOverlaps,
   guardOpenRuns,
@@ -30,6 +32,7 @@ import { type UnknownLimit, unknownLimitsOf } from './limit-changes.ts';
 import { type EndedPauses, type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { emitJudged } from './judged-overlaps.ts';
+import { namedBy, shareCalendarsOf } from './named-calendars.ts';
 import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
 import { keepFiresToCome } from './skip-fires.ts';
 import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
@@ -161,15 +164,17 @@ async function changeIn(
     tx,
     changes.map((change) => change.id),
   );
+  const further = changes.flatMap(({ calendars: named }) => named ?? []);
+  const calendars = await shareCalendarsOf(tx, found.values(), further);
   // Read after the locks were had: nothing that was due at a lock's release is missed.
   const now = await databaseNow(tx);
-  const ended = endPauses(found, now);
+  const ended = endPauses(found, now, calendars.histories);
   const decided: Edited[] = [];
   // A thousand take their time.
   const pace = createPace();
   for (const change of changes) {
     await pace();
-    decided.push(decide(deps.targets, change, ended.current.get(change.id) ?? null, now));
+    decided.push(decide(deps.targets, change, ended.current.get(change.id) ?? null, { now, calendars }));
   }
   const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
   const unknownLimits = await unknownLimitsOf(tx, writes);
@@ -181,11 +186,13 @@ async function changeIn(
   const [unknown] = unknownLimits;
   if (unknown)
     throw new Error(`there is no limit ${unknown.limit}, which schedule ${unknown.scheduleId} names`);
+  const links = decided.flatMap((one) => namedBy(one, calendars));
   const skips = await skipsOf(tx, decided.flatMap(uidWithSkips));
-  const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now), skips });
+  const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now, calendars), skips });
   await writeEndedPauses(tx, ended, now);
   await writeOrTryAgain(tx, writes, now);
-  await keepFiresToCome(tx, decided, skips, now);
+  await linkCalendars(tx, links);
+  await keepFiresToCome(tx, decided, { skips, calendars: calendars.histories }, now);
   const judged = await judgeAnew(tx, decided);
   const changed = decided.map((one) => changedSchedule(one, now));
   await keepWatches(tx, watchedEdits(decided, changed, now));
@@ -207,8 +214,12 @@ export function uidWithSkips({ schedule, write }: Edited): string[] {
   return schedule?.hasSkips && write ? [schedule.uid] : [];
 }
 
-export function planningOf({ retentionDays, targets }: ScheduleChangeDeps, now: Instant) {
-  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target) };
+export function planningOf(
+  { retentionDays, targets }: ScheduleChangeDeps,
+  now: Instant,
+  { histories: calendars }: Pick<KnownCalendars, 'histories'>,
+) {
+  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target), calendars };
 }
 
 /** What waits is judged by the new definition, as if it came now; what is open counts from now on. */

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { Instant } from '../core/instant.ts';
 import { cursorUnder, sameDefinition, withoutEndedPause } from '../core/schedules/definition-change.ts';
 import type { Definition, Schedule } from '../core/schedules/schedule.ts';
+import type { KnownCalendars } from '../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { Edited } from './plan-before-update.ts';
@@ -15,11 +16,14 @@ export interface ScheduleChange {
   id: string;
   /** The name of the caller; null: it has none. */
   by: string | null;
+  /** Ids of the calendars that the definition may name, beside those that the schedule names already. */
+  calendars?: readonly string[];
   /**
    * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist) and the database's time.
+   * `calendars` are those that it names or may name, and stay as they are until the edit is written.
    * A definition equal to the present one changes nothing. Throwing leaves everything as it was.
    */
-  decide: (current: Schedule | null, now: Instant) => Definition;
+  decide: (current: Schedule | null, now: Instant, calendars: KnownCalendars) => Definition;
 }
 
 export interface ChangedSchedule {
@@ -31,9 +35,9 @@ export function decide(
   targets: TargetRegistry,
   change: ScheduleChange,
   current: Schedule | null,
-  now: Instant,
+  { now, calendars }: { now: Instant; calendars: KnownCalendars },
 ): Edited {
-  const definition = withoutEndedPause(change.decide(current, now));
+  const definition = withoutEndedPause(change.decide(current, now, calendars));
   const { id, by } = change;
   const lane = targets.laneOf(definition.target);
   if (!current) {
@@ -46,11 +50,11 @@ export function decide(
       createdAt: now,
       by,
     };
-    const cursor = cursorUnder(definition, null, { id, createdAt: now }, now);
+    const cursor = cursorUnder(definition, null, { id, createdAt: now }, now, calendars.histories);
     return { schedule: null, write: { ...born, id, definition, lane, ...cursor } };
   }
   if (sameDefinition(current.definition, definition)) return { schedule: current, write: null };
-  const cursor = cursorUnder(definition, current, current, now);
+  const cursor = cursorUnder(definition, current, current, now, calendars.histories);
   const version = current.version + 1;
   return {
     schedule: current,

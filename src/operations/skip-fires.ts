@@ -4,6 +4,7 @@
  * Transaction: one, under the schedule's row lock. It clears the fire-lock, so that a plan made without it writes nothing.
  * If the process dies here: it is asked for or not. A planner reads it before it plans, and forgets it with what it records.
  */
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Schedule } from '../core/schedules/schedule.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
@@ -20,6 +21,7 @@ import {
   deleteSkips,
   insertSkipUnderLock,
 } from '../store/schedules/skips.ts';
+import { shareCalendarsOf } from './named-calendars.ts';
 import type { Edited } from './plan-before-update.ts';
 
 interface SkipRequest {
@@ -59,11 +61,12 @@ async function skipIn(tx: Transaction, request: SkipRequest): Promise<SkipAnswer
   if (!schedule) return { kind: 'noSuchSchedule' };
   if (schedule.definition.after !== null) return { kind: 'follows' };
   // After the lock was had: what is still to come by now has been locked by no planner.
+  const { histories: calendars } = await shareCalendarsOf(tx, [schedule]);
   const now = await databaseNow(tx);
-  const standing = standingOf(schedule, fireAt, now);
+  const standing = standingOf(schedule, { fireAt, now, calendars });
   if (standing === 'over') return { kind: 'over' };
   if (standing === 'noFire')
-    return { kind: 'noFire', next: fireTimes(schedule.definition, schedule).next(fireAt) };
+    return { kind: 'noFire', next: fireTimes(schedule.definition, schedule, calendars).next(fireAt) };
   const { uid } = schedule;
   const { isSkipped, toCome } = await countSkips(tx, { uid, fireAt }, now);
   if (isSkipped === skipped) return { kind: 'done', changed: false };
@@ -77,7 +80,7 @@ async function skipIn(tx: Transaction, request: SkipRequest): Promise<SkipAnswer
 export async function keepFiresToCome(
   tx: Transaction,
   edited: readonly Edited[],
-  skips: ReadonlyMap<string, Skips>,
+  { skips, calendars }: { skips: ReadonlyMap<string, Skips>; calendars: Calendars },
   now: Instant,
 ): Promise<void> {
   const gone = edited.flatMap(({ schedule, write }) => {
@@ -85,16 +88,16 @@ export async function keepFiresToCome(
     const { uid } = schedule;
     const known = [...(skips.get(uid)?.keys() ?? [])];
     return known
-      .filter((fireAt) => !isToCome({ ...schedule, ...write }, fireAt, now))
+      .filter((fireAt) => !isToCome({ ...schedule, ...write }, { fireAt, now, calendars }))
       .map((fireAt) => ({ uid, fireAt }));
   });
   if (gone.length > 0) await deleteSkips(tx, gone);
 }
 
 /** Under a definition that cannot be planned nothing is forgotten: the edit that mends it decides. */
-function isToCome(schedule: Schedule, fireAt: Instant, now: Instant): boolean {
+function isToCome(schedule: Schedule, moment: Parameters<typeof standingOf>[1]): boolean {
   try {
-    return standingOf(schedule, fireAt, now) === 'toCome';
+    return standingOf(schedule, moment) === 'toCome';
   } catch {
     return true;
   }

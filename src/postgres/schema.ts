@@ -148,6 +148,53 @@ export const scheduleVersions = pgTable(
   ],
 );
 
+/**
+ * Sets of local days that schedules exclude. What they say stands in calendar_versions. Whoever plans by a calendar holds its row
+ * FOR SHARE while he writes, and whoever edits it holds it FOR UPDATE.
+ */
+export const calendars = pgTable(
+  'calendars',
+  {
+    id: identifier().primaryKey(),
+    description: text(),
+    version: integer().notNull(),
+    /** The version by which the cursors of all schedules that use it were moved. */
+    appliedVersion: integer('applied_version').notNull(),
+    updatedAt: instantColumn('updated_at').notNull(),
+  },
+  (t) => [
+    index('calendars_unapplied')
+      .on(t.id)
+      .where(sql`applied_version < version`),
+  ],
+);
+
+/**
+ * What a calendar said from `at` on. Rows never change. They stay when the calendar is deleted, and so the past stays judged as it was.
+ * An id that is created again goes on counting.
+ */
+export const calendarVersions = pgTable(
+  'calendar_versions',
+  {
+    calendarId: identifier('calendar_id').notNull(),
+    version: integer().notNull(),
+    at: instantColumn().notNull(),
+    /** As they were sent. Null: the calendar was deleted. */
+    dates: jsonb().$type<string[]>(),
+  },
+  (t) => [primaryKey({ columns: [t.calendarId, t.version] })],
+);
+
+/** Which schedules name which calendars: found without reading all schedules, and without an index on their hot rows. */
+export const scheduleCalendars = pgTable(
+  'schedule_calendars',
+  {
+    calendarId: identifier('calendar_id').notNull(),
+    scheduleUid: uuid('schedule_uid').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.calendarId, t.scheduleUid] })],
+);
+
 /** What a run has from its recording until history drops it. `runs` and `history` share these columns, so that a run moves between them. */
 // eslint-disable-next-line max-lines-per-function -- one table
 const runColumns = () => ({

@@ -1,10 +1,11 @@
 /**
  * Guarantees: when the newest zone data in use change, next fires that were stored under other data are computed again, once.
- * Transaction: one statement for each page of schedules, guarded by what was read.
+ * Transaction: one statement for each page of schedules, guarded by what was read; where some name calendars, one that shares these first.
  * If the process dies here: the end of the look-through is not recorded, so the next start with this data begins it anew.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { cursorByZoneData } from '../core/zones/zone-cursor.ts';
 import { type ZoneDataSeen, judgeZoneData } from '../core/zones/zone-data-verdict.ts';
@@ -18,7 +19,13 @@ import {
   moveCursorsIfUnplanned,
 } from '../store/schedules/zoned-cursors.ts';
 import type { Database } from '../postgres/database.ts';
-import { readTiming } from '../core/schedules/stored-definition.ts';
+import {
+  type KnownCalendars,
+  NO_KNOWN_CALENDARS,
+  readCalendars,
+} from '../store/calendars/calendar-histories.ts';
+import { shareFreeCalendars } from '../store/calendars/share-calendars.ts';
+import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
 import { readZoneData, recordZoneDataIfAlone } from '../store/schedules/zone-data.ts';
 
 interface ZoneWatchDeps {
@@ -34,6 +41,11 @@ const PAGE = 500;
 const SLICE_MS = 5;
 /** When to check again, since other instances may have planned meanwhile. */
 const AGAIN_MS = 10_000;
+/** When to look again at a page whose calendars were being edited. */
+const CALENDARS_MS = 100;
+
+/** Further than a cursor is moved back. */
+const BACK_MS = 2 * 86_400_000;
 
 /** A look through the cursors: each pass of the loop reads one page. */
 interface LookThrough {
@@ -78,10 +90,11 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
 
   async function goOn(at: LookThrough): Promise<number> {
     const page = await database.run((db) => listZonedSchedules(db, { after: at.after, limit: PAGE }));
-    const moves = await movesOf(page.schedules, page.now);
-    if (moves.length > 0) {
-      at.moved += await database.run((db) => moveCursorsIfUnplanned(db, zoneData, moves));
-    }
+    const known = await calendarsOf(database, page.schedules, page.now);
+    const moves = await movesOf(page.schedules, known.histories, page.now);
+    const moved = await write(moves, known.versions);
+    if (moved === null) return CALENDARS_MS;
+    at.moved += moved;
     if (page.last !== null) {
       at.after = page.last;
       return 0;
@@ -91,7 +104,25 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
     return recorded ? Infinity : AGAIN_MS;
   }
 
-  async function movesOf(schedules: readonly ZonedSchedule[], now: Instant): Promise<CursorMove[]> {
+  /** Null: calendars are being edited, or were meanwhile. The page is to be looked at again. */
+  async function write(
+    moves: readonly CursorMove[],
+    versions: KnownCalendars['versions'],
+  ): Promise<number | null> {
+    if (moves.length === 0) return 0;
+    if (versions.size === 0) return database.run((db) => moveCursorsIfUnplanned(db, zoneData, moves));
+    return database.transaction(async (tx) => {
+      const current = await shareFreeCalendars(tx, [...versions.keys()]);
+      if ([...versions].some(([id, version]) => current.get(id) !== version)) return null;
+      return moveCursorsIfUnplanned(tx, zoneData, moves);
+    });
+  }
+
+  async function movesOf(
+    schedules: readonly ZonedSchedule[],
+    calendars: Calendars,
+    now: Instant,
+  ): Promise<CursorMove[]> {
     const moves: CursorMove[] = [];
     let sliceEnd = clock.monotonic() + SLICE_MS;
     for (const schedule of schedules) {
@@ -99,7 +130,7 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
         await setImmediate();
         sliceEnd = clock.monotonic() + SLICE_MS;
       }
-      const move = moveOf(schedule, now);
+      const move = moveOf(schedule, calendars, now);
       if (move) moves.push(move);
     }
     return moves;
@@ -133,11 +164,22 @@ function livingOf({ others }: ZoneDataSeen): string[] {
   return others.flatMap(({ version, alive }) => (alive ? [version] : [])).sort();
 }
 
+/** What they say of the moments that a cursor can be moved to. */
+function calendarsOf(
+  database: Database,
+  schedules: readonly ZonedSchedule[],
+  now: Instant,
+): Promise<KnownCalendars> {
+  const ids = [...new Set(schedules.flatMap(({ timing }) => calendarIdsIn(timing)))];
+  if (ids.length === 0) return Promise.resolve(NO_KNOWN_CALENDARS);
+  return database.run((db) => readCalendars(db, ids, now - BACK_MS));
+}
+
 /** Null if its cursor is right, or cannot be computed: the tick reports that. */
-function moveOf(schedule: ZonedSchedule, now: Instant): CursorMove | null {
+function moveOf(schedule: ZonedSchedule, calendars: Calendars, now: Instant): CursorMove | null {
   try {
     if (!holdsMoments(schedule)) return null;
-    const times = fireTimes(readTiming(schedule.timing), schedule);
+    const times = fireTimes(readTiming(schedule.timing), schedule, calendars);
     const nextOccurrenceAt = cursorByZoneData(times, schedule, now);
     if (nextOccurrenceAt === schedule.nextOccurrenceAt) return null;
     const nextFireAt = nextOccurrenceAt === null ? null : times.dueAt(nextOccurrenceAt);

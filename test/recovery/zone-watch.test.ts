@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../src/core/time/fire-times.ts';
+import { putCalendar } from '../../src/operations/calendar-changes.ts';
 import { createZoneWatch } from '../../src/recovery/zone-watch.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
@@ -159,6 +160,22 @@ describe('a next fire that other zone data had computed', () => {
     expect(await rowOf('late')).toMatchObject({ cursor: late.nextOccurrenceAt, due: late.nextFireAt });
     expect(late.nextFireAt).not.toBe(late.nextOccurrenceAt);
     expect(await recorded()).toMatchObject([{ version: OWN }]);
+  });
+
+  it('is moved to a day that a calendar of its schedule does not exclude, also that of an interval', async () => {
+    const [from, to] = [Date.now() - 24 * HOUR, Date.now() + 48 * HOUR];
+    const dates = [`${new Date(from).toISOString().slice(0, 10)}/${new Date(to).toISOString().slice(0, 10)}`];
+    const deps = { database: store.database, events: createEventBus() };
+    await putCalendar(deps, { id: 'these', description: null, dates }, () => undefined);
+    const excluding = { ...zoned(), exclude: { dates: [], calendars: ['these'] } };
+    const daily = await instance.put('daily', { ...excluding, cron: '0 9 * * *' });
+    const hourly = await instance.put('hourly', { ...excluding, cron: null, everySeconds: 3600 });
+    await plant('daily', -HOUR);
+    await plant('hourly', -HOUR);
+    expect(await lookThrough()).toMatchObject([{ count: 2 }]);
+    expect(await rowOf('daily')).toMatchObject({ cursor: daily.nextOccurrenceAt, due: daily.nextFireAt });
+    expect(await rowOf('hourly')).toMatchObject({ cursor: hourly.nextOccurrenceAt });
+    expect(daily.nextOccurrenceAt).toBeGreaterThan(to - 24 * HOUR);
   });
 
   it('is moved where an occurrence comes before it, though it is one itself', async () => {

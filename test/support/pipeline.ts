@@ -125,7 +125,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     const decide = () => definitionOf(given);
     return changeSchedules(
       changeDeps,
-      ids.map((one) => ({ id: one, by: null, decide })),
+      ids.map((one) => ({ id: one, by: null, calendars: given.exclude?.calendars ?? [], decide })),
     );
   };
   await database.run((db) =>

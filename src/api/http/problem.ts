@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { RunSummary } from '../../operations/act-on-runs.ts';
+import { StillUsed } from '../../operations/calendar-changes.ts';
 import { LimitInUse } from '../../operations/limit-changes.ts';
 import { StillFollowed } from '../../operations/delete-schedule.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
@@ -109,6 +110,7 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
   if (error instanceof LimitInUse) return new Problem(409, `the limit is ${error.message}`);
+  if (error instanceof StillUsed) return new Problem(409, stillUsed(error));
   if (error instanceof NotNow) return unavailable(error.message, error);
   if (isUnavailable(error)) return unavailable('the database is out of reach', error);
   if (isRepeatable(error)) return unavailable('the database is too busy with the same rows', error);
@@ -122,6 +124,10 @@ export function toProblem(error: unknown): Problem {
 
 function stillFollowed({ message }: StillFollowed): string {
   return `the schedule is ${message}: delete these first, or let them follow another`;
+}
+
+function stillUsed({ message }: StillUsed): string {
+  return `the calendar is ${message}: let these exclude other days first`;
 }
 
 /** The framework's own refusals carry their status; below 500 their text is about the request and nothing else. */

@@ -2,9 +2,13 @@ import { z } from 'zod';
 import { DAY_MS } from '../../core/time/utc-day.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { type LoadCount, type LoadPeriod, LoadTooLarge, createLoadCount } from '../../core/time/fire-load.ts';
+import type { CalendarHistory } from '../../core/exclusions/calendar-history.ts';
+import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
+import { type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Database } from '../../postgres/database.ts';
+import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { listTimings } from '../../store/reports/enabled-timings.ts';
 import { skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -77,10 +81,12 @@ interface Counted {
 }
 
 async function countLoad(database: Database, period: LoadPeriod, isGone: () => boolean): Promise<Counted> {
-  const count = createLoadCount(period);
+  const calendars: Histories = new Map();
+  const count = createLoadCount({ ...period, calendars });
   const spent = { slices: 0 };
   try {
-    for await (const { identity, timing, skips } of allTimings(database, isGone)) {
+    const all = allTimings(database, { since: period.from, calendars }, isGone);
+    for await (const { identity, timing, skips } of all) {
       await inSlices(tallied(count.add(timing, identity), spent));
       if (skips) await inSlices(tallied(count.leaveOut(timing, identity, skips.keys()), spent));
     }
@@ -99,16 +105,35 @@ function* tallied(steps: Iterable<void>, spent: { slices: number }): Generator<v
   }
 }
 
-async function* allTimings(database: Database, isGone: () => boolean) {
+type Histories = Map<string, CalendarHistory>;
+
+/** What the calendars of a timing say is in `calendars` when the timing is answered. */
+async function* allTimings(
+  database: Database,
+  { since, calendars }: { since: Instant; calendars: Histories },
+  isGone: () => boolean,
+) {
   for (let after: string | null = FIRST_UID; after !== null && !isGone();) {
     const first: string = after;
     const page = await database.run((db) => listTimings(db, { after: first, limit: PAGE }));
     const uids = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
     const skips = uids.length === 0 ? null : await database.run((db) => skipsOf(db, uids));
+    await readInto(calendars, database, { timings: page.flatMap(({ timing }) => timing ?? []), since });
     for (const { uid, identity, timing } of page)
       if (timing) yield { identity, timing, skips: skips?.get(uid) };
     after = page.length < PAGE ? null : (page.at(-1)?.uid ?? null);
   }
+}
+
+async function readInto(
+  calendars: Histories,
+  database: Database,
+  { timings, since }: { timings: readonly Timing[]; since: Instant },
+): Promise<void> {
+  const ids = new Set(timings.flatMap(calendarIdsOf).filter((id) => !calendars.has(id)));
+  if (ids.size === 0) return;
+  const { histories } = await database.run((db) => readCalendars(db, [...ids], since - MAX_JITTER_MS));
+  for (const [id, history] of histories) calendars.set(id, history);
 }
 
 /** The cost of the period's beginning shows how much of it could be counted. */

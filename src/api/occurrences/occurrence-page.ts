@@ -7,9 +7,11 @@ import {
   createExpectation,
 } from '../../core/time/expected-occurrences.ts';
 import { type Occurrence, type PlanningState, accountFor } from '../../core/time/occurrences.ts';
+import { calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
+import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { type ScheduleIncarnation, versionFor, versionSpans } from '../../store/reports/occurrence-rows.ts';
 import { plannedRuns, recordsAfter } from '../../store/reports/occurrence-runs.ts';
 
@@ -78,13 +80,13 @@ async function expectedOf(database: Database, request: PageRequest): Promise<Exp
     unplannable,
   });
   let versions = 0;
-  for await (const span of spansOf(database, request)) {
+  for await (const { span, calendars } of spansOf(database, request)) {
     if (span.since > expectation.reach()) break;
     const certain = span.since - MAX_JITTER_MS;
     if (versions >= MAX_VERSIONS && certain > after.fireAt) return complete(Math.min(certain, to - 1));
     versions += 1;
     try {
-      await inSlices(expectation.add(span));
+      await inSlices(expectation.add(span, calendars));
     } catch (error) {
       unplannable.push({ span, error: reasonOf(error) });
     }
@@ -96,14 +98,18 @@ async function expectedOf(database: Database, request: PageRequest): Promise<Exp
 async function* spansOf(
   database: Database,
   { incarnations, after }: PageRequest,
-): AsyncGenerator<VersionSpan> {
+): AsyncGenerator<{ span: VersionSpan; calendars: KnownCalendars['histories'] }> {
   for (const [index, incarnation] of incarnations.entries()) {
     const next = incarnations[index + 1];
     if (next !== undefined && next.createdAt < after.fireAt) continue;
     let from = await database.run((db) => versionFor(db, incarnation.uid, after.fireAt));
     for (;;) {
-      const spans = await database.run((db) => versionSpans(db, incarnation, { from, limit: CHUNK }));
-      yield* spans;
+      const { spans, known } = await database.run(async (db) => {
+        const spans = await versionSpans(db, incarnation, { from, limit: CHUNK });
+        const ids = new Set(spans.flatMap(({ timing }) => calendarIdsOf(timing)));
+        return { spans, known: await readCalendars(db, [...ids], after.fireAt - MAX_JITTER_MS) };
+      });
+      yield* spans.map((span) => ({ span, calendars: known.histories }));
       const last = spans.at(-1);
       if (last === undefined || spans.length < CHUNK) break;
       from = last.version + 1;

@@ -1,16 +1,26 @@
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
-import { DEFAULT_TIMING, type Timing } from '../../core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
 import { parseCron } from '../../core/cron/cron-parse.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/zones/zone.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
+import type { Database } from '../../postgres/database.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { findSchedule } from '../../store/schedules/find-schedules.ts';
 import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { lookAhead, neverFires, outlookOf } from '../schedules/fire-faults.ts';
+import {
+  ALL_EXCLUDED,
+  lookAhead,
+  neverFires,
+  outlookOf,
+  unknownCalendars,
+} from '../schedules/fire-faults.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { invalid, noSuchSchedule } from '../http/problem.ts';
@@ -39,20 +49,25 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id }, query: { count, from } }) => {
-      const { found, now, skips } = await database.run(async (db) => {
+      const { found, now, calendars, skips } = await database.run(async (db) => {
         const schedule = await findSchedule(db, id);
+        const now = await databaseNow(db);
+        const ids = schedule ? calendarIdsOf(schedule.definition) : [];
+        const since = Math.min(from ?? now, now) - MAX_JITTER_MS;
+        const { histories } = await readCalendars(db, ids, since);
         const skipped = schedule?.hasSkips ? await skipsOf(db, [schedule.uid]) : null;
-        return { found: schedule, now: await databaseNow(db), skips: skipped?.get(schedule?.uid ?? '') };
+        return { found: schedule, now, calendars: histories, skips: skipped?.get(schedule?.uid ?? '') };
       });
       if (!found) throw noSuchSchedule(id);
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {
-        const times = fireTimes(definition, { id, createdAt });
+        const times = fireTimes(definition, { id, createdAt }, calendars);
         const next = times.next(from ?? now);
         // With jitter, what is still to come may have had its own moment.
         const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
-        const first = isDelayed && (next === null || delayed < next) ? delayed : next;
+        const isNext = isDelayed && (next === null || delayed < next) && times.excludedBy(delayed) === null;
+        const first = isNext ? delayed : next;
         const items = await firesFrom(times, first, count, (at) => ({
           ...answerDueFire(times, definition, at),
           ...answerSkip(skips, at),
@@ -77,16 +92,14 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('Fire times', previewedTimes), ...problems(...BODY_PROBLEMS, 422) },
       },
     },
-    async ({ body: { cron, everySeconds, timezone, from, count, id } }) => {
-      const after = from ?? (await database.run(databaseNow));
-      const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, at: null, after: null };
+    async ({ body: { cron, everySeconds, timezone, exclude, from, count, id } }) => {
+      const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, exclude, at: null, after: null };
+      const { after, calendars } = await beginningOf(database, timing, from ?? null);
       const identity = { id: id ?? '', createdAt: after };
       await lookAhead(timing, identity.id);
-      const times = fireTimes(timing, identity);
+      const times = fireTimes(timing, identity, calendars);
       const items = await firesFrom(times, times.next(after), count, (at) => answerFire(times, timing, at));
-      const fires = items.length > 0 && typeof cron === 'string';
-      const barren = fires ? [] : outlookOf(timing, identity.id, after).barren;
-      if (barren.length > 0) throw invalid(barren.map(neverFires), 422);
+      if (items.length === 0 || Array.isArray(cron)) refuseBarren(timing, identity.id, after, calendars);
       const isOfNobody = (id ?? null) === null && isHashed(cron);
       return {
         description: describe(timing, identity),
@@ -95,6 +108,24 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       };
     },
   );
+}
+
+/** @throws Problem 422 where it names a calendar that does not exist */
+async function beginningOf(database: Database, timing: Timing, from: Instant | null) {
+  return database.run(async (db) => {
+    const after = from ?? (await databaseNow(db));
+    const known = await readCalendars(db, calendarIdsOf(timing), after);
+    const unknown = unknownCalendars(timing, known);
+    if (unknown.length > 0) throw invalid(unknown, 422);
+    return { after, calendars: known.histories };
+  });
+}
+
+/** @throws Problem 422 where an expression never fires, or nothing is left to fire */
+function refuseBarren(timing: Timing, id: string, after: Instant, calendars: Calendars): void {
+  const { barren, allExcluded } = outlookOf(timing, id, after, calendars);
+  if (barren.length > 0) throw invalid(barren.map(neverFires), 422);
+  if (allExcluded) throw invalid([ALL_EXCLUDED], 422);
 }
 
 const SLICE = 10;

@@ -9,6 +9,7 @@ import {
 } from '../http/common-schemas.ts';
 import { cronInput } from '../schedules/cron-schemas.ts';
 import { everySeconds, zoneText } from '../schedules/timing-schemas.ts';
+import { excludeInput } from '../schedules/exclude-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 
 const MOST = 1000;
@@ -23,6 +24,7 @@ export const previewInput = z
     cron: cronInput.default(null),
     everySeconds: everySeconds.nullable().default(null),
     timezone: zoneText.nullable().default(null),
+    exclude: excludeInput.nullable().default(null),
     from: instant.nullish().meta({
       description: 'Fires strictly after it; an interval is anchored here. Now where it is not given.',
     }),

@@ -66,7 +66,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
         summary: 'Have up to 1000 things done once, which may depend on each other; all or none',
         description:
           `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES_PER_CALL} dependencies in all. ` +
-          'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 2000 members: more than it can have.',
+          'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than it can have.',
         tags,
         body: oneOffBatchInput,
         response: {

@@ -29,7 +29,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 
 /** What a client can edit, but for the payload; header values masked. Also what a merge patch is applied to. */
 export function answerDefinition(definition: Definition) {
-  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
+  const { description, cron, everySeconds, at, after, timezone, exclude, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
   const { pauseAfterFailures, successWithinSeconds } = definition;
   const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
@@ -42,6 +42,7 @@ export function answerDefinition(definition: Definition) {
     at: isoOrNull(at),
     after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
     timezone,
+    exclude: exclude === null ? null : { dates: [...exclude.dates], calendars: [...exclude.calendars] },
     enabled,
     pauseReason,
     pauseUntil: isoOrNull(pauseUntil),

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
@@ -43,7 +42,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
         operationId: 'putSchedules',
         summary: 'Create or replace up to 1000 schedules, all or none',
         description:
-          'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 2000 members: more than a schedule can have.',
+          'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than a schedule can have.',
         tags: [TAGS.schedules],
         body: batchInput,
         response: {
@@ -72,7 +71,9 @@ async function putBatch(
   return { ...count, changes: changed.map((one) => diffOf(before.get(one.schedule.id) ?? null, one)) };
 }
 
-type Decision = Pick<ScheduleChange, 'id' | 'decide'>;
+type Decision = Pick<ScheduleChange, 'id' | 'calendars' | 'decide'>;
+
+type Given = Omit<Parameters<typeof fireFaults>[1], 'id'>;
 
 /** Decided one after the other in one transaction; the last one throws what is invalid in any. */
 function decisions(
@@ -84,10 +85,11 @@ function decisions(
   let impossibleOnes: Fault[] = [];
   /** As they were, by id. */
   const before = new Map<string, Schedule | null>();
-  const decide = (item: BatchItem, index: number, current: Schedule | null, now: Instant) => {
+  const decide = (item: BatchItem, index: number, given: Given) => {
     // The transaction may have been repeated.
     if (index === 0) [invalidOnes, impossibleOnes] = [[], []];
     const { id } = item;
+    const { current } = given;
     before.set(id, current);
     const path = `/items/${index}`;
     const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
@@ -95,8 +97,8 @@ function decisions(
     const { definition, faults } = resolved;
     invalidOnes.push(...faults.map(inItem));
     const barred = [
-      ...fireFaults(definition, { id, current, now }, outlooks.get(item)),
-      ...pauseFaults(resolved, { current, now }),
+      ...fireFaults(definition, { id, ...given }, outlooks.get(item)),
+      ...pauseFaults(resolved, given),
     ];
     impossibleOnes.push(...barred.map(inItem));
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
@@ -104,18 +106,24 @@ function decisions(
   };
   const changes = items.map((item, index): Decision => ({
     id: item.id,
-    decide: (current, now) => decide(item, index, current, now),
+    calendars: item.exclude?.calendars ?? [],
+    decide: (current, now, calendars) => decide(item, index, { current, now, calendars }),
   }));
   return { changes, impossible: () => impossibleOnes, before };
 }
 
-/** Before the rows are locked, and with others' turns in between: a thousand expressions take their time. */
+/**
+ * Before the rows are locked, and with others' turns in between: a thousand expressions take their time. Without those that name calendars:
+ * what these say is only certain under their locks.
+ */
 async function outlooksOf(
   { database }: ApiDeps,
   items: readonly BatchItem[],
 ): Promise<Map<BatchItem, Outlook>> {
   const outlooks = new Map<BatchItem, Outlook>();
-  const withCron = items.filter(({ cron }) => cron !== null);
+  const withCron = items.filter(
+    ({ cron, exclude }) => cron !== null && (exclude?.calendars ?? []).length === 0,
+  );
   if (withCron.length === 0) return outlooks;
   const asOf = await database.run((db) => databaseNow(db));
   const pace = createPace();

@@ -1,19 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
-import type { Schedule, Timing } from '../../core/schedules/schedule.ts';
+import { type Schedule, type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import { graceMsOf } from '../../core/time/plan-due.ts';
 import { cronTimes } from '../../core/cron/cron.ts';
 import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
-import { fireTimes } from '../../core/time/fire-times.ts';
+import { type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import type { Fault } from '../http/problem.ts';
 
-/** What costs time to find out about `cron`; as good later on as at `asOf`, until `first` has passed. */
+/** What costs time to find out about a `cron` that names no calendars; as good later on as at `asOf`, until `first` has passed. */
 export interface Outlook {
   /** The first fire after `asOf`; null: there is none. */
   first: Instant | null;
   /** Expressions that match nothing at all: where they stand. */
   barren: string[];
+  /** Without what is excluded, there would be a fire. */
+  allExcluded: boolean;
 }
 
 /**
@@ -32,19 +36,22 @@ export async function lookAhead(
   }
 }
 
-export function outlookOf(timing: Timing, id: string, asOf: Instant): Outlook {
+export function outlookOf(timing: Timing, id: string, asOf: Instant, calendars?: Calendars): Outlook {
   const identity = { id, createdAt: asOf };
-  const first = fireTimes(timing, identity).next(asOf);
+  const times = fireTimes(timing, identity, calendars);
+  const first = times.next(asOf);
   const { cron } = timing;
-  if (cron === null || (first !== null && typeof cron === 'string')) return { first, barren: [] };
+  const allExcluded = first === null && times.nextOnAnyDay(asOf) !== null;
+  if (cron === null || (first !== null && typeof cron === 'string'))
+    return { first, barren: [], allExcluded };
   const barren = expressionsOf(cron).flatMap((expression, index) => {
-    const times = cronTimes(expression, timing.timezone, id);
+    const own = cronTimes(expression, timing.timezone, id);
     // An expression names no year: what does not come in this century never comes.
-    const anyTime = times.next(asOf) ?? times.next(EARLIEST);
+    const anyTime = own.next(asOf) ?? own.next(EARLIEST);
     const path = typeof cron === 'string' ? '/cron' : `/cron/${index}`;
     return anyTime === null ? [path] : [];
   });
-  return { first, barren };
+  return { first, barren, allExcluded };
 }
 
 /**
@@ -53,27 +60,58 @@ export function outlookOf(timing: Timing, id: string, asOf: Instant): Outlook {
  */
 export function fireFaults(
   timing: Timing,
-  { id, current, now }: { id: string; current: Schedule | null; now: Instant },
+  { id, current, now, calendars }: FireContext,
   outlook?: Outlook,
 ): Fault[] {
   if (current !== null && sameFields(timing, current.definition)) return [];
-  const faults = [...windowFaults(timing, now), ...atFaults(timing, current, now)];
+  const unknown = unknownCalendars(timing, calendars);
+  const faults = [...unknown, ...windowFaults(timing, now), ...atFaults(timing, current, now)];
+  const identity = { id, createdAt: current?.createdAt ?? now };
+  if (timing.at !== null && faults.length === 0) return excludedAt(timing, identity, calendars);
   if (timing.cron === null && timing.everySeconds === null) return faults;
   const known = outlook !== undefined && (outlook.first === null || outlook.first > now) ? outlook : null;
   if (timing.cron !== null) {
-    const { first, barren } = known ?? outlookOf(timing, id, now);
+    const { first, barren, allExcluded } = known ?? outlookOf(timing, id, now, calendars.histories);
     faults.push(...barren.map(neverFires));
-    if (first === null && faults.length === 0) faults.push(nothingLeft(timing));
+    if (allExcluded && faults.length === 0) faults.push(ALL_EXCLUDED);
+    else if (first === null && faults.length === 0) faults.push(nothingLeft(timing));
     return faults;
   }
-  const next = fireTimes(timing, { id, createdAt: current?.createdAt ?? now }).next(now);
-  if (next === null && faults.length === 0) faults.push(nothingLeft(timing));
+  const times = fireTimes(timing, identity, calendars.histories);
+  if (times.next(now) === null && faults.length === 0)
+    faults.push(times.nextOnAnyDay(now) === null ? nothingLeft(timing) : ALL_EXCLUDED);
   return faults;
 }
 
 export function neverFires(path: string): Fault {
   return { path, message: 'never fires' };
 }
+
+interface FireContext {
+  id: string;
+  current: Schedule | null;
+  now: Instant;
+  /** Those that the timing names, as far as they exist. */
+  calendars: KnownCalendars;
+}
+
+/** Each that it names and that does not exist. */
+export function unknownCalendars(
+  timing: Pick<Timing, 'exclude'>,
+  { versions }: Pick<KnownCalendars, 'versions'>,
+): Fault[] {
+  return calendarIdsOf(timing).flatMap((id, index) =>
+    versions.has(id) ? [] : [{ path: `/exclude/calendars/${index}`, message: `there is no calendar ${id}` }],
+  );
+}
+
+function excludedAt(timing: Timing, identity: Identity, { histories }: KnownCalendars): Fault[] {
+  if (timing.at === null) return [];
+  const reason = fireTimes(timing, identity, histories).excludedBy(timing.at);
+  return reason === null ? [] : [{ path: '/exclude', message: `has the day of its only fire, by ${reason}` }];
+}
+
+export const ALL_EXCLUDED: Fault = { path: '/exclude', message: 'leaves nothing to fire' };
 
 function windowFaults({ startAt, endAt }: Timing, now: Instant): Fault[] {
   const faults: Fault[] = [];
@@ -121,12 +159,14 @@ function nothingLeft({ startAt, endAt }: Timing): Fault {
   return { path: '/endAt', message: `leaves nothing to fire ${between}` };
 }
 
-/** A zone says nothing but about `cron`, and the grace decides only whether an `at` comes too late. */
+/** A zone says nothing but about `cron` and `exclude`, and the grace decides only whether an `at` comes too late. */
 function sameFields(a: Timing, b: Timing): boolean {
   return isDeepStrictEqual(decisive(a), decisive(b));
 }
 
-function decisive({ cron, everySeconds, at, after, timezone, startAt, endAt, graceSeconds }: Timing) {
-  const zone = cron === null ? null : timezone;
-  return { cron, everySeconds, at, after, zone, startAt, endAt, grace: at === null ? null : graceSeconds };
+function decisive(timing: Timing) {
+  const { cron, everySeconds, at, after, timezone, exclude, startAt, endAt, graceSeconds } = timing;
+  const zone = cron === null && exclude === null ? null : timezone;
+  const grace = at === null ? null : graceSeconds;
+  return { cron, everySeconds, at, after, zone, exclude, startAt, endAt, grace };
 }

@@ -26,7 +26,7 @@ export function resolveInput(
 ): ResolvedInput {
   const faults: Fault[] = [];
   const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
-  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = input;
+  const { description, cron, everySeconds, at, after, timezone, exclude, startAt, endAt } = input;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
   const { enabled, pauseReason, pauseUntil, pauseAfterFailures, successWithinSeconds } = input;
   const { retry, timeoutSeconds } = input;
@@ -41,6 +41,7 @@ export function resolveInput(
       at,
       after,
       timezone,
+      exclude,
       enabled,
       // What GET answered of a paused schedule is sent back to resume it.
       pauseReason: enabled ? null : pauseReason,

@@ -1,8 +1,10 @@
-import type { Schedule } from '../../core/schedules/schedule.ts';
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { firstUnskipped } from '../../core/time/skipped-fires.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
+import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 
 /**
@@ -12,22 +14,27 @@ import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 export async function withNextFires(database: Database, schedules: readonly Schedule[]): Promise<Schedule[]> {
   const uids = schedules.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
   if (uids.length === 0) return [...schedules];
-  const skips = await database.run((db) => skipsOf(db, uids));
+  const skipping = schedules.filter(({ hasSkips }) => hasSkips);
+  const { skips, calendars } = await database.run(async (db) => {
+    const since = Math.min(...skipping.flatMap(({ nextOccurrenceAt }) => nextOccurrenceAt ?? []));
+    const ids = skipping.flatMap(({ definition }) => calendarIdsOf(definition));
+    return { skips: await skipsOf(db, uids), calendars: (await readCalendars(db, ids, since)).histories };
+  });
   const pace = createPace();
   const answered: Schedule[] = [];
   for (const schedule of schedules) {
     const own = skips.get(schedule.uid);
     if (own) await pace();
-    answered.push(own ? withNextFire(schedule, own) : schedule);
+    answered.push(own ? withNextFire(schedule, own, calendars) : schedule);
   }
   return answered;
 }
 
-function withNextFire(schedule: Schedule, skips: Skips): Schedule {
+function withNextFire(schedule: Schedule, skips: Skips, calendars: Calendars): Schedule {
   const { nextFireAt, nextOccurrenceAt, definition } = schedule;
   if (nextFireAt === null || nextOccurrenceAt === null || !skips.has(nextOccurrenceAt)) return schedule;
   try {
-    const times = fireTimes(definition, schedule);
+    const times = fireTimes(definition, schedule, calendars);
     const next = firstUnskipped(times, nextOccurrenceAt, new Set(skips.keys()));
     return { ...schedule, nextFireAt: next === null ? null : times.dueAt(next) };
   } catch {

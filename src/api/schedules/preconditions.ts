@@ -39,11 +39,24 @@ interface Preconditions {
 
 /** RFC 9110 §13.1. @throws Problem 412; 404 where If-Match names a version of a schedule that does not exist. */
 export function checkPreconditions(id: string, conditions: Preconditions, current: Schedule | null): void {
-  const { 'if-match': match, 'if-none-match': noneMatch } = conditions;
-  if (match !== undefined && current === null) throw noSuchSchedule(id);
   const etag = current === null ? null : etagOf(current);
+  checkTags({ what: `schedule ${id}`, etag, missing: () => noSuchSchedule(id) }, conditions);
+}
+
+/** What a call is about. */
+interface Tagged {
+  what: string;
+  /** Null: it does not exist. */
+  etag: string | null;
+  missing: () => Problem;
+}
+
+/** @throws Problem 412; 404 where If-Match names a version of what does not exist. */
+export function checkTags({ what, etag, missing }: Tagged, conditions: Preconditions): void {
+  const { 'if-match': match, 'if-none-match': noneMatch } = conditions;
+  if (match !== undefined && etag === null) throw missing();
   if (match !== undefined && !matches(match, etag)) {
-    throw new Problem(412, `schedule ${id} has changed: its ETag is ${etag ?? 'gone'}`);
+    throw new Problem(412, `${what} has changed: its ETag is ${etag ?? 'gone'}`);
   }
   // Here, and only here, a weak tag is as good.
   if (
@@ -51,7 +64,7 @@ export function checkPreconditions(id: string, conditions: Preconditions, curren
     etag !== null &&
     (matches(noneMatch, etag) || matches(noneMatch, `W/${etag}`))
   ) {
-    throw new Problem(412, `schedule ${id} exists, with the ETag ${etag}`);
+    throw new Problem(412, `${what} exists, with the ETag ${etag}`);
   }
 }
 

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Instant } from '../../core/instant.ts';
 import { type Definition, SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
 import { deleteSchedule } from '../../operations/delete-schedule.ts';
 import type { ScheduleChange } from '../../operations/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/find-schedules.ts';
 import { recentRuns } from '../../store/runs/recent-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { calendarsNamedIn } from './exclude-schemas.ts';
 import { fireFaults, lookAhead } from './fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
@@ -120,10 +120,11 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
     },
     async ({ params: { id }, headers, body, json: sent }, reply) => {
       await lookAhead(body, id);
-      const { schedule: written, change } = await changeOne(deps, id, (current, now) => {
+      const named = { id, calendars: calendarsNamedIn(body) };
+      const { schedule: written, change } = await changeOne(deps, named, (current, now, calendars) => {
         checkPreconditions(id, headers, current);
         const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
-        return accepted(resolved, { id, current, now });
+        return accepted(resolved, { id, current, now, calendars });
       });
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/schedules/${id}`);
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
@@ -152,11 +153,12 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
     },
     async ({ params: { id }, headers: { 'if-match': match }, body, json: sent }, reply) => {
       await lookAhead(body, id);
-      const { schedule: written } = await changeOne(deps, id, (current, now) => {
+      const named = { id, calendars: calendarsNamedIn(sent?.value) };
+      const { schedule: written } = await changeOne(deps, named, (current, now, calendars) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);
         const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current);
-        return accepted(resolved, { id, current, now });
+        return accepted(resolved, { id, current, now, calendars });
       });
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
     },
@@ -188,18 +190,19 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['decide']) {
-  const [changed] = await changeOrRefuse(deps, [{ id, decide }], () => '');
-  if (!changed) throw new Error(`the change of schedule ${id} was not answered`);
+async function changeOne(
+  deps: ApiDeps,
+  named: { id: string; calendars: string[] },
+  decide: ScheduleChange['decide'],
+) {
+  const [changed] = await changeOrRefuse(deps, [{ ...named, decide }], () => '');
+  if (!changed) throw new Error(`the change of schedule ${named.id} was not answered`);
   const [shown = changed.schedule] = await withNextFires(deps.database, [changed.schedule]);
   return { ...changed, schedule: shown };
 }
 
 /** @throws Problem 400, 422 */
-function accepted(
-  resolved: ResolvedInput,
-  context: { id: string; current: Schedule | null; now: Instant },
-): Definition {
+function accepted(resolved: ResolvedInput, context: Parameters<typeof fireFaults>[1]): Definition {
   const { definition, faults } = resolved;
   if (faults.length > 0) throw invalid(faults);
   const barred = [...fireFaults(definition, context), ...pauseFaults(resolved, context)];
@@ -207,12 +210,14 @@ function accepted(
   return definition;
 }
 
+/** For `alsoCheck`, also of other resources. */
 export function idOfAnother({ params, body }: FastifyRequest): Fault[] {
   const { id } = params as { id: string };
   if (!isObject(body) || body['id'] === undefined || body['id'] === id) return [];
   return [{ path: '/id', message: 'must be the id of the path' }];
 }
 
+/** For `alsoCheck`, also of other resources. */
 export function unexpectedBody({ body }: FastifyRequest): Fault[] {
   return body === undefined ? [] : [{ path: '', message: 'must be absent: this call takes none' }];
 }

@@ -12,6 +12,7 @@ import { zoneHint } from '../../core/zones/zone-hints.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { NO_SCHEDULE_ID, answeredInstant, instant, whole } from '../http/common-schemas.ts';
 import { answeredCron, cronInput } from './cron-schemas.ts';
+import { answeredExclude, excludeInput, excludePatch, refuseExcludeBesideAfter } from './exclude-schemas.ts';
 import { isKnownZone } from './timing-text.ts';
 
 /** A schedule is of exactly one of them. */
@@ -29,7 +30,7 @@ export const zoneText = z
   })
   .meta({
     description:
-      'IANA name of the zone that `cron` is evaluated in; null = UTC. Without effect on the other kinds.',
+      'IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC.',
     example: 'Europe/Berlin',
   });
 
@@ -109,6 +110,7 @@ export const timingInput = {
     .nullable()
     .default(null),
   timezone: zoneText.nullable().default(null),
+  exclude: excludeInput.nullable().default(null),
   startAt: fields.startAt.nullable().default(null),
   endAt: fields.endAt.nullable().default(null),
   catchUp: fields.catchUp.default(catchUp),
@@ -125,6 +127,7 @@ export const timingPatch = {
   at: fields.at.nullish(),
   after: z.strictObject({ scheduleId: parent.optional(), on: ends.nullish() }).nullish(),
   timezone: zoneText.nullish(),
+  exclude: excludePatch.nullish(),
   startAt: fields.startAt.nullish(),
   endAt: fields.endAt.nullish(),
   catchUp: fields.catchUp.nullish(),
@@ -145,7 +148,11 @@ export const timingAnswer = {
     .object({ scheduleId: parent, on: ends })
     .meta({ id: 'AnsweredAfter', description: AFTER })
     .nullable(),
-  timezone: z.string().nullable().meta({ description: 'Of `cron`; null = UTC.', example: 'Europe/Berlin' }),
+  timezone: z
+    .string()
+    .nullable()
+    .meta({ description: 'Of `cron` and `exclude`; null = UTC.', example: 'Europe/Berlin' }),
+  exclude: answeredExclude.nullable(),
   startAt: answeredInstant.nullable().meta({ description: 'Inclusive.', example: null }),
   endAt: answeredInstant.nullable().meta({ description: 'Exclusive.', example: null }),
   catchUp: fields.catchUp,
@@ -164,9 +171,13 @@ export const exactlyOneKind: Refine = (value, context) => {
     context.addIssue({ code: 'custom', path: ['cron'], message });
   }
   refuseSeveral(given, context);
+  refuseExcludeBesideAfter(value, context);
 };
 
-export const atMostOneKind: Refine = (value, context) => refuseSeveral(kindsOf(value), context);
+export const atMostOneKind: Refine = (value, context) => {
+  refuseSeveral(kindsOf(value), context);
+  refuseExcludeBesideAfter(value, context);
+};
 
 /** A refinement runs even where single fields are wrong: every fault is named at once. */
 export const ALWAYS = { when: ({ value }: { value: unknown }) => isObject(value) };

@@ -46,9 +46,9 @@ export async function changeOrRefuse(
 
 /** What goes wrong in deciding goes wrong in the middle of a transaction, and has nothing to do with it. */
 function outsideOfTheDatabase(decide: ScheduleChange['decide']): ScheduleChange['decide'] {
-  return (current, now) => {
+  return (current, now, calendars) => {
     try {
-      return decide(current, now);
+      return decide(current, now, calendars);
     } catch (error) {
       throw error instanceof TypeError || error instanceof RangeError ? unforeseen(error) : error;
     }

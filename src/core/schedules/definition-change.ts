@@ -3,6 +3,7 @@ import type { Instant } from '../instant.ts';
 import type { Definition, Schedule, Timing } from './schedule.ts';
 import { expressionsOf } from '../cron/cron-expressions.ts';
 import { graceMsOf } from '../time/plan-due.ts';
+import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
 
 /** Where a schedule's planning stands. */
@@ -56,6 +57,7 @@ const MOVING = [
   'at',
   'after',
   'timezone',
+  'exclude',
   'startAt',
   'endAt',
   'jitterSeconds',
@@ -78,11 +80,12 @@ export function cursorUnder(
   before: Before | null,
   identity: Identity,
   now: Instant,
+  calendars: Calendars = NO_CALENDARS,
 ): Cursor {
   const stays = before !== null && !movesTimes(before.definition, definition);
   // Also for an expression that this version cannot plan: what is wrong with it must not keep a caller from pausing it.
   if (stays && !definition.enabled) return { nextOccurrenceAt: before.nextOccurrenceAt, nextFireAt: null };
-  const times = fireTimes(definition, identity);
+  const times = fireTimes(definition, identity, calendars);
   const nextOccurrenceAt = stays ? nextOf(before, times, now) : firstOf(definition, before, times, now);
   const isDue = definition.enabled && nextOccurrenceAt !== null;
   return { nextOccurrenceAt, nextFireAt: isDue ? times.dueAt(nextOccurrenceAt) : null };

@@ -94,6 +94,14 @@ export interface After {
   on: FollowedEnd[];
 }
 
+/** Local days, in the schedule's zone, on which it does not fire. Never both empty: that is null. */
+export interface Exclude {
+  /** Dates and ranges of dates, such as `2026-12-24` and `2026-12-24/2027-01-02`. */
+  readonly dates: readonly string[];
+  /** Ids of calendars. */
+  readonly calendars: readonly string[];
+}
+
 /** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
 export interface Timing {
   /** One expression, or several, of which each makes it fire. */
@@ -101,8 +109,9 @@ export interface Timing {
   everySeconds: number | null;
   at: Instant | null;
   after: After | null;
-  /** Of `cron`; null: UTC. */
+  /** Of `cron`, and of the days of `exclude`; null: UTC. */
   timezone: string | null;
+  exclude: Exclude | null;
   /** Inclusive. */
   startAt: Instant | null;
   /** Exclusive. */
@@ -115,12 +124,18 @@ export interface Timing {
   graceSeconds: number;
 }
 
+/** The calendars that a schedule names, which its fire times depend on. */
+export function calendarIdsOf({ exclude }: Pick<Timing, 'exclude'>): readonly string[] {
+  return exclude?.calendars ?? [];
+}
+
 /** 366 days. */
 export const MAX_INTERVAL_SECONDS = 366 * 86_400;
 
 /** What a schedule has that says nothing but which kind it is. */
 export const DEFAULT_TIMING = {
   timezone: null,
+  exclude: null,
   startAt: null,
   endAt: null,
   jitterSeconds: 0,

@@ -1,4 +1,5 @@
 import { EARLIEST, LATEST } from '../instant.ts';
+import { readDateEntry } from '../exclusions/date-entries.ts';
 import {
   CATCH_UPS,
   DEFAULT_COMPLETION_TIMEOUT_SECONDS,
@@ -9,6 +10,7 @@ import {
   type PullTarget,
   type Target,
   type Timing,
+  calendarIdsOf,
 } from './schedule.ts';
 
 /** What came with a later version than the first. */
@@ -79,7 +81,7 @@ export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<T
     const value = timing[field];
     return value !== undefined && value !== UNSAID[field];
   });
-  return JSON.stringify(timing, [...said, 'scheduleId', 'on']);
+  return JSON.stringify(timing, [...said, 'scheduleId', 'on', 'dates', 'calendars']);
 }
 
 /** @throws Error where the text is none that this version writes: of a later one, or a foreign hand's */
@@ -99,13 +101,21 @@ const isMoment = (value: unknown) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= EARLIEST && value <= LATEST;
 const isCount = (min: number) => (value: unknown) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= min;
-const isText = (value: unknown) => typeof value === 'string';
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isExclude = (value: unknown) => {
+  const { dates, calendars } = fieldsOf(value);
+  if (!Array.isArray(dates) || !Array.isArray(calendars)) return false;
+  return (
+    calendars.every(isText) && dates.every((one) => isText(one) && typeof readDateEntry(one) !== 'string')
+  );
+};
 const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
   cron: (value) => isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText)),
   everySeconds: isCount(1),
   at: isMoment,
   after: (value) => typeof fieldsOf(value)['scheduleId'] === 'string',
   timezone: isText,
+  exclude: isExclude,
   startAt: isMoment,
   endAt: isMoment,
   jitterSeconds: isCount(0),
@@ -116,6 +126,16 @@ const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
 
 const UNSAID: Timing = { ...DEFAULT_TIMING, cron: null, everySeconds: null, at: null, after: null };
 const TIMING_FIELDS = Object.keys(UNSAID) as (keyof Timing)[];
+
+/** The calendars that it names. None where it cannot be read: then it cannot be planned by either. */
+export function calendarIdsIn(timing: string): readonly string[] {
+  if (!timing.includes('"calendars"')) return [];
+  try {
+    return calendarIdsOf(readTiming(timing));
+  } catch {
+    return [];
+  }
+}
 
 /** Whether a stored definition says what it takes to hand a run off; only a foreign hand can store one that does not. */
 export function canBeHandedOff(stored: unknown): boolean {

@@ -1,4 +1,5 @@
 import type { Instant } from '../instant.ts';
+import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
 import type { CatchUp, Timing } from '../schedules/schedule.ts';
 import { movesTimes } from '../schedules/definition-change.ts';
 import { following } from './plan-due.ts';
@@ -34,6 +35,8 @@ export interface Expected extends Position {
   version: number;
   enabled: boolean;
   catchUp: CatchUp;
+  /** What excludes it: an entry of `exclude.dates`, or the id of a calendar. Null: nothing. */
+  excludedBy: string | null;
 }
 
 /** The longest jitter: a due moment is at most this much later than its occurrence. */
@@ -43,8 +46,11 @@ export const MAX_JITTER_MS = 86_400_000;
 export interface Expectation {
   /** A version that begins later than this has none of them. */
   reach(): Instant;
-  /** Made in steps: each `next()` is a few hundred occurrences at most. What cannot be planned throws. */
-  add(span: VersionSpan): Generator<void, void, void>;
+  /**
+   * Made in steps: each `next()` is a few hundred occurrences at most. `calendars` has the histories of those that the version names.
+   * What cannot be planned throws.
+   */
+  add(span: VersionSpan, calendars?: Calendars): Generator<void, void, void>;
   /** In order, each once, at most as many as asked for. */
   list(): Expected[];
 }
@@ -66,10 +72,10 @@ export function createExpectation({
   return {
     reach: () => last() + MAX_JITTER_MS,
     list: () => found,
-    add: function* (span) {
+    add: function* (span, calendars = NO_CALENDARS) {
       const own: Expected[] = [];
       let steps = 0;
-      const timed = timedAfter(before, span);
+      const timed = timedAfter(before, { ...span, calendars });
       const cutOff =
         before?.uid === span.uid && timed.timedSince === span.since ? delayedBeyond(before) : null;
       if (cutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
@@ -89,10 +95,11 @@ export function createExpectation({
 
 const SLICE_STEPS = 200;
 
+type Known = VersionSpan & { calendars: Calendars };
 /** `timedSince`: from when on the schedule has had the fire times of this version. */
-type Timed = VersionSpan & { timedSince: Instant };
+type Timed = Known & { timedSince: Instant };
 
-function timedAfter(before: Timed | null, span: VersionSpan): Timed {
+function timedAfter(before: Timed | null, span: Known): Timed {
   const goesOn =
     before?.uid === span.uid && before.until === span.since && !movesTimes(before.timing, span.timing);
   return { ...span, timedSince: goesOn ? before.timedSince : span.since };
@@ -104,45 +111,60 @@ function delayedBeyond(span: Timed): Expected | null {
   const times = timesOrNull(span);
   if (!times) return null;
   const earliest = Math.max(span.timedSince, span.until - span.timing.jitterSeconds * 1000 - 1);
-  const at = lastBetween(times, earliest, span.until);
+  const at = lastBetween(onAnyDay(times), earliest, span.until);
   if (at === null || times.dueAt(at) <= span.until) return null;
-  return { ...expectedOf(span, at, times.dueAt(at)), enabled: false };
+  return { ...expectedOf(span, times, at), enabled: false };
 }
 
 /** That a version cannot be planned is said of itself, not of the one that mends it. */
-function timesOrNull({ timing, identity }: VersionSpan): FireTimes | null {
+function timesOrNull(span: Known): FireTimes | null {
   try {
-    return fireTimes(timing, identity);
+    return timesOf(span);
   } catch {
     return null;
   }
 }
 
+function timesOf({ timing, identity, calendars }: Known): FireTimes {
+  return fireTimes(timing, identity, calendars);
+}
+
+/** What is excluded is accounted for as well. */
+function onAnyDay(times: FireTimes): Pick<FireTimes, 'next'> {
+  return { next: (after) => times.nextOnAnyDay(after) };
+}
+
 function expectedOf(
-  { uid, version, enabled, timing }: VersionSpan,
+  { uid, version, enabled, timing: { catchUp } }: VersionSpan,
+  times: FireTimes,
   fireAt: Instant,
-  dueAt: Instant,
 ): Expected {
-  return { uid, fireAt, dueAt, version, enabled, catchUp: timing.catchUp };
+  const [dueAt, excludedBy] = [times.dueAt(fireAt), times.excludedBy(fireAt)];
+  return { uid, fireAt, dueAt, version, enabled, catchUp, excludedBy };
 }
 
 /** Ascending, from the first one at `from` or later. */
 function* occurrencesOf(span: Timed, from: Instant): Generator<Expected, void, void> {
   const { since, until } = span;
-  const times = fireTimes(span.timing, span.identity);
+  const times = timesOf(span);
+  const all = onAnyDay(times);
   const end = until ?? Infinity;
-  let at = firstOf(times, span, from);
+  let at = firstOf(all, span, from);
   while (at !== null && at <= end) {
     const dueAt = times.dueAt(at);
     // None is due later than the next one occurs, so whatever follows is due later still.
     if (dueAt > end) return;
-    if (dueAt > since) yield expectedOf(span, at, dueAt);
-    at = following(times, at);
+    if (dueAt > since) yield expectedOf(span, times, at);
+    at = following(all, at);
   }
 }
 
 /** Where the walk begins: jitter can make the last occurrence before `since` due after it, and no earlier one. */
-function firstOf(times: FireTimes, { timing, since, timedSince }: Timed, from: Instant): Instant | null {
+function firstOf(
+  times: Pick<FireTimes, 'next'>,
+  { timing, since, timedSince }: Timed,
+  from: Instant,
+): Instant | null {
   if (since < from) return times.next(from - 1);
   const earliest = Math.max(from - 1, timedSince, since - timing.jitterSeconds * 1000 - 1);
   return lastBetween(times, earliest, since) ?? times.next(since);

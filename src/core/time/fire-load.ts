@@ -1,4 +1,5 @@
 import type { Instant } from '../instant.ts';
+import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import {
   type FireTimes,
@@ -16,6 +17,8 @@ export interface LoadPeriod {
   to: Instant;
   /** Buckets begin at whole multiples of it since 1970. */
   bucketMs: number;
+  /** The histories of the calendars that the timings name: those of a timing are there when it is given. */
+  calendars?: Calendars;
 }
 
 /** How many fires are due in each bucket, over schedules that are given one after the other. */
@@ -74,7 +77,7 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
 
   return {
     add: function* (timing, identity) {
-      if (dependsOnIdentity(timing)) return yield* count(timing, identity, 1);
+      if (dependsOnIdentity(timing) || isLong(timing)) return yield* count(timing, identity, 1);
       const key = JSON.stringify([
         timing.cron,
         timing.timezone,
@@ -82,6 +85,7 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
         timing.at,
         timing.startAt,
         timing.endAt,
+        timing.exclude,
       ]);
       const known = alike.get(key);
       if (known) known.count += 1;
@@ -91,7 +95,8 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
     },
     finish,
     leaveOut: function* (timing, identity, skips) {
-      for (const dueAt of dueAmong(timing, identity, skips)) {
+      const times = () => fireTimes(timing, identity, period.calendars ?? NO_CALENDARS);
+      for (const dueAt of dueAmong(times, skips)) {
         const at = bucketOf(dueAt, period.bucketMs);
         if (dueAt >= period.from && dueAt < period.to) fires.set(at, (fires.get(at) ?? 0) - 1);
         if (spend(2 * costOf(timing))) yield;
@@ -107,13 +112,18 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
 }
 
 /** When those are due that are fires at all. */
-function* dueAmong(timing: Timing, identity: Identity, instants: Iterable<Instant>): Generator<Instant> {
+function* dueAmong(times: () => FireTimes, instants: Iterable<Instant>): Generator<Instant> {
   try {
-    const times = fireTimes(timing, identity);
-    for (const at of instants) if (times.next(at - 1) === at) yield times.dueAt(at);
+    const known = times();
+    for (const at of instants) if (known.next(at - 1) === at) yield known.dueAt(at);
   } catch {
     // One that cannot be planned does not fire.
   }
+}
+
+/** Keeping many such texts to find equal ones would take more memory than it saves work. */
+function isLong({ exclude }: Timing): boolean {
+  return exclude !== null && exclude.dates.length > 100;
 }
 
 const MAX_STEPS = 5_000_000;
@@ -127,11 +137,12 @@ const COST_TO_BEGIN = 20;
 type Part = { cost: number } | { cost: number; at: Instant; fires: number };
 
 function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Generator<Part, void, void> {
-  const times = fireTimes(timing, identity);
+  const times = fireTimes(timing, identity, period.calendars ?? NO_CALENDARS);
   const costOfNext = costOf(timing);
   yield { cost: COST_TO_BEGIN * costOfNext };
   const { everySeconds, jitterSeconds } = timing;
-  if (everySeconds !== null && jitterSeconds === 0 && everySeconds * 1000 < period.bucketMs) {
+  const isEven = everySeconds !== null && jitterSeconds === 0 && timing.exclude === null;
+  if (isEven && everySeconds * 1000 < period.bucketMs) {
     yield* bucketsOfInterval(times, everySeconds * 1000, timing.endAt ?? Infinity, period);
     return;
   }

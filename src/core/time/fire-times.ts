@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
-import type { Instant } from '../instant.ts';
+import { type Instant, LATEST } from '../instant.ts';
 import { plannedRunName } from '../runs/run.ts';
 import type { Timing } from '../schedules/schedule.ts';
+import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
+import { type Exclusion, exclusionOf } from '../exclusions/exclusion.ts';
 import { type CronTimes, type Note, cronTimes } from '../cron/cron.ts';
 import { expressionsOf } from '../cron/cron-expressions.ts';
 
@@ -11,28 +13,54 @@ export interface Identity {
   createdAt: Instant;
 }
 
-/** When a schedule fires: pure functions of its timing. */
+/** When a schedule fires: pure functions of its timing, and of what its calendars said when. */
 export interface FireTimes {
-  /** The next occurrence strictly after an instant, within `startAt` and `endAt`. Null: never again. */
+  /** The next occurrence strictly after an instant, within `startAt` and `endAt`, on a day that is not excluded. Null: never again. */
   next(after: Instant): Instant | null;
+  /** The same, on any day. */
+  nextOnAnyDay(after: Instant): Instant | null;
+  /** What excludes an occurrence: an entry of `exclude.dates`, or the id of a calendar. Null: nothing. */
+  excludedBy(occurrence: Instant): string | null;
   /** When an occurrence is due: itself, and its jitter on top; before the one that follows it. */
   dueAt(occurrence: Instant): Instant;
   /** What a change of the zone's offset did to it. */
   noteOf(occurrence: Instant): Note | null;
 }
 
-/** An `after` schedule has no fire times of its own. @throws CronError */
-export function fireTimes(timing: Timing, identity: Identity): FireTimes {
+/**
+ * An `after` schedule has no fire times of its own. `calendars` has the history of each calendar that the timing names.
+ * @throws CronError; Error where a history is missing
+ */
+export function fireTimes(
+  timing: Timing,
+  identity: Identity,
+  calendars: Calendars = NO_CALENDARS,
+): FireTimes {
   const { jitterSeconds } = timing;
   const times = within(timing, kindOf(timing, identity));
+  const exclusion = exclusionOf(timing, calendars);
   return {
-    next: (after) => times.next(after),
+    next: exclusion === null ? (after) => times.next(after) : (after) => nextFree(times, exclusion, after),
+    nextOnAnyDay: (after) => times.next(after),
+    excludedBy: (occurrence) => exclusion?.reasonAt(occurrence) ?? null,
+    // By the next one on any day: an edit of a calendar moves no fire.
     dueAt: (occurrence) =>
       jitterSeconds === 0
         ? occurrence
         : occurrence + jitterMs(identity.id, occurrence, jitterSeconds, times.next(occurrence)),
     noteOf: (occurrence) => times.noteOf(occurrence),
   };
+}
+
+/** Steps over excluded days as a whole: what would fire on them costs nothing. What comes after 2100 counts as never. */
+function nextFree(times: CronTimes, exclusion: Exclusion, after: Instant): Instant | null {
+  let at = times.next(after);
+  while (at !== null && at <= LATEST) {
+    const free = exclusion.freeFrom(at);
+    if (free === at) return at;
+    at = times.next(free - 1);
+  }
+  return null;
 }
 
 /** Whether two schedules of one timing can fire at different times. */

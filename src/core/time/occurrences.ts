@@ -31,28 +31,20 @@ export interface PlanningState {
   } | null;
 }
 
-export const OCCURRENCE_STATES = ['fired', 'missed', 'skipped', 'paused', 'upcoming'] as const;
+export const OCCURRENCE_STATES = ['fired', 'missed', 'skipped', 'paused', 'excluded', 'upcoming'] as const;
 type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
 
 /** `unknown`: nothing recorded explains it. */
-export const OCCURRENCE_REASONS = [
-  'latest',
-  'skip',
-  'limit',
-  'retention',
-  'overlap',
-  'request',
-  'error',
-  'unknown',
-] as const;
-type OccurrenceReason = (typeof OCCURRENCE_REASONS)[number];
+type OccurrenceReason =
+  'latest' | 'skip' | 'limit' | 'retention' | 'overlap' | 'request' | 'error' | 'unknown';
 
 /** What became of one occurrence of a schedule. */
 export interface Occurrence {
   uid: string;
   fireAt: Instant;
   state: OccurrenceState;
-  reason: OccurrenceReason | null;
+  /** Of what is excluded: the entry of `exclude.dates`, or the id of the calendar. Otherwise an `OccurrenceReason`. */
+  reason: string | null;
   /** Its own run, or the record that stands for it. */
   runId: string | null;
   version: number;
@@ -96,6 +88,7 @@ function ofRun({ id: runId, status, reason }: PlannedRun): Fate {
 }
 
 function withoutRun(expected: Expected, records: readonly PlannedRun[], planning: PlanningState): Fate {
+  if (expected.excludedBy !== null) return { state: 'excluded', reason: expected.excludedBy, runId: null };
   if (!expected.enabled) return { state: 'paused', reason: null, runId: null };
   const { dueAt, fireAt } = expected;
   const isUnplanned = isAtCursor(expected, planning);

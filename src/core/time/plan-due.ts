@@ -82,12 +82,12 @@ interface Due {
 export function walkDue(
   times: FireTimes,
   policy: CatchUpPolicy,
-  firstOccurrence: Instant,
+  firstOccurrence: Instant | null,
   { now, horizon, plannedThrough, skips }: PlanningPeriod,
 ): Walk {
   const graceMs = policy.graceSeconds < 0 ? -1 : graceMsOf(policy);
   const before = Math.max(horizon - 1, plannedThrough ?? -Infinity);
-  let next: Instant | null = firstOccurrence <= before ? times.next(before) : firstOccurrence;
+  let next = firstToPlan(times, firstOccurrence, before);
   let missed = missedOf(policy);
   let onTime: Due[] = [];
   let requested: PlannedFire[] = [];
@@ -115,6 +115,13 @@ export function walkDue(
       return planUpTo(null, null);
     },
   };
+}
+
+/** A stored cursor may stand on a day that a calendar has excluded since it was computed. */
+function firstToPlan(times: FireTimes, first: Instant | null, before: Instant): Instant | null {
+  if (first === null) return null;
+  if (first <= before) return times.next(before);
+  return times.excludedBy(first) === null ? first : times.next(first);
 }
 
 /** The newest moment that a plan fires; null where it fires nothing. */

@@ -1,4 +1,5 @@
 import type { Instant } from '../instant.ts';
+import type { Calendars } from '../exclusions/calendar-history.ts';
 import type { Definition } from '../schedules/schedule.ts';
 import { type FireTimes, type Identity, fireTimes } from './fire-times.ts';
 
@@ -16,9 +17,12 @@ interface Planned extends Identity {
  * Whether an instant is a fire of a schedule that is still to come. `over`: it is one, and it has been planned, or its moment has come.
  * @throws CronError
  */
-export function standingOf(planned: Planned, fireAt: Instant, now: Instant): 'toCome' | 'over' | 'noFire' {
+export function standingOf(
+  planned: Planned,
+  { fireAt, now, calendars }: { fireAt: Instant; now: Instant; calendars: Calendars },
+): 'toCome' | 'over' | 'noFire' {
   const { definition, nextOccurrenceAt, plannedThrough } = planned;
-  const times = fireTimes(definition, planned);
+  const times = fireTimes(definition, planned, calendars);
   if (times.next(fireAt - 1) !== fireAt) return 'noFire';
   if (times.dueAt(fireAt) <= now || fireAt <= (plannedThrough ?? -Infinity)) return 'over';
   return nextOccurrenceAt !== null && fireAt >= nextOccurrenceAt ? 'toCome' : 'over';

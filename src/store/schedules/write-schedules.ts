@@ -126,9 +126,9 @@ function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
       AS w(uid, version, id, change, at, by, definition, payload)`;
 }
 
-/** Zone data says when it fires: a cron in a zone other than UTC. */
-function isZoned({ cron, timezone }: Definition): boolean {
-  return cron !== null && timezone !== null && timezone.toUpperCase() !== 'UTC';
+/** Zone data says when it fires: a cron, or excluded days, in a zone other than UTC. */
+function isZoned({ cron, exclude, timezone }: Definition): boolean {
+  return (cron !== null || exclude !== null) && timezone !== null && timezone.toUpperCase() !== 'UTC';
 }
 
 function changeOf({ version }: ScheduleWrite): 'created' | 'updated' {

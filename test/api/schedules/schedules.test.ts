@@ -18,6 +18,7 @@ describe('PUT', () => {
       description: null,
       cron: '0 12 29 2 *',
       everySeconds: null,
+      exclude: null,
       at: null,
       after: null,
       timezone: null,

@@ -17,7 +17,8 @@ const WARM_UP = 2 * DAY;
 
 /**
  * When an expression fires, or any of several, by walking the minutes: no transitions, no arithmetic with offsets, only what the wall
- * clock shows. Days whose date, and whose neighbours' dates, are not selected are stepped over.
+ * clock shows. Days whose date, and whose neighbours' dates, are not selected are stepped over. What is `excluded`, given the date that
+ * the wall clock shows, is no fire.
  */
 export function expectedFires(
   cron: string | readonly string[],
@@ -25,6 +26,7 @@ export function expectedFires(
   from: number,
   count: number,
   limits: { days: number; walkedDays: number },
+  excluded: (fire: number, date: string) => boolean = () => false,
 ): Expectation {
   const selections = [cron].flat().map(select);
   const clock = localClock(zone);
@@ -40,7 +42,8 @@ export function expectedFires(
     if (!selections.some((one) => mayMatch(one, day))) continue;
     walked += 1;
     walk(day * DAY, (fire, isMoved) => {
-      if (fire > from && fires.length < count) {
+      const date = new Date(clock(Math.floor(fire / 60_000)) * 60_000).toISOString().slice(0, 10);
+      if (fire > from && fires.length < count && !excluded(fire, date)) {
         fires.push(fire);
         notes.push(isMoved ? 'moved by DST' : isShownTwice(clock, fire) ? 'repeated hour' : null);
       }

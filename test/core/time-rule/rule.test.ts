@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { LONG } from '../../support/runner/long.ts';
+import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
+import { type Excluding, calendarsOf, exclusionNear, timingOf } from './exclusions.ts';
 import { expectedFires } from './oracle.ts';
 import { type Triple, lists, triples } from './triples.ts';
 import { recentTransitions } from './zones.ts';
@@ -69,6 +71,47 @@ describe('a cron expression fires when, and only when, its zone’s wall clock s
     },
   );
 });
+
+describe('a cron expression with excluded days fires when, and only when, the wall clock shows a day that is not excluded', () => {
+  const FEW_EXCLUDING = 300;
+  const holdsFor = (cases: Excluding[]) => {
+    const different = cases.flatMap(differenceExcluding);
+    expect(different.slice(0, 20).join('\n'), `${different.length} cases differ`).toBe('');
+  };
+  // Excluded days lie between 2000 and 2100.
+  const isOfThisCentury = ({ from }: Triple) => from > Date.UTC(2000, 0, 15);
+  const cases = (shard: number, count: number) =>
+    triples(shard, count).filter(isOfThisCentury).map(exclusionNear);
+
+  it(`in the first ${FEW_EXCLUDING} random cases around changes of the clocks, and around edits of two calendars`, () => {
+    const asked = cases(0, FEW_EXCLUDING);
+    holdsFor(asked);
+    // It would also hold if nothing were excluded.
+    const isFelt = (one: Excluding) => one.expected.join() !== one.expectedOnAnyDay.join();
+    expect(asked.filter(isFelt).length).toBeGreaterThan(FEW_EXCLUDING / 4);
+  });
+
+  it.each(shards)(`in each of 3000 of them (part %d of ${SHARDS})`, { tags: [LONG] }, (shard) => {
+    holdsFor(cases(shard, 3000));
+  });
+});
+
+function differenceExcluding(one: Excluding): string[] {
+  const { triple, expected, horizon } = one;
+  const times = fireTimes(timingOf(one), { id: '', createdAt: 0 }, calendarsOf(one));
+  const got: (number | null)[] = [];
+  for (let after: number | null = triple.from; got.length < FIRES && after !== null;) {
+    after = times.next(after);
+    got.push(after);
+  }
+  const inside = got.filter((fire) => fire !== null && fire < horizon).slice(0, expected.length);
+  const isEarly =
+    expected.length < FIRES && got.length > expected.length && (got[expected.length] ?? horizon) < horizon;
+  const unexcluded = got.filter((fire) => fire !== null && times.excludedBy(fire) !== null);
+  if (inside.join() === expected.join() && !isEarly && unexcluded.length === 0) return [];
+  const text = JSON.stringify([triple, one.dates, one.versions]);
+  return [`${text}: expected ${expected.map(textOf).join(' ')}; got ${got.map(textOf).join(' ')}`];
+}
 
 /** A line that says how the engine's fires differ from those expected; none where they agree. */
 function difference({ expression, zone, from }: Triple): string[] {

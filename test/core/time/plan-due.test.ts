@@ -314,7 +314,13 @@ describe('a walk', () => {
   });
 
   it('refuses a calendar that does not go forward', () => {
-    const stuck: FireTimes = { next: (after) => after, dueAt: (one) => one, noteOf: () => null };
+    const stuck: FireTimes = {
+      next: (after) => after,
+      nextOnAnyDay: (after) => after,
+      excludedBy: () => null,
+      dueAt: (one) => one,
+      noteOf: () => null,
+    };
     const walk = walkDue(stuck, everySecond, NOW, { now: NOW, horizon: -Infinity, plannedThrough: null });
     expect(() => walk.step(() => true)).toThrow('not after it');
   });

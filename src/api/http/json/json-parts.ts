@@ -4,7 +4,7 @@ const DEEPEST = 64;
 /** Of a batch. */
 export const MAX_ITEMS = 1000;
 /** Most members of an item, or of the body around the items, without payloads and results: twice what any call takes. */
-const MAX_MEMBERS = 2000;
+const MAX_MEMBERS = 5000;
 /** The same; a target's headers alone may be a megabyte. */
 const MAX_PART_BYTES = 2 * 1024 * 1024;
 /** What is looked through before others have their turn. */

@@ -17,6 +17,7 @@ export const TAGS = {
   queues: 'Queues',
   limits: 'Limits',
   times: 'Fire times',
+  calendars: 'Calendars',
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;

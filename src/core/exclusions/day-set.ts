@@ -1,0 +1,79 @@
+import type { Day, DayRange } from './date-entries.ts';
+
+/**
+ * Days, a bit for each. A set of bits rather than sorted ranges: to join seventeen lists of 2,000 dates takes microseconds, and so does it
+ * to find the end of a stretch, however the days lie. A century takes 5 KB.
+ */
+export interface DaySet {
+  /** The day of the first bit; a multiple of 32. */
+  start: Day;
+  words: Uint32Array;
+}
+
+const NO_DAYS: DaySet = { start: 0, words: new Uint32Array(0) };
+
+export function daySetOf(ranges: readonly DayRange[]): DaySet {
+  if (ranges.length === 0) return NO_DAYS;
+  const start = ranges.reduce((least, { first }) => Math.min(least, first), Infinity);
+  const end = ranges.reduce((most, { last }) => Math.max(most, last), -Infinity) + 1;
+  const set = emptySet(start, end);
+  for (const { first, last } of ranges) addRange(set, first - set.start, last - set.start);
+  return set;
+}
+
+export function unionOf(sets: readonly DaySet[]): DaySet {
+  const [only = NO_DAYS, ...others] = sets.filter(({ words }) => words.length > 0);
+  if (others.length === 0) return only;
+  const parts = [only, ...others];
+  const union = emptySet(Math.min(...parts.map(({ start }) => start)), Math.max(...parts.map(endOf)));
+  for (const { start, words } of parts) {
+    const shift = (start - union.start) / BITS;
+    for (let index = 0; index < words.length; index += 1)
+      union.words[shift + index] = wordAt(union, shift + index) | (words[index] ?? 0);
+  }
+  return union;
+}
+
+export function hasDay(set: DaySet, day: Day): boolean {
+  const bit = day - set.start;
+  return bit >= 0 && ((wordAt(set, Math.floor(bit / BITS)) >>> (bit % BITS)) & 1) === 1;
+}
+
+/** The first day at or after one that does not belong to the set. */
+export function nextDayOutside(set: DaySet, day: Day): Day {
+  if (!hasDay(set, day)) return day;
+  const bit = day - set.start;
+  let index = Math.floor(bit / BITS);
+  // The days of this word from this one on that do not belong to it.
+  let left = (~wordAt(set, index) >>> (bit % BITS)) << (bit % BITS);
+  while (left === 0) {
+    index += 1;
+    left = ~wordAt(set, index);
+  }
+  return set.start + index * BITS + (31 - Math.clz32(left & -left));
+}
+
+const BITS = 32;
+const ALL = 0xffff_ffff;
+
+function emptySet(first: Day, end: Day): DaySet {
+  const start = Math.floor(first / BITS) * BITS;
+  return { start, words: new Uint32Array(Math.ceil((end - start) / BITS)) };
+}
+
+function endOf({ start, words }: DaySet): Day {
+  return start + words.length * BITS;
+}
+
+/** Zero outside of the set. */
+function wordAt({ words }: DaySet, index: number): number {
+  return words[index] ?? 0;
+}
+
+function addRange(set: DaySet, first: number, last: number): void {
+  for (let index = Math.floor(first / BITS); index * BITS <= last; index += 1) {
+    const from = Math.max(first - index * BITS, 0);
+    const to = Math.min(last - index * BITS, BITS - 1);
+    set.words[index] = wordAt(set, index) | ((ALL << from) & (ALL >>> (BITS - 1 - to)));
+  }
+}

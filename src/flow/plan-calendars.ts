@@ -1,0 +1,90 @@
+/**
+ * Guarantees: a schedule that names calendars is planned by what these said at each moment, and its plan says by which versions.
+ * Transaction: none; the plan is recorded only if the calendars still have these versions then (record/record-under-locks.ts).
+ * If the process dies here: nothing has happened.
+ */
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
+import { cursorByCalendars } from '../core/exclusions/calendar-cursor.ts';
+import type { Instant } from '../core/instant.ts';
+import { calendarIdsOf } from '../core/schedules/schedule.ts';
+import type { FireTimes } from '../core/time/fire-times.ts';
+import type { Database } from '../postgres/database.ts';
+import { readUpdatedAt } from '../store/calendars/calendar-cursors.ts';
+import { type KnownCalendars, readCalendars, unappliedSince } from '../store/calendars/calendar-histories.ts';
+import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
+import { timingOf } from './stored-timing.ts';
+
+/** What planning a schedule needs of the calendars that it names. */
+export interface ScheduleCalendars {
+  histories: Calendars;
+  versions: ReadonlyMap<string, number>;
+  /** An edit that its cursor may not follow yet, and when the schedule itself was last written. */
+  unapplied: { editedAt: Instant; updatedAt: Instant } | null;
+}
+
+/** By uid; without those that name no calendar, which cost nothing. */
+export type CalendarReader = (
+  schedules: readonly LockedSchedule[],
+) => Promise<ReadonlyMap<string, ScheduleCalendars>>;
+
+/** One or two statements for all schedules that name calendars, and none where no schedule does. */
+export function createCalendarReader(database: Database): CalendarReader {
+  return async (schedules) => {
+    const naming = schedules.flatMap((schedule) => namingOf(schedule) ?? []);
+    if (naming.length === 0) return NONE;
+    const ids = [...new Set(naming.flatMap((one) => one.ids))];
+    const since = Math.min(...naming.map(({ schedule }) => schedule.nextOccurrenceAt));
+    return database.run(async (db) => {
+      const known = await readCalendars(db, ids, since);
+      const behind = naming.filter((one) => unappliedSince(known, one.ids) !== null);
+      const updatedAt = await readUpdatedAt(
+        db,
+        behind.map(({ schedule }) => schedule.uid),
+      );
+      return new Map(
+        naming.map((one) => [one.schedule.uid, calendarsOf(one, known, updatedAt.get(one.schedule.uid))]),
+      );
+    });
+  };
+}
+
+/** Where a plan begins: a cursor may not follow the last edits of its calendars yet. */
+export function beginningOf(
+  times: FireTimes,
+  { nextOccurrenceAt, plannedThrough }: LockedSchedule,
+  calendars: ScheduleCalendars | undefined,
+): Instant | null {
+  if (!calendars?.unapplied) return nextOccurrenceAt;
+  const { editedAt, updatedAt } = calendars.unapplied;
+  return cursorByCalendars(times, { nextOccurrenceAt, plannedThrough, updatedAt }, editedAt);
+}
+
+const NONE: ReadonlyMap<string, ScheduleCalendars> = new Map();
+
+interface Naming {
+  schedule: LockedSchedule;
+  ids: readonly string[];
+}
+
+/** Null also where it cannot be planned: that is told when it is planned. */
+function namingOf(schedule: LockedSchedule): Naming | null {
+  try {
+    const ids = calendarIdsOf(timingOf(schedule.timing));
+    return ids.length > 0 && Number.isFinite(schedule.nextOccurrenceAt) ? { schedule, ids } : null;
+  } catch {
+    return null;
+  }
+}
+
+function calendarsOf(
+  { ids }: Naming,
+  known: KnownCalendars,
+  updatedAt: Instant | undefined,
+): ScheduleCalendars {
+  const editedAt = unappliedSince(known, ids);
+  return {
+    histories: known.histories,
+    versions: new Map(ids.map((id) => [id, known.versions.get(id) ?? 0])),
+    unapplied: editedAt === null || updatedAt === undefined ? null : { editedAt, updatedAt },
+  };
+}

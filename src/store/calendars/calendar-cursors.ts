@@ -1,0 +1,121 @@
+import { sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import type { PlannedUpTo } from '../../core/exclusions/calendar-cursor.ts';
+import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
+
+/** A schedule that names a calendar, and where its planning stands: the guard of a move. */
+export interface CalendarUser extends PlannedUpTo {
+  uid: string;
+  id: string;
+  version: number;
+  /** For `readTiming`. */
+  timing: string;
+  createdAt: Instant;
+}
+
+interface Row {
+  uid: string;
+  id: string;
+  version: number;
+  timing: string;
+  enabled: boolean;
+  next_occurrence_at: InstantText | null;
+  planned_through: InstantText | null;
+  updated_at: InstantText;
+  created_at: InstantText;
+}
+
+export interface UserPage {
+  /** Enabled ones: of a paused schedule nothing is due, and resuming it computes its next fire anew. */
+  users: CalendarUser[];
+  /** After which the next page begins; null: there is none. */
+  last: string | null;
+}
+
+/** The next `limit` schedules that name a calendar, by uid. */
+export async function listCalendarUsers(
+  db: Executor,
+  calendarId: string,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<UserPage> {
+  const rows = await rowsOf<Row>(
+    db,
+    sql`SELECT s.uid, s.id, s.version, s.timing, s.enabled, s.next_occurrence_at, s.planned_through, s.updated_at, s.created_at
+    FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid
+    WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST}::uuid ORDER BY l.schedule_uid LIMIT ${limit}`,
+  );
+  return {
+    users: rows.filter(({ enabled }) => enabled).map(toUser),
+    last: rows.length < limit ? null : (rows.at(-1)?.uid ?? null),
+  };
+}
+
+const FIRST = '00000000-0000-0000-0000-000000000000';
+
+/** When the newest versions of schedules were written. */
+export async function readUpdatedAt(
+  db: Executor,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, Instant>> {
+  if (uids.length === 0) return new Map();
+  const rows = await rowsOf<{ uid: string; updated_at: InstantText }>(
+    db,
+    sql`SELECT uid, updated_at FROM schedules WHERE uid = ANY (${uuids(uids)})`,
+  );
+  return new Map(rows.map((row) => [row.uid, toInstant(row.updated_at)]));
+}
+
+export interface CalendarMove {
+  user: CalendarUser;
+  nextOccurrenceAt: Instant | null;
+  nextFireAt: Instant | null;
+}
+
+/**
+ * Moves cursors that are as they were read. It clears the fire-lock: what an instance has planned from the old cursor is fenced, and it
+ * plans anew. Rows that another transaction has locked are passed over. Answers how many it moved. The caller shares the calendars by
+ * which the moves were computed, at the versions that they were computed by.
+ */
+export async function moveCursorsUnderSharedCalendars(
+  tx: Transaction,
+  moves: readonly CalendarMove[],
+): Promise<number> {
+  const users = moves.map(({ user }) => user);
+  const rows = await rowsOf(
+    tx,
+    sql`WITH movable AS MATERIALIZED (
+      SELECT s.uid, m.next_occurrence_at, m.next_fire_at
+      FROM unnest(${uuids(users.map(({ uid }) => uid))}, ${ints(users.map(({ version }) => version))},
+        ${instants(users.map(({ nextOccurrenceAt }) => nextOccurrenceAt))},
+        ${instants(users.map(({ plannedThrough }) => plannedThrough))},
+        ${instants(moves.map((move) => move.nextOccurrenceAt))}, ${instants(moves.map((move) => move.nextFireAt))})
+        AS m(uid, version, cursor, planned_through, next_occurrence_at, next_fire_at)
+      JOIN schedules s ON s.uid = m.uid
+      WHERE s.enabled AND s.version = m.version AND s.next_occurrence_at IS NOT DISTINCT FROM m.cursor
+        AND s.planned_through IS NOT DISTINCT FROM m.planned_through
+      ORDER BY s.uid FOR NO KEY UPDATE OF s SKIP LOCKED
+    )
+    UPDATE schedules s SET next_occurrence_at = m.next_occurrence_at,
+      next_fire_at = CASE WHEN s.error IS NULL THEN m.next_fire_at ELSE s.next_fire_at END,
+      locked_by = NULL, locked_at = NULL
+    FROM movable m WHERE s.uid = m.uid RETURNING s.uid`,
+  );
+  if (rows.length > 0) await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
+  return rows.length;
+}
+
+function toUser(row: Row): CalendarUser {
+  return {
+    uid: row.uid,
+    id: row.id,
+    version: row.version,
+    timing: row.timing,
+    nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
+    plannedThrough: toInstantOrNull(row.planned_through),
+    updatedAt: toInstant(row.updated_at),
+    createdAt: toInstant(row.created_at),
+  };
+}

@@ -1,0 +1,110 @@
+import { LRUCache } from 'lru-cache';
+import { sql } from 'drizzle-orm';
+import { EARLIEST, type Instant, LATEST, isoInstant } from '../../core/instant.ts';
+import { type CalendarHistory, type Calendars } from '../../core/exclusions/calendar-history.ts';
+import { texts } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { type Contents, type Head, keyOf, readContents } from './calendar-contents.ts';
+
+/** What some calendars said, as far as it matters for what occurs at or after some moment. */
+export interface KnownCalendars {
+  /** Of each that was asked for; that of an unknown one is empty. */
+  histories: Calendars;
+  /** The version of each that exists: whoever writes what follows from the histories compares it under the lock. */
+  versions: ReadonlyMap<string, number>;
+  /** Of those that were edited: the moment of the first edit that the next fires of its users may not follow yet. */
+  unapplied: ReadonlyMap<string, Instant>;
+}
+
+export const NO_KNOWN_CALENDARS: KnownCalendars = {
+  histories: new Map(),
+  versions: new Map(),
+  unapplied: new Map(),
+};
+
+/** One statement, and another one for versions that this process has not read before. None where no calendar is asked for. */
+export async function readCalendars(
+  db: Executor,
+  ids: readonly string[],
+  since: Instant,
+): Promise<KnownCalendars> {
+  if (ids.length === 0) return NO_KNOWN_CALENDARS;
+  const heads = await readHeads(db, [...new Set(ids)], since);
+  const contentOf = await readContents(db, heads);
+  const histories = new Map<string, CalendarHistory>();
+  const versions = new Map<string, number>();
+  const unapplied = new Map<string, Instant>();
+  for (const [id, own] of grouped(heads)) {
+    histories.set(id, historyOf(id, own, contentOf));
+    const [head] = own;
+    if (!head?.current) continue;
+    versions.set(id, head.current);
+    const edit = own.find(({ version }) => version > (head.applied ?? 0));
+    if (edit && (head.applied ?? 0) < head.current) unapplied.set(id, edit.at);
+  }
+  return { histories, versions, unapplied };
+}
+
+/** The first edit of one of these calendars that next fires may not follow yet; null: they follow all edits. */
+export function unappliedSince({ unapplied }: KnownCalendars, ids: readonly string[]): Instant | null {
+  const edits = ids.flatMap((id) => unapplied.get(id) ?? []);
+  return edits.length === 0 ? null : Math.min(...edits);
+}
+
+/** In the order of ids and versions; of an id without any version, a head with the version 0. */
+async function readHeads(db: Executor, ids: readonly string[], since: Instant): Promise<Head[]> {
+  // A foreign hand may have written a cursor that is no moment.
+  const from = isoInstant(Number.isNaN(since) ? EARLIEST : Math.min(Math.max(since, EARLIEST), LATEST));
+  const rows = await rowsOf<{
+    id: string;
+    current: number | null;
+    applied: number | null;
+    version: number | null;
+    at: InstantText | null;
+  }>(
+    db,
+    sql`SELECT asked.id, c.version AS current, c.applied_version AS applied, v.version, v.at
+    FROM unnest(${texts(ids)}) AS asked(id)
+    LEFT JOIN calendars c ON c.id = asked.id
+    LEFT JOIN LATERAL (
+      SELECT max(w.version) AS version FROM calendar_versions w
+      WHERE w.calendar_id = asked.id AND w.at < ${from}::timestamptz
+    ) AS first ON true
+    LEFT JOIN calendar_versions v
+      ON v.calendar_id = asked.id AND v.version >= least(coalesce(first.version, 0), c.applied_version)
+    ORDER BY asked.id, v.version`,
+  );
+  return rows.map(({ id, current, applied, version, at }) => ({
+    id,
+    current,
+    applied,
+    version: version ?? 0,
+    at: at === null ? 0 : toInstant(at),
+  }));
+}
+
+/** Of versions that never change. */
+const histories = new LRUCache<string, CalendarHistory>({ max: 1_000 });
+
+/** The same object for the same versions, so that what is made of it can be kept. */
+function historyOf(id: string, heads: readonly Head[], known: Contents): CalendarHistory {
+  const versions = heads.flatMap((head) => known.get(keyOf(head)) ?? []);
+  const [first, last] = [versions[0], versions.at(-1)];
+  const key = `${id} ${first?.version ?? 0} ${last?.version ?? 0} ${last?.at ?? 0} ${versions.length}`;
+  const kept = histories.get(key);
+  if (kept) return kept;
+  const history = { id, versions };
+  histories.set(key, history);
+  return history;
+}
+
+function grouped(heads: readonly Head[]): Map<string, Head[]> {
+  const groups = new Map<string, Head[]>();
+  for (const head of heads) {
+    const group = groups.get(head.id);
+    if (group) group.push(head);
+    else groups.set(head.id, [head]);
+  }
+  return groups;
+}

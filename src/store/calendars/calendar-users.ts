@@ -1,0 +1,51 @@
+import { sql } from 'drizzle-orm';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+
+interface CalendarLink {
+  uid: string;
+  calendarId: string;
+}
+
+/** Which calendars a schedule named before a write, and names after it. */
+export interface NamedCalendars {
+  uid: string;
+  before: readonly string[];
+  after: readonly string[];
+}
+
+/** The caller holds the rows of the schedules, and shares those of the calendars. */
+export async function linkCalendars(tx: Transaction, named: readonly NamedCalendars[]): Promise<void> {
+  const gone = named.flatMap(({ uid, before, after }) => linksOf(uid, before, after));
+  const fresh = named.flatMap(({ uid, before, after }) => linksOf(uid, after, before));
+  if (gone.length > 0)
+    await tx.execute(
+      sql`DELETE FROM schedule_calendars l USING ${rowsOfLinks(gone)}
+      WHERE l.calendar_id = n.calendar_id AND l.schedule_uid = n.schedule_uid`,
+    );
+  if (fresh.length > 0)
+    await tx.execute(
+      sql`INSERT INTO schedule_calendars (calendar_id, schedule_uid)
+      SELECT n.calendar_id, n.schedule_uid FROM ${rowsOfLinks(fresh)} ON CONFLICT DO NOTHING`,
+    );
+}
+
+/** Ids of schedules that name a calendar, in order; at most `limit`. */
+export async function usersOf(db: Executor, calendarId: string, limit: number): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`SELECT s.id FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid
+    WHERE l.calendar_id = ${calendarId} ORDER BY s.id LIMIT ${limit}`,
+  );
+  return rows.map((row) => row.id);
+}
+
+function linksOf(uid: string, ids: readonly string[], without: readonly string[]): CalendarLink[] {
+  return ids.filter((id) => !without.includes(id)).map((calendarId) => ({ uid, calendarId }));
+}
+
+function rowsOfLinks(links: readonly CalendarLink[]) {
+  return sql`unnest(${texts(links.map(({ calendarId }) => calendarId))}, ${uuids(links.map(({ uid }) => uid))})
+    AS n(calendar_id, schedule_uid)`;
+}

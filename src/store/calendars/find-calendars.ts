@@ -1,0 +1,90 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../../core/instant.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+
+export interface Calendar {
+  id: string;
+  description: string | null;
+  /** As they were sent. */
+  dates: readonly string[];
+  version: number;
+  /** The version by which the next fires of all schedules that use it were moved. */
+  appliedVersion: number;
+  updatedAt: Instant;
+}
+
+interface CalendarFilter {
+  /** Part of the id or the description, in any letter case. */
+  text?: string | undefined;
+  /** Only ids after this one. */
+  after?: string | undefined;
+  limit: number;
+}
+
+export async function findCalendar(db: Executor, id: string): Promise<Calendar | null> {
+  const [row] = await rowsOf<Row>(db, sql`${SELECTED} WHERE c.id = ${id}`);
+  return row ? toCalendar(row) : null;
+}
+
+/** Ordered by id. */
+export async function listCalendars(db: Executor, filter: CalendarFilter): Promise<Calendar[]> {
+  const { text, after, limit } = filter;
+  const conditions: SQL[] = [sql`true`];
+  if (after !== undefined) conditions.push(sql`c.id > ${after}`);
+  if (text !== undefined) {
+    const pattern = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+    conditions.push(sql`(c.id ILIKE ${pattern} OR c.description ILIKE ${pattern})`);
+  }
+  const rows = await rowsOf<Row>(
+    db,
+    sql`${SELECTED} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY c.id LIMIT ${limit}`,
+  );
+  return rows.map(toCalendar);
+}
+
+/** Its row is locked until the transaction ends: nobody else writes by what it says. */
+export async function lockCalendar(tx: Transaction, id: string): Promise<Calendar | null> {
+  await tx.execute(sql`SELECT FROM calendars WHERE id = ${id} FOR UPDATE`);
+  // A second statement: the first one's snapshot is older than its lock.
+  return findCalendar(tx, id);
+}
+
+/** Calendars that were edited at least `seconds` ago, and whose users' next fires do not all follow that edit yet. */
+export async function listUnapplied(
+  db: Executor,
+  { seconds, limit }: { seconds: number; limit: number },
+): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT id FROM calendars WHERE applied_version < version
+      AND updated_at <= (SELECT now FROM clock) - make_interval(secs => ${seconds})
+    ORDER BY id LIMIT ${limit}`,
+  );
+  return rows.map((row) => row.id);
+}
+
+interface Row {
+  id: string;
+  description: string | null;
+  dates: string[] | null;
+  version: number;
+  applied_version: number;
+  updated_at: InstantText;
+}
+
+const SELECTED = sql`SELECT c.id, c.description, v.dates, c.version, c.applied_version, c.updated_at
+  FROM calendars c JOIN calendar_versions v ON v.calendar_id = c.id AND v.version = c.version`;
+
+function toCalendar(row: Row): Calendar {
+  const { id, description, dates, version } = row;
+  return {
+    id,
+    description,
+    dates: dates ?? [],
+    version,
+    appliedVersion: row.applied_version,
+    updatedAt: toInstant(row.updated_at),
+  };
+}

@@ -1,0 +1,103 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import { TryAgain } from '../../postgres/errors.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
+import type { Calendar } from './find-calendars.ts';
+
+interface CalendarContent {
+  description: string | null;
+  dates: readonly string[];
+}
+
+/** An id that was used before goes on counting its versions. @throws TryAgain where another caller has just created it */
+export async function createCalendar(
+  tx: Transaction,
+  id: string,
+  { description, dates }: CalendarContent,
+): Promise<Calendar> {
+  const { version, at } = await addVersion(tx, id, sql`${JSON.stringify(dates)}::jsonb`);
+  // It has no users yet.
+  const rows = await rowsOf(
+    tx,
+    sql`INSERT INTO calendars (id, description, version, applied_version, updated_at)
+    VALUES (${id}, ${description}, ${version}, ${version}, ${isoInstant(at)}::timestamptz)
+    ON CONFLICT DO NOTHING RETURNING id`,
+  );
+  if (rows.length === 0) throw new TryAgain('a calendar of that id was created meanwhile');
+  return { id, description, dates, version, appliedVersion: version, updatedAt: at };
+}
+
+/** `movesFires`: its days are others now. The caller has its row locked. */
+export async function changeLockedCalendar(
+  tx: Transaction,
+  current: Calendar,
+  { description, dates }: CalendarContent,
+  { movesFires }: { movesFires: boolean },
+): Promise<Calendar> {
+  const { id } = current;
+  const { version, at } = await addVersion(tx, id, sql`${JSON.stringify(dates)}::jsonb`);
+  const wasApplied = current.appliedVersion === current.version;
+  const appliedVersion = wasApplied && !movesFires ? version : current.appliedVersion;
+  await tx.execute(
+    sql`UPDATE calendars SET description = ${description}, version = ${version}, applied_version = ${appliedVersion},
+      updated_at = ${isoInstant(at)}::timestamptz WHERE id = ${id}`,
+  );
+  // A plan by the version before is refused now: its instance is to make another one at once.
+  await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
+  return { id, description, dates, version, appliedVersion, updatedAt: at };
+}
+
+/** What it said stays readable, for the past. The caller has its row locked. */
+export async function deleteLockedCalendar(tx: Transaction, id: string): Promise<number> {
+  const { version } = await addVersion(tx, id, sql`NULL`);
+  await tx.execute(sql`DELETE FROM calendars WHERE id = ${id}`);
+  return version;
+}
+
+/** All users' next fires follow this version. A newer one, which an edit made meanwhile, stays to be applied. */
+export async function recordApplied(db: Executor, id: string, version: number): Promise<void> {
+  await db.execute(
+    sql`UPDATE calendars SET applied_version = ${version}
+    WHERE id = ${id} AND applied_version < ${version} AND version >= ${version}`,
+  );
+}
+
+/**
+ * Deletes versions that were replaced before a moment: nothing is accounted for that lies before it. The last one stays, also of a
+ * deleted calendar, so that its number is not used again. Answers how many it deleted.
+ */
+export async function dropReplacedBefore(db: Executor, before: Instant, limit: number): Promise<number> {
+  const rows = await rowsOf(
+    db,
+    sql`DELETE FROM calendar_versions v USING (
+      SELECT o.calendar_id, o.version FROM calendar_versions o
+      JOIN calendar_versions n ON n.calendar_id = o.calendar_id AND n.version = o.version + 1
+      WHERE n.at < ${isoInstant(before)}::timestamptz
+        AND NOT EXISTS (SELECT FROM calendars c WHERE c.id = o.calendar_id AND c.applied_version <= o.version)
+      ORDER BY o.calendar_id, o.version LIMIT ${limit}
+    ) AS old WHERE v.calendar_id = old.calendar_id AND v.version = old.version RETURNING v.version`,
+  );
+  return rows.length;
+}
+
+/** Later than the version before it, whatever the clock says: versions are in the order of time. */
+async function addVersion(
+  tx: Transaction,
+  id: string,
+  dates: SQL,
+): Promise<{ version: number; at: Instant }> {
+  const [row] = await rowsOf<{ version: number; at: InstantText }>(
+    tx,
+    sql`INSERT INTO calendar_versions (calendar_id, version, at, dates)
+    SELECT ${id}, coalesce(last.version, 0) + 1,
+      greatest(clock_timestamp(), last.at + interval '1 millisecond'), ${dates}
+    FROM (VALUES (1)) AS one LEFT JOIN LATERAL (
+      SELECT version, at FROM calendar_versions WHERE calendar_id = ${id} ORDER BY version DESC LIMIT 1
+    ) AS last ON true
+    ON CONFLICT DO NOTHING RETURNING version, at`,
+  );
+  if (!row) throw new TryAgain('a calendar of that id was created meanwhile');
+  return { version: row.version, at: toInstant(row.at) };
+}

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, type Api, TARGET, faultPaths, startApi } from '../api.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const at = (id: string) => `/api/v1/calendars/${id}`;
+const put = (id: string, body: unknown, headers?: Record<string, string>) =>
+  api.call('PUT', at(id), body, headers);
+const putSchedule = (id: string, body: object) =>
+  api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
+const nextFireOf = async (id: string) =>
+  (await api.call('GET', `/api/v1/schedules/${id}`)).body['nextFireAt'];
+const detail = (answer: Answer) => [answer.status, answer.body['detail']];
+
+describe('a calendar', () => {
+  test('is created, read, replaced, and left as it was where nothing changes', async () => {
+    const made = await put('first', {
+      description: 'of Bavaria',
+      dates: ['2030-01-06', '2030-12-24/2031-01-02'],
+    });
+    expect(made.status).toBe(201);
+    expect(made.headers.get('location')).toBe(at('first'));
+    expect(made.headers.get('etag')).toBe('"1"');
+    expect(made.body).toEqual({
+      id: 'first',
+      description: 'of Bavaria',
+      dates: ['2030-01-06', '2030-12-24/2031-01-02'],
+      version: 1,
+      updatedAt: made.body['updatedAt'],
+      nextFiresMoved: true,
+    });
+    const read = await api.call('GET', at('first'));
+    expect([read.status, read.headers.get('etag'), read.body]).toEqual([200, '"1"', made.body]);
+    const again = await put('first', read.body);
+    expect([again.status, again.body]).toEqual([200, made.body]);
+    const replaced = await put('first', { dates: [] });
+    expect([replaced.status, replaced.headers.get('etag')]).toEqual([200, '"2"']);
+    expect(replaced.body).toMatchObject({ description: null, dates: [], version: 2 });
+  });
+
+  test('is changed only under its ETag, and created only where there is none, if a caller says so', async () => {
+    await put('tagged', { dates: [] });
+    expect((await put('tagged', { dates: ['2030-01-01'] }, { 'if-match': '"1"' })).status).toBe(200);
+    expect(detail(await put('tagged', { dates: [] }, { 'if-match': '"1"' }))).toEqual([
+      412,
+      'calendar tagged has changed: its ETag is "2"',
+    ]);
+    expect((await put('tagged', { dates: [] }, { 'if-none-match': '*' })).status).toBe(412);
+    expect((await put('nobody', { dates: [] }, { 'if-match': '"1"' })).status).toBe(404);
+    const stale = await api.call('DELETE', at('tagged'), undefined, { 'if-match': '"1"' });
+    expect(stale.status).toBe(412);
+    expect((await api.call('DELETE', at('tagged'), undefined, { 'if-match': '"2"' })).status).toBe(204);
+  });
+
+  test('is refused with every fault at once', async () => {
+    const dates = ['2030-02-30', '2030-01-02/2030-01-01', '1999-12-31', 'Christmas', 5, '2030-01-01'];
+    const answer = await put('wrong', { dates, days: [], description: 5, id: 'other' });
+    expect(answer.status).toBe(400);
+    expect(faultPaths(answer)).toEqual(
+      ['/dates/0', '/dates/1', '/dates/2', '/dates/3', '/dates/4', '/days', '/description', '/id'].sort(),
+    );
+    expect(answer.body['errors']).toContainEqual({
+      path: '/dates/0',
+      message: 'names a day that does not exist: 2030-02-30',
+    });
+    expect(answer.body['errors']).toContainEqual({
+      path: '/dates/1',
+      message: 'ends before it begins: 2030-01-01 is earlier than 2030-01-02',
+    });
+    const many = Array.from({ length: 2001 }, () => '2030-01-01');
+    expect(faultPaths(await put('wrong', { dates: many }))).toEqual(['/dates']);
+    expect(faultPaths(await put('wrong', {}))).toEqual(['/dates']);
+    expect((await put('wrong', { dates: many.slice(1) })).status).toBe(201);
+    for (const call of ['GET', 'DELETE']) expect((await api.call(call, at('nobody'))).status).toBe(404);
+    expect((await api.call('GET', '/api/v1/calendars?page=2')).status).toBe(400);
+  });
+
+  test('is listed by id, by page and by part of its text', async () => {
+    for (const id of ['list-a', 'list-b', 'list-c'])
+      await put(id, { description: `Days of ${id}`, dates: [] });
+    const ids = (answer: Answer) => (answer.body['items'] as unknown as { id: string }[]).map(({ id }) => id);
+    const page = await api.call('GET', '/api/v1/calendars?q=days+OF&limit=2');
+    expect(ids(page)).toEqual(['list-a', 'list-b']);
+    const cursor = page.body['nextCursor'] as unknown as string;
+    const rest = await api.call('GET', `/api/v1/calendars?q=days+OF&limit=2&cursor=${cursor}`);
+    expect([ids(rest), rest.body['nextCursor']]).toEqual([['list-c'], null]);
+  });
+
+  test('moves the next fires of those who exclude it, and is not deleted while there are some', async () => {
+    await put('used', { dates: ['2031-05-01'] });
+    const daily = { cron: '0 9 * * *', timezone: 'Europe/Berlin', startAt: '2031-05-01T00:00:00Z' };
+    await putSchedule('user', { ...daily, exclude: { calendars: ['used'] } });
+    expect(await nextFireOf('user')).toBe('2031-05-02T07:00:00.000Z');
+    const further = await put('used', { dates: ['2031-05-01/2031-05-03'] });
+    expect(further.body['nextFiresMoved']).toBe(true);
+    expect(await nextFireOf('user')).toBe('2031-05-04T07:00:00.000Z');
+    await put('used', { dates: ['2031-05-02'] });
+    expect(await nextFireOf('user')).toBe('2031-05-01T07:00:00.000Z');
+    expect(detail(await api.call('DELETE', at('used')))).toEqual([
+      409,
+      'the calendar is excluded by user: let these exclude other days first',
+    ]);
+    const before = (await api.call('GET', '/api/v1/schedules/user')).body;
+    await api.call('PATCH', '/api/v1/schedules/user', { exclude: null });
+    expect((await api.call('DELETE', at('used'))).status).toBe(204);
+    const gone = await api.call('PUT', '/api/v1/schedules/user', before);
+    expect(gone.body['errors']).toEqual([
+      { path: '/exclude/calendars/0', message: 'there is no calendar used' },
+    ]);
+    expect(gone.status).toBe(422);
+    // It has another uid, and the old one's links are gone.
+    await put('used', { dates: [] });
+    await putSchedule('second', { ...daily, exclude: { calendars: ['used'] } });
+    expect((await api.call('DELETE', '/api/v1/schedules/second')).status).toBe(204);
+    expect((await api.call('DELETE', at('used'))).status).toBe(204);
+  });
+
+  test('says nothing of the time before its last edit: what was judged then stays so', async () => {
+    const made = await put('edited', { dates: ['2026-01-01/2029-12-31'] });
+    const schedule = await putSchedule('judged', {
+      everySeconds: 3600,
+      startAt: '2026-01-01T00:00:00Z',
+      exclude: { calendars: ['edited'] },
+    });
+    // As if both had been there for two days.
+    await api.sql`UPDATE calendar_versions SET at = at - interval '2 days' WHERE calendar_id = 'edited'`;
+    await api.sql`UPDATE schedule_versions SET at = at - interval '2 days' WHERE schedule_id = 'judged'`;
+    const edit = await put('edited', { dates: [] });
+    const created = Date.parse(made.body['updatedAt'] as unknown as string);
+    const since = Date.parse(schedule.body['createdAt'] as unknown as string);
+    const hour = (instant: number) => Math.floor(instant / 3_600_000);
+    const edited = Date.parse(edit.body['updatedAt'] as unknown as string);
+    const period = `from=${new Date(created - 3 * 86_400_000).toISOString()}&to=${new Date(edited + 86_400_000).toISOString()}`;
+    const answer = await api.call('GET', `/api/v1/schedules/judged/occurrences?limit=500&${period}`);
+    const items = answer.body['items'] as unknown as { fireAt: string; state: string; reason?: string }[];
+    const states = items.map(({ fireAt, state, reason }) => [Date.parse(fireAt) <= edited, state, reason]);
+    expect(new Set(states.map((one) => one.join(' ')))).toEqual(
+      new Set(['true excluded edited', 'false upcoming ']),
+    );
+    expect(states.filter(([isBefore]) => isBefore)).toHaveLength(hour(edited) - hour(since - 2 * 86_400_000));
+  });
+});

@@ -1,0 +1,293 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { FirelockEvent } from '../../src/core/events.ts';
+import { isoInstant } from '../../src/core/instant.ts';
+import { deleteCalendar, putCalendar } from '../../src/operations/calendar-changes.ts';
+import { createCalendarWatch } from '../../src/operations/calendar-watch.ts';
+import { resumeFromNow } from '../../src/operations/resume.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
+import { changeLockedCalendar, dropReplacedBefore } from '../../src/store/calendars/write-calendars.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  store = await createStore();
+  receiver = await startReceiver();
+  instance = await createInstance(store);
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+const DAY = 86_400_000;
+const date = (at: number) => isoInstant(at).slice(0, 10);
+const BEGAN = Date.now();
+/** Today and the days around it, whatever the time is. */
+const theseDays = () => `${date(BEGAN - DAY)}/${date(BEGAN + 2 * DAY)}`;
+const afterThem = () => Date.parse(date(BEGAN + 3 * DAY));
+const events = () => ({ database: store.database, events: createEventBus() });
+const accept = () => undefined;
+
+async function put(dates: string[], id = 'holidays') {
+  const { calendar } = await putCalendar(events(), { id, description: null, dates }, accept);
+  return calendar;
+}
+
+/** Edits a calendar as an instance does that dies before it has moved anything. */
+async function putAndDie(dates: string[], id = 'holidays') {
+  return store.database.transaction(async (tx) => {
+    const current = await lockCalendar(tx, id);
+    if (!current) throw new Error(`there is no calendar ${id}`);
+    return changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });
+  });
+}
+
+/** `EVERY_SECOND` on days that a calendar does not exclude. */
+const everySecond = (calendars = ['holidays']) => ({
+  cron: '* * * * * *',
+  exclude: { dates: [], calendars },
+  url: receiver.url,
+});
+
+async function rowOf(id: string) {
+  const [row] = await store.rows<{
+    next_occurrence_at: string | null;
+    next_fire_at: string | null;
+    planned_through: string | null;
+  }>(sql`SELECT * FROM schedules WHERE id = ${id}`);
+  if (!row) throw new Error(`there is no ${id}`);
+  const at = (text: string | null) => (text === null ? null : Date.parse(text));
+  return { next: at(row.next_occurrence_at), due: at(row.next_fire_at), planned: at(row.planned_through) };
+}
+
+async function firesOf(id: string): Promise<number[]> {
+  const rows = await store.rows<{ at: string }>(
+    sql`SELECT scheduled_for AS at FROM all_runs WHERE schedule_id = ${id} ORDER BY scheduled_for`,
+  );
+  return rows.map(({ at }) => Date.parse(at));
+}
+
+const fires = (id: string, after: number) =>
+  until(async () => {
+    const found = (await firesOf(id)).filter((at) => at > after);
+    return found.length > 0 ? found : null;
+  });
+
+const appliedVersions = () =>
+  store.rows<{ applied_version: number; version: number }>(
+    sql`SELECT applied_version, version FROM calendars`,
+  );
+
+it('an edit ends the fires at its own moment, and a second one begins them again: none is lost, none is too many', async () => {
+  await put([]);
+  await instance.start();
+  await instance.put('often', everySecond());
+  await fires('often', 0);
+  const on = await put([theseDays()]);
+  expect([on.version, on.appliedVersion]).toEqual([2, 2]);
+  // What occurred just before it is planned first.
+  await until(async () => ((await rowOf('often')).due === afterThem() ? true : null));
+  expect((await rowOf('often')).next).toBe(afterThem());
+  const off = await put([]);
+  await fires('often', off.updatedAt);
+  const all = await firesOf('often');
+  const seconds = (from: number, to: number) =>
+    Array.from({ length: Math.floor((to - from) / 1000) + 1 }, (_, index) => from + index * 1000);
+  const [first = 0] = all;
+  const before = all.filter((at) => at <= on.updatedAt);
+  const after = all.filter((at) => at > on.updatedAt);
+  expect(before).toEqual(seconds(first, Math.floor(on.updatedAt / 1000) * 1000));
+  const second = Math.floor(off.updatedAt / 1000) * 1000 + 1000;
+  expect(after).toEqual(seconds(second, after.at(-1) ?? 0));
+});
+
+it('a calendar that is being edited delays its users only, and what was planned before is planned again', async () => {
+  await put([]);
+  await instance.put('user', everySecond());
+  await instance.put('other', { cron: '* * * * * *', url: receiver.url });
+  const { next } = await rowOf('user');
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let isHeld: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (isHeld = resolve));
+  const editing = store.database.transaction(async (tx) => {
+    await lockCalendar(tx, 'holidays');
+    isHeld();
+    await released;
+  });
+  await held;
+  await instance.start();
+  await fires('other', 0);
+  const fenced = (event: FirelockEvent) => event.type === 'fireLocks' && event.outcome === 'fenced';
+  await until(() => instance.events.some(fenced) || null);
+  expect(await firesOf('user')).toEqual([]);
+  release();
+  await editing;
+  const [first] = await fires('user', 0);
+  expect(first).toBe(next);
+});
+
+it('the planner itself judges by an edit that did not come to its cursors: days given back, and days taken away', async () => {
+  await put([theseDays()]);
+  await put([], 'others');
+  await instance.put('behind', everySecond());
+  await instance.put('ahead', everySecond(['others']));
+  expect((await rowOf('behind')).next).toBe(afterThem());
+  const back = await putAndDie([]);
+  const away = await putAndDie([theseDays()], 'others');
+  await store.rows(sql`UPDATE schedules SET next_fire_at = clock_timestamp() WHERE id = 'behind'`);
+  await instance.start();
+  const [first = 0] = await fires('behind', 0);
+  expect(first).toBe(Math.floor(back.updatedAt / 1000) * 1000 + 1000);
+  await until(async () => ((await rowOf('ahead')).next === afterThem() ? true : null));
+  expect((await firesOf('ahead')).filter((at) => at > away.updatedAt)).toEqual([]);
+});
+
+it('an edit of a schedule first plans what its calendar gave back, though its cursor does not know of that yet', async () => {
+  await put([theseDays()]);
+  await instance.put('edited', everySecond());
+  const edit = await putAndDie([]);
+  const second = Math.floor(edit.updatedAt / 1000) * 1000 + 1000;
+  await until(() => (Date.now() > second + 100 ? true : null));
+  const { version } = await instance.put('edited', { ...everySecond(), cron: '0 0 1 1 *' });
+  expect(version).toBe(2);
+  expect((await firesOf('edited'))[0]).toBe(second);
+});
+
+it('any instance finishes an edit: also of schedules in error and of those with nothing left, not of paused ones', async () => {
+  await put([]);
+  await put([], 'second');
+  const at = afterThem() + DAY / 2;
+  const once = {
+    cron: null,
+    at,
+    exclude: { dates: [], calendars: ['holidays', 'second'] },
+    url: receiver.url,
+  };
+  const daily = { ...everySecond(), cron: '0 12 * * *' };
+  await instance.put('once', once);
+  await instance.put('daily', daily);
+  await instance.put('broken', daily);
+  await instance.put('paused', { ...daily, enabled: false });
+  const before = await rowOf('paused');
+  const retryAt = Date.now() + 3_600_000;
+  await store.rows(
+    sql`UPDATE schedules SET error = 'test', next_fire_at = ${isoInstant(retryAt)} WHERE id = 'broken'`,
+  );
+  await putAndDie([`${date(Date.now())}/${date(at)}`]);
+  await store.rows(sql`UPDATE calendars SET updated_at = updated_at - interval '1 minute'`);
+  const told: FirelockEvent[] = [];
+  const bus = createEventBus();
+  bus.subscribe((event) => void told.push(event));
+  const watch = createCalendarWatch({ database: store.database, clock: systemClock, events: bus });
+  await watch.start();
+  try {
+    const applied = () => told.find(({ type }) => type === 'nextFiresMoved') ?? null;
+    expect(await until(applied)).toMatchObject({
+      calendarId: 'holidays',
+      version: 2,
+      schedules: 3,
+      moved: 3,
+    });
+    const next = at + DAY;
+    expect(await rowOf('once')).toMatchObject({ next: null, due: null });
+    expect(await rowOf('daily')).toMatchObject({ next, due: next });
+    expect(await rowOf('broken')).toMatchObject({ next, due: retryAt });
+    expect(await rowOf('paused')).toEqual(before);
+    expect(await appliedVersions()).toContainEqual({ version: 2, applied_version: 2 });
+    // The one moment is given back.
+    expect((await put([])).appliedVersion).toBe(3);
+    expect(await rowOf('once')).toMatchObject({ next: at, due: at });
+  } finally {
+    await watch.stop();
+  }
+});
+
+it('after days of standstill neither catch-up nor a resume counts what was excluded, by dates or by what a calendar said then', async () => {
+  const midnight = Date.parse(date(Date.now()));
+  const [first, second, third] = [midnight - 3 * DAY, midnight - 2 * DAY, midnight - DAY];
+  await put([date(second)]);
+  // It has said so for a week. What it says from now on does not count for the past.
+  await store.rows(sql`UPDATE calendar_versions SET at = at - interval '7 days'`);
+  await put([date(third)]);
+  const hourly = {
+    cron: '0 * * * *',
+    exclude: { dates: [date(first)], calendars: ['holidays'] },
+    url: receiver.url,
+  };
+  await instance.put('hourly', hourly);
+  const rewind = () =>
+    store.rows(
+      sql`UPDATE schedules SET next_occurrence_at = ${isoInstant(first)}, next_fire_at = ${isoInstant(first)}`,
+    );
+  const hoursUpTo = (at: number) => 24 + Math.floor((at - midnight) / 3_600_000) + 1;
+  await rewind();
+  await store.rows(sql`UPDATE instances SET died_at = clock_timestamp()`);
+  const { signal } = new AbortController();
+  const resumed = await resumeFromNow({ database: store.database, lockTtlSeconds: 120, signal });
+  expect(resumed).toMatchObject({ moved: 1, skipped: hoursUpTo(resumed.now), unplannable: [] });
+  await store.rows(sql`UPDATE instances SET died_at = NULL`);
+  await store.rows(sql`UPDATE schedules SET planned_through = NULL`);
+  await store.rows(sql`DELETE FROM history`);
+  await rewind();
+  await instance.start();
+  const planned = await until(async () => {
+    const [run] = await store.rows<{ coalesced: number; coalesced_from: string; scheduled_for: string }>(
+      sql`SELECT * FROM all_runs ORDER BY scheduled_for`,
+    );
+    return run ?? null;
+  });
+  expect(planned.coalesced).toBe(hoursUpTo(Date.parse(planned.scheduled_for)) - 1);
+  expect(Date.parse(planned.coalesced_from)).toBe(third);
+});
+
+it('a schedule whose calendar a foreign hand has taken away is set aside, one whose dates are none fires: neither stops others', async () => {
+  await put([]);
+  await put([], 'spoilt');
+  await instance.put('lost', everySecond());
+  await instance.put('spoilt', everySecond(['spoilt']));
+  await instance.put('other', { cron: '* * * * * *', url: receiver.url });
+  await store.rows(sql`DELETE FROM calendars WHERE id = 'holidays'`);
+  await store.rows(
+    sql`UPDATE calendar_versions SET dates = '{"a": 1}', at = at - interval '1 hour' WHERE calendar_id = 'spoilt'`,
+  );
+  await instance.start();
+  await fires('other', 0);
+  await fires('spoilt', 0);
+  const aside = await until(() => instance.events.find(({ type }) => type === 'scheduleSetAside') ?? null);
+  expect(aside).toMatchObject({
+    scheduleId: 'lost',
+    error: 'it names a calendar that does not exist: holidays',
+  });
+});
+
+it('versions go on counting after a deletion; those that were replaced long ago are dropped', async () => {
+  await put(['2030-01-01']);
+  await put(['2030-01-02']);
+  expect(await deleteCalendar(events(), 'holidays', accept)).toBe(true);
+  expect((await put([])).version).toBe(4);
+  const versions = () =>
+    store.rows(
+      sql`SELECT version, dates FROM calendar_versions WHERE calendar_id = 'holidays' ORDER BY version`,
+    );
+  const dropBefore = (at: number) => store.database.run((db) => dropReplacedBefore(db, at, 10));
+  expect(await dropBefore(Date.now() - DAY)).toBe(0);
+  expect(await versions()).toEqual([
+    { version: 1, dates: ['2030-01-01'] },
+    { version: 2, dates: ['2030-01-02'] },
+    { version: 3, dates: null },
+    { version: 4, dates: [] },
+  ]);
+  expect(await dropBefore(Date.now() + DAY)).toBe(3);
+  expect(await versions()).toEqual([{ version: 4, dates: [] }]);
+});
