@@ -3,64 +3,24 @@ import { isoInstant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { logExpired } from './expired-lines.ts';
-import type { EventOf, Lines } from './handlers.ts';
+import type { Lines } from './handlers.ts';
 import { CALENDAR_LINES } from './calendar-lines.ts';
 import { HISTORY_LINES } from './history-lines.ts';
+import { createLoopLog } from './loop-lines.ts';
 import type { Logger } from './logger.ts';
 import { MAINTENANCE_LINES } from './maintenance-lines.ts';
 import { PAUSE_LINES } from './pause-lines.ts';
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
-  const failing = new Set<string>();
+  const logLoops = createLoopLog(logger);
   const logZoneData = zoneDataLogger(logger);
   const lines = LINES as Partial<Record<string, (logger: Logger, event: FirelockEvent) => void>>;
   events.subscribe((event) => {
-    if (event.type === 'loopFailed') loopFailed(logger, failing, event);
-    else if (failing.size > 0) loopWorks(logger, failing, event);
+    logLoops(event);
     if (event.type === 'gaugesSampled') logZoneData(event.zoneData);
     lines[event.type]?.(logger, event);
   });
-}
-
-/** The first failure of a loop is a warning with all there is to know; those that follow would drown it. */
-function loopFailed(
-  logger: Logger,
-  failing: Set<string>,
-  { loop, error, retryInMs }: EventOf<'loopFailed'>,
-): void {
-  const fields = { loop, retryInMs, reason: reasonOf(error) };
-  if (failing.has(loop)) logger.debug(fields, `${loop} failed again`);
-  else logger.warn(fields, `${loop} failed; it will be tried again until it works`);
-  failing.add(loop);
-}
-
-const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
-  heartbeat: 'heartbeat',
-  tickFinished: 'tick',
-  runsClaimed: 'dispatch',
-  dispatchIdle: 'dispatch',
-  runSettled: 'settle',
-  settlementFenced: 'settle',
-  migrationsApplied: 'migrations',
-  gaugesSampled: 'gauges',
-  recoveryFinished: 'recovery',
-  effectsApplied: 'effects',
-  backstopPassed: 'backstop',
-  zoneWatchPassed: 'zone-watch',
-  calendarWatchPassed: 'calendar-watch',
-  queuesLookedAt: 'pull',
-  pausesSeenTo: 'pause',
-  latenessChecked: 'late-watch',
-  pauseEndsChecked: 'pause-end',
-  expiriesChecked: 'expiry',
-  historyDropped: 'retention',
-  partitionsCreated: 'partitions',
-};
-
-function loopWorks(logger: Logger, failing: Set<string>, { type }: FirelockEvent): void {
-  const loop = SIGN_OF_LIFE[type];
-  if (loop !== undefined && failing.delete(loop)) logger.info({ loop }, `${loop} works again`);
 }
 
 /** Logged when it changes, not with every sample. */

@@ -96,11 +96,7 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     const last = page.at(-1);
     if (!last) break;
     after = last.uid;
-    const asked = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
-    const { onRequest, calendars } = await database.run(
-      async (db) => ({ onRequest: await skipsOf(db, asked, now), calendars: await calendarsOf(db, page) }),
-      BATCH_LIMIT_MS,
-    );
+    const { onRequest, calendars } = await database.run((db) => leftOutOf(db, page, now), BATCH_LIMIT_MS);
     const { skips, unplannable } = await skipAll(
       page,
       (one) => count(one, { onRequest: onRequest.get(one.uid), calendars }),
@@ -115,6 +111,12 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     done.fenced += skips.length - written.length;
   }
   return { now, ...done, runs, resting: await database.run(countRestingSchedules, BATCH_LIMIT_MS) };
+}
+
+/** What says which occurrences of these schedules are no fires. */
+async function leftOutOf(db: Executor, page: readonly DueSchedule[], now: Instant) {
+  const uids = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
+  return { onRequest: await skipsOf(db, uids, now), calendars: await calendarsOf(db, page) };
 }
 
 /** Schedules whose pause is over are enabled first, so that what was due of them since is skipped as well. Answers which could not be. */

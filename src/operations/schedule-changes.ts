@@ -16,12 +16,7 @@ import { TryAgain, isUniqueViolation } from '../postgres/errors.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import type { KnownCalendars } from '../store/calendars/calendar-histories.ts';
 import { linkCalendars } from '../store/calendars/calendar-users.ts';
-import {
-  type JudgedOverlaps,
-  guardOpenRuns,
-  judgeOverlapsNowOrSoon,
-  workOf,
-} from '../store/runs/overlaps.ts';
+import { type JudgedOverlaps, workOf } from '../store/runs/overlaps.ts';
 import { type ScheduleWrite, writeSchedules } from '../store/schedules/write-schedules.ts';
 import { lockSchedules } from '../store/schedules/find-schedules.ts';
 import { lockFreeSchedules } from '../store/schedules/lock-free-schedules.ts';
@@ -31,6 +26,7 @@ import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { type UnknownLimit, unknownLimitsOf } from './limit-changes.ts';
 import { type EndedPauses, type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
+import { judgeEdited } from './edited-overlaps.ts';
 import { emitJudged } from './judged-overlaps.ts';
 import { namedBy, shareCalendarsOf } from './named-calendars.ts';
 import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
@@ -177,6 +173,22 @@ async function changeIn(
     decided.push(decide(deps.targets, change, ended.current.get(change.id) ?? null, { now, calendars }));
   }
   const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
+  await checkNames(tx, writes, check);
+  const links = decided.flatMap((one) => namedBy(one, calendars));
+  const skips = await skipsOf(tx, decided.flatMap(uidWithSkips));
+  const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now, calendars), skips });
+  await writeEndedPauses(tx, ended, now);
+  await writeOrTryAgain(tx, writes, now);
+  await linkCalendars(tx, links);
+  await keepFiresToCome(tx, decided, { skips, calendars: calendars.histories }, now);
+  const judged = await judgeEdited(tx, decided);
+  const changed = decided.map((one) => changedSchedule(one, now));
+  await keepWatches(tx, watchedEdits(decided, changed, now));
+  return { changed, ended, recorded, judged };
+}
+
+/** @throws CannotFollow, Error where a limit does not exist, and whatever `check` throws */
+async function checkNames(tx: Transaction, writes: ScheduleWrite[], check: CheckNames): Promise<void> {
   const unknownLimits = await unknownLimitsOf(tx, writes);
   await resolveFollowed(tx, writes).catch((error: unknown) => {
     if (error instanceof CannotFollow) check(error, unknownLimits);
@@ -186,17 +198,6 @@ async function changeIn(
   const [unknown] = unknownLimits;
   if (unknown)
     throw new Error(`there is no limit ${unknown.limit}, which schedule ${unknown.scheduleId} names`);
-  const links = decided.flatMap((one) => namedBy(one, calendars));
-  const skips = await skipsOf(tx, decided.flatMap(uidWithSkips));
-  const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now, calendars), skips });
-  await writeEndedPauses(tx, ended, now);
-  await writeOrTryAgain(tx, writes, now);
-  await linkCalendars(tx, links);
-  await keepFiresToCome(tx, decided, { skips, calendars: calendars.histories }, now);
-  const judged = await judgeAnew(tx, decided);
-  const changed = decided.map((one) => changedSchedule(one, now));
-  await keepWatches(tx, watchedEdits(decided, changed, now));
-  return { changed, ended, recorded, judged };
 }
 
 function watchedEdits(
@@ -220,21 +221,6 @@ export function planningOf(
   { histories: calendars }: Pick<KnownCalendars, 'histories'>,
 ) {
   return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target), calendars };
-}
-
-/** What waits is judged by the new definition, as if it came now; what is open counts from now on. */
-async function judgeAnew(tx: Transaction, edited: readonly Edited[]): Promise<JudgedOverlaps | null> {
-  const changed = edited.flatMap(({ schedule, write }) => (schedule && write ? [{ schedule, write }] : []));
-  const guarded = changed.filter(({ write }) => write.definition.overlap !== 'allow');
-  const newly = guarded.filter(({ schedule }) => schedule.definition.overlap === 'allow');
-  const once = changed.filter(({ schedule }) => schedule.definition.overlap !== 'allow');
-  if (newly.length > 0) await guardOpenRuns(tx, newly.map(uidOf));
-  const uids = [...new Set([...guarded, ...once].map(uidOf))];
-  return uids.length > 0 ? judgeOverlapsNowOrSoon(tx, uids) : null;
-}
-
-function uidOf({ schedule }: { schedule: Schedule }): string {
-  return schedule.uid;
 }
 
 async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {

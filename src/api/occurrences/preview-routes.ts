@@ -9,6 +9,7 @@ import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-t
 import { localTime } from '../../core/zones/zone.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
+import type { Executor } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { findSchedule } from '../../store/schedules/find-schedules.ts';
@@ -49,15 +50,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id }, query: { count, from } }) => {
-      const { found, now, calendars, skips } = await database.run(async (db) => {
-        const schedule = await findSchedule(db, id);
-        const now = await databaseNow(db);
-        const ids = schedule ? calendarIdsOf(schedule.definition) : [];
-        const since = Math.min(from ?? now, now) - MAX_JITTER_MS;
-        const { histories } = await readCalendars(db, ids, since);
-        const skipped = schedule?.hasSkips ? await skipsOf(db, [schedule.uid]) : null;
-        return { found: schedule, now, calendars: histories, skips: skipped?.get(schedule?.uid ?? '') };
-      });
+      const { found, now, calendars, skips } = await database.run((db) => findUpcoming(db, id, from));
       if (!found) throw noSuchSchedule(id);
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
@@ -78,6 +71,16 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       }
     },
   );
+}
+
+/** A schedule, and what leaves fires of it out. */
+async function findUpcoming(db: Executor, id: string, from: Instant | undefined) {
+  const found = await findSchedule(db, id);
+  const now = await databaseNow(db);
+  const ids = found ? calendarIdsOf(found.definition) : [];
+  const { histories } = await readCalendars(db, ids, Math.min(from ?? now, now) - MAX_JITTER_MS);
+  const skips = found?.hasSkips ? (await skipsOf(db, [found.uid])).get(found.uid) : undefined;
+  return { found, now, calendars: histories, skips };
 }
 
 function addPreviewRoute(api: Api, { database }: ApiDeps): void {
