@@ -5,7 +5,7 @@
  * If the process dies here: everything or nothing of the call is written.
  */
 import type { Instant } from '../core/instant.ts';
-import type { Schedule, Target } from '../core/schedules/schedule.ts';
+import type { Target } from '../core/schedules/schedule.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { createPace } from '../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';

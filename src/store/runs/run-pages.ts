@@ -31,9 +31,14 @@ export interface RunFilter {
  * that order, of `runs` and of each day of history, and merged. So a page costs the same however long the history is.
  */
 export async function pageOfRuns(db: Executor, filter: RunFilter): Promise<string[]> {
-  if (filter.ids?.length === 0) return [];
+  if (filter.ids?.length === 0 || isImpossible(filter)) return [];
   const rows = await rowsOf<{ id: string }>(db, newestFirst(filter));
   return rows.map(({ id }) => id);
+}
+
+/** One-off runs belong to no schedule: looking for some would read all runs of the schedule. */
+function isImpossible({ scheduleUids, triggers }: RunFilter): boolean {
+  return scheduleUids !== undefined && triggers?.every((trigger) => trigger === 'api') === true;
 }
 
 interface More {
