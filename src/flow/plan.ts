@@ -38,7 +38,7 @@ export interface Planner {
   round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned>;
   /** Schedules whose walk is not finished. */
   walking(): string[];
-  /** Forgets the walks that are not finished: whoever gets the fire-lock next begins anew. */
+  /** Forgets the walks that are not finished: the instance that gets the fire-lock next begins anew. */
   giveUp(): void;
 }
 

@@ -69,7 +69,7 @@ export async function deleteCalendar(
     const current = await lockCalendar(tx, id);
     if (!current) return null;
     check(current);
-    // After the lock: whoever names it in a schedule shares its row until that is committed.
+    // After the lock: a transaction that names it in a schedule shares its row until that is committed.
     const users = await usersOf(tx, id, MAX_NAMED + 1);
     if (users.length > 0) throw new StillUsed(users.slice(0, MAX_NAMED), users.length > MAX_NAMED);
     return deleteLockedCalendar(tx, id);

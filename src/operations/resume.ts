@@ -178,7 +178,7 @@ async function skipAll(
   return { skips, unplannable };
 }
 
-/** No instance lives, so nobody edits them meanwhile. */
+/** No instance lives, so no instance edits them meanwhile. */
 async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<Calendars> {
   const ids = new Set(page.flatMap(({ timing }) => calendarIdsIn(timing)));
   const moments = page.map(({ nextOccurrenceAt }) => nextOccurrenceAt).filter(Number.isFinite);

@@ -54,7 +54,7 @@ export const scheduleVersion = z
   .object({
     version: z.int(),
     at: answeredInstant,
-    by: z.string().nullable().meta({ description: 'Who wrote it; null: somebody without a token.' }),
+    by: z.string().nullable().meta({ description: 'Who wrote it; null: a caller without a token.' }),
     change: z.enum(['created', 'updated', 'deleted']),
     schedule: schedule
       .omit({

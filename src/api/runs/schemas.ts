@@ -36,7 +36,7 @@ export const runFields = {
   recoveries: z.int(),
   lostAt: answeredInstant
     .nullable()
-    .meta({ description: 'First found with a claim that nobody acted on; null: never.' }),
+    .meta({ description: 'First found with a claim that no instance acted on; null: never.' }),
   inDoubtUntil: answeredInstant.nullable().meta({
     description:
       'An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt.',

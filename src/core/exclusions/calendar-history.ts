@@ -11,7 +11,7 @@ export interface CalendarVersion {
 
 /**
  * The versions of a calendar in the order of time. What occurs before the first version is excluded by none. An exception is a first one
- * with a higher number than 1: the versions before it are not kept any more, or nobody asks about them, so it holds for them too.
+ * with a higher number than 1: the versions before it are not kept any more, or are not asked about, so it holds for them too.
  */
 export interface CalendarHistory {
   id: string;

@@ -11,7 +11,7 @@ import { type Contents, type Head, keyOf, readContents } from './calendar-conten
 export interface KnownCalendars {
   /** Of each that was asked for; that of an unknown one is empty. */
   histories: Calendars;
-  /** The version of each that exists: whoever writes what follows from the histories compares it under the lock. */
+  /** The version of each that exists: a writer of what follows from the histories compares it under the lock. */
   versions: ReadonlyMap<string, number>;
   /** Of those that were edited: the moment of the first edit that the next fires of its users may not follow yet. */
   unapplied: ReadonlyMap<string, Instant>;
