@@ -9,19 +9,15 @@ import {
   standardParts,
   stopLines,
 } from './daemon-parts.ts';
+import { listenForHints } from './daemon-hints.ts';
 import { type Loop, type Turning, createLoop } from './runtime/loop/loop.ts';
 import { readinessOf } from './runtime/readiness.ts';
 import { type Service, onlyStopping } from './runtime/service.ts';
 import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/service-table.ts';
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
-import { listen } from './postgres/connection/connection.ts';
-import { MAINTENANCE_CHANGED } from './store/maintenance/maintenance.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
-import { RUNS_RETURNED } from './store/runs/claims/held-claims.ts';
-import { WORK_FOR_PULL } from './store/queues/queue-workers.ts';
-import { SCHEDULES_CHANGED } from './store/schedules/write-schedules.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
@@ -137,12 +133,7 @@ interface Base {
 function baseTable(common: Common, workers: Workers, { api, migrations, ending }: Base): ServiceEntry[] {
   const { work, look, leaving, closing } = STOP_LIMIT_MS;
   const { databaseUrl, pools, targets } = common;
-  const hints = listen(databaseUrl, {
-    [SCHEDULES_CHANGED]: () => [workers.tick, workers.pauseEnder].forEach((loop) => loop.wake()),
-    [RUNS_RETURNED]: () => workers.dispatcher.wake(),
-    [WORK_FOR_PULL]: () => workers.pullQueues.wake(),
-    [MAINTENANCE_CHANGED]: () => workers.heartbeat.wake(),
-  });
+  const hints = listenForHints(databaseUrl, workers);
   const closeAll = () => Promise.all([...new Set(Object.values(pools))].map((pool) => pool.close()));
   return [
     row(onlyStopping('databases', closeAll), 'last', closing),

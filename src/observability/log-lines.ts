@@ -2,7 +2,6 @@ import type { FirelockEvent } from '../core/events.ts';
 import { isoInstant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { logExpired } from './expired-lines.ts';
 import type { Lines } from './handlers.ts';
 import { CALENDAR_LINES } from './calendar-lines.ts';
 import { HISTORY_LINES } from './history-lines.ts';
@@ -10,6 +9,7 @@ import { createLoopLog } from './loop-lines.ts';
 import type { Logger } from './logger.ts';
 import { MAINTENANCE_LINES } from './maintenance-lines.ts';
 import { PAUSE_LINES } from './pause-lines.ts';
+import { RECOVERY_LINES } from './recovery-lines.ts';
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
@@ -53,6 +53,7 @@ const LINES: Lines = {
   ...MAINTENANCE_LINES,
   ...PAUSE_LINES,
   ...CALENDAR_LINES,
+  ...RECOVERY_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>
@@ -60,38 +61,15 @@ const LINES: Lines = {
       { instanceId, previousId },
       'the others had declared this instance dead (it was frozen, or cut off from the database); it goes on under a new id',
     ),
-  instancesDeclaredDead: (logger, { instanceIds }) =>
-    logger.warn({ instanceIds }, 'silent instances declared dead; their runs are taken over'),
   databaseWentBack: (logger, { lostMs }) =>
     logger.error(
       { lostMs },
       'the database has lost commits that it had confirmed (a failover, or a restored backup): fires of the lost time are planned again under their old ids; see docs/restoring.md',
     ),
-  claimsDropped: (logger, { count }) =>
-    logger.warn({ count }, 'unsent claims dropped: they are the others’ now'),
   handoffsNotStarted: (logger, { count, error }) =>
     logger.warn(
       { count, reason: reasonOf(error) },
       'handoffs not begun: it could not be written that they begin',
-    ),
-  runsTakenOver: (logger, { found, runs }) => {
-    const count = (...verdicts: string[]) => runs.filter((run) => verdicts.includes(run.verdict)).length;
-    const again = count('again');
-    const unknown = count('unknown');
-    const fields = { found, runs: runs.length, again, unknown, abandoned: runs.length - again - unknown };
-    const instances = [...new Set(runs.map((run) => run.instanceId))];
-    logger.warn({ ...fields, instances }, 'lost runs found: driven on again, or ended as said here');
-    for (const { runId, scheduleId, instanceId, verdict } of runs) {
-      const run = { runId, scheduleId, found, instanceId };
-      if (verdict === 'unknown')
-        logger.error(run, 'a run was lost while it was handed off; it stays unknown');
-      else if (verdict !== 'again') logger.error({ ...run, reason: verdict }, 'a lost run was abandoned');
-    }
-  },
-  takeOverRefused: (logger, { runId, error }) =>
-    logger.error(
-      { runId, error },
-      'a lost run cannot be taken over: what stands in its row cannot be written',
     ),
   instanceLeft: (logger, { instanceId, unfinished, cutOff }) => {
     const fields = { instanceId, unfinished, cutOff };
@@ -145,8 +123,6 @@ const LINES: Lines = {
       { scheduleId, fireAt: isoInstant(fireAt), reason },
       skipped ? 'a fire is going to be skipped, as asked for' : 'a fire is not going to be skipped after all',
     ),
-  waitingReleased: (logger, { count }) =>
-    logger.warn({ count }, 'runs that waited for nothing any more were found; they go on'),
   cursorsMoved: (logger, { count, zoneData }) =>
     logger.info(
       { count, zoneData },
@@ -167,7 +143,6 @@ const LINES: Lines = {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run reported as failed');
     else logger.debug({ runId, scheduleId, attempt }, `run reported as ${status}`);
   },
-  runsExpired: (logger, { runs }) => logExpired(logger, runs),
   effectPutOff: (logger, { kind, runId, scheduleId, error, failures, seconds }) =>
     logger.error(
       { kind, runId, scheduleId, error, failures, retryInSeconds: seconds },
@@ -177,11 +152,6 @@ const LINES: Lines = {
     logger.error(
       { limitId, error },
       'runs of a limit cannot be given places: what stands in a row is refused',
-    ),
-  expiryRefused: (logger, { runId, error }) =>
-    logger.error(
-      { runId, error },
-      'a run that was not heard of in time cannot be written: something in its row is refused',
     ),
   runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, uncertain } }) => {
     if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run failed');

@@ -47,4 +47,5 @@ const FIRST = {
   lookups: 0,
   overlap_guarded: false,
   has_dependents: false,
+  outcome_watched: false,
 };

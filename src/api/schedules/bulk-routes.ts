@@ -44,11 +44,11 @@ const bulkInput = z
   })
   .superRefine(({ action, reason, until }, context) => {
     if (action !== 'resume') return;
-    const given = Object.entries({ reason, until }).filter(
-      ([, value]) => value !== null && value !== undefined,
-    );
-    for (const [name] of given)
+    for (const [name, value] of Object.entries<unknown>({ reason, until })) {
+      // Undefined where what was sent is faulty in itself.
+      if (value === null || value === undefined) continue;
       context.addIssue({ code: 'custom', path: [name], message: 'goes only with the action pause' });
+    }
   }, ALWAYS);
 
 export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {

@@ -6,17 +6,10 @@ import {
   DEFAULT_TIMEOUT_SECONDS,
   DELIVERIES,
   MAX_COMPLETION_TIMEOUT_SECONDS,
-  MAX_INTERVAL_SECONDS,
 } from '../../core/schedules/schedule.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
-import {
-  answeredInstant,
-  instant,
-  limitIdText,
-  scheduleIdText,
-  text,
-  whole,
-} from '../http/common-schemas.ts';
+import { answeredInstant, limitIdText, scheduleIdText, text, whole } from '../http/common-schemas.ts';
+import { pauseAnswer, pauseInput, pausePatch } from './pause-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import {
   ALWAYS,
@@ -58,27 +51,6 @@ const labels = z
 const fields = {
   description: text(1000),
   enabled: z.boolean().meta({ description: 'false = paused.' }),
-  pauseReason: text(1000).meta({
-    description:
-      'Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true.',
-  }),
-  pauseUntil: instant.meta({
-    description:
-      'The pause ends by itself at this moment: only with `enabled: false`, and in the future. What lay between was paused. Null ' +
-      'whenever `enabled` is true.',
-    example: null,
-  }),
-  pauseAfterFailures: whole(1, 1000).meta({
-    description:
-      'So many runs in a row that ended `failed`, `unknown` or `abandoned` pause the schedule. A success begins anew; `cancelled` and ' +
-      '`skipped` do not count.',
-    example: null,
-  }),
-  successWithinSeconds: whole(60, MAX_INTERVAL_SECONDS).meta({
-    description:
-      'Without a success for that long the schedule is `late`: since the last one, or since it was created, resumed or given this.',
-    example: null,
-  }),
   payload: z.unknown().meta({
     description: 'Any JSON up to 64 KiB, carried in the handoff byte for byte.',
     example: { report: 'daily' },
@@ -135,10 +107,7 @@ const definitionInput = {
   description: fields.description.nullable().default(null),
   ...timingInput,
   enabled: fields.enabled.default(true),
-  pauseReason: fields.pauseReason.nullable().default(null),
-  pauseUntil: fields.pauseUntil.nullable().default(null),
-  pauseAfterFailures: fields.pauseAfterFailures.nullable().default(null),
-  successWithinSeconds: fields.successWithinSeconds.nullable().default(null),
+  ...pauseInput,
   ...handoffInput,
   priority: priorityInput,
   limit: limitInput,
@@ -185,10 +154,7 @@ export const schedulePatch = z
     description: fields.description.nullish(),
     ...timingPatch,
     enabled: fields.enabled.nullish(),
-    pauseReason: fields.pauseReason.nullish(),
-    pauseUntil: fields.pauseUntil.nullish(),
-    pauseAfterFailures: fields.pauseAfterFailures.nullish(),
-    successWithinSeconds: fields.successWithinSeconds.nullish(),
+    ...pausePatch,
     target: targetPatch.optional(),
     payload: fields.payload.optional(),
     retry: z.strictObject(nullish(retryFields)).nullish(),
@@ -215,12 +181,7 @@ export const schedule = z
     description: fields.description.nullable(),
     ...timingAnswer,
     enabled: fields.enabled,
-    pauseReason: fields.pauseReason.nullable(),
-    pauseUntil: answeredInstant
-      .nullable()
-      .meta({ description: 'When its pause ends by itself.', example: null }),
-    pauseAfterFailures: fields.pauseAfterFailures.nullable(),
-    successWithinSeconds: fields.successWithinSeconds.nullable(),
+    ...pauseAnswer,
     target: answeredTarget,
     payload: fields.payload,
     retry: z.object(retryFields),

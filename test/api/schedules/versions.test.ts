@@ -99,6 +99,7 @@ describe('the versions of a schedule', () => {
 
 const READ_ONLY = [
   'status',
+  'late',
   'error',
   'nextFireAt',
   'lastFireAt',
