@@ -57,10 +57,10 @@ interface Admitted {
 }
 
 /** Runs that one statement lets in, for each limit. */
-const MOST_AT_ONCE = 500;
+const MAX_AT_ONCE = 500;
 
 /**
- * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: a transaction that gives places
+ * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: another that gives places
  * holds that lock, so the count that the next statements make stays true until the commit. A place is held by a run's row
  * (`admitted_at`) and by nothing else, so the death of an instance leaks none. Limits that another transaction has locked are passed over.
  */
@@ -87,7 +87,7 @@ export async function admitLocked(db: Executor, ids: readonly string[]): Promise
       SELECT next.*, free.id AS limit_id, free.places FROM free, unnest(${RANKS}) AS rank, LATERAL (
         SELECT id, priority, due_at FROM runs WHERE ${WAITS} AND limit_id = free.id AND priority = rank
           AND due_at <= (SELECT now FROM clock) AND NOT ${isUnattended(sql`lane`)}
-        ORDER BY due_at LIMIT least(free.places, ${MOST_AT_ONCE}) FOR UPDATE SKIP LOCKED) AS next
+        ORDER BY due_at LIMIT least(free.places, ${MAX_AT_ONCE}) FOR UPDATE SKIP LOCKED) AS next
       WHERE free.places > 0
     ), chosen AS (
       SELECT id FROM (
