@@ -60,9 +60,9 @@ interface Admitted {
 const MOST_AT_ONCE = 500;
 
 /**
- * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: whoever gives places
- * holds that lock, so the count that the next statements make stays true until the commit. A place is held by a run's row
- * (`admitted_at`) and by nothing else, so nobody's death leaks one. Limits that another transaction has locked are passed over.
+ * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: all who give places
+ * hold that lock, so the count that the next statements make stays true until the commit. A place is held by a run's row
+ * (`admitted_at`) and by nothing else, so the death of an instance leaks none. Limits that another transaction has locked are passed over.
  */
 export async function admitUnderLock(tx: Transaction, ids: readonly string[]): Promise<Admitted> {
   const locked = await rowsOf<{ id: string }>(
