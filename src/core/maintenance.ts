@@ -7,7 +7,7 @@ export type MaintenanceDispatch = (typeof MAINTENANCE_DISPATCHES)[number];
 /** While it is in force, no instance plans. */
 export interface Maintenance {
   since: Instant;
-  /** It ends by itself at this moment; null: it lasts until a caller ends it. */
+  /** It ends by itself at this moment; null: it lasts until it is ended. */
   until: Instant | null;
   reason: string | null;
   dispatch: MaintenanceDispatch;

@@ -1,6 +1,6 @@
 /**
  * Guarantees: a limit that a schedule or an open run names stays; another value of `maxRunning` counts from the commit on.
- * Transaction: one, under the lock of the limit's row, which admission holds too.
+ * Transaction: one, under the lock of the limit's row, which admission locks before it gives places.
  * If the process dies here: it is written or not; any instance gives the places that are free now.
  */
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -67,7 +67,7 @@ export async function putLimit(
 export async function removeLimit({ database }: LimitChangeDeps, id: string): Promise<boolean> {
   return database.transaction(async (tx) => {
     if (!(await lockLimitToDelete(tx, id))) return false;
-    // After the lock: a transaction that names it anew waits until this one ends (keepLimits).
+    // After the lock: a call that names it anew waits until this transaction ends (keepLimits).
     const { schedules, runs } = await namersOf(tx, id, MAX_NAMED + 1);
     if (schedules.length > 0 || runs.length > 0) throw new LimitInUse(schedules, runs);
     await deleteLimit(tx, id);

@@ -1,5 +1,5 @@
 /**
- * Guarantees: a worker that asks for a queue after a while without any finds its runs with a limit at once. These get places only
+ * Guarantees: the first worker that asks for a queue after a while finds its runs with a limit at once. These get places only
  *   while workers ask for their queue (store/limits/admit-runs.ts).
  * Transaction: one, as admission has.
  * If the process dies here: admission gives the places when the asking is written down.

@@ -129,7 +129,7 @@ function mixedZoneData(versions: readonly string[]): string {
 }
 
 function maintenanceWarning({ since, until, reason, dispatch }: Maintenance): string {
-  const end = until === null ? 'until a caller ends it' : `until ${isoInstant(until)}`;
+  const end = until === null ? 'until it is ended' : `until ${isoInstant(until)}`;
   const handoffs = dispatch === 'hold' ? ', and no run is handed off' : '';
   const because = reason === null ? '' : `: ${reason}`;
   return `maintenance since ${isoInstant(since)}, ${end}: no schedule is planned${handoffs}${because}`;

@@ -9,7 +9,7 @@ const readiness = z
     checks: z.record(z.string(), z.string()).meta({ description: '`ok`, or what is wrong, by name.' }),
     warnings: z.array(z.string()).meta({
       description:
-        'What an operator should know and what does not keep an instance from working: loops that fail, stranded runs, late schedules, instances that ' +
+        'What an operator should know and what does not stop the work: loops that fail, stranded runs, late schedules, instances that ' +
         'differ in their time zone data.',
     }),
   })

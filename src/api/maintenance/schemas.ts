@@ -15,7 +15,7 @@ export const maintenanceInput = z
     on: z.boolean(),
     reason: text(1000).nullable().default(null).meta({ example: 'the warehouse database moves' }),
     until: instant.nullable().default(null).meta({
-      description: 'It ends by itself at this moment; null: when a caller ends it.',
+      description: 'It ends by itself at this moment; null: it lasts until it is ended.',
     }),
     dispatch: dispatch.default('continue'),
     since: z.unknown().optional().meta({ description: 'Read only, ignored.' }),

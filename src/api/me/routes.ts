@@ -21,7 +21,7 @@ export function addMeRoute(api: Api): void {
         response: { 200: json('The caller', caller), ...problems(400) },
       },
     },
-    // Nobody is asked for a name yet, so whoever reaches the API may do everything.
+    // No caller is asked for a name yet, so each caller may do everything.
     (): z.output<typeof caller> => ({ name: null, role: 'admin' }),
   );
 }

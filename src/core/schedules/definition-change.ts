@@ -23,7 +23,7 @@ export function pausedBecause(definition: Definition, pauseReason: string): Defi
   return { ...definition, enabled: false, pauseReason, pauseUntil: null };
 }
 
-/** Whatever enables a schedule takes away what was said of its pause. */
+/** Enabling a schedule, by hand or by itself, takes away what was said of its pause. */
 export function withoutEndedPause(definition: Definition): Definition {
   return definition.enabled ? { ...definition, pauseReason: null, pauseUntil: null } : definition;
 }

@@ -3,6 +3,7 @@ import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../postgres/sql/rows.ts';
+import { noHandoffs } from '../maintenance/maintenance.ts';
 import { ATTENDED_LANES, isPull, isUnattended } from '../queues/queue-lanes.ts';
 
 /** A run that waits for a place of its limit, in the words of the index `runs_to_admit`. */
@@ -22,7 +23,7 @@ interface LimitsToAdmit {
 
 /**
  * Steps from limit to limit through the index of runs that wait. It sees one moment and locks nothing: a hint for admitUnderLock, which
- * decides.
+ * decides. None while maintenance holds runs: a place that is given then would keep out what is more urgent afterwards.
  */
 export async function limitsToAdmit(db: Executor, most: number): Promise<LimitsToAdmit> {
   const [row] = await queryPrepared<{ ids: string | null; ms: number | null }>(
@@ -39,7 +40,7 @@ export async function limitsToAdmit(db: Executor, most: number): Promise<LimitsT
       GROUP BY named.limit_id
     ), admissible AS (
       SELECT l.id FROM next JOIN limits l ON l.id = next.limit_id
-      WHERE next.due_at <= (SELECT now FROM clock) AND l.max_running > (
+      WHERE NOT ${noHandoffs} AND next.due_at <= (SELECT now FROM clock) AND l.max_running > (
         SELECT count(*) FROM runs WHERE limit_id = l.id AND admitted_at IS NOT NULL AND NOT ${IS_IDLE})
       ORDER BY l.id LIMIT ${most}
     )
@@ -60,8 +61,8 @@ interface Admitted {
 const MAX_AT_ONCE = 500;
 
 /**
- * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: another that gives places
- * holds that lock, so the count that the next statements make stays true until the commit. A place is held by a run's row
+ * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: all who give places
+ * hold that lock, so the count that the next statements make stays true until the commit. A place is held by a run's row
  * (`admitted_at`) and by nothing else, so the death of an instance leaks none. Limits that another transaction has locked are passed over.
  */
 export async function admitUnderLock(tx: Transaction, ids: readonly string[]): Promise<Admitted> {

@@ -58,7 +58,7 @@ const COUNTED = sql`LATERAL (
           AND r.due_at <= (SELECT clock_timestamp()))::int AS waiting
       FROM runs r WHERE r.limit_id = l.id) AS counted`;
 
-/** Creates or replaces it; waits for a transaction that gives its places at this moment. Answers whether it is new. */
+/** Creates or replaces it; waits while its places are given. Answers whether it is new. */
 export async function writeLimit(
   tx: Executor,
   { id, description, maxRunning, updatedAt }: Limit,
@@ -74,7 +74,7 @@ export async function writeLimit(
   return { created: row?.created ?? false };
 }
 
-/** Until the transaction ends no other one can name the limit anew: see keepLimits. False: there is none. */
+/** Until the transaction ends no call can name the limit anew: see keepLimits. False: there is none. */
 export async function lockLimitToDelete(tx: Transaction, id: string): Promise<boolean> {
   const rows = await rowsOf(tx, sql`SELECT id FROM limits WHERE id = ${id} FOR UPDATE`);
   return rows.length > 0;

@@ -28,7 +28,7 @@ export async function findLooks(
   return rows.map((row) => row.schedule_uid);
 }
 
-/** Locks those of them that still have to be looked at; another instance may look at the others, or somebody edits them. */
+/** Locks those of them that still have to be looked at; another instance may look at the others, or an edit has them. */
 export async function lockLooks(tx: Transaction, uids: readonly string[]): Promise<LateLook[]> {
   const rows = await rowsOf<WatchRow & { id: string; version: number; rests: boolean }>(
     tx,

@@ -1,0 +1,137 @@
+import type { ServerResponse } from 'node:http';
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { cancelRun } from '../../../src/operations/act-on-runs.ts';
+import { putLimit } from '../../../src/operations/limit-changes.ts';
+import { startMaintenance, stopMaintenance } from '../../../src/operations/maintenance.ts';
+import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { findLimit } from '../../../src/store/limits/limit-rows.ts';
+import { readMaintenance } from '../../../src/store/maintenance/maintenance.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { createPullInstance } from '../../support/pulling.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { until } from '../../support/until.ts';
+
+let store: Store;
+let receiver: Receiver;
+let instances: TestInstance[];
+/** Requests that the receiver has not answered, by run; the most there were at once. */
+let open: Map<string, ServerResponse>;
+let most: number;
+
+beforeEach(async () => {
+  store = await createStore();
+  open = new Map();
+  most = 0;
+  receiver = await startReceiver(({ body }, response) => {
+    open.set(body.runId, response);
+    most = Math.max(most, open.size);
+  });
+  // Of two places one waits for a slot.
+  const options = { concurrency: 1, concurrencyPerLane: 1 };
+  instances = [await createInstance(store, options), await createInstance(store)];
+});
+afterEach(async () => {
+  for (const response of open.values()) response.end('{}');
+  for (const instance of instances) await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+const deps = () => {
+  const [instance] = instances;
+  if (!instance) throw new Error('there is no instance');
+  return { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+};
+const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
+const state = () => store.database.run((db) => findLimit(db, 'l'));
+const hold = async () => {
+  await startMaintenance(store.database, { reason: null, until: null, dispatch: 'hold' });
+  const found = await store.database.run(readMaintenance);
+  for (const { maintenance } of instances) maintenance.learn(found);
+};
+const goOn = async () => {
+  await stopMaintenance(store.database);
+  for (const { maintenance } of instances) maintenance.learn(null);
+};
+const accept = async (instance: TestInstance, priority: 'high' | 'normal' = 'normal') => {
+  const [run] = await instance.accept({ url: receiver.url, limit: 'l', priority });
+  return run?.id ?? '';
+};
+/** Runs that hold a place and are not claimed; so many passes of admission have been made before. */
+const places = async () =>
+  (
+    await store.rows<{ id: string }>(
+      sql`SELECT id FROM runs WHERE admitted_at IS NOT NULL AND claimed_by IS NULL`,
+    )
+  ).map(({ id }) => id);
+const passes = (instance: TestInstance, count: number) => {
+  const seen = () => instance.events.filter(({ type }) => type === 'admissionPassed').length;
+  const wanted = seen() + count;
+  return until(() => {
+    instance.pipeline.wake.admission();
+    return seen() >= wanted || null;
+  });
+};
+function answer(runId: string): void {
+  const response = open.get(runId);
+  open.delete(runId);
+  response?.end('{}');
+}
+
+it('a place that maintenance holds back with its run is neither lost nor leaked, and what is urgent goes first afterwards', async () => {
+  const [one, other] = instances as [TestInstance, TestInstance];
+  await limitTo(2);
+  await one.start();
+  const [first, second] = [await accept(one), await accept(one)];
+  await until(() => (open.has(first) && one.pipeline.dispatcher.claimed() === 2) || null);
+  await hold();
+  // The one that waited for a slot is handed back, and keeps its place.
+  expect(await until(async () => ((await places()).length === 1 ? places() : null))).toEqual([second]);
+  await other.start();
+  const third = await accept(other);
+  answer(first);
+  await until(async () => ((await state())?.running === 0 ? true : null));
+  const urgent = await accept(other, 'high');
+  // The place of what ended, and that of what is cancelled, are free; none is given meanwhile.
+  await cancelRun(deps(), second);
+  for (const instance of instances) await passes(instance, 2);
+  expect(await places()).toEqual([]);
+  expect(await state()).toMatchObject({ running: 0, waiting: 2 });
+  expect(receiver.arrivals).toHaveLength(1);
+
+  await limitTo(1);
+  await goOn();
+  await until(() => open.has(urgent) || null);
+  expect([...open.keys()]).toEqual([urgent]);
+  answer(urgent);
+  await until(() => open.has(third) || null);
+  answer(third);
+  await until(async () => {
+    const found = await state();
+    return found?.running === 0 && found.waiting === 0 ? true : null;
+  });
+  expect([most, receiver.arrivals.length]).toEqual([1, 3]);
+  expect(await store.rows(sql`SELECT FROM runs`)).toEqual([]);
+});
+
+it('a worker that asks under hold gets no run, and its queue keeps no place from other runs', async () => {
+  const [one] = instances as [TestInstance, TestInstance];
+  const pulling = await createPullInstance(store.url);
+  await limitTo(1);
+  await hold();
+  const [pulled] = await pulling.accept({ queue: 'work', limit: 'l' });
+  expect(await pulling.claim()).toEqual([]);
+  await one.start();
+  await passes(one, 2);
+  expect(await places()).toEqual([]);
+  const urgent = await accept(one, 'high');
+  await goOn();
+  await until(() => open.has(urgent) || null);
+  expect(await pulling.claim()).toEqual([]);
+  answer(urgent);
+  const [got] = await pulling.claim({ waitSeconds: 60 });
+  expect(got?.run.id).toBe(pulled);
+  expect(await state()).toMatchObject({ running: 1, waiting: 0 });
+  await pulling.stop();
+});
