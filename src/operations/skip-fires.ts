@@ -97,8 +97,15 @@ export async function keepFiresToCome(
 /** Under a definition that cannot be planned nothing is forgotten: the edit that mends it decides. */
 function isToCome(schedule: Schedule, moment: Parameters<typeof standingOf>[1]): boolean {
   try {
-    return standingOf(schedule, moment) === 'toCome';
+    const standing = standingOf(schedule, moment);
+    return standing === 'toCome' || (standing === 'over' && isKeptBack(schedule, moment.fireAt));
   } catch {
     return true;
   }
+}
+
+/** Its moment has come, and maintenance has kept it from being planned: the tick after it must still know. */
+function isKeptBack({ definition, nextOccurrenceAt, plannedThrough }: Schedule, fireAt: Instant): boolean {
+  if (!definition.enabled || nextOccurrenceAt === null) return false;
+  return fireAt >= nextOccurrenceAt && fireAt > (plannedThrough ?? -Infinity);
 }

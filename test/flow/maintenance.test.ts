@@ -93,6 +93,26 @@ it('nothing is planned while it is on; afterwards the catchUp of each schedule d
   );
 });
 
+it('a fire that was to be skipped and comes due meanwhile is skipped afterwards, also where the schedule is edited in between', async () => {
+  receiver = await startReceiver();
+  const instance = await newInstance();
+  const given = { ...HOURLY, catchUp: 'all', url: receiver.url } as const;
+  const { uid } = await instance.put('asked', given);
+  await begin('continue');
+  await rewind();
+  const fireAt = new Date(HOURLY.startAt + 3_600_000).toISOString();
+  await store.rows(sql`WITH flagged AS (UPDATE schedules SET has_skips = true WHERE uid = ${uid})
+    INSERT INTO skips (schedule_uid, fire_at, asked_at) VALUES (${uid}, ${fireAt}::timestamptz, now())`);
+  await instance.put('asked', { ...given, description: 'edited' });
+  expect(await runs()).toEqual([]);
+  await stopMaintenance(store.database);
+  await instance.start();
+  await receiver.arrived(3);
+  expect((await runs()).map(({ status }) => status === 'skipped')).toEqual([false, true, false, false]);
+  expect(receiver.arrivals.map(({ body }) => body.scheduledFor)).not.toContain(fireAt);
+  expect(await store.rows(sql`SELECT FROM skips`)).toEqual([]);
+});
+
 it('what is being planned when it begins is not recorded, and its lock is free', async () => {
   receiver = await startReceiver();
   const instance = await newInstance();
