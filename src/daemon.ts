@@ -226,6 +226,7 @@ function createApi(
     url: () => url,
     start: async () => {
       url = await (await server).listen({ host, port });
+      common.listensAt(url);
     },
     stop: async () => {
       await (await server).close();

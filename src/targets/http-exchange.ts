@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
-import { type AttemptError, type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import { type AttemptError, type Outcome, blocked, notSent } from '../core/runs/attempts/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { AddressBlocked } from './guard/address-guard.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, outcomeOf } from './http-answer.ts';
 import type { Borrower, HttpConnection, OriginPool } from './http-pool.ts';
 import type { HttpRequest } from './http-request.ts';
@@ -16,6 +17,7 @@ interface ExchangeOptions {
   asked: boolean;
   /** Asked just before the first byte; false: nothing is sent. */
   mayStart(): boolean;
+  onBlocked(error: AddressBlocked): void;
   onEnd(exchange: Exchange, outcome: Outcome): void;
 }
 
@@ -67,7 +69,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#written) {
-      this.#refuse(controller, 'the connection was lost after the request was written');
+      this.#refuse(controller, LOST.message);
     } else if (!this.#options.mayStart()) {
       this.#refuse(controller, 'may no longer be sent, and nothing was');
     } else {
@@ -107,6 +109,12 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     if (this.#ended) return;
     const connection = this.#connection;
     this.#connection = null;
+    if (error instanceof AddressBlocked) {
+      connection?.destroy(error);
+      this.#options.onBlocked(error);
+      this.#end(this.#written ? unknown(LOST, false) : blocked());
+      return;
+    }
     if (!this.#written && connection?.proven === true) {
       // It had grown stale, and nothing was sent: another one is asked for first, so that the pool lives on.
       this.begin();
@@ -161,6 +169,11 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     this.#options.onEnd(this, outcome);
   }
 }
+
+const LOST: AttemptError = {
+  kind: 'network',
+  message: 'the connection was lost after the request was written',
+};
 
 const NO_BYTES = Buffer.alloc(0);
 
