@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { addressRanges } from '../../../src/config/address-ranges.ts';
@@ -175,6 +176,24 @@ test('nothing is opened to a blocked address, and every reason has the same word
     )),
   ];
   expect(outcomes).toEqual(outcomes.map(() => BLOCKED));
+  expect(connections).toBe(0);
+});
+
+test('an attempt that is given up while its name is resolved opens nothing afterwards', async () => {
+  const { url, arrivals } = await receive();
+  let connections = 0;
+  const silent = await receiveTcp(() => (connections += 1));
+  const answer = Promise.withResolvers<LookupAddress[]>();
+  const kind = httpTarget(1, { resolve: () => answer.promise });
+  const slow = targetAt(`http://slow.example:${portOf(silent)}/`);
+  expect(await kind.deliver(slow, attemptOf({ timeoutSeconds: 0.2 }), never)).toMatchObject({
+    kind: 'transient',
+    error: { kind: 'timeout' },
+  });
+  answer.resolve([{ address: '127.0.0.1', family: 4 }]);
+  // Whatever the late answer leads to has been begun before this connection is.
+  await kind.deliver(targetAt(url), attemptOf(), never);
+  expect(arrivals).toHaveLength(1);
   expect(connections).toBe(0);
 });
 
