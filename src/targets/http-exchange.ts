@@ -17,7 +17,6 @@ interface ExchangeOptions {
   asked: boolean;
   /** Asked just before the first byte; false: nothing is sent. */
   mayStart(): boolean;
-  onBlocked(error: AddressBlocked): void;
   onEnd(exchange: Exchange, outcome: Outcome): void;
 }
 
@@ -34,12 +33,18 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   #ended = false;
   #statusCode = 0;
   #headers: AnswerHeaders = {};
+  #blockedBy: AddressBlocked | null = null;
   #chunks: Buffer[] = [];
   #size = 0;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
     this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, MAX_TIMER_MS), this);
+  }
+
+  /** Why no connection was opened; null: that was not it. */
+  get blockedBy(): AddressBlocked | null {
+    return this.#blockedBy;
   }
 
   get wantsFresh(): boolean {
@@ -111,7 +116,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     this.#connection = null;
     if (error instanceof AddressBlocked) {
       connection?.destroy(error);
-      this.#options.onBlocked(error);
+      this.#blockedBy = error;
       this.#end(this.#written ? unknown(LOST, false) : blocked());
       return;
     }

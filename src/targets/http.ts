@@ -2,7 +2,7 @@ import { type Outcome, answerError, notSent } from '../core/runs/attempts/outcom
 import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import { type AddressGuard, createAddressGuard } from './guard/address-guard.ts';
+import { type AddressBlocked, type AddressGuard, createAddressGuard } from './guard/address-guard.ts';
 import { type Resolve, resolveByMachine } from './guard/resolve.ts';
 import { type Dial, createDial } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
@@ -130,9 +130,10 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
 
   #exchange(
     request: HttpRequest,
-    { runId, scheduleId, attempt, timeoutSeconds, mayStart }: Attempt,
+    attempt: Attempt,
     { asked, freshConnection, signal }: SendOptions,
   ): Promise<Outcome> {
+    const { timeoutSeconds, mayStart } = attempt;
     const followers = this.#followers(signal);
     return new Promise((resolve) => {
       const exchange = new Exchange({
@@ -143,13 +144,9 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
         asked,
         freshConnection,
         mayStart,
-        onBlocked: ({ address, because }) => {
-          const { origin } = request;
-          const event = { runId, scheduleId, attempt, origin, address, because };
-          this.#deps.events?.emit({ type: 'targetBlocked', ...event });
-        },
         onEnd: (ended, outcome) => {
           followers.delete(ended);
+          if (ended.blockedBy !== null) this.#reportBlocked(attempt, request, ended.blockedBy);
           resolve(outcome);
           if (--this.#underWay === 0) this.#onIdle?.();
         },
@@ -158,6 +155,16 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
       followers.add(exchange);
       exchange.begin();
     });
+  }
+
+  /** For the operator: the outcome does not say it. */
+  #reportBlocked(
+    { runId, scheduleId, attempt }: Attempt,
+    { origin }: HttpRequest,
+    { address, because }: AddressBlocked,
+  ): void {
+    const type = 'targetBlocked';
+    this.#deps.events?.emit({ type, runId, scheduleId, attempt, origin, address, because });
   }
 
   #poolOf(origin: string): OriginPool {

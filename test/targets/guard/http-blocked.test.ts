@@ -244,7 +244,6 @@ test('a request that was written stays of unknown outcome, also where its next c
     freshConnection: false,
     asked: false,
     mayStart: () => true,
-    onBlocked: () => undefined,
     onEnd: (_, outcome) => void ended.push(outcome),
   });
   exchange.begin();
