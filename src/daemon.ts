@@ -1,4 +1,4 @@
-import { createServer } from './api/server.ts';
+import { createApi } from './daemon-api.ts';
 import {
   type Common,
   type DaemonOptions,
@@ -10,7 +10,6 @@ import {
   stopLines,
 } from './daemon-parts.ts';
 import { type Loop, type Turning, createLoop } from './runtime/loop/loop.ts';
-import { readinessOf } from './runtime/readiness.ts';
 import { type Service, onlyStopping } from './runtime/service.ts';
 import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/service-table.ts';
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
@@ -212,34 +211,6 @@ function createMigrations(
     },
     events,
   });
-}
-
-function createApi(
-  common: Common,
-  workers: Workers,
-  loops: readonly Turning[],
-): Service & { url: () => string } {
-  const { config, pools, state, lease, maintenance } = common;
-  const { metrics, wake, pullQueues, heartbeat } = workers;
-  const { retentionDays, host, port, basePath } = config;
-  const readiness = () => readinessOf(state, lease, loops, maintenance.current());
-  const learnMaintenance = () => heartbeat.wake();
-  const serving = {
-    ...{ database: pools.api, retentionDays, basePath, readiness },
-    ...{ metrics, wake, pullQueues, learnMaintenance },
-  };
-  const server = createServer({ ...common, ...serving });
-  let url = '';
-  return {
-    name: 'API',
-    url: () => url,
-    start: async () => {
-      url = await (await server).listen({ host, port });
-    },
-    stop: async () => {
-      await (await server).close();
-    },
-  };
 }
 
 function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Service {

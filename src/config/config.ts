@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { z } from 'zod';
+import type { AddressRange } from './address-ranges.ts';
 import { NOT_SUPPORTED_YET, VARIABLES } from './variables.ts';
 
 type Name = keyof typeof VARIABLES;
@@ -28,6 +29,9 @@ export interface Config {
   /** Older than this nothing is planned. */
   retentionDays: number;
   shutdownSeconds: number;
+  /** Which addresses no target may have, unless the second list allows them. */
+  targetDenied: readonly AddressRange[];
+  targetAllowed: readonly AddressRange[];
 }
 
 /** The whole configuration, or every fault of it, each with a hint. */
@@ -39,7 +43,7 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { fault
   for (const [name, { schema, hint }] of Object.entries(VARIABLES)) {
     const parsed = schema.safeParse(given[name]);
     if (parsed.success) values[name] = parsed.data;
-    else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}`);
+    else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}${entryFaults(parsed.error)}`);
   }
   faults.push(...faultsTogether(values));
   if (faults.length > 0) return { faults };
@@ -68,6 +72,8 @@ function named(values: Values): Config {
     databasePool: values.FIRELOCK_DATABASE_POOL,
     retentionDays: values.FIRELOCK_RETENTION_DAYS,
     shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
+    targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
+    targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
   };
 }
 
@@ -103,6 +109,14 @@ function foreignVariables(given: Record<string, string | undefined>): string[] {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Of a list: what is wrong with which of its entries. */
+function entryFaults({ issues }: z.ZodError): string {
+  return issues
+    .filter(({ path }) => path.length > 0)
+    .map(({ path, message }) => `; ${JSON.stringify(path[0])} ${message}`)
+    .join('');
 }
 
 /** Passwords stay out of terminals and logs. */

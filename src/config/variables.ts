@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
 import { parseDatabaseUrl } from './database-url.ts';
+import { DENIED_PRESETS } from './denied-ranges.ts';
 
 /** One environment variable: how it is read, what it is for, and what to do where it is wrong. */
 interface Variable<T> {
@@ -30,6 +32,28 @@ const databaseUrl: Variable<string | undefined> = {
     .refine((text) => parseDatabaseUrl(text) !== null)
     .optional(),
 };
+
+const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00::/8, separated by commas';
+
+/** Each entry that is wrong is an issue of its own. `standard` stands for an absent list. */
+function ranges(
+  hint: string,
+  presets: Parameters<typeof parseAddressRanges>[1],
+  standard: readonly string[],
+): Variable<readonly AddressRange[]> {
+  return {
+    hint,
+    schema: z
+      .string()
+      .default(standard.join())
+      .transform((text, context) => {
+        if (text === '') return [];
+        const { ranges, faults } = parseAddressRanges(text, presets);
+        for (const { entry, message } of faults) context.addIssue({ code: 'custom', message, path: [entry] });
+        return ranges;
+      }),
+  };
+}
 
 /** Every variable that this version knows. Names are those of the documentation and of .env.example. */
 export const VARIABLES = {
@@ -86,6 +110,12 @@ export const VARIABLES = {
   FIRELOCK_DATABASE_POOL: wholeNumber(2, 200, 'connections', 10),
   FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
   FIRELOCK_SHUTDOWN_SECONDS: wholeNumber(0, 3600, 'seconds', 30),
+  FIRELOCK_TARGET_DENY_CIDRS: ranges(
+    `${RANGES}; "default" and "strict" stand for lists of them (default default)`,
+    DENIED_PRESETS,
+    ['default'],
+  ),
+  FIRELOCK_TARGET_ALLOW_CIDRS: ranges(`${RANGES} (default none)`, {}, []),
   FIRELOCK_ALLOW_ANONYMOUS: {
     hint: '1: answer anybody on an address that is not loopback',
     schema: z
@@ -101,7 +131,5 @@ export const NOT_SUPPORTED_YET = [
   'FIRELOCK_API_TOKENS',
   'FIRELOCK_SECRET_KEYS',
   'FIRELOCK_SCHEDULES_FILE',
-  'FIRELOCK_TARGET_DENY_CIDRS',
-  'FIRELOCK_TARGET_ALLOW_CIDRS',
   'FIRELOCK_PG_TARGETS',
 ];

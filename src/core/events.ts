@@ -46,6 +46,16 @@ export type FirelockEvent =
       outcome: Outcome['kind'];
       durationMs: number;
     }
+  /** Nothing was sent: the operator forbids `address`, which is one of those of `origin`. */
+  | {
+      type: 'targetBlocked';
+      runId: string;
+      scheduleId: string | null;
+      attempt: number;
+      origin: string;
+      address: string;
+      because: string;
+    }
   | { type: 'runStarted'; runId: string; latenessMs: number }
   | { type: 'runSettled'; runId: string; scheduleId: string | null; attempt: number; settlement: RunSettled }
   /** A target was asked what became of an earlier attempt of the run. */
