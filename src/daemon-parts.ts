@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { createDaemonAccess } from './daemon-access.ts';
 import type { Config } from './config/config.ts';
 import { createPipeline } from './flow/pipeline.ts';
 import { createPullQueues } from './queues/pull-queues.ts';
@@ -63,6 +64,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost });
   return {
     ...options,
+    ...createDaemonAccess(config, { clock, events }),
     clock,
     events,
     databaseClock: createDatabaseClock(clock),

@@ -84,7 +84,8 @@ describe('docker-compose.yml', () => {
     expect(firelock.init).toBeUndefined();
   });
 
-  test('publishes on loopback only, as long as the API asks nobody who they are', () => {
+  test('publishes on loopback only, as long as nobody has given it tokens', () => {
+    expect(firelock.environment?.['FIRELOCK_API_TOKENS']).toBe('${FIRELOCK_API_TOKENS:-}');
     expect(firelock.environment?.['FIRELOCK_ALLOW_ANONYMOUS']).toBe('1');
     const published = Object.values(services).flatMap((service) => service.ports ?? []);
     for (const port of published) expect(port).toMatch(/^127\.0\.0\.1:/);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseRanges } from './cidr-list.ts';
 import { parseDatabaseUrl } from './database-url.ts';
 
 /** One environment variable: how it is read, what it is for, and what to do where it is wrong. */
@@ -7,6 +8,12 @@ interface Variable<T> {
   /** What a right value looks like; printed with every fault. */
   hint: string;
 }
+
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/)
+  .transform(Number)
+  .pipe(z.number().max(65_535));
 
 function wholeNumber(smallest: number, largest: number, unit: string, standard: number): Variable<number> {
   return {
@@ -75,8 +82,34 @@ export const VARIABLES = {
   FIRELOCK_DATABASE_POOL: wholeNumber(2, 200, 'connections', 10),
   FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
   FIRELOCK_SHUTDOWN_SECONDS: wholeNumber(0, 3600, 'seconds', 30),
+  FIRELOCK_METRICS_PORT: {
+    hint:
+      'a TCP port: a whole number from 0 to 65535, for /metrics, /healthz and /readyz, which are then not on PORT ' +
+      '(default: none)',
+    schema: port.optional(),
+  },
+  FIRELOCK_API_TOKENS: {
+    hint: 'name:role:sha256hex[:expires] of each token, comma-separated',
+    schema: z.string().optional(),
+  },
+  FIRELOCK_API_TOKENS_FILE: {
+    hint: 'a file of such lines, which is read again on SIGHUP',
+    schema: z.string().optional(),
+  },
+  FIRELOCK_TOKEN_REQUESTS_PER_SECOND: wholeNumber(1, 1_000_000, 'requests of one token', 1000),
+  FIRELOCK_TRUSTED_PROXY_CIDRS: {
+    hint:
+      'addresses or ranges such as 10.0.0.0/8,fd00::/8: of proxies whose X-Firelock-User and X-Firelock-Role are ' +
+      'believed (default: none)',
+    schema: z
+      .string()
+      .transform(parseRanges)
+      .refine((ranges) => ranges !== null)
+      .optional()
+      .transform((ranges) => ranges ?? []),
+  },
   FIRELOCK_ALLOW_ANONYMOUS: {
-    hint: '1: answer anybody on an address that is not loopback',
+    hint: '1: answer anybody on an address that is not loopback, as long as there are no tokens',
     schema: z
       .enum(['0', '1'])
       .optional()
@@ -86,8 +119,6 @@ export const VARIABLES = {
 
 /** Known to the design, not brought by this version: set, they would be relied on and do nothing. */
 export const NOT_SUPPORTED_YET = [
-  'FIRELOCK_METRICS_PORT',
-  'FIRELOCK_API_TOKENS',
   'FIRELOCK_SECRET_KEYS',
   'FIRELOCK_SCHEDULES_FILE',
   'FIRELOCK_TARGET_DENY_CIDRS',

@@ -3,6 +3,7 @@ import { isoInstant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { logExpired } from './expired-lines.ts';
+import { ACCESS_LINES } from './access-lines.ts';
 import type { EventOf, Lines } from './handlers.ts';
 import { HISTORY_LINES } from './history-lines.ts';
 import type { Logger } from './logger.ts';
@@ -84,6 +85,7 @@ const LOOKED_UP = {
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
   ...HISTORY_LINES,
+  ...ACCESS_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>

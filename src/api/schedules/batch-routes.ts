@@ -24,7 +24,11 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     '/schedules/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { itemSchema: itemInput, alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id') },
+      config: {
+        role: 'admin',
+        itemSchema: itemInput,
+        alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id'),
+      },
       schema: {
         operationId: 'putSchedules',
         summary: 'Create or replace up to 1000 schedules, all or none',
@@ -38,13 +42,14 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ body: { items }, json: sent }) => {
+    async ({ body: { items }, json: sent, caller: { name: by } }) => {
       const payloads = sent?.payloads ?? new Map<string, string>();
       const outlooks = await lookAhead(deps, items);
       const indexOf = new Map(items.map(({ id }, index) => [id, index]));
       const count = { created: 0, updated: 0, unchanged: 0 };
       const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
-      const { changes, impossible } = decisions(items, payloads, outlooks);
+      const { decided, impossible } = decisions(items, payloads, outlooks);
+      const changes = decided.map((change) => ({ ...change, by }));
       for (const { change } of await changeOrRefuse(deps, changes, pathOf, impossible)) count[change] += 1;
       return count;
     },
@@ -74,11 +79,11 @@ function decisions(
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
     return definition;
   };
-  const changes = items.map((item, index): Decision => ({
+  const decided = items.map((item, index): Decision => ({
     id: item.id,
     decide: (current, now) => decide(item, index, current, now),
   }));
-  return { changes, impossible: () => impossibleOnes };
+  return { decided, impossible: () => impossibleOnes };
 }
 
 /** Before the rows are locked, and with others' turns in between: a thousand expressions take their time. */

@@ -12,7 +12,7 @@ import { type Fault, invalid, unforeseen } from '../http/problem.ts';
  */
 export async function changeOrRefuse(
   deps: ApiDeps,
-  changes: readonly Omit<ScheduleChange, 'by'>[],
+  changes: readonly ScheduleChange[],
   pathOf: (scheduleId: string) => string,
   impossible: () => readonly Fault[] = () => [],
 ): Promise<ChangedSchedule[]> {
@@ -27,7 +27,7 @@ export async function changeOrRefuse(
   try {
     return await changeSchedules(
       deps,
-      changes.map((change) => ({ ...change, by: null, decide: outsideOfTheDatabase(change.decide) })),
+      changes.map((change) => ({ ...change, decide: outsideOfTheDatabase(change.decide) })),
       refuse,
     );
   } catch (error) {
