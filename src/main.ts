@@ -75,8 +75,9 @@ async function main(run: (config: Config, logger: Logger) => Promise<void>): Pro
 async function run(config: Config, logger: Logger): Promise<void> {
   const { systemClock } = await import('./runtime/clock.ts');
   let daemon: Daemon | undefined;
-  const onHangup = config.tokenSources.file === undefined ? null : () => daemon?.rereadTokens();
-  const stopping = stopSignal(logger, systemClock, onHangup);
+  const hangUps = { before: 0 };
+  const reread = () => (daemon ? daemon.rereadTokens() : (hangUps.before += 1));
+  const stopping = stopSignal(logger, systemClock, config.tokenSources.file === undefined ? null : reread);
   const local =
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   const databaseUrl = local?.url ?? config.databaseUrl;
@@ -93,6 +94,8 @@ async function run(config: Config, logger: Logger): Promise<void> {
       process.exit(1);
     };
     daemon = createDaemon({ config, databaseUrl, version, logger, onStuck });
+    // The file was changed after it had been read, while PostgreSQL started.
+    if (hangUps.before > 0) daemon.rereadTokens();
     const { url, signsUrl } = await daemon.start();
     logger.info(`firelock ${version} listens on ${url} (API ${url}/api/v1, its documentation ${url}/docs)`);
     if (signsUrl !== null) logger.info(`/metrics, /healthz and /readyz are on ${signsUrl}`);

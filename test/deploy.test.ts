@@ -51,15 +51,17 @@ describe('the image', () => {
   });
 
   test.each([
-    ['succeeds when /healthz answers 200', 200, 0],
-    ['fails when /healthz answers 503', 503, 1],
-    ['fails when nothing listens', undefined, 1],
-  ])('its health check %s', async (_, status, exitCode) => {
+    ['succeeds when /healthz answers 200', 200, 0, 'PORT'],
+    ['asks the port of the metrics where there is one', 200, 0, 'FIRELOCK_METRICS_PORT'],
+    ['fails when /healthz answers 503', 503, 1, 'PORT'],
+    ['fails when nothing listens', undefined, 1, 'PORT'],
+  ])('its health check %s', async (_, status, exitCode, name) => {
     const port = await serve('/healthz', status);
     const healthCheck = runtime.find((line) => line.startsWith('HEALTHCHECK ')) ?? '';
     const [node, ...options] = JSON.parse(healthCheck.replace(/^.* CMD /, '')) as string[];
     expect(node).toBe('node');
-    const child = spawn(process.execPath, options, { env: { PORT: String(port) }, stdio: 'inherit' });
+    const env = { PORT: '9', [name]: String(port) };
+    const child = spawn(process.execPath, options, { env, stdio: 'inherit' });
     expect(await once(child, 'exit')).toEqual([exitCode, null]);
   });
 });

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { ApiToken } from '../core/access/token-lines.ts';
 import { type TokenSources, readApiTokens } from './api-tokens.ts';
 import type { AddressRange } from './cidr-list.ts';
-import { NOT_SUPPORTED_YET, VARIABLES } from './variables.ts';
+import { NOT_SUPPORTED_YET, OF_CALLERS, VARIABLES } from './variables.ts';
 
 type Name = keyof typeof VARIABLES;
 type Values = { [N in Name]: z.output<(typeof VARIABLES)[N]['schema']> };
@@ -117,13 +117,13 @@ function faultsTogether(values: Partial<Values>): string[] {
 }
 
 function foreignVariables(given: Record<string, string | undefined>): string[] {
-  const known = Object.keys(VARIABLES);
+  const known = [...Object.keys(VARIABLES), ...OF_CALLERS];
   return Object.keys(given)
     .filter((name) => name.startsWith('FIRELOCK_') && !known.includes(name))
     .map((name) =>
       NOT_SUPPORTED_YET.includes(name)
         ? `${name} is not supported by this version; unset it`
-        : `${name} is not a variable of firelock; known: ${known.join(', ')}`,
+        : `${name} is not a variable of firelock; known: ${Object.keys(VARIABLES).join(', ')}`,
     );
 }
 

@@ -117,6 +117,9 @@ export const VARIABLES = {
   },
 } satisfies Record<string, Variable<unknown>>;
 
+/** Of programs that call the daemon; it may find them in its environment, and does not use them. */
+export const OF_CALLERS = ['FIRELOCK_URL', 'FIRELOCK_TOKEN'];
+
 /** Known to the design, not brought by this version: set, they would be relied on and do nothing. */
 export const NOT_SUPPORTED_YET = [
   'FIRELOCK_SECRET_KEYS',

@@ -87,6 +87,10 @@ test('who answers anybody binds to loopback, or is told to do otherwise', () => 
   }
 });
 
+test('variables of programs that call the daemon may be in its environment', () => {
+  expect(accepted({ FIRELOCK_URL: 'http://127.0.0.1:8080', FIRELOCK_TOKEN: 'x' })).toEqual(accepted({}));
+});
+
 test('the port of the metrics is another one than PORT', () => {
   expect(accepted({}).metricsPort).toBeUndefined();
   expect(accepted({ FIRELOCK_METRICS_PORT: '9464' }).metricsPort).toBe(9464);
