@@ -72,6 +72,9 @@ test.each(guarded.map(({ method, path, operation }) => [method, path, operation]
       if (answer.status !== 403) continue;
       expect(answer.body['detail']).toBe(`this call needs the role ${needed}; yours is ${role}`);
     }
+    if (method !== 'GET') return;
+    const head = await api.call('HEAD', url(path), undefined, tokens.worker.headers);
+    expect(head.status === 403).toBe(!mayCall('worker', needed));
   },
 );
 
