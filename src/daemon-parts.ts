@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { createDaemonAccess } from './daemon-access.ts';
 import type { Config } from './config/config.ts';
 import { parseDatabaseUrl } from './config/database-url.ts';
 import { createPipeline } from './flow/pipeline.ts';
@@ -71,6 +72,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin, guard, events });
   return {
     ...options,
+    ...createDaemonAccess(config, { clock, events }),
     clock,
     events,
     databaseClock,

@@ -24,7 +24,9 @@ import { SCHEDULES_CHANGED } from './store/schedules/write-schedules.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
-  start(): Promise<{ url: string }>;
+  start(): Promise<{ url: string; signsUrl: string | null }>;
+  /** Reads the file of tokens again. */
+  rereadTokens(): void;
   /** Drains and leaves: see below. Resolves when nothing of it runs any more, or when its time is up. */
   stop(): Promise<void>;
 }
@@ -72,8 +74,9 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   return {
     start: async () => {
       await services.start('atOnce');
-      return { url: api.url() };
+      return { url: api.url(), signsUrl: api.signsUrl() };
     },
+    rereadTokens: () => common.rereadTokens(),
     stop: async () => {
       state.stopping = true;
       const drained = Promise.all([services.stop('claiming'), services.stop('work')]).then(() =>

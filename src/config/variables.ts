@@ -10,6 +10,12 @@ interface Variable<T> {
   hint: string;
 }
 
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/)
+  .transform(Number)
+  .pipe(z.number().max(65_535));
+
 function wholeNumber(smallest: number, largest: number, unit: string, standard: number): Variable<number> {
   return {
     hint: `${unit}: a whole number from ${smallest} to ${largest} (default ${standard})`,
@@ -116,8 +122,28 @@ export const VARIABLES = {
     ['default'],
   ),
   FIRELOCK_TARGET_ALLOW_CIDRS: ranges(`${RANGES} (default none)`, {}, []),
+  FIRELOCK_METRICS_PORT: {
+    hint:
+      'a TCP port: a whole number from 0 to 65535, for /metrics, /healthz and /readyz, which are then not on PORT ' +
+      '(default: none)',
+    schema: port.optional(),
+  },
+  FIRELOCK_API_TOKENS: {
+    hint: 'name:role:sha256hex[:expires] of each token, comma-separated',
+    schema: z.string().optional(),
+  },
+  FIRELOCK_API_TOKENS_FILE: {
+    hint: 'a file of such lines, which is read again on SIGHUP',
+    schema: z.string().optional(),
+  },
+  FIRELOCK_TOKEN_REQUESTS_PER_SECOND: wholeNumber(1, 1_000_000, 'requests of one token', 1000),
+  FIRELOCK_TRUSTED_PROXY_CIDRS: ranges(
+    `${RANGES}: of proxies whose X-Firelock-User and X-Firelock-Role are believed (default none)`,
+    {},
+    [],
+  ),
   FIRELOCK_ALLOW_ANONYMOUS: {
-    hint: '1: answer anybody on an address that is not loopback',
+    hint: '1: answer anybody on an address that is not loopback, as long as there are no tokens',
     schema: z
       .enum(['0', '1'])
       .optional()
@@ -125,11 +151,8 @@ export const VARIABLES = {
   },
 } satisfies Record<string, Variable<unknown>>;
 
+/** Of programs that call the daemon; it may find them in its environment, and does not use them. */
+export const OF_CALLERS = ['FIRELOCK_URL', 'FIRELOCK_TOKEN'];
+
 /** Known to the design, not brought by this version: set, they would be relied on and do nothing. */
-export const NOT_SUPPORTED_YET = [
-  'FIRELOCK_METRICS_PORT',
-  'FIRELOCK_API_TOKENS',
-  'FIRELOCK_SECRET_KEYS',
-  'FIRELOCK_SCHEDULES_FILE',
-  'FIRELOCK_PG_TARGETS',
-];
+export const NOT_SUPPORTED_YET = ['FIRELOCK_SECRET_KEYS', 'FIRELOCK_SCHEDULES_FILE', 'FIRELOCK_PG_TARGETS'];

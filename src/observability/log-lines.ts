@@ -3,6 +3,7 @@ import { isoInstant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { logExpired } from './expired-lines.ts';
+import { ACCESS_LINES } from './access-lines.ts';
 import type { EventOf, Lines } from './handlers.ts';
 import { HISTORY_LINES } from './history-lines.ts';
 import type { Logger } from './logger.ts';
@@ -83,6 +84,7 @@ function zoneDataLogger(logger: Logger): (versions: readonly string[]) => void {
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
   ...HISTORY_LINES,
+  ...ACCESS_LINES,
   ...MAINTENANCE_LINES,
   ...PAUSE_LINES,
   ...TARGET_LINES,

@@ -57,6 +57,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'listSchedules',
         summary: 'List schedules, by id',
@@ -82,6 +83,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'getSchedule',
         summary: 'One schedule; its ETag is its version',
@@ -103,7 +105,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/schedules/:id',
     {
-      config: { alsoCheck: idOfAnother },
+      config: { role: 'admin', alsoCheck: idOfAnother },
       schema: {
         operationId: 'putSchedule',
         summary: 'Create a schedule, or replace it whole',
@@ -118,9 +120,9 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers, body, json: sent }, reply) => {
+    async ({ params: { id }, headers, body, json: sent, caller: { name: by } }, reply) => {
       await lookAhead(body, id);
-      const { schedule: written, change } = await changeOne(deps, id, (current, now) => {
+      const { schedule: written, change } = await changeOne(deps, { id, by }, (current, now) => {
         checkPreconditions(id, headers, current);
         const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
         return accepted(resolved, { id, current, now });
@@ -135,7 +137,7 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
   api.patch(
     '/schedules/:id',
     {
-      config: { alsoCheck: idOfAnother },
+      config: { role: 'admin', alsoCheck: idOfAnother },
       schema: {
         operationId: 'patchSchedule',
         summary: 'Change a schedule by JSON Merge Patch',
@@ -150,9 +152,12 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers: { 'if-match': match }, body, json: sent }, reply) => {
+    async (
+      { params: { id }, headers: { 'if-match': match }, body, json: sent, caller: { name: by } },
+      reply,
+    ) => {
       await lookAhead(body, id);
-      const { schedule: written } = await changeOne(deps, id, (current, now) => {
+      const { schedule: written } = await changeOne(deps, { id, by }, (current, now) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);
         const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current);
@@ -167,7 +172,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/schedules/:id',
     {
-      config: { alsoCheck: unexpectedBody },
+      config: { role: 'admin', alsoCheck: unexpectedBody },
       schema: {
         operationId: 'deleteSchedule',
         summary:
@@ -178,8 +183,8 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
         response: { 204: nothing('Deleted'), ...problems(400, 404, 409, 412) },
       },
     },
-    async ({ params: { id }, headers: { 'if-match': match } }, reply) => {
-      const deleted = await deleteSchedule(deps, { id, by: null }, (current) =>
+    async ({ params: { id }, headers: { 'if-match': match }, caller: { name: by } }, reply) => {
+      const deleted = await deleteSchedule(deps, { id, by }, (current) =>
         checkPreconditions(id, { 'if-match': match }, current),
       );
       if (!deleted) throw noSuchSchedule(id);
@@ -188,9 +193,13 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-async function changeOne(deps: ApiDeps, id: string, decide: ScheduleChange['decide']) {
-  const [changed] = await changeOrRefuse(deps, [{ id, decide }], () => '');
-  if (!changed) throw new Error(`the change of schedule ${id} was not answered`);
+async function changeOne(
+  deps: ApiDeps,
+  of: Pick<ScheduleChange, 'id' | 'by'>,
+  decide: ScheduleChange['decide'],
+) {
+  const [changed] = await changeOrRefuse(deps, [{ ...of, decide }], () => '');
+  if (!changed) throw new Error(`the change of schedule ${of.id} was not answered`);
   const [shown = changed.schedule] = await withNextFires(deps.database, [changed.schedule]);
   return { ...changed, schedule: shown };
 }
