@@ -122,8 +122,8 @@ export function runExample(file: string, parameters: readonly string[], variable
 }
 
 /** As an operator types it into a shell. */
-export function runInShell(line: string): Program {
-  return start(['/bin/sh', '-c', line], { FIRELOCK_TOKEN: tokenOf('operator') });
+export function runInShell(line: string, role: Role = 'operator'): Program {
+  return start(['/bin/sh', '-c', line], { FIRELOCK_TOKEN: tokenOf(role) });
 }
 
 function tokenOf(role: Role): string {
