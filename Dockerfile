@@ -36,7 +36,7 @@ EXPOSE 8080
 # Liveness, not readiness: instances outlive a database outage by design, and whoever replaces unhealthy containers
 # must not end all of them, with the outcomes that they still hold in memory, because the database is away.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + (process.env.FIRELOCK_BASE_PATH ?? '') + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.FIRELOCK_METRICS_PORT || process.env.PORT) + (process.env.FIRELOCK_BASE_PATH ?? '') + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # SIGTERM drains for at most FIRELOCK_SHUTDOWN_SECONDS (30). Give the container 10 s more before it is killed:
 # `docker run --stop-timeout 40`, stop_grace_period: 40s, terminationGracePeriodSeconds: 40.
 STOPSIGNAL SIGTERM

@@ -1,7 +1,8 @@
 // A pull worker: takes runs of a queue, one at a time, works on each, says how it ended. Start as many as you like; a run
 // is leased to one of them at a time. Copy it as it is: it imports nothing, and runs as a module or as CommonJS.
 //
-//   node pull-worker.js QUEUE      FIRELOCK_URL (http://127.0.0.1:8080), WORKER_ID (one of its own), LEASE_SECONDS (30)
+//   node pull-worker.js QUEUE      FIRELOCK_URL (http://127.0.0.1:8080), WORKER_ID (one of its own), LEASE_SECONDS (30),
+//                                  FIRELOCK_TOKEN (of role worker; none where the daemon asks for none)
 
 /**
  * Put your work here. What it returns becomes the run's result; what it throws ends the run as failed, for good. A run may
@@ -17,6 +18,10 @@ async function work(run, signal) {
 
 const queue = process.argv[2];
 const firelock = `${process.env.FIRELOCK_URL ?? 'http://127.0.0.1:8080'}/api/v1`;
+const headers = {
+  'content-type': 'application/json',
+  ...(process.env.FIRELOCK_TOKEN && { authorization: `Bearer ${process.env.FIRELOCK_TOKEN}` }),
+};
 const workerId = process.env.WORKER_ID ?? `pull-worker-${globalThis.crypto.randomUUID()}`;
 const leaseSeconds = Number(process.env.LEASE_SECONDS ?? 30);
 /** Aborted by SIGTERM or Ctrl-C: no more claims, the run in hand is finished. */
@@ -84,7 +89,7 @@ async function post(path, body, signal) {
   const limit = AbortSignal.timeout(30_000);
   const response = await fetch(firelock + path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers,
     body: JSON.stringify(body),
     signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
   });

@@ -8,7 +8,8 @@
 # good. The first 4000 bytes of its stdout are the result, without control characters but line ends. When the lease is lost
 # it gets SIGTERM; what it has started itself is up to it. SIGTERM to the worker: the run in hand is finished.
 #
-# FIRELOCK_URL (http://127.0.0.1:8080), WORKER_ID (host and process), LEASE_SECONDS (30; at least 3)
+# FIRELOCK_URL (http://127.0.0.1:8080), WORKER_ID (host and process), LEASE_SECONDS (30; at least 3), FIRELOCK_TOKEN (of role
+# worker; none where the daemon asks for none)
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -29,6 +30,8 @@ case $queue$worker in
 esac
 lease=${LEASE_SECONDS:-30}
 files=$(mktemp -d)
+# In a file that only we can read: arguments of curl can be seen by others on this machine.
+printf '%s\n' 'content-type: application/json' ${FIRELOCK_TOKEN:+"authorization: Bearer $FIRELOCK_TOKEN"} >"$files/headers"
 trap 'rm -rf "$files"' EXIT
 stopping=
 idle=
@@ -41,7 +44,7 @@ say() { echo "$worker: $*" >&2; }
 # in the background, the process is curl itself and can be killed.
 ask() { # NAME PATH BODY
   printf '%s' "$3" >"$files/$1.body"
-  exec curl -sS --max-time 30 -o "$files/$1" -w '%{http_code}' -H 'content-type: application/json' \
+  exec curl -sS --max-time 30 -o "$files/$1" -w '%{http_code}' -H "@$files/headers" \
     --data-binary "@$files/$1.body" "$api$2"
 }
 

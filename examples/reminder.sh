@@ -3,7 +3,7 @@
 #
 #   ./reminder.sh 2026-11-20T09:00:00+01:00 invoice-4711 'Invoice 4711 is due' http://127.0.0.1:9000/remind
 #
-# FIRELOCK_URL: the daemon; http://127.0.0.1:8080 unless set.
+# FIRELOCK_URL: the daemon; http://127.0.0.1:8080 unless set. FIRELOCK_TOKEN: of role operator, if it asks for one.
 set -eu
 
 if [ $# -ne 4 ]; then
@@ -26,6 +26,7 @@ body=$(printf '{"runAt": %s, "key": %s, "payload": {"text": %s}, "target": {"typ
 # Twice here, as by a script that was cut off before it had its answer: made (201), then found again (200).
 for time in first second; do
   answer=$(printf '%s' "$body" | curl -sS --max-time 30 --write-out '\n%{http_code}' \
+    ${FIRELOCK_TOKEN:+-H "authorization: Bearer $FIRELOCK_TOKEN"} \
     -H 'content-type: application/json' --data-binary @- "$firelock/api/v1/runs")
   # The id comes first in the answer; the status is what curl wrote in a line of its own.
   run=$(printf '%s\n' "$answer" | sed -n 's/^{"id":"\([^"]*\)".*/\1/p')
@@ -36,5 +37,6 @@ for time in first second; do
   printf '%s call: %s, run %s\n' "$time" "$(printf '%s\n' "$answer" | tail -n 1)" "$run"
 done
 
-echo "look at it:     curl $firelock/api/v1/runs/$run"
-echo "not after all:  curl -X POST $firelock/api/v1/runs/$run/cancel"
+token=${FIRELOCK_TOKEN:+'-H "authorization: Bearer $FIRELOCK_TOKEN" '}
+echo "look at it:     curl $token$firelock/api/v1/runs/$run"
+echo "not after all:  curl $token-X POST $firelock/api/v1/runs/$run/cancel"

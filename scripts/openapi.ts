@@ -6,7 +6,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pino } from 'pino';
 import type { ApiDeps } from '../src/api/deps.ts';
+import { createAccess } from '../src/api/access/access.ts';
 import { createServer } from '../src/api/server.ts';
+import { systemClock } from '../src/runtime/clock.ts';
 import { createEventBus } from '../src/runtime/event-bus.ts';
 import { createTargetRegistry } from '../src/targets/registry.ts';
 import manifest from '../package.json' with { type: 'json' };
@@ -26,10 +28,14 @@ if (!process.argv.includes('--check')) {
 
 async function render(): Promise<string> {
   const noDatabase = () => Promise.reject(new Error('there is no database here'));
+  const events = createEventBus();
+  const nobodyIsAsked = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1 };
   const deps: ApiDeps = {
+    access: createAccess({ clock: systemClock, events, ...nobodyIsAsked }),
+    hasSignsElsewhere: false,
     database: { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() },
     targets: createTargetRegistry([]),
-    events: createEventBus(),
+    events,
     wake: {
       effects: () => undefined,
       dispatch: () => undefined,

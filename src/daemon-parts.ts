@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
+import { createDaemonAccess } from './daemon-access.ts';
 import type { Config } from './config/config.ts';
+import { parseDatabaseUrl } from './config/database-url.ts';
 import { createPipeline } from './flow/pipeline.ts';
 import { createPullQueues } from './queues/pull-queues.ts';
 import { createCalendarWatch } from './operations/calendar-watch.ts';
@@ -24,6 +26,7 @@ import { createInstanceState } from './runtime/readiness.ts';
 import type { ServicesDeps } from './runtime/service-table.ts';
 import { openPools } from './postgres/database-pools.ts';
 import { type Database, openDatabase } from './postgres/database.ts';
+import { type AddressGuard, createAddressGuard } from './targets/guard/address-guard.ts';
 import { createHttpTarget } from './targets/http.ts';
 import { createTargetRegistry } from './targets/registry.ts';
 import type { TargetKind } from './targets/target.ts';
@@ -64,9 +67,13 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     openDatabase: parts.openDatabase,
   });
   const databaseClock = createDatabaseClock(clock);
-  const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin: config.dispatchPerHost });
+  const ownPorts = new Set<number>();
+  const guard = createGuard(options, ownPorts);
+  const connectionsPerOrigin = config.dispatchPerHost;
+  const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin, guard, events });
   return {
     ...options,
+    ...createDaemonAccess(config, { clock, events }),
     clock,
     events,
     databaseClock,
@@ -75,9 +82,22 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     pools,
     database: pools.main,
     targets: createTargetRegistry([httpTarget]),
+    /** From now on no target is called at this port of this machine. */
+    listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),
     zoneData: process.versions['tz'] ?? 'unknown',
   };
+}
+
+/** A URL leaves it out. */
+const HTTP_PORT = 80;
+
+function createGuard({ config, databaseUrl }: DaemonOptions, ownPorts: ReadonlySet<number>): AddressGuard {
+  const { targetDenied: denied, targetAllowed: allowed, migrationDatabaseUrl = databaseUrl } = config;
+  const databases = [...new Set([databaseUrl, migrationDatabaseUrl])].flatMap(
+    (url) => parseDatabaseUrl(url)?.hosts ?? [],
+  );
+  return createAddressGuard({ denied, allowed, ownPorts, databases });
 }
 
 /** All that claims, works and settles. */

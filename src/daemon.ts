@@ -1,4 +1,4 @@
-import { createServer } from './api/server.ts';
+import { createApi } from './daemon-api.ts';
 import {
   type Common,
   type DaemonOptions,
@@ -11,7 +11,6 @@ import {
 } from './daemon-parts.ts';
 import { listenForHints } from './daemon-hints.ts';
 import { type Loop, type Turning, createLoop } from './runtime/loop/loop.ts';
-import { readinessOf } from './runtime/readiness.ts';
 import { type Service, onlyStopping } from './runtime/service.ts';
 import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/service-table.ts';
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
@@ -21,7 +20,9 @@ import { migrate } from './postgres/migrate.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
-  start(): Promise<{ url: string }>;
+  start(): Promise<{ url: string; signsUrl: string | null }>;
+  /** Reads the file of tokens again. */
+  rereadTokens(): void;
   /** Drains and leaves: see below. Resolves when nothing of it runs any more, or when its time is up. */
   stop(): Promise<void>;
 }
@@ -69,8 +70,9 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   return {
     start: async () => {
       await services.start('atOnce');
-      return { url: api.url() };
+      return { url: api.url(), signsUrl: api.signsUrl() };
     },
+    rereadTokens: () => common.rereadTokens(),
     stop: async () => {
       state.stopping = true;
       const drained = Promise.all([services.stop('claiming'), services.stop('work')]).then(() =>
@@ -204,34 +206,6 @@ function createMigrations(
     },
     events,
   });
-}
-
-function createApi(
-  common: Common,
-  workers: Workers,
-  loops: readonly Turning[],
-): Service & { url: () => string } {
-  const { config, pools, state, lease, maintenance } = common;
-  const { metrics, wake, pullQueues, heartbeat } = workers;
-  const { retentionDays, host, port, basePath } = config;
-  const readiness = () => readinessOf(state, lease, loops, maintenance.current());
-  const learnMaintenance = () => heartbeat.wake();
-  const serving = {
-    ...{ database: pools.api, retentionDays, basePath, readiness },
-    ...{ metrics, wake, pullQueues, learnMaintenance },
-  };
-  const server = createServer({ ...common, ...serving });
-  let url = '';
-  return {
-    name: 'API',
-    url: () => url,
-    start: async () => {
-      url = await (await server).listen({ host, port });
-    },
-    stop: async () => {
-      await (await server).close();
-    },
-  };
 }
 
 function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Service {

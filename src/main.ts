@@ -19,6 +19,9 @@ const USAGE = `usage:
   firelock                     start the daemon; its configuration is in the environment (.env.example has all of it)
   firelock resume --from-now   after a restored backup or a failover that lost data, with every instance stopped: begin
                                at this moment, and record what was due before as skipped (docs/restoring.md)
+  firelock token create NAME --role ROLE [--expires INSTANT]
+                               make a token for callers of the API; ROLE: viewer, worker, operator or admin. Prints the
+                               token, and the line that tells the daemon of it (docs/security.md)
   firelock --help, --version   this, or its version
 `;
 
@@ -29,6 +32,8 @@ if (isTooOld(process.versions.node, engines.node)) {
   void main(run);
 } else if (command === 'resume' && more.join(' ') === '--from-now') {
   void main(resume);
+} else if (command === 'token' && more[0] === 'create' && !more.includes('--help')) {
+  void createToken(more.slice(1));
 } else if (command === '--help' || more.includes('--help')) {
   process.stdout.write(USAGE);
 } else if (command === '--version') {
@@ -69,7 +74,10 @@ async function main(run: (config: Config, logger: Logger) => Promise<void>): Pro
 
 async function run(config: Config, logger: Logger): Promise<void> {
   const { systemClock } = await import('./runtime/clock.ts');
-  const stopping = stopSignal(logger, systemClock);
+  let daemon: Daemon | undefined;
+  const hangUps = { before: 0 };
+  const reread = () => (daemon ? daemon.rereadTokens() : (hangUps.before += 1));
+  const stopping = stopSignal(logger, systemClock, config.tokenSources.file === undefined ? null : reread);
   const local =
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   const databaseUrl = local?.url ?? config.databaseUrl;
@@ -80,16 +88,18 @@ async function run(config: Config, logger: Logger): Promise<void> {
   compileLater();
   const { createDaemon } = await import('./daemon.ts');
   releaseStartupMemory();
-  let daemon: Daemon | undefined;
   try {
     const onStuck = (reason: string) => {
       logger.fatal(`${reason}; the process ends, to be started again`);
       process.exit(1);
     };
     daemon = createDaemon({ config, databaseUrl, version, logger, onStuck });
-    const { url } = await daemon.start();
+    // The file was changed after it had been read, while PostgreSQL started.
+    if (hangUps.before > 0) daemon.rereadTokens();
+    const { url, signsUrl } = await daemon.start();
     const base = `${url}${config.basePath}`;
     logger.info(`firelock ${version} listens on ${url} (API ${base}/api/v1, its documentation ${base}/docs)`);
+    if (signsUrl !== null) logger.info(`/metrics, /healthz and /readyz are on ${signsUrl}${config.basePath}`);
     await stopping;
   } finally {
     await daemon?.stop();
@@ -120,6 +130,16 @@ async function resume(config: Config, logger: Logger): Promise<void> {
   }
 }
 
+async function createToken(args: readonly string[]): Promise<void> {
+  const { createToken } = await import('./token-command.ts');
+  const { systemClock } = await import('./runtime/clock.ts');
+  process.exitCode = createToken(args, {
+    now: systemClock.now(),
+    print: (line) => void process.stdout.write(`${line}\n`),
+    explain: (line) => void process.stderr.write(`${line}\n`),
+  });
+}
+
 async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {
   const { startEmbeddedPostgres } = await import('./local-postgres/embedded-postgres.ts');
   return startEmbeddedPostgres({
@@ -132,8 +152,12 @@ async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) 
 /** From a terminal, a program between it and this process may pass on what came here already: npm does. */
 const SAME_SIGNAL_MS = 500;
 
-/** Resolves at the first SIGTERM or SIGINT; a second one does not wait for the drain. */
-function stopSignal(logger: Logger, clock: Clock): Promise<void> {
+/**
+ * Resolves at the first SIGTERM or SIGINT; a second one does not wait for the drain. SIGHUP is such a signal too, unless it
+ * has work of its own.
+ */
+function stopSignal(logger: Logger, clock: Clock, onHangup: (() => void) | null): Promise<void> {
+  if (onHangup !== null) process.on('SIGHUP', onHangup);
   return new Promise((resolve) => {
     let first: { signal: string; at: number } | undefined;
     for (const [signal, number] of [
@@ -142,6 +166,7 @@ function stopSignal(logger: Logger, clock: Clock): Promise<void> {
       ['SIGHUP', 1],
       ['SIGINT', 2],
     ] as const) {
+      if (signal === 'SIGHUP' && onHangup !== null) continue;
       process.on(signal, () => {
         if (first?.signal === signal && clock.monotonic() - first.at < SAME_SIGNAL_MS) return;
         if (first) {
@@ -160,7 +185,9 @@ function stopSignal(logger: Logger, clock: Clock): Promise<void> {
 function explained(error: unknown, config: Config): string {
   if (!(error instanceof Error)) return String(error);
   if ('code' in error && error.code === 'EADDRINUSE') {
-    return `port ${config.port} of ${config.host} is taken; set PORT to another one`;
+    const isMetricsPort = 'port' in error && error.port === config.metricsPort;
+    const name = isMetricsPort ? 'FIRELOCK_METRICS_PORT' : 'PORT';
+    return `port ${(isMetricsPort ? config.metricsPort : config.port) ?? ''} of ${config.host} is taken; set ${name} to another one`;
   }
   // The query builder's own message is the whole statement; its cause says what is wrong.
   return 'query' in error && error.cause instanceof Error ? error.cause.message : error.message;

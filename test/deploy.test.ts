@@ -51,19 +51,18 @@ describe('the image', () => {
   });
 
   test.each([
-    ['succeeds when /healthz answers 200', '', 200, 0],
-    ['succeeds when /healthz below the base path does', '/cron', 200, 0],
-    ['fails when /healthz answers 503', '', 503, 1],
-    ['fails when nothing listens', '', undefined, 1],
-  ])('its health check %s', async (_, base, status, exitCode) => {
+    ['succeeds when /healthz answers 200', '', 200, 0, 'PORT'],
+    ['succeeds when /healthz below the base path does', '/cron', 200, 0, 'PORT'],
+    ['asks the port of the metrics where there is one', '/cron', 200, 0, 'FIRELOCK_METRICS_PORT'],
+    ['fails when /healthz answers 503', '', 503, 1, 'PORT'],
+    ['fails when nothing listens', '', undefined, 1, 'PORT'],
+  ])('its health check %s', async (_, base, status, exitCode, name) => {
     const port = await serve(`${base}/healthz`, status);
     const healthCheck = runtime.find((line) => line.startsWith('HEALTHCHECK ')) ?? '';
     const [node, ...options] = JSON.parse(healthCheck.replace(/^.* CMD /, '')) as string[];
     expect(node).toBe('node');
-    const child = spawn(process.execPath, options, {
-      env: { PORT: String(port), ...(base && { FIRELOCK_BASE_PATH: base }) },
-      stdio: 'inherit',
-    });
+    const env = { PORT: '9', [name]: String(port), ...(base && { FIRELOCK_BASE_PATH: base }) };
+    const child = spawn(process.execPath, options, { env, stdio: 'inherit' });
     expect(await once(child, 'exit')).toEqual([exitCode, null]);
   });
 });
@@ -88,7 +87,8 @@ describe('docker-compose.yml', () => {
     expect(firelock.init).toBeUndefined();
   });
 
-  test('publishes on loopback only, as long as the API asks nobody who they are', () => {
+  test('publishes on loopback only, as long as nobody has given it tokens', () => {
+    expect(firelock.environment?.['FIRELOCK_API_TOKENS']).toBe('${FIRELOCK_API_TOKENS:-}');
     expect(firelock.environment?.['FIRELOCK_ALLOW_ANONYMOUS']).toBe('1');
     const published = Object.values(services).flatMap((service) => service.ports ?? []);
     for (const port of published) expect(port).toMatch(/^127\.0\.0\.1:/);

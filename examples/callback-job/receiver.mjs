@@ -2,12 +2,17 @@
 // firelock is told how it goes (heartbeat) and how it ended (complete). schedule.sh makes a schedule for it.
 //
 //   node receiver.mjs      PORT (9000), FIRELOCK_URL (http://127.0.0.1:8080), HEARTBEAT_SECONDS (20: a third of the
-//                          schedule's completionTimeoutSeconds, so that two may be lost before the run expires)
+//                          schedule's completionTimeoutSeconds, so that two may be lost before the run expires),
+//                          FIRELOCK_TOKEN (of role worker; none where the daemon asks for none)
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const firelock = `${process.env.FIRELOCK_URL ?? 'http://127.0.0.1:8080'}/api/v1`;
+const headers = {
+  'content-type': 'application/json',
+  ...(process.env.FIRELOCK_TOKEN && { authorization: `Bearer ${process.env.FIRELOCK_TOKEN}` }),
+};
 const heartbeatMs = Number(process.env.HEARTBEAT_SECONDS ?? 20) * 1000;
 
 /**
@@ -85,7 +90,7 @@ async function tell(runId, job, what, word) {
   try {
     const response = await fetch(`${firelock}/runs/${runId}/${what}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers,
       body: JSON.stringify({ ...word, attempt: job.attempt }),
       signal: AbortSignal.timeout(10_000),
     });

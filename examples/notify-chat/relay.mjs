@@ -2,7 +2,8 @@
 // do), and answers with the chat's own answer. It keeps nothing: the message is a run of firelock, so that it is tried again
 // while the chat is away, by the run's own retries, and its history says whether it went out.
 //
-//   CHAT_URL=https://hooks.example.com/… node relay.mjs      PORT (9000), FIRELOCK_URL (http://127.0.0.1:8080)
+//   CHAT_URL=https://hooks.example.com/… node relay.mjs      PORT (9000), FIRELOCK_URL (http://127.0.0.1:8080),
+//                                                       FIRELOCK_TOKEN (of role viewer, if the daemon asks for one)
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 
@@ -13,7 +14,9 @@ if (chat === undefined) throw new Error('CHAT_URL is missing');
 /** The run that ended is the one dependency of the run that tells of it; its name is asked for, as it is not handed over. */
 async function textOf({ dependencies: [ended] }) {
   const address = `${firelock}/api/v1/runs/${ended.runId}`;
-  const run = await fetch(address, { signal: AbortSignal.timeout(5000) })
+  const { FIRELOCK_TOKEN: token } = process.env;
+  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  const run = await fetch(address, { headers, signal: AbortSignal.timeout(5000) })
     .then((response) => (response.ok ? response.json() : null))
     .catch(() => null);
   const what = run === null ? `run ${ended.runId}` : `${run.scheduleId}, of ${run.scheduledFor},`;

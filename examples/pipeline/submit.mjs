@@ -3,6 +3,7 @@
 //   node submit.mjs DAY [PARTS [DAMAGED_PART]]     e.g. node submit.mjs 2026-11-20 3
 //
 // FIRELOCK_URL: the daemon (http://127.0.0.1:8080); RECEIVER_URL: receiver.mjs (http://127.0.0.1:9000).
+// FIRELOCK_TOKEN: of role operator, if the daemon asks for one.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const firelock = `${process.env.FIRELOCK_URL ?? 'http://127.0.0.1:8080'}/api/v1`;
@@ -43,7 +44,12 @@ function pipelineOf(day, count, damagedPart) {
 }
 
 async function call(path, init) {
-  const response = await fetch(firelock + path, { ...init, signal: AbortSignal.timeout(30_000) });
+  const { FIRELOCK_TOKEN: token } = process.env;
+  const headers = {
+    ...(init && { 'content-type': 'application/json' }),
+    ...(token && { authorization: `Bearer ${token}` }),
+  };
+  const response = await fetch(firelock + path, { ...init, headers, signal: AbortSignal.timeout(30_000) });
   const body = await response.json();
   if (!response.ok) throw Object.assign(new Error(JSON.stringify(body)), { status: response.status });
   return body;
@@ -64,7 +70,6 @@ async function insist(path, init) {
 
 const { items } = await insist('/runs/batch', {
   method: 'POST',
-  headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ items: pipelineOf(day, Number(parts), Number(damaged ?? NaN)) }),
 });
 

@@ -6,10 +6,13 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Readiness } from '../runtime/readiness.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
+import type { Access } from './access/access.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 /** What the API needs of the daemon around it. The database may be out of reach, or not migrated yet, at any time. */
 export interface ApiDeps {
+  /** Who may call. */
+  access: Access;
   database: Database;
   targets: TargetRegistry;
   events: EventBus;
@@ -25,6 +28,8 @@ export interface ApiDeps {
   learnMaintenance: () => void;
   readiness: () => Readiness;
   metrics: { contentType: string; text: () => Promise<string> };
+  /** Signs of life are on a port of their own: see createSignsServer. */
+  hasSignsElsewhere: boolean;
   version: string;
   logger: FastifyBaseLogger;
 }

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from './deps.ts';
+import { guardRoutes } from './access/guard.ts';
 import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
 import { answerProblems, refuseConnection, sendProblem } from './http/plugins/answer-problems.ts';
 import { documentRoutes } from './http/plugins/openapi.ts';
@@ -27,13 +28,55 @@ import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
 import { addScheduleBulkRoute } from './schedules/bulk-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
 import { addSkipRoutes } from './schedules/skip-routes.ts';
-import { addSignsOfLife } from './instances/signs-of-life-routes.ts';
+import { type SignsDeps, addSignsOfLife } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
 import { addVersionsRoute } from './schedules/version-routes.ts';
 import { validateRequest } from './http/validation.ts';
 
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
 export async function createServer(deps: ApiDeps): Promise<Api> {
+  const { server, answerNotFound } = emptyServer(deps);
+  acceptJsonBodies(server);
+  await documentRoutes(server, deps);
+  if (deps.basePath !== '') prefixLocations(server, deps.basePath);
+  await server.register(
+    (below: Api, _options, done) => {
+      if (!deps.hasSignsElsewhere) addSignsOfLife(below, deps);
+      below.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+      void below.register(
+        (api: Api, _apiOptions, apiDone) => {
+          guardRoutes(api, deps.access);
+          api.setNotFoundHandler(answerNotFound);
+          addApi(api, deps);
+          apiDone();
+        },
+        { prefix: '/api/v1' },
+      );
+      done();
+    },
+    { prefix: deps.basePath },
+  );
+  await server.ready();
+  return server;
+}
+
+/** What probes and Prometheus ask, on a port of its own; no token is needed. Not yet listening. */
+export async function createSignsServer(
+  deps: SignsDeps & Pick<ApiDeps, 'logger' | 'basePath'>,
+): Promise<Api> {
+  const { server } = emptyServer(deps);
+  await server.register(
+    (below: Api, _options, done) => {
+      addSignsOfLife(below, deps);
+      done();
+    },
+    { prefix: deps.basePath },
+  );
+  await server.ready();
+  return server;
+}
+
+function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
   const server: Api = Fastify({
     loggerInstance: withoutChatter(deps.logger),
     logController: new LogController({ disableRequestLogging: true }),
@@ -50,27 +93,9 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   server.setValidatorCompiler(() => (value: unknown) => ({ value }));
   server.setSerializerCompiler(() => stringify);
   server.setReplySerializer(stringify);
-  answerProblems(server);
-  acceptJsonBodies(server);
+  const answerNotFound = answerProblems(server);
   logRequests(server);
-  await documentRoutes(server, deps);
-  if (deps.basePath !== '') prefixLocations(server, deps.basePath);
-  await server.register(
-    (below: Api, _options, done) => {
-      addSignsOfLife(below, deps);
-      void below.register(
-        (api: Api, _apiOptions, apiDone) => {
-          addApi(api, deps);
-          apiDone();
-        },
-        { prefix: '/api/v1' },
-      );
-      done();
-    },
-    { prefix: deps.basePath },
-  );
-  await server.ready();
-  return server;
+  return { server, answerNotFound };
 }
 
 /** Routes name paths as if nothing stood before them. */
@@ -88,9 +113,9 @@ function withoutChatter(logger: FastifyBaseLogger): FastifyBaseLogger {
 }
 
 function addApi(api: Api, deps: ApiDeps): void {
-  api.addHook('onRequest', async () => {
+  api.addHook('onRequest', async ({ is404 }) => {
     const { migrations } = deps.readiness().checks;
-    if (migrations !== 'ok') throw unavailable('the database is not ready yet');
+    if (migrations !== 'ok' && !is404) throw unavailable('the database is not ready yet');
     return Promise.resolve();
   });
   api.addHook('preValidation', validateRequest);

@@ -1,6 +1,9 @@
 import { isIP } from 'node:net';
 import type { z } from 'zod';
-import { NOT_SUPPORTED_YET, VARIABLES } from './variables.ts';
+import type { ApiToken } from '../core/access/token-lines.ts';
+import type { AddressRange } from './address-ranges.ts';
+import { type TokenSources, readApiTokens } from './api-tokens.ts';
+import { NOT_SUPPORTED_YET, OF_CALLERS, VARIABLES } from './variables.ts';
 
 type Name = keyof typeof VARIABLES;
 type Values = { [N in Name]: z.output<(typeof VARIABLES)[N]['schema']> };
@@ -13,6 +16,15 @@ export interface Config {
   port: number;
   /** What stands before every path; empty: nothing. */
   basePath: string;
+  /** Where `/metrics`, `/healthz` and `/readyz` are, if not on `port`. */
+  metricsPort: number | undefined;
+  tokenSources: TokenSources;
+  /** As they were at the start. */
+  apiTokens: readonly ApiToken[];
+  tokenRequestsPerSecond: number;
+  trustedProxies: readonly AddressRange[];
+  /** Nobody is asked who they are, and not only this machine can ask. */
+  isOpenToAnybody: boolean;
   logLevel: string;
   tickIntervalMs: number;
   lockTtlSeconds: number;
@@ -28,6 +40,9 @@ export interface Config {
   /** Older than this nothing is planned. */
   retentionDays: number;
   shutdownSeconds: number;
+  /** Which addresses no target may have, unless the second list allows them. */
+  targetDenied: readonly AddressRange[];
+  targetAllowed: readonly AddressRange[];
 }
 
 /** The whole configuration, or every fault of it, each with a hint. */
@@ -39,14 +54,20 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { fault
   for (const [name, { schema, hint }] of Object.entries(VARIABLES)) {
     const parsed = schema.safeParse(given[name]);
     if (parsed.success) values[name] = parsed.data;
-    else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}`);
+    else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}${entryFaults(parsed.error)}`);
   }
   faults.push(...faultsTogether(values));
+  const read = readApiTokens(sourcesOf(values));
+  if ('faults' in read) return { faults: [...faults, ...read.faults] };
   if (faults.length > 0) return { faults };
-  return { config: named(values as Values) };
+  return { config: named(values as Values, read.tokens) };
 }
 
-function named(values: Values): Config {
+function sourcesOf(values: Partial<Values>): TokenSources {
+  return { list: values.FIRELOCK_API_TOKENS, file: values.FIRELOCK_API_TOKENS_FILE };
+}
+
+function named(values: Values, apiTokens: readonly ApiToken[]): Config {
   return {
     databaseUrl: values.DATABASE_URL,
     migrationDatabaseUrl: values.FIRELOCK_MIGRATION_DATABASE_URL,
@@ -54,6 +75,12 @@ function named(values: Values): Config {
     host: values.HOST,
     port: values.PORT,
     basePath: values.FIRELOCK_BASE_PATH,
+    metricsPort: values.FIRELOCK_METRICS_PORT,
+    tokenSources: sourcesOf(values),
+    apiTokens,
+    tokenRequestsPerSecond: values.FIRELOCK_TOKEN_REQUESTS_PER_SECOND,
+    trustedProxies: values.FIRELOCK_TRUSTED_PROXY_CIDRS,
+    isOpenToAnybody: !asksWhoCalls(values) && !isLoopback(values.HOST),
     logLevel: values.LOG_LEVEL,
     tickIntervalMs: values.FIRELOCK_TICK_INTERVAL_MS,
     lockTtlSeconds: values.FIRELOCK_LOCK_TTL_SECONDS,
@@ -68,6 +95,8 @@ function named(values: Values): Config {
     databasePool: values.FIRELOCK_DATABASE_POOL,
     retentionDays: values.FIRELOCK_RETENTION_DAYS,
     shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
+    targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
+    targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
   };
 }
 
@@ -75,11 +104,16 @@ function named(values: Values): Config {
 function faultsTogether(values: Partial<Values>): string[] {
   const faults: string[] = [];
   const { HOST: host, FIRELOCK_ALLOW_ANONYMOUS: allowAnonymous } = values;
-  if (host !== undefined && allowAnonymous === false && !isLoopback(host)) {
+  if (host !== undefined && allowAnonymous === false && !asksWhoCalls(values) && !isLoopback(host)) {
     faults.push(
-      `HOST is ${host}, and this version answers anybody who reaches it; ` +
-        'expected: a loopback address, or FIRELOCK_ALLOW_ANONYMOUS=1 where the network is guarded otherwise',
+      `HOST is ${host}, and without tokens firelock answers anybody who reaches it; expected: a loopback address, or ` +
+        'FIRELOCK_API_TOKENS or FIRELOCK_API_TOKENS_FILE (`firelock token create NAME --role admin` makes a token), ' +
+        'or FIRELOCK_ALLOW_ANONYMOUS=1 where the network is guarded otherwise',
     );
+  }
+  const { PORT: port, FIRELOCK_METRICS_PORT: metricsPort } = values;
+  if (metricsPort !== undefined && metricsPort !== 0 && metricsPort === port) {
+    faults.push(`FIRELOCK_METRICS_PORT is ${metricsPort}, as PORT is; expected: another port`);
   }
   const { FIRELOCK_INSTANCE_TTL_SECONDS: ttl, FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: interval } = values;
   if (ttl !== undefined && interval !== undefined && ttl < 2 * interval + 2) {
@@ -91,18 +125,33 @@ function faultsTogether(values: Partial<Values>): string[] {
 }
 
 function foreignVariables(given: Record<string, string | undefined>): string[] {
-  const known = Object.keys(VARIABLES);
+  const known = [...Object.keys(VARIABLES), ...OF_CALLERS];
   return Object.keys(given)
     .filter((name) => name.startsWith('FIRELOCK_') && !known.includes(name))
     .map((name) =>
       NOT_SUPPORTED_YET.includes(name)
         ? `${name} is not supported by this version; unset it`
-        : `${name} is not a variable of firelock; known: ${known.join(', ')}`,
+        : `${name} is not a variable of firelock; known: ${Object.keys(VARIABLES).join(', ')}`,
     );
+}
+
+/** A variable that is wrong by itself asks too: it has a fault already. */
+function asksWhoCalls(values: Partial<Values>): boolean {
+  const { list, file } = sourcesOf(values);
+  const proxies = values.FIRELOCK_TRUSTED_PROXY_CIDRS;
+  return list !== undefined || file !== undefined || proxies === undefined || proxies.length > 0;
 }
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Of a list: what is wrong with which of its entries. */
+function entryFaults({ issues }: z.ZodError): string {
+  return issues
+    .filter(({ path }) => path.length > 0)
+    .map(({ path, message }) => `; ${JSON.stringify(path[0])} ${message}`)
+    .join('');
 }
 
 /** Passwords stay out of terminals and logs. */

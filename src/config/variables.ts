@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
 import { parseDatabaseUrl } from './database-url.ts';
+import { DENIED_PRESETS } from './denied-ranges.ts';
 
 /** One environment variable: how it is read, what it is for, and what to do where it is wrong. */
 interface Variable<T> {
@@ -7,6 +9,12 @@ interface Variable<T> {
   /** What a right value looks like; printed with every fault. */
   hint: string;
 }
+
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/)
+  .transform(Number)
+  .pipe(z.number().max(65_535));
 
 function wholeNumber(smallest: number, largest: number, unit: string, standard: number): Variable<number> {
   return {
@@ -30,6 +38,28 @@ const databaseUrl: Variable<string | undefined> = {
     .refine((text) => parseDatabaseUrl(text) !== null)
     .optional(),
 };
+
+const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00::/8, separated by commas';
+
+/** Each entry that is wrong is an issue of its own. `standard` stands for an absent list. */
+function ranges(
+  hint: string,
+  presets: Parameters<typeof parseAddressRanges>[1],
+  standard: readonly string[],
+): Variable<readonly AddressRange[]> {
+  return {
+    hint,
+    schema: z
+      .string()
+      .default(standard.join())
+      .transform((text, context) => {
+        if (text === '') return [];
+        const { ranges, faults } = parseAddressRanges(text, presets);
+        for (const { entry, message } of faults) context.addIssue({ code: 'custom', message, path: [entry] });
+        return ranges;
+      }),
+  };
+}
 
 /** Every variable that this version knows. Names are those of the documentation and of .env.example. */
 export const VARIABLES = {
@@ -86,8 +116,34 @@ export const VARIABLES = {
   FIRELOCK_DATABASE_POOL: wholeNumber(2, 200, 'connections', 10),
   FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
   FIRELOCK_SHUTDOWN_SECONDS: wholeNumber(0, 3600, 'seconds', 30),
+  FIRELOCK_TARGET_DENY_CIDRS: ranges(
+    `${RANGES}; "default" and "strict" stand for lists of them (default default)`,
+    DENIED_PRESETS,
+    ['default'],
+  ),
+  FIRELOCK_TARGET_ALLOW_CIDRS: ranges(`${RANGES} (default none)`, {}, []),
+  FIRELOCK_METRICS_PORT: {
+    hint:
+      'a TCP port: a whole number from 0 to 65535, for /metrics, /healthz and /readyz, which are then not on PORT ' +
+      '(default: none)',
+    schema: port.optional(),
+  },
+  FIRELOCK_API_TOKENS: {
+    hint: 'name:role:sha256hex[:expires] of each token, comma-separated',
+    schema: z.string().optional(),
+  },
+  FIRELOCK_API_TOKENS_FILE: {
+    hint: 'a file of such lines, which is read again on SIGHUP',
+    schema: z.string().optional(),
+  },
+  FIRELOCK_TOKEN_REQUESTS_PER_SECOND: wholeNumber(1, 1_000_000, 'requests of one token', 1000),
+  FIRELOCK_TRUSTED_PROXY_CIDRS: ranges(
+    `${RANGES}: of proxies whose X-Firelock-User and X-Firelock-Role are believed (default none)`,
+    {},
+    [],
+  ),
   FIRELOCK_ALLOW_ANONYMOUS: {
-    hint: '1: answer anybody on an address that is not loopback',
+    hint: '1: answer anybody on an address that is not loopback, as long as there are no tokens',
     schema: z
       .enum(['0', '1'])
       .optional()
@@ -95,13 +151,8 @@ export const VARIABLES = {
   },
 } satisfies Record<string, Variable<unknown>>;
 
+/** Of programs that call the daemon; it may find them in its environment, and does not use them. */
+export const OF_CALLERS = ['FIRELOCK_URL', 'FIRELOCK_TOKEN'];
+
 /** Known to the design, not brought by this version: set, they would be relied on and do nothing. */
-export const NOT_SUPPORTED_YET = [
-  'FIRELOCK_METRICS_PORT',
-  'FIRELOCK_API_TOKENS',
-  'FIRELOCK_SECRET_KEYS',
-  'FIRELOCK_SCHEDULES_FILE',
-  'FIRELOCK_TARGET_DENY_CIDRS',
-  'FIRELOCK_TARGET_ALLOW_CIDRS',
-  'FIRELOCK_PG_TARGETS',
-];
+export const NOT_SUPPORTED_YET = ['FIRELOCK_SECRET_KEYS', 'FIRELOCK_SCHEDULES_FILE', 'FIRELOCK_PG_TARGETS'];

@@ -4,6 +4,7 @@ import type { Maintenance } from './maintenance.ts';
 import type { Outcome } from './runs/attempts/outcome.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { EffectKind } from './runs/effect.ts';
+import type { AccessEvent } from './access/access-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
 
 /** What happened, for observers: metrics and log lines are made of these and of nothing else. */
@@ -45,6 +46,16 @@ export type FirelockEvent =
       attempt: number;
       outcome: Outcome['kind'];
       durationMs: number;
+    }
+  /** Nothing was sent: the operator forbids `address`, which is one of those of `origin`. */
+  | {
+      type: 'targetBlocked';
+      runId: string;
+      scheduleId: string | null;
+      attempt: number;
+      origin: string;
+      address: string;
+      because: string;
     }
   | { type: 'runStarted'; runId: string; latenessMs: number }
   | { type: 'runSettled'; runId: string; scheduleId: string | null; attempt: number; settlement: RunSettled }
@@ -178,7 +189,8 @@ export type FirelockEvent =
       forMs: number;
       lasts: boolean;
     }
-  | ({ type: 'firesMissed' } & MissedFires);
+  | ({ type: 'firesMissed' } & MissedFires)
+  | AccessEvent;
 
 /** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */
 export type LostBecause = 'orphaned' | 'forgotten' | 'expired';

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { FirelockEvent } from '../core/events.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { accessHandlers } from './access-metrics.ts';
 import type { Handlers } from './handlers.ts';
 import { historyHandlers } from './history-metrics.ts';
 import { loopHandlers } from './loop-metrics.ts';
@@ -12,6 +13,7 @@ export function countEvents(registry: Registry, events: EventBus): void {
     ...runHandlers(registry),
     ...loopHandlers(registry),
     ...historyHandlers(registry),
+    ...accessHandlers(registry),
   };
   events.subscribe((event) => {
     (handlers[event.type] as ((event: FirelockEvent) => void) | undefined)?.(event);

@@ -2,14 +2,16 @@ import type { FirelockEvent } from '../core/events.ts';
 import { isoInstant } from '../core/instant.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import type { Lines } from './handlers.ts';
+import { ACCESS_LINES } from './access-lines.ts';
 import { CALENDAR_LINES } from './calendar-lines.ts';
+import type { Lines } from './handlers.ts';
 import { HISTORY_LINES } from './history-lines.ts';
 import { createLoopLog } from './loop-lines.ts';
 import type { Logger } from './logger.ts';
 import { MAINTENANCE_LINES } from './maintenance-lines.ts';
 import { PAUSE_LINES } from './pause-lines.ts';
 import { RECOVERY_LINES } from './recovery-lines.ts';
+import { TARGET_LINES } from './target-lines.ts';
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
@@ -41,19 +43,15 @@ function zoneDataLogger(logger: Logger): (versions: readonly string[]) => void {
   };
 }
 
-const LOOKED_UP = {
-  arrived: 'the target was asked and has it: nothing is sent again',
-  notArrived: 'the target was asked and does not have it',
-  unclear: 'the target was asked and did not say whether it has it',
-};
-
 /** Events that have no line here are for the metrics only. */
 const LINES: Lines = {
   ...HISTORY_LINES,
+  ...ACCESS_LINES,
   ...MAINTENANCE_LINES,
   ...PAUSE_LINES,
   ...CALENDAR_LINES,
   ...RECOVERY_LINES,
+  ...TARGET_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>
@@ -98,10 +96,6 @@ const LINES: Lines = {
       { schedules, scheduleIds, caughtUp, folded, skipped },
       'fires were missed: due for longer than their grace when they were planned',
     ),
-  targetCancelled: (logger, { runId, scheduleId, accepted, error }) => {
-    if (accepted) logger.debug({ runId, scheduleId }, 'the target was told that the run is cancelled');
-    else logger.warn({ runId, scheduleId, error }, 'the target could not be told that the run is cancelled');
-  },
   scheduleSetAside: (logger, { scheduleId, error, failures, retryAt }) =>
     logger.error(
       { scheduleId, error, failures, retryAt: isoInstant(retryAt) },
@@ -175,8 +169,6 @@ const LINES: Lines = {
       logger.debug(fields, 'an attempt ended of a run that was replaced, or went with its schedule');
     else logger.warn(fields, 'an outcome came too late: its claim was gone; it is in the attempt log');
   },
-  targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
-    logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),
   batchHeldUp: (logger, { loop, count }) =>
     logger.info({ loop, count }, 'somebody holds a row that was to be written; the others go past it'),
   settlementRefused: (logger, { runId, error }) =>

@@ -1,5 +1,8 @@
-import { Socket } from 'node:net';
+import type { LookupAddress } from 'node:dns';
+import { type LookupFunction, Socket } from 'node:net';
 import { buildConnector } from 'undici';
+import { AddressBlocked, type AddressGuard } from './guard/address-guard.ts';
+import { type Resolve, addressesOf } from './guard/resolve.ts';
 
 /** A TCP socket that can be made to die by a reset (RST) instead of a close. */
 export class ResettableSocket extends Socket {
@@ -21,11 +24,17 @@ export class ResettableSocket extends Socket {
 
 export type Dial = (options: buildConnector.Options, callback: buildConnector.Callback) => ResettableSocket;
 
+interface DialDeps {
+  guard: AddressGuard;
+  resolve: Resolve;
+}
+
 /**
  * Opens connections for undici over TCP sockets that stay in our hands, also below TLS. There is no time limit here:
- * the attempt has one, and destroys the socket. Errors carry a message that says how far the connection came.
+ * the attempt has one, and destroys the socket. Errors carry a message that says how far the connection came; an
+ * AddressBlocked says that there was none.
  */
-export function createDial(): Dial {
+export function createDial(deps: DialDeps): Dial {
   // One for all connections: it keeps the TLS sessions to be resumed.
   const secure = buildConnector({ timeout: 0, allowH2: false });
 
@@ -42,9 +51,38 @@ export function createDial(): Dial {
       else callback(null, socket);
     });
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
-    socket.connect(Number(options.port) || (options.protocol === 'https:' ? 443 : 80), options.hostname);
+    const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80);
+    void connectJudged(socket, { host: options.hostname, port }, deps);
     return socket;
   };
+}
+
+/**
+ * Connects to the very addresses that were judged, literal ones included. Node by itself would ask the resolver again, and a
+ * name may have another address by then.
+ */
+async function connectJudged(
+  socket: ResettableSocket,
+  { host, port }: { host: string; port: number },
+  { guard, resolve }: DialDeps,
+): Promise<void> {
+  try {
+    const addresses = await addressesOf(host, resolve);
+    await guard.judge(
+      addresses.map(({ address }) => address),
+      port,
+    );
+    // Given up meanwhile: connecting would bring it back to life.
+    if (!socket.destroyed)
+      socket.connect({ host, port, autoSelectFamily: true, lookup: answering(addresses) });
+  } catch (error) {
+    socket.destroy(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+/** With `autoSelectFamily`, Node asks for all addresses and tries them in turn. */
+function answering(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_host, _options, callback) => callback(null, [...addresses]);
 }
 
 function reportTls(callback: buildConnector.Callback): buildConnector.Callback {
@@ -55,6 +93,7 @@ function reportTls(callback: buildConnector.Callback): buildConnector.Callback {
 }
 
 function connectError(error: NodeJS.ErrnoException): Error {
+  if (error instanceof AddressBlocked) return error;
   // With several addresses the outer message is empty.
   const reason = error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error.message;
   const step = error.syscall === 'getaddrinfo' ? 'name not resolved' : 'connection failed';

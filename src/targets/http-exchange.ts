@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
-import { type AttemptError, type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import { type AttemptError, type Outcome, blocked, notSent } from '../core/runs/attempts/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { AddressBlocked } from './guard/address-guard.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, outcomeOf } from './http-answer.ts';
 import type { Borrower, HttpConnection, OriginPool } from './http-pool.ts';
 import type { HttpRequest } from './http-request.ts';
@@ -32,12 +33,18 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   #ended = false;
   #statusCode = 0;
   #headers: AnswerHeaders = {};
+  #blockedBy: AddressBlocked | null = null;
   #chunks: Buffer[] = [];
   #size = 0;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
     this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, MAX_TIMER_MS), this);
+  }
+
+  /** Why no connection was opened; null: that was not it. */
+  get blockedBy(): AddressBlocked | null {
+    return this.#blockedBy;
   }
 
   get wantsFresh(): boolean {
@@ -67,7 +74,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#written) {
-      this.#refuse(controller, 'the connection was lost after the request was written');
+      this.#refuse(controller, LOST.message);
     } else if (!this.#options.mayStart()) {
       this.#refuse(controller, 'may no longer be sent, and nothing was');
     } else {
@@ -107,6 +114,12 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     if (this.#ended) return;
     const connection = this.#connection;
     this.#connection = null;
+    if (error instanceof AddressBlocked) {
+      connection?.destroy(error);
+      this.#blockedBy = error;
+      this.#end(this.#written ? unknown(LOST, false) : blocked());
+      return;
+    }
     if (!this.#written && connection?.proven === true) {
       // It had grown stale, and nothing was sent: another one is asked for first, so that the pool lives on.
       this.begin();
@@ -161,6 +174,11 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     this.#options.onEnd(this, outcome);
   }
 }
+
+const LOST: AttemptError = {
+  kind: 'network',
+  message: 'the connection was lost after the request was written',
+};
 
 const NO_BYTES = Buffer.alloc(0);
 

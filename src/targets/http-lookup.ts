@@ -12,6 +12,7 @@ export function lookupAnswerOf(outcome: Outcome): LookupAnswer {
       if (statusCode === 404) return { kind: 'notArrived' };
       return unclear(answerError(statusCode));
     }
+    case 'blocked':
     case 'transient':
     case 'unknown':
       return unclear(outcome.error);

@@ -1,7 +1,10 @@
 import { type Outcome, answerError, notSent } from '../core/runs/attempts/outcome.ts';
 import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { createDial } from './http-connect.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type AddressBlocked, type AddressGuard, createAddressGuard } from './guard/address-guard.ts';
+import { type Resolve, resolveByMachine } from './guard/resolve.ts';
+import { type Dial, createDial } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
 import { lookupAnswerOf, unclear } from './http-lookup.ts';
 import { OriginPool } from './http-pool.ts';
@@ -20,6 +23,12 @@ interface HttpTargetDeps {
   /** Named in the user agent. */
   version: string;
   connectionsPerOrigin: number;
+  /** Judges each address before a connection to it is opened; absent: denies what is denied by default. */
+  guard?: AddressGuard;
+  /** Absent: as the machine does. */
+  resolve?: Resolve;
+  /** Hears which addresses are blocked. */
+  events?: EventBus;
 }
 
 /** Hands runs off as HTTP/1.1 requests over kept connections, each with one deadline from name resolution to the answer's last byte. */
@@ -40,7 +49,7 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   readonly type = 'http';
   readonly #deps: HttpTargetDeps;
   readonly #userAgent: string;
-  readonly #dial = createDial();
+  readonly #dial: Dial;
   readonly #pools = new Map<string, OriginPool>();
   /** One listener per signal rather than per attempt: thousands of attempts share the signal of the daemon's stop. */
   readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
@@ -51,6 +60,8 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   constructor(deps: HttpTargetDeps) {
     this.#deps = deps;
     this.#userAgent = `firelock/${deps.version}`;
+    const { guard = createAddressGuard(), resolve = resolveByMachine } = deps;
+    this.#dial = createDial({ guard, resolve });
   }
 
   /** The URL's origin. A URL that is none, which only a foreign hand can store, is a lane of its own. */
@@ -119,9 +130,10 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
 
   #exchange(
     request: HttpRequest,
-    { timeoutSeconds, mayStart }: Attempt,
+    attempt: Attempt,
     { asked, freshConnection, signal }: SendOptions,
   ): Promise<Outcome> {
+    const { timeoutSeconds, mayStart } = attempt;
     const followers = this.#followers(signal);
     return new Promise((resolve) => {
       const exchange = new Exchange({
@@ -134,6 +146,7 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
         mayStart,
         onEnd: (ended, outcome) => {
           followers.delete(ended);
+          if (ended.blockedBy !== null) this.#reportBlocked(attempt, request, ended.blockedBy);
           resolve(outcome);
           if (--this.#underWay === 0) this.#onIdle?.();
         },
@@ -142,6 +155,16 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
       followers.add(exchange);
       exchange.begin();
     });
+  }
+
+  /** For the operator: the outcome does not say it. */
+  #reportBlocked(
+    { runId, scheduleId, attempt }: Attempt,
+    { origin }: HttpRequest,
+    { address, because }: AddressBlocked,
+  ): void {
+    const type = 'targetBlocked';
+    this.#deps.events?.emit({ type, runId, scheduleId, attempt, origin, address, because });
   }
 
   #poolOf(origin: string): OriginPool {

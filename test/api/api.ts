@@ -5,6 +5,7 @@ import postgres from 'postgres';
 import { createEffects } from '../../src/flow/effects/effects.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
+import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
 import { createServer } from '../../src/api/server.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
@@ -48,14 +49,21 @@ export interface Api {
   /** Does what follows from the ends so far, as the daemon around it does soon after each. */
   readonly applyEffects: () => Promise<void>;
   readonly pullQueues: PullQueues;
+  readonly access: Access;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
   raw(bytes: string): Promise<string>;
   stop(): Promise<void>;
 }
 
+/** Nobody is asked for a token. */
+const ANONYMOUS = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1000 };
+
+type Options = Partial<AccessDeps> & { basePath?: string };
+
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
-export async function startApi(databaseUrl?: string, basePath = ''): Promise<Api> {
+export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
+  const { basePath = '', ...asking } = options;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const store = openDatabase(url, 4);
@@ -84,7 +92,10 @@ export async function startApi(databaseUrl?: string, basePath = ''): Promise<Api
     workers: () => (wakes.workers += 1),
     admission: () => (wakes.admission += 1),
   };
+  const access = createAccess({ clock: systemClock, events, ...ANONYMOUS, ...asking });
   const server = await createServer({
+    access,
+    hasSignsElsewhere: false,
     database: store,
     targets,
     events,
@@ -140,6 +151,7 @@ export async function startApi(databaseUrl?: string, basePath = ''): Promise<Api
       await effects.stop();
     },
     pullQueues,
+    access,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
     raw: (bytes) => raw(base, bytes),
     stop: async () => {

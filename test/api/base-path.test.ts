@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
+import { expectUnauthorized, newToken } from './access/support.ts';
 import { type Api, SCHEDULE, startApi } from './api.ts';
 
 let api: Api;
 beforeAll(async () => {
-  api = await startApi(undefined, '/ops/cron');
+  api = await startApi(undefined, { basePath: '/ops/cron' });
 });
 afterAll(() => api.stop());
 
@@ -25,6 +26,28 @@ it('everything answers below the base path, and nothing elsewhere', async () => 
   ])
     expect([path, (await api.call('GET', path)).status]).toEqual([path, 404]);
   expect((await api.call('DELETE', '/ops/cron/api/v1/runs')).status).toBe(405);
+});
+
+it('below it callers are asked for tokens, and elsewhere nobody is', async () => {
+  const { known, headers } = newToken('ci', 'viewer');
+  const url = 'postgres://nobody:nothing@127.0.0.1:9/none';
+  const guarded = await startApi(url, { basePath: '/cron', apiTokens: [known] });
+  try {
+    for (const path of ['/cron/api/v1', '/cron/api/v1/me', '/cron/api/v1/nope']) {
+      expectUnauthorized(await guarded.call('GET', path));
+      const { status } = await guarded.call('GET', path, undefined, headers);
+      expect([path, status]).toEqual([path, path.endsWith('/me') ? 200 : 404]);
+    }
+    expect((await guarded.call('GET', '/cron/healthz')).status).toBe(200);
+    expect((await guarded.call('GET', '/api/v1/me')).status).toBe(404);
+  } finally {
+    await guarded.stop();
+  }
+});
+
+it('without tokens everybody is an admin without a name', async () => {
+  const { body } = await api.call('GET', '/ops/cron/api/v1/me');
+  expect(body).toEqual({ name: null, role: 'admin' });
 });
 
 it('Location headers lead to what they name', async () => {

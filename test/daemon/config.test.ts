@@ -91,7 +91,9 @@ describe('with a bad configuration the process ends with code 1 before it touche
 
   it('where it would answer anybody on an address that is not loopback', async () => {
     const output = await refused({ HOST: '0.0.0.0' });
-    expect(output).toMatch(/HOST is 0\.0\.0\.0.*expected: a loopback address, or FIRELOCK_ALLOW_ANONYMOUS=1/);
+    expect(output).toMatch(
+      /HOST is 0\.0\.0\.0.*expected: a loopback address, or FIRELOCK_API_TOKENS.*FIRELOCK_ALLOW_ANONYMOUS=1/,
+    );
   });
 
   it('where values are right by themselves and wrong together', async () => {
@@ -123,6 +125,13 @@ it('an address that is not loopback is allowed when told so, and one that this m
     level: 60,
     msg: expect.stringContaining('192.0.2.1') as string,
   });
+  expect(daemon.log()).toContainEqual(
+    expect.objectContaining({
+      level: 40,
+      host: '192.0.2.1',
+      msg: expect.stringMatching(/whoever reaches this address may do everything/) as string,
+    }),
+  );
 });
 
 it('a port that is taken is named, and what to do', async () => {

@@ -14,8 +14,10 @@ it('the page about limits says what is so: two loads at once, and the third when
   const [, commands = ''] = /```sh\n(.*?)```/s.exec(await readFile(page, 'utf8')) ?? [];
   const here = commands
     .replaceAll('http://127.0.0.1:8080', daemon.url)
-    .replaceAll('http://127.0.0.1:9000', receiver.url);
-  const typed = runInShell(here);
+    .replaceAll('http://127.0.0.1:9000', receiver.url)
+    // What the guide tells those who have a token.
+    .replaceAll(/^curl /gm, 'curl -H "authorization: Bearer $FIRELOCK_TOKEN" ');
+  const typed = runInShell(here, 'admin');
   expect(await typed.exited, typed.lines.join('\n')).toBe(0);
 
   const warehouse = async () => (await daemon.call('GET', '/api/v1/limits/warehouse')).body;

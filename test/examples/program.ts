@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { ROLES, type Role } from '../../src/core/access/roles.ts';
+import { tokenLine } from '../../src/core/access/token-lines.ts';
+import { newToken } from '../api/access/support.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
 import { QUICK_START } from '../support/runner/quick-start.ts';
@@ -39,6 +42,18 @@ export interface AnsweredRun {
 }
 
 const examples = join(import.meta.dirname, '..', '..', 'examples');
+/** The examples that call firelock, each with a token of the role that it says it needs. */
+const ROLES_OF_EXAMPLES: Record<string, Role> = {
+  'pull-worker.js': 'worker',
+  'pull-worker.sh': 'worker',
+  'reminder.sh': 'operator',
+  'pipeline/submit.mjs': 'operator',
+  'callback-job/schedule.sh': 'admin',
+  'callback-job/receiver.mjs': 'worker',
+  'notify-chat/schedule.sh': 'admin',
+  'notify-chat/relay.mjs': 'viewer',
+};
+const tokens = new Map(ROLES.map((role) => [role, newToken(role, role)]));
 const groups = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of groups) killGroup(child);
@@ -47,7 +62,7 @@ process.once('exit', () => {
 /** What the tests ask of a daemon. */
 export type Api = Pick<Daemon, 'url' | 'call'>;
 
-/** One daemon for the tests of a file, on a database of its own. */
+/** One daemon for the tests of a file, on a database of its own; it asks for tokens. */
 export function sharedDaemon(): Api {
   const ends: (() => Promise<void>)[] = [];
   let url = '';
@@ -55,7 +70,9 @@ export function sharedDaemon(): Api {
     const database = await createMigrated();
     ends.push(() => database.drop());
     const main = join(examples, '..', 'src', 'main.ts');
-    const variables = { ...QUICK_START, DATABASE_URL: database.url, PORT: '0' };
+    const lines = [...tokens.values()].map(({ known }) => tokenLine(known));
+    const settings = { DATABASE_URL: database.url, PORT: '0', FIRELOCK_API_TOKENS: lines.join(',') };
+    const variables = { ...QUICK_START, ...settings };
     const program = start([process.execPath, main], variables, (end) => ends.push(end));
     url = / listens on (http:\S+:\d+)/.exec(await program.said(/ listens on http/))?.[1] ?? '';
     await until(async () => ((await fetch(`${url}/readyz`)).ok ? true : null));
@@ -68,10 +85,15 @@ export function sharedDaemon(): Api {
       return url;
     },
     call: async (method, path, body) => {
-      const sent = { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-      const answer = await fetch(url + path, { method, ...(body === undefined ? {} : sent) });
-      const { status, headers } = answer;
-      return { status, headers, body: status === 204 ? null : await answer.json() };
+      const authorization = { authorization: `Bearer ${tokenOf('admin')}` };
+      const headers = { ...(body !== undefined && { 'content-type': 'application/json' }), ...authorization };
+      const answer = await fetch(url + path, {
+        method,
+        headers,
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+      const { status } = answer;
+      return { status, headers: answer.headers, body: status === 204 ? null : await answer.json() };
     },
   };
 }
@@ -94,12 +116,18 @@ export async function receiverForExamples(answer?: Answer): Promise<Receiver> {
 export function runExample(file: string, parameters: readonly string[], variables: Variables): Program {
   const path = join(examples, file);
   const command = /\.m?js$/.test(file) ? [process.execPath, path] : [path];
-  return start([...command, ...parameters], variables);
+  const role = ROLES_OF_EXAMPLES[file];
+  const token = role === undefined ? {} : { FIRELOCK_TOKEN: tokenOf(role) };
+  return start([...command, ...parameters], { ...token, ...variables });
 }
 
-/** As one types it into a shell. */
-export function runInShell(line: string): Program {
-  return start(['/bin/sh', '-c', line], {});
+/** As an operator types it into a shell. */
+export function runInShell(line: string, role: Role = 'operator'): Program {
+  return start(['/bin/sh', '-c', line], { FIRELOCK_TOKEN: tokenOf(role) });
+}
+
+function tokenOf(role: Role): string {
+  return tokens.get(role)?.secret ?? '';
 }
 
 /** A program that serves HTTP, on a free port, once it listens. */

@@ -38,7 +38,7 @@ interface Process {
 export interface Daemon extends Process {
   readonly url: string;
   readonly port: number;
-  call(method: string, path: string, body?: unknown): Promise<ApiAnswer>;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   /** Resolves once /readyz says so. */
   ready(): Promise<void>;
 }
@@ -74,7 +74,7 @@ export async function startDaemon(variables: Variables): Promise<Daemon> {
     ...started,
     url,
     port: Number(new URL(url).port),
-    call: (method, path, body) => call(url, method, path, body),
+    call: (method, path, body, headers) => call(url, method, path, body, headers),
     ready: () => until(async () => ((await call(url, 'GET', '/readyz')).status === 200 ? undefined : null)),
   };
 }
@@ -120,12 +120,18 @@ function follow(child: ChildProcess & { stdout: Readable; stderr: Readable }): P
   };
 }
 
-async function call(url: string, method: string, path: string, body?: unknown): Promise<ApiAnswer> {
+async function call(
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<ApiAnswer> {
   const response = await fetch(url + path, {
     method,
     ...(body === undefined
-      ? {}
-      : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      ? { headers }
+      : { headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }),
   });
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.includes('json') === true;

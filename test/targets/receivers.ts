@@ -73,8 +73,10 @@ export async function listen(server: Server, host = '127.0.0.1'): Promise<string
   return `http://${family === 'IPv6' ? '[::1]' : host}:${port}`;
 }
 
-export function httpTarget(connectionsPerOrigin = 4): TargetKind {
-  const kind = createHttpTarget({ clock: systemClock, version: '1.2.3', connectionsPerOrigin });
+type Deps = Parameters<typeof createHttpTarget>[0];
+
+export function httpTarget(connectionsPerOrigin = 4, deps: Partial<Deps> = {}): TargetKind {
+  const kind = createHttpTarget({ clock: systemClock, version: '1.2.3', connectionsPerOrigin, ...deps });
   onTestFinished(() => kind.close());
   return kind;
 }

@@ -24,6 +24,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/calendars',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'listCalendars',
         summary: 'List calendars, by id',
@@ -44,6 +45,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/calendars/:id',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'getCalendar',
         summary: 'One calendar; its ETag is its version',
@@ -64,7 +66,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/calendars/:id',
     {
-      config: { alsoCheck: idOfAnother },
+      config: { role: 'admin', alsoCheck: idOfAnother },
       schema: {
         operationId: 'putCalendar',
         summary:
@@ -94,7 +96,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/calendars/:id',
     {
-      config: { alsoCheck: unexpectedBody },
+      config: { role: 'admin', alsoCheck: unexpectedBody },
       schema: {
         operationId: 'deleteCalendar',
         summary: 'Delete a calendar that no schedule excludes',

@@ -26,12 +26,15 @@ export const BODY_PROBLEMS = [400, 413, 415];
 
 const DESCRIPTIONS: Record<number, string> = {
   400: 'Malformed or invalid; every fault is listed',
+  401: 'No valid token',
+  403: 'The role of the token may not make this call',
   404: 'Unknown id',
   409: 'Not possible in this state',
   412: 'Failed precondition',
   413: 'Body too large',
   415: 'The body is not application/json',
   422: 'Well-formed but impossible',
+  429: 'Too many calls; `Retry-After` says when to try again',
   500: 'An error of the server',
   503: 'Database out of reach; `Retry-After` says when to try again',
 };

@@ -31,6 +31,7 @@ export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/instances',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'listInstances',
         summary: 'The daemon processes, newest first; the dead stay listed for a day',

@@ -17,8 +17,10 @@ const readiness = z
 
 const tags = [TAGS.signs];
 
+export type SignsDeps = Pick<ApiDeps, 'readiness' | 'metrics'>;
+
 /** Outside /api/v1, and answered whatever the database does. */
-export function addSignsOfLife(server: Api, deps: ApiDeps): void {
+export function addSignsOfLife(server: Api, deps: SignsDeps): void {
   server.get(
     '/healthz',
     {
@@ -47,10 +49,9 @@ export function addSignsOfLife(server: Api, deps: ApiDeps): void {
     },
   );
   addMetrics(server, deps);
-  server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
 }
 
-function addMetrics(server: Api, { metrics }: ApiDeps): void {
+function addMetrics(server: Api, { metrics }: SignsDeps): void {
   server.get(
     '/metrics',
     {

@@ -24,6 +24,7 @@ function addReadRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/limits',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'listLimits',
         summary: 'List limits, by id',
@@ -40,6 +41,7 @@ function addReadRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/limits/:id',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'getLimit',
         summary: 'One limit, and how many of its runs are under way and wait',
@@ -60,7 +62,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/limits/:id',
     {
-      config: { alsoCheck: idOfAnother },
+      config: { role: 'admin', alsoCheck: idOfAnother },
       schema: {
         operationId: 'putLimit',
         summary: 'Create a limit, or replace it; a smaller `maxRunning` stops nothing that is under way',
@@ -86,7 +88,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/limits/:id',
     {
-      config: { alsoCheck: unexpectedBody },
+      config: { role: 'admin', alsoCheck: unexpectedBody },
       schema: {
         operationId: 'deleteLimit',
         summary: 'Delete a limit that no schedule and no open run names',

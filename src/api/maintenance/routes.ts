@@ -16,6 +16,7 @@ export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: A
   api.get(
     '/maintenance',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'getMaintenance',
         summary: 'Whether maintenance is on, for all instances',
@@ -28,6 +29,7 @@ export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: A
   api.post(
     '/maintenance',
     {
+      config: { role: 'admin' },
       schema: {
         operationId: 'setMaintenance',
         summary:

@@ -1,12 +1,16 @@
 import { z } from 'zod';
+import { ROLES } from '../../core/access/roles.ts';
 import type { Api } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { json, problems } from '../http/response-schemas.ts';
 
 const caller = z
   .object({
-    name: z.string().nullable().meta({ description: 'Null: firelock does not ask callers who they are.' }),
-    role: z.enum(['viewer', 'worker', 'operator', 'admin']).meta({ description: 'What the caller may do.' }),
+    name: z
+      .string()
+      .nullable()
+      .meta({ description: 'Null: this firelock does not ask callers who they are.' }),
+    role: z.enum(ROLES).meta({ description: 'What the caller may do.' }),
   })
   .meta({ id: 'Caller' });
 
@@ -14,6 +18,7 @@ export function addMeRoute(api: Api): void {
   api.get(
     '/me',
     {
+      config: { role: 'any' },
       schema: {
         operationId: 'getMe',
         summary: 'Who the caller is to firelock, and what they may do',
@@ -21,7 +26,6 @@ export function addMeRoute(api: Api): void {
         response: { 200: json('The caller', caller), ...problems(400) },
       },
     },
-    // No caller is asked for a name yet, so each caller may do everything.
-    (): z.output<typeof caller> => ({ name: null, role: 'admin' }),
+    ({ caller: { name, role } }): z.output<typeof caller> => ({ name, role }),
   );
 }

@@ -15,7 +15,7 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/:id/backfill',
     {
-      config: { alsoCheck: emptyPeriod },
+      config: { role: 'operator', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'backfillSchedule',
         summary: 'Fire what a schedule, as it is now, would have fired in a past period; paused or not',

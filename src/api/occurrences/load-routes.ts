@@ -34,7 +34,7 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/load',
     {
-      config: { alsoCheck: emptyPeriod },
+      config: { role: 'viewer', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'getLoad',
         summary: 'How many fires of all enabled schedules are due when, as they are defined now',

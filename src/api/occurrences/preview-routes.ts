@@ -40,6 +40,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id/upcoming',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'listUpcomingFires',
         summary: 'When a schedule fires next, paused or not: strictly after `from`, or what is still to come',
@@ -87,6 +88,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
   api.post(
     '/preview',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'previewFires',
         summary: 'When an expression or an interval would fire, strictly after `from`',

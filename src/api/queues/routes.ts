@@ -19,6 +19,7 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
   api.post(
     '/queues/:queue/claim',
     {
+      config: { role: 'worker' },
       schema: {
         operationId: 'claimRuns',
         summary: 'Lease runs to a worker: at once where there are some, else as soon as there are',
@@ -44,6 +45,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/queues',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'listQueues',
         summary: 'The queues in which something stands, or whose workers were seen lately; by name',

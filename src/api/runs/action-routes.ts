@@ -32,6 +32,7 @@ function addCancelRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/cancel',
     {
+      config: { role: 'operator' },
       schema: {
         ...shared,
         'x-body-optional': true,
@@ -51,6 +52,7 @@ function addRetryRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/retry',
     {
+      config: { role: 'operator' },
       schema: {
         ...shared,
         'x-body-optional': true,
@@ -70,6 +72,7 @@ function addCompleteRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/complete',
     {
+      config: { role: 'worker' },
       schema: {
         ...shared,
         operationId: 'completeRun',
@@ -92,6 +95,7 @@ function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/heartbeat',
     {
+      config: { role: 'worker' },
       schema: {
         ...shared,
         'x-body-optional': true,

@@ -44,6 +44,7 @@ export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/bulk',
     {
+      config: { role: 'operator' },
       schema: {
         operationId: 'actOnRuns',
         summary: 'Retry or cancel the runs that match a filter',

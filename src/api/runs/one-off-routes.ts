@@ -22,7 +22,7 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs',
     {
-      config: { alsoCheck: dependencyFaults },
+      config: { role: 'operator', alsoCheck: dependencyFaults },
       schema: {
         operationId: 'createRun',
         summary: 'Have something done once, now or later',
@@ -60,7 +60,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
     '/runs/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { itemSchema: oneOffItemInput, alsoCheck: batchFaults },
+      config: { role: 'operator', itemSchema: oneOffItemInput, alsoCheck: batchFaults },
       schema: {
         operationId: 'createRuns',
         summary: 'Have up to 1000 things done once, which may depend on each other; all or none',

@@ -47,7 +47,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/runs',
     {
-      config: { alsoCheck: emptyPeriod },
+      config: { role: 'viewer', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'listRuns',
         summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
@@ -75,7 +75,7 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id/runs',
     {
-      config: { alsoCheck: emptyPeriod },
+      config: { role: 'viewer', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'listRunsOfSchedule',
         summary: 'List the runs of a schedule, newest first; also of a deleted one',
@@ -101,6 +101,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/runs/:id',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'getRun',
         summary: 'One run, with what it is handed to and its attempt log',

@@ -34,6 +34,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     {
       bodyLimit: BATCH_BODY_LIMIT,
       config: {
+        role: 'admin',
         itemSchema: itemInput,
         besideItems,
         alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id'),
@@ -51,19 +52,21 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ body, json: sent }) => putBatch(deps, body, sent?.payloads ?? new Map<string, string>()),
+    async ({ body, json: sent, caller }) =>
+      putBatch(deps, { ...body, by: caller.name }, sent?.payloads ?? new Map<string, string>()),
   );
 }
 
 async function putBatch(
   deps: ApiDeps,
-  { items, dryRun }: z.output<typeof batchInput>,
+  { items, dryRun, by }: z.output<typeof batchInput> & Pick<ScheduleChange, 'by'>,
   payloads: ReadonlyMap<string, string>,
 ): Promise<z.output<typeof batchAnswer>> {
   const outlooks = await outlooksOf(deps, items);
   const indexOf = new Map(items.map(({ id }, index) => [id, index]));
   const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
-  const { changes, impossible, before } = decisions(items, payloads, outlooks);
+  const { decided, impossible, before } = decisions(items, payloads, outlooks);
+  const changes = decided.map((change) => ({ ...change, by }));
   const changed = await changeOrRefuse(deps, changes, pathOf, impossible, dryRun);
   const count = { created: 0, updated: 0, unchanged: 0 };
   for (const { change } of changed) count[change] += 1;
@@ -104,12 +107,12 @@ function decisions(
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
     return definition;
   };
-  const changes = items.map((item, index): Decision => ({
+  const decided = items.map((item, index): Decision => ({
     id: item.id,
     calendars: item.exclude?.calendars ?? [],
     decide: (current, now, calendars) => decide(item, index, { current, now, calendars }),
   }));
-  return { changes, impossible: () => impossibleOnes, before };
+  return { decided, impossible: () => impossibleOnes, before };
 }
 
 /**

@@ -55,6 +55,7 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/bulk',
     {
+      config: { role: 'admin' },
       schema: {
         operationId: 'actOnSchedules',
         summary: 'Pause or resume the schedules that match a filter',
@@ -69,7 +70,7 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ body: { action, filter, reason, until, dryRun } }) => {
+    async ({ body: { action, filter, reason, until, dryRun }, caller: { name: by } }) => {
       if (until !== null && until <= (await deps.database.run((db) => databaseNow(db))))
         throw invalid([{ path: '/until', message: 'must be in the future' }], 422);
       const { label: labels, q, status: statuses, late } = filter;
@@ -79,7 +80,7 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
         reason,
         until,
         dryRun,
-        by: null,
+        by,
       });
     },
   );

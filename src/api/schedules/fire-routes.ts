@@ -26,6 +26,7 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/:id/fire',
     {
+      config: { role: 'operator' },
       schema: {
         'x-body-optional': true,
         operationId: 'fireSchedule',

@@ -57,6 +57,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'listSchedules',
         summary: 'List schedules, by id',
@@ -82,6 +83,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id',
     {
+      config: { role: 'viewer' },
       schema: {
         operationId: 'getSchedule',
         summary: 'One schedule; its ETag is its version',
@@ -103,7 +105,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/schedules/:id',
     {
-      config: { alsoCheck: idOfAnother },
+      config: { role: 'admin', alsoCheck: idOfAnother },
       schema: {
         operationId: 'putSchedule',
         summary: 'Create a schedule, or replace it whole',
@@ -118,9 +120,9 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers, body, json: sent }, reply) => {
+    async ({ params: { id }, headers, body, json: sent, caller: { name: by } }, reply) => {
       await lookAhead(body, id);
-      const named = { id, calendars: calendarsNamedIn(body) };
+      const named = { id, by, calendars: calendarsNamedIn(body) };
       const { schedule: written, change } = await changeOne(deps, named, (current, now, calendars) => {
         checkPreconditions(id, headers, current);
         const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
@@ -136,7 +138,7 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
   api.patch(
     '/schedules/:id',
     {
-      config: { alsoCheck: idOfAnother },
+      config: { role: 'admin', alsoCheck: idOfAnother },
       schema: {
         operationId: 'patchSchedule',
         summary: 'Change a schedule by JSON Merge Patch',
@@ -151,9 +153,12 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers: { 'if-match': match }, body, json: sent }, reply) => {
+    async (
+      { params: { id }, headers: { 'if-match': match }, body, json: sent, caller: { name: by } },
+      reply,
+    ) => {
       await lookAhead(body, id);
-      const named = { id, calendars: calendarsNamedIn(sent?.value) };
+      const named = { id, by, calendars: calendarsNamedIn(sent?.value) };
       const { schedule: written } = await changeOne(deps, named, (current, now, calendars) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);
@@ -169,7 +174,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/schedules/:id',
     {
-      config: { alsoCheck: unexpectedBody },
+      config: { role: 'admin', alsoCheck: unexpectedBody },
       schema: {
         operationId: 'deleteSchedule',
         summary:
@@ -180,8 +185,8 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
         response: { 204: nothing('Deleted'), ...problems(400, 404, 409, 412) },
       },
     },
-    async ({ params: { id }, headers: { 'if-match': match } }, reply) => {
-      const deleted = await deleteSchedule(deps, { id, by: null }, (current) =>
+    async ({ params: { id }, headers: { 'if-match': match }, caller: { name: by } }, reply) => {
+      const deleted = await deleteSchedule(deps, { id, by }, (current) =>
         checkPreconditions(id, { 'if-match': match }, current),
       );
       if (!deleted) throw noSuchSchedule(id);
@@ -192,7 +197,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
 
 async function changeOne(
   deps: ApiDeps,
-  named: { id: string; calendars: string[] },
+  named: Pick<ScheduleChange, 'id' | 'by' | 'calendars'>,
   decide: ScheduleChange['decide'],
 ) {
   const [changed] = await changeOrRefuse(deps, [{ ...named, decide }], () => '');

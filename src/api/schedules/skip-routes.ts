@@ -44,6 +44,7 @@ function addRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary
   api.post(
     `/schedules/:id/${path}`,
     {
+      config: { role: 'operator' },
       schema: {
         operationId,
         summary,
@@ -56,8 +57,8 @@ function addRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary
         },
       },
     },
-    async ({ params: { id }, body: { fireAt, reason } }) => {
-      const request = { scheduleId: id, fireAt, skipped, reason: reason ?? null, by: null };
+    async ({ params: { id }, body: { fireAt, reason }, caller: { name: by } }) => {
+      const request = { scheduleId: id, fireAt, skipped, reason: reason ?? null, by };
       const answer = await skipFire(deps, request).catch((error: unknown) => {
         throw asUnplannable(id, error);
       });

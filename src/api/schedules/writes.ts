@@ -13,7 +13,7 @@ import { type Fault, invalid, unforeseen } from '../http/problem.ts';
  */
 export async function changeOrRefuse(
   deps: ApiDeps,
-  changes: readonly Omit<ScheduleChange, 'by'>[],
+  changes: readonly ScheduleChange[],
   pathOf: (scheduleId: string) => string,
   impossible: () => readonly Fault[] = () => [],
   dryRun = false,
@@ -34,7 +34,7 @@ export async function changeOrRefuse(
     const change = dryRun ? tryToChangeSchedules : changeSchedules;
     return await change(
       deps,
-      changes.map((change) => ({ ...change, by: null, decide: outsideOfTheDatabase(change.decide) })),
+      changes.map((change) => ({ ...change, decide: outsideOfTheDatabase(change.decide) })),
       refuse,
     );
   } catch (error) {

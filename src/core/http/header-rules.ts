@@ -7,9 +7,12 @@ export function headerFault(name: string, value: string): string | null {
   return null;
 }
 
-/** Headers that firelock sets itself, and those that belong to the connection and the framing. */
+/**
+ * Headers that firelock sets itself, and those that belong to the connection and the framing; with `_` for `-` too, since CGI and what
+ * follows it (WSGI, PHP) make the same variable of both.
+ */
 export function isReservedHeader(name: string): boolean {
-  const lower = name.toLowerCase();
+  const lower = name.toLowerCase().replaceAll('_', '-');
   return RESERVED.has(lower) || RESERVED_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }
 
@@ -35,4 +38,6 @@ const RESERVED = new Set([
   'content-length',
   'expect',
   'http2-settings',
+  'content-encoding',
+  'content-range',
 ]);

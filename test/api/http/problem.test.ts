@@ -33,7 +33,7 @@ test('a value that work of the database cannot hold is 400, and one that its cal
     throw new TypeError('no function');
   };
   const mistake = await thrown(
-    changeOrRefuse({ database } as unknown as ApiDeps, [{ id: 'x', decide }], () => ''),
+    changeOrRefuse({ database } as unknown as ApiDeps, [{ id: 'x', by: null, decide }], () => ''),
   );
   expect(toProblem(mistake).status).toBe(500);
   await database.close();

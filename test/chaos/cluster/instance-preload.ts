@@ -15,10 +15,15 @@ type Connect = (this: Socket, ...args: unknown[]) => Socket;
 const connect = Socket.prototype.connect as Connect;
 
 Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
-  const [to, host] = args;
-  if (to === Number(port)) return connect.call(this, { port: to, host, localAddress });
+  const [to] = args;
+  if (isToReceiver(to)) return connect.call(this, { ...to, localAddress });
   return connect.apply(this, args);
 };
+
+/** The target's connector names the port in an object. */
+function isToReceiver(to: unknown): to is object {
+  return typeof to === 'object' && to !== null && 'port' in to && to.port === Number(port);
+}
 
 process.on('SIGUSR2', () => {
   const end = performance.now() + Number(blockMs);

@@ -6,6 +6,8 @@ describe('headerFault', () => {
     ['authorization', 'Bearer abc'],
     ['Content-Type', 'text/plain; charset=utf-8'],
     ['x-empty', ''],
+    ['x_under_score', 'x'],
+    ['X-Forwarded-Proto', 'https'],
     ['x-run', '{{runId}} of {{scheduleId}}'],
     ['x-latin', 'caf\u00e9'],
     ['cents', '5'],
@@ -38,6 +40,14 @@ describe('headerFault', () => {
     'Content-Length',
     'expect',
     'HTTP2-Settings',
+    'Content-Encoding',
+    'content-range',
+    'Proxy-Connection',
+    'Idempotency_Key',
+    'WEBHOOK_ID',
+    'Transfer_Encoding',
+    'content_length',
+    'ce_id',
   ])('keeps %s for itself', (name) => {
     expect(headerFault(name, 'x')).toBe('is a header that users cannot set');
   });

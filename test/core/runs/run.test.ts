@@ -89,6 +89,17 @@ describe('the settlement of an outcome', () => {
       error: { kind: 'http', statusCode: 404 },
     });
   });
+  it('fails the run where the address of its target is blocked, without counting a failure', () => {
+    const blocked = { kind: 'blocked' as const, error: { kind: 'blocked' as const, message: 'm' } };
+    for (const delivery of ['atLeastOnce', 'atMostOnce'] as const) {
+      expect(settle(blocked, 1, { delivery })).toMatchObject({
+        status: 'failed',
+        failures: 1,
+        retryAt: null,
+        error: { kind: 'blocked' },
+      });
+    }
+  });
   it('tries again after a transient and after an unknown one, until the failures are used up', () => {
     expect(settle(transient)).toMatchObject({ status: 'pending', failures: 2, retryAt: noon + 20_000 });
     expect(settle({ kind: 'unknown', error, senderStopped: false })).toMatchObject({

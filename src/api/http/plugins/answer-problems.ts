@@ -4,8 +4,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Api } from '../../deps.ts';
 import { PROBLEM_TYPE, Problem, nothingHere, problemBody, toProblem } from '../problem.ts';
 
-/** problem+json for everything that goes wrong, also where no route was found. */
-export function answerProblems(server: Api): void {
+type Handler = (request: FastifyRequest, reply: FastifyReply) => void;
+
+/**
+ * problem+json for everything that goes wrong, also where no route was found. Returns what answers then: for parts of the
+ * server with hooks of their own.
+ */
+export function answerProblems(server: Api): Handler {
   const routes = new Map<string, Set<string>>();
   server.addHook('onRoute', ({ url, method }) => {
     const methods = routes.get(url) ?? new Set();
@@ -13,13 +18,15 @@ export function answerProblems(server: Api): void {
     routes.set(url, methods);
   });
   server.setErrorHandler((error: unknown, request, reply) => sendProblem(error, request, reply));
-  server.setNotFoundHandler((request, reply) => {
+  const answerNotFound: Handler = (request, reply) => {
     const path = request.url.replace(/[?#].*$/s, '');
     const allowed = [...routes].filter(([url]) => matches(url, path)).flatMap(([, methods]) => [...methods]);
     if (allowed.length === 0) throw nothingHere();
     const allow = [...new Set(allowed)].sort().join(', ');
     sendProblem(new Problem(405, `this path takes ${allow}`, { headers: { Allow: allow } }), request, reply);
-  });
+  };
+  server.setNotFoundHandler(answerNotFound);
+  return answerNotFound;
 }
 
 /** Also for what the framework refuses before there is a route, such as a path that cannot be decoded. */

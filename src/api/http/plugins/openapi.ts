@@ -1,8 +1,11 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
+import type { FastifySchema } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from '../../deps.ts';
+import type { RoleNeeded } from '../../../core/access/roles.ts';
 import { isObject } from '../json/json-body.ts';
+import { problems } from '../response-schemas.ts';
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -39,11 +42,31 @@ export async function documentRoutes(
       // The paths of the document are below it.
       ...(basePath === '' ? {} : { servers: [{ url: basePath }] }),
       tags: Object.values(TAGS).map((name) => ({ name })),
+      components: { securitySchemes: { bearer: BEARER } },
     },
-    transform: jsonSchemaTransform,
+    transform: (input) => {
+      const { role } = input.route.config ?? {};
+      return jsonSchemaTransform(
+        role === undefined ? input : { ...input, schema: guarded(input.schema, role) },
+      );
+    },
     transformObject: (document) => tidy(jsonSchemaTransformObject(document)),
   });
   await server.register(swaggerUi, { routePrefix: `${basePath}/docs` });
+}
+
+const BEARER = {
+  type: 'http',
+  scheme: 'bearer',
+  description:
+    'A token of `firelock token create`. A daemon without tokens, on loopback, answers without. The role that a call needs ' +
+    'is beside its scheme; an operator may do all that a viewer and a worker may, and an admin everything.',
+} as const;
+
+/** What every route that asks for a role can answer too, and the role itself. */
+function guarded(schema: FastifySchema, role: RoleNeeded): FastifySchema {
+  const response = { ...(schema.response as object), ...problems(401, 403, 429) };
+  return { ...schema, response, security: [{ bearer: role === 'any' ? [] : [role] }] };
 }
 
 /** What no reader needs: the bounds of JavaScript's whole numbers, and schemas that nothing refers to. */
@@ -65,8 +88,9 @@ function withOptionalBody(operation: Record<string, unknown>) {
 
 /** Every registered schema comes in two forms, as sent and as answered; most are needed in one. */
 function withoutUnused<Document extends object>(document: Document): Document {
-  const { components, ...rest } = document as Record<string, unknown>;
-  const schemas = isObject(components) && isObject(components['schemas']) ? components['schemas'] : {};
+  const { components: all, ...rest } = document as Record<string, unknown>;
+  const components = isObject(all) ? all : {};
+  const schemas = isObject(components['schemas']) ? components['schemas'] : {};
   const used = new Map<string, unknown>();
   const visit = (text: string): void => {
     for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
@@ -77,5 +101,5 @@ function withoutUnused<Document extends object>(document: Document): Document {
   };
   visit(JSON.stringify(rest));
   const sorted = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
-  return { ...document, components: { schemas: Object.fromEntries(sorted) } };
+  return { ...document, components: { ...components, schemas: Object.fromEntries(sorted) } };
 }

@@ -1,5 +1,5 @@
 /** What became of one attempt: a value, never a throw. Each kind leads to one settlement (settlement.ts). */
-export type Outcome = Accepted | Rejected | Transient | Unknown;
+export type Outcome = Accepted | Rejected | Transient | Unknown | Blocked;
 
 /** The target acknowledged: handed off. */
 export interface Accepted {
@@ -39,6 +39,12 @@ export interface Unknown {
   senderStopped: boolean;
 }
 
+/** Not sent: the operator forbids the address of the target. Another attempt would end the same. */
+interface Blocked {
+  kind: 'blocked';
+  error: AttemptError;
+}
+
 export interface AttemptError {
   kind: 'http' | 'timeout' | 'network' | 'blocked' | 'expired' | 'dependency' | 'reported';
   message: string;
@@ -48,6 +54,11 @@ export interface AttemptError {
 /** Provably not sent. `senderStopped`: through no fault of the target. */
 export function notSent(error: AttemptError, senderStopped = false): Transient {
   return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
+}
+
+/** The same words for every address and reason: whoever may write a target must not learn from them what is where. */
+export function blocked(): Blocked {
+  return { kind: 'blocked', error: { kind: 'blocked', message: 'the address of the target is blocked' } };
 }
 
 /** An answer that is no 2xx, as an error. */

@@ -52,8 +52,8 @@ export interface Attempted {
 }
 
 /**
- * A 2xx ends the run, or has its completion awaited; a permanent answer fails it. At least once: all else is tried
- * again until `maxAttempts` failures.
+ * A 2xx ends the run, or has its completion awaited; a permanent answer or a blocked address fails it. At least once: all
+ * else is tried again until `maxAttempts` failures.
  * At most once: only what provably was not taken is tried again. An attempt that ended because its sender stopped, unsent, is no failure
  * and leaves the run due as it was. `random` in [0, 1).
  */
@@ -68,6 +68,8 @@ export function settlementOf(
       return accepted(outcome, attempted);
     case 'rejected':
       return failed(attempted, outcome);
+    case 'blocked':
+      return ended('failed', attempted.failures, outcome.error);
     case 'transient':
       return notTaken(outcome, attempted, now, random);
     case 'unknown':

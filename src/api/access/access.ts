@@ -1,0 +1,128 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AddressRange } from '../../config/address-ranges.ts';
+import type { CallRefusal } from '../../core/access/access-events.ts';
+import { type Caller, type RoleNeeded, mayCall } from '../../core/access/roles.ts';
+import type { ApiToken } from '../../core/access/token-lines.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { Problem } from '../http/problem.ts';
+import { createRateLimit } from './rate-limit.ts';
+import { createTokenRegistry } from './token-registry.ts';
+import { createTrustedProxies } from './trusted-proxies.ts';
+
+export interface AccessDeps {
+  clock: Clock;
+  events: EventBus;
+  /** Neither tokens nor proxies: nobody is asked. */
+  apiTokens: readonly ApiToken[];
+  trustedProxies: readonly AddressRange[];
+  /** Of one token, or of one user that a proxy names; twice as many at once. */
+  tokenRequestsPerSecond: number;
+}
+
+export interface Access {
+  /** @throws Problem 401, 429 */
+  identify: (request: Request) => Caller;
+  /** @throws Problem 403 */
+  authorize: (request: Request, caller: Caller, needed: RoleNeeded) => void;
+  replaceTokens: (tokens: readonly ApiToken[]) => void;
+}
+
+/** What tells who calls. */
+interface Request {
+  headers: IncomingHttpHeaders;
+  socket: { remoteAddress?: string | undefined };
+}
+
+const ANONYMOUS: Caller = { name: null, role: 'admin' };
+
+const FAILURES_PER_MINUTE = 10;
+const MAX_KEYS = 10_000;
+
+/** Decides who calls. Whether there is anybody to ask is decided once: later no change of the tokens opens the API. */
+export function createAccess({ clock, events, ...settings }: AccessDeps): Access {
+  const { apiTokens, trustedProxies, tokenRequestsPerSecond: perSecond } = settings;
+  const isAnonymous = apiTokens.length === 0 && trustedProxies.length === 0;
+  const tokens = createTokenRegistry({ clock, events, tokens: apiTokens });
+  const proxies = createTrustedProxies(trustedProxies);
+  const failures = createRateLimit({
+    clock,
+    burst: FAILURES_PER_MINUTE,
+    perSecond: FAILURES_PER_MINUTE / 60,
+    maxKeys: MAX_KEYS,
+  });
+  const calls = createRateLimit({ clock, burst: 2 * perSecond, perSecond, maxKeys: MAX_KEYS });
+  const refused = (request: Request, reason: CallRefusal, name: string | null) =>
+    events.emit({ type: 'callRefused', reason, address: addressOf(request), name });
+
+  const fail = (request: Request, reason: CallRefusal): never => {
+    const waitSeconds = failures.take(network(addressOf(request)));
+    refused(request, waitSeconds > 0 ? 'tooManyFailures' : reason, null);
+    throw waitSeconds > 0 ? tooMany('too many calls without a valid token', waitSeconds) : unauthorized();
+  };
+  return {
+    replaceTokens: (present) => tokens.replace(present),
+    identify: (request) => {
+      if (isAnonymous) return ANONYMOUS;
+      const proxied = proxies.callerOf(addressOf(request), request.headers);
+      const find = (sent: string) => tokens.find(sent);
+      const found = proxied === null ? fromToken(request, find) : fromProxy(proxied);
+      if ('refused' in found) return fail(request, found.refused);
+      const waitSeconds = calls.take(found.key);
+      if (waitSeconds === 0) return found.caller;
+      refused(request, 'tooManyCalls', found.caller.name);
+      throw tooMany('too many calls in a short time', waitSeconds);
+    },
+    authorize: (request, { name, role }, needed) => {
+      if (mayCall(role, needed)) return;
+      refused(request, 'role', name);
+      throw new Problem(403, `this call needs the role ${needed}; yours is ${role}`);
+    },
+  };
+}
+
+/** `key`: whose rate is limited. */
+type Identified = { caller: Caller; key: string } | { refused: CallRefusal };
+
+function fromProxy(proxied: Caller | 'unusable'): Identified {
+  if (proxied === 'unusable') return { refused: 'proxyHeaders' };
+  return { caller: proxied, key: `user ${proxied.name ?? ''}` };
+}
+
+function fromToken(
+  { headers }: Request,
+  find: (sent: string) => { token: ApiToken } | { refused: CallRefusal },
+): Identified {
+  if (headers.authorization === undefined) return { refused: 'missing' };
+  const [, sent] = /^Bearer +(\S+)$/i.exec(headers.authorization) ?? [];
+  if (sent === undefined) return { refused: 'malformed' };
+  const found = find(sent);
+  if ('refused' in found) return found;
+  const { name, role, hash } = found.token;
+  return { caller: { name, role }, key: `token ${hash.toString('hex')}` };
+}
+
+/** The same for every reason: what is wrong with a token is nobody's business but its owner's, and stands in the log. */
+function unauthorized(): Problem {
+  const detail = 'this call needs a valid token: Authorization: Bearer TOKEN';
+  return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
+}
+
+function tooMany(detail: string, waitSeconds: number): Problem {
+  return new Problem(429, detail, { headers: { 'Retry-After': String(waitSeconds) } });
+}
+
+/** On a socket of both families an IPv4 address comes as `::ffff:192.0.2.1`; a local IPv6 one names an interface after it. */
+function addressOf({ socket: { remoteAddress = '' } }: Request): string {
+  return remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+}
+
+/** Whoever has one IPv6 address has a whole /64 of them. */
+function network(address: string): string {
+  if (!address.includes(':')) return address;
+  const [before = '', after] = address.split('::');
+  const first = before.split(':').filter((part) => part !== '');
+  const last = (after ?? '').split(':').filter((part) => part !== '');
+  const zeros = after === undefined ? 0 : 8 - first.length - last.length;
+  return [...first, ...Array.from({ length: zeros }, () => '0'), ...last].slice(0, 4).join(':');
+}

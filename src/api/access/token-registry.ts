@@ -1,0 +1,68 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { CallRefusal, TokenUse } from '../../core/access/access-events.ts';
+import type { Instant } from '../../core/instant.ts';
+import { tokenForm, tokenHash } from '../../core/access/token.ts';
+import type { ApiToken } from '../../core/access/token-lines.ts';
+import { DAY_MS } from '../../core/time/utc-day.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+
+interface TokenRegistryDeps {
+  clock: Clock;
+  events: EventBus;
+  tokens: readonly ApiToken[];
+}
+
+interface TokenRegistry {
+  /** The token that was sent, if it is one of ours and has not expired. */
+  find(sent: string): { token: ApiToken } | { refused: CallRefusal };
+  /** What is not among these is refused from now on. */
+  replace(tokens: readonly ApiToken[]): void;
+}
+
+interface KnownToken extends ApiToken {
+  lastUsedAt: Instant | null;
+}
+
+export function createTokenRegistry({ clock, events, tokens }: TokenRegistryDeps): TokenRegistry {
+  let known: KnownToken[] = [];
+  const replace = (present: readonly ApiToken[]) => {
+    const before = known;
+    known = present.map((token) => ({
+      ...token,
+      lastUsedAt: before.find(({ hash }) => hash.equals(token.hash))?.lastUsedAt ?? null,
+    }));
+    if (known.length > 0) events.emit({ type: 'tokensRead', tokens: known.map(useOf) });
+  };
+  replace(tokens);
+  return {
+    replace,
+    find: (sent) => {
+      const form = tokenForm(sent);
+      if (form !== 'token') return { refused: form === 'mistyped' ? 'mistyped' : 'malformed' };
+      const token = tokenWithHash(known, tokenHash(sent));
+      const now = clock.now();
+      if (token === null) return { refused: 'unknown' };
+      if (token.expiresAt !== null && token.expiresAt <= now) return { refused: 'expired' };
+      const isFirstOfDay = token.lastUsedAt === null || dayOf(token.lastUsedAt) !== dayOf(now);
+      token.lastUsedAt = now;
+      if (isFirstOfDay) events.emit({ type: 'tokenUsed', token: useOf(token) });
+      return { token };
+    },
+  };
+}
+
+/** Compares all of them, each in constant time: how long it takes says nothing about a hash. */
+export function tokenWithHash<Token extends ApiToken>(tokens: readonly Token[], hash: Buffer): Token | null {
+  let found: Token | null = null;
+  for (const token of tokens) if (timingSafeEqual(token.hash, hash)) found = token;
+  return found;
+}
+
+function dayOf(at: Instant): number {
+  return Math.floor(at / DAY_MS);
+}
+
+function useOf({ name, role, hash, expiresAt, lastUsedAt }: KnownToken): TokenUse {
+  return { name, role, hash: hash.toString('hex').slice(0, 8), expiresAt, lastUsedAt };
+}

@@ -1,0 +1,24 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type AddressRange, isInRange } from '../../config/address-ranges.ts';
+import { addressBytes } from '../../config/ip-address.ts';
+import { type Caller, isCallerName, isRole } from '../../core/access/roles.ts';
+
+/** From proxies at these addresses, headers name the caller. From all others they mean nothing. */
+interface TrustedProxies {
+  /** Null: the request names nobody so. */
+  callerOf(address: string, headers: IncomingHttpHeaders): Caller | 'unusable' | null;
+}
+
+export function createTrustedProxies(ranges: readonly AddressRange[]): TrustedProxies {
+  return {
+    callerOf: (address, headers) => {
+      const { 'x-firelock-user': name, 'x-firelock-role': role } = headers;
+      const bytes = addressBytes(address);
+      if (name === undefined || bytes === null) return null;
+      if (!ranges.some((range) => isInRange(bytes, range))) return null;
+      // A header that was sent twice comes as `a, b`, which is no name and no role: a proxy has to replace what a client sent.
+      const isUsable = typeof name === 'string' && typeof role === 'string';
+      return isUsable && isCallerName(name) && isRole(role) ? { name, role } : 'unusable';
+    },
+  };
+}

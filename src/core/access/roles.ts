@@ -1,0 +1,46 @@
+export const ROLES = ['viewer', 'worker', 'operator', 'admin'] as const;
+
+export type Role = (typeof ROLES)[number];
+
+/** What a route asks of its caller; `any`: a token of whatever role. */
+export type RoleNeeded = Role | 'any';
+
+/** Who makes a request. */
+export interface Caller {
+  /** Null: nobody was asked for a name. */
+  readonly name: string | null;
+  readonly role: Role;
+}
+
+/** The roles that a call is open to which needs this one. A viewer reads and a worker works: neither may do what the other may. */
+const OPEN_TO: Record<RoleNeeded, readonly Role[]> = {
+  any: ROLES,
+  viewer: ['viewer', 'operator', 'admin'],
+  worker: ['worker', 'operator', 'admin'],
+  operator: ['operator', 'admin'],
+  admin: ['admin'],
+};
+
+export function mayCall(role: Role, needed: RoleNeeded): boolean {
+  return OPEN_TO[needed].includes(role);
+}
+
+export function isRole(text: string): text is Role {
+  return (ROLES as readonly string[]).includes(text);
+}
+
+/** Of what firelock itself does, `by` says this: no caller may have this name. */
+const OWN_NAME = 'firelock';
+
+/** A person's name from a proxy may be a mail address; the name of a token has no `@` and no `+`. */
+export function isCallerName(text: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/.test(text) && text !== OWN_NAME;
+}
+
+export const TOKEN_NAME_RULE =
+  `1 to 63 letters (A-Z, a-z), digits, dots, dashes or underscores, begin with a letter or digit, and be neither ` +
+  `"${OWN_NAME}" nor a token`;
+
+export function isTokenName(text: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text) && text !== OWN_NAME && !text.startsWith('flk_');
+}

@@ -1,0 +1,25 @@
+import { type Access, createAccess } from './api/access/access.ts';
+import { readApiTokens } from './config/api-tokens.ts';
+import type { Config } from './config/config.ts';
+import type { Clock } from './runtime/clock.ts';
+import type { EventBus } from './runtime/event-bus.ts';
+
+interface DaemonAccess {
+  access: Access;
+  /** Reads the file of tokens again. If it has a fault, the tokens stay what they were, and the log says so. */
+  rereadTokens: () => void;
+}
+
+export function createDaemonAccess(config: Config, deps: { clock: Clock; events: EventBus }): DaemonAccess {
+  const { events } = deps;
+  if (config.isOpenToAnybody) events.emit({ type: 'openToAnybody', host: config.host });
+  const access = createAccess({ ...deps, ...config });
+  return {
+    access,
+    rereadTokens: () => {
+      const read = readApiTokens(config.tokenSources);
+      if ('faults' in read) events.emit({ type: 'tokensKept', faults: read.faults });
+      else access.replaceTokens(read.tokens);
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { type AddressRange, addressRanges, isInRange } from '../../config/address-ranges.ts';
+
+/**
+ * The IPv4 addresses that an IPv6 address may lead to, as the network translates or tunnels it. To judge the address is to judge these
+ * too: a list that denies 169.254.169.254 would otherwise let `64:ff9b::a9fe:a9fe` through.
+ */
+export function embeddedIpv4(address: Uint8Array): Uint8Array[] {
+  if (address.length !== 16 || isUnspecifiedOrLoopback(address)) return [];
+  return EMBEDDINGS.filter(({ range }) => isInRange(address, range)).flatMap(({ read }) => read(address));
+}
+
+interface Embedding {
+  range: AddressRange;
+  read: (address: Uint8Array) => Uint8Array[];
+}
+
+const EMBEDDINGS: readonly Embedding[] = [
+  // IPv4-compatible, IPv4-mapped (RFC 4291, 2.5.5) and IPv4-translated (RFC 2765, RFC 6145).
+  embedding('::/96', last),
+  embedding('::ffff:0:0/96', last),
+  embedding('::ffff:0:0:0/96', last),
+  // NAT64: the well-known prefix (RFC 6052), and the one for use in a network (RFC 8215), whose layout the network chooses.
+  embedding('64:ff9b::/96', last),
+  embedding('64:ff9b:1::/48', inAnyLayout),
+  // 6to4 (RFC 3056).
+  embedding('2002::/16', (address) => [address.slice(2, 6)]),
+  // Teredo (RFC 4380): the server, and the client with all bits turned.
+  embedding('2001::/32', (address) => [address.slice(4, 8), address.slice(12).map((byte) => byte ^ 0xff)]),
+];
+
+function embedding(range: string, read: Embedding['read']): Embedding {
+  const [parsed] = addressRanges([range]);
+  if (parsed === undefined) throw new TypeError(range);
+  return { range: parsed, read };
+}
+
+function last(address: Uint8Array): Uint8Array[] {
+  return [address.slice(12)];
+}
+
+/**
+ * RFC 6052, 2.2: behind 48, 56, 64 or 96 bits, around byte 8; what follows is zero. An address that fits several layouts is judged by
+ * each, but by none that finds only padding there.
+ */
+function inAnyLayout(address: Uint8Array): Uint8Array[] {
+  return LAYOUTS.filter(({ end }) => address.subarray(end).every((byte) => byte === 0))
+    .map(({ places }) => Uint8Array.from(places, (index) => address[index] ?? 0))
+    .filter((found) => found[0] !== 0);
+}
+
+const LAYOUTS = [
+  { places: [6, 7, 9, 10], end: 11 },
+  { places: [7, 9, 10, 11], end: 12 },
+  { places: [9, 10, 11, 12], end: 13 },
+  { places: [12, 13, 14, 15], end: 16 },
+];
+
+function isUnspecifiedOrLoopback(address: Uint8Array): boolean {
+  return address.subarray(0, 15).every((byte) => byte === 0) && (address[15] ?? 0) <= 1;
+}

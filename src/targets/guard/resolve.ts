@@ -1,0 +1,19 @@
+import { ADDRCONFIG, type LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+
+/** All addresses of a name, in the order in which they are to be tried. @throws where there are none, or that cannot be found out. */
+export type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
+
+/** As every program of this machine resolves names: its hosts file, its DNS. */
+export const resolveByMachine: Resolve = (name) =>
+  lookup(name, { all: true, hints: process.platform === 'win32' ? 0 : ADDRCONFIG });
+
+/** The addresses of a name; an address is its own. */
+export async function addressesOf(host: string, resolve: Resolve): Promise<readonly LookupAddress[]> {
+  const family = isIP(host);
+  if (family !== 0) return [{ address: host, family }];
+  const found = await resolve(host);
+  if (found.length > 0) return found;
+  throw Object.assign(new Error(`${host} has no address`), { syscall: 'getaddrinfo' });
+}
