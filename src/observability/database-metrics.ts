@@ -30,7 +30,7 @@ export function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGaug
   const openRuns = byStatus('firelock_runs_open', 'Runs that have not ended, by status');
   const atLimit = gauge(
     'firelock_runs_waiting_for_limit',
-    `Due runs whose limit has no place for them, ${COUNTED}`,
+    `Due runs that wait for a place of their limit, ${COUNTED}`,
   );
   const setWork = workGauges(gauge);
   return {

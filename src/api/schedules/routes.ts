@@ -195,24 +195,44 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
+/** What is impossible is refused together with the names of what does not exist, so that every fault is answered at once. */
 async function changeOne(
   deps: ApiDeps,
   named: Pick<ScheduleChange, 'id' | 'by' | 'calendars'>,
-  decide: ScheduleChange['decide'],
+  decide: (...given: Parameters<ScheduleChange['decide']>) => Accepted,
 ) {
-  const [changed] = await changeOrRefuse(deps, [{ ...named, decide }], () => '');
+  let impossible: readonly Fault[] = [];
+  const decideOnly: ScheduleChange['decide'] = (...given) => {
+    const accepted = decide(...given);
+    impossible = accepted.impossible;
+    return accepted.definition;
+  };
+  const change = { ...named, decide: decideOnly };
+  const [changed] = await changeOrRefuse(
+    deps,
+    [change],
+    () => '',
+    () => impossible,
+  );
   if (!changed) throw new Error(`the change of schedule ${named.id} was not answered`);
   const [shown = changed.schedule] = await withNextFires(deps.database, [changed.schedule]);
   return { ...changed, schedule: shown };
 }
 
-/** @throws Problem 400, 422 */
-function accepted(resolved: ResolvedInput, context: Parameters<typeof fireFaults>[1]): Definition {
+interface Accepted {
+  definition: Definition;
+  /** To be answered with 422. */
+  impossible: Fault[];
+}
+
+/** @throws Problem 400 */
+function accepted(resolved: ResolvedInput, context: Parameters<typeof fireFaults>[1]): Accepted {
   const { definition, faults } = resolved;
   if (faults.length > 0) throw invalid(faults);
-  const barred = [...fireFaults(definition, context), ...pauseFaults(resolved, context)];
-  if (barred.length > 0) throw invalid(barred, 422);
-  return definition;
+  return {
+    definition,
+    impossible: [...fireFaults(definition, context), ...pauseFaults(resolved, context)],
+  };
 }
 
 /** For `alsoCheck`, also of other resources. */

@@ -244,3 +244,21 @@ test('a dry run of a batch names unknown limits and pauses that cannot end, each
     },
   ]);
 });
+
+test('a PUT and a PATCH name all that is impossible at once: times, calendars, the end of a pause, and the limit', async () => {
+  const impossible = {
+    cron: ['0 9 * * *', '0 0 30 2 *'],
+    exclude: { calendars: ['none'] },
+    limit: 'none',
+    enabled: false,
+    pauseUntil: '2020-01-01T00:00:00Z',
+  };
+  const paths = ['/cron/1', '/exclude/calendars/0', '/limit', '/pauseUntil'];
+  const created = await api.call('PUT', pathOf('impossible'), { ...SCHEDULE, ...impossible });
+  expect([created.status, faultPaths(created)]).toEqual([422, paths]);
+  expect((await api.call('GET', pathOf('impossible'))).status).toBe(404);
+  await put('possible', {});
+  const patched = await api.call('PATCH', pathOf('possible'), impossible);
+  expect([patched.status, faultPaths(patched)]).toEqual([422, paths]);
+  expect(await get('possible')).toHaveProperty('version', 1);
+});
