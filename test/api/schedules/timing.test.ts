@@ -381,9 +381,10 @@ describe('what can no longer fire is 422', () => {
     ],
   ];
   test.each(impossible)('%s', async (_what, body, paths) => {
+    await put('patched', SCHEDULE);
     const created = await put('impossible', body);
     expect([created.status, faultPaths(created)]).toEqual([422, paths]);
-    const patched = await patch('parent', body);
+    const patched = await patch('patched', body);
     expect([patched.status, faultPaths(patched)]).toEqual([422, paths]);
     const items = [
       { id: 'possible', ...SCHEDULE },
