@@ -59,7 +59,7 @@ function asAsked(definition: Definition, { action, reason, until }: BulkSchedule
   if (definition.enabled !== (action === 'pause')) return definition;
   return action === 'pause'
     ? { ...definition, enabled: false, pauseReason: reason, pauseUntil: until }
-    : { ...definition, enabled: true, pauseReason: null, pauseUntil: null };
+    : { ...definition, enabled: true };
 }
 
 /** Answers those that are held. One that cannot be changed as it is remains, and holds up no other. */

@@ -6,6 +6,7 @@ import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { lockEndedRuns, lockOpenRuns } from './lock-runs.ts';
+import { CURRENT_DEFINITION, type CurrentDefinitionRow, currentDefinitionOf } from './current-definition.ts';
 
 const LOCK_IN = { runs: lockOpenRuns, history: lockEndedRuns };
 
@@ -44,24 +45,10 @@ export async function shareFreeDefinitions(
     sql`SELECT s.uid FROM schedules s WHERE s.uid IN (SELECT schedule_uid FROM history WHERE id = ANY (${uuids(runIds)}))`,
   );
   const uids = named.map(({ uid }) => uid);
-  const rows = await rowsOf<{
-    uid: string;
-    version: number;
-    lane: string;
-    priority: number;
-    overlap: string;
-    limit_id: string | null;
-    outcome_watched: boolean;
-  }>(
+  const rows = await rowsOf<CurrentDefinitionRow & { uid: string }>(
     tx,
-    sql`SELECT uid, version, lane, priority, overlap, limit_id, outcome_watched FROM schedules WHERE uid = ANY (${uuids(uids)})
-    ORDER BY uid FOR SHARE SKIP LOCKED`,
+    sql`SELECT uid, ${CURRENT_DEFINITION} FROM schedules WHERE uid = ANY (${uuids(uids)}) ORDER BY uid FOR SHARE SKIP LOCKED`,
   );
-  const free = new Map(
-    rows.map(({ uid, overlap, limit_id: limitId, outcome_watched: outcomeWatched, ...rest }) => [
-      uid,
-      { ...rest, limitId, outcomeWatched, overlapGuarded: overlap !== 'allow' },
-    ]),
-  );
+  const free = new Map(rows.map((row) => [row.uid, currentDefinitionOf(row)]));
   return { free, held: new Set(uids.filter((uid) => !free.has(uid))) };
 }

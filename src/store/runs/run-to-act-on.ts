@@ -6,6 +6,7 @@ import type { CurrentDefinition } from '../../core/runs/transitions.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
+import { CURRENT_DEFINITION, type CurrentDefinitionRow, currentDefinitionOf } from './current-definition.ts';
 
 /** A run as it stands, open or ended; another transaction may change it at any time. Null: there is none. */
 export async function findRecord(db: Executor, id: string): Promise<RunRecord | null> {
@@ -22,20 +23,11 @@ export async function shareCurrentDefinition(
   tx: Transaction,
   scheduleUid: string,
 ): Promise<CurrentDefinition | null> {
-  const [row] = await rowsOf<{
-    version: number;
-    lane: string;
-    priority: number;
-    overlap: string;
-    limit_id: string | null;
-    outcome_watched: boolean;
-  }>(
+  const [row] = await rowsOf<CurrentDefinitionRow>(
     tx,
-    sql`SELECT version, lane, priority, overlap, limit_id, outcome_watched FROM schedules WHERE uid = ${scheduleUid} FOR SHARE`,
+    sql`SELECT ${CURRENT_DEFINITION} FROM schedules WHERE uid = ${scheduleUid} FOR SHARE`,
   );
-  if (!row) return null;
-  const { version, lane, priority, overlap, limit_id: limitId, outcome_watched: outcomeWatched } = row;
-  return { version, lane, priority, overlapGuarded: overlap !== 'allow', limitId, outcomeWatched };
+  return row ? currentDefinitionOf(row) : null;
 }
 
 /**
