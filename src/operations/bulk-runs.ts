@@ -59,7 +59,7 @@ export interface BulkOutcome {
 
 export const SAMPLE = 10;
 /** What another transaction has locked is tried again after so many milliseconds. */
-export const AGAIN_AFTER_MS = [50, 200, 500];
+const AGAIN_AFTER_MS = [50, 200, 500];
 const BATCH = 100;
 const COUNTED = 100_000;
 const SEARCH_LIMIT_MS = 15_000;
@@ -76,18 +76,27 @@ export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunReq
       ? actOnBatch(deps, { action: RETRY, table: 'history', ids: some, statuses })
       : actOnBatch(deps, { action: CANCEL, table: 'runs', ids: some, statuses });
   const done = { changed: 0, remaining: 0 };
-  let left = await eachBatch(ids, act, done);
-  for (const pauseMs of AGAIN_AFTER_MS) {
-    if (left.length === 0) break;
-    await delay(pauseMs);
-    left = await eachBatch(left, act, done);
-  }
+  const left = await againWhileHeld(ids, (some) => eachBatch(some, act, done));
   return {
     matched,
     changed: done.changed,
     remaining: matched - ids.length + done.remaining + left.length,
     sample,
   };
+}
+
+/** `act` answers those that another transaction has locked: they are tried a few times more. Answers those that are left. */
+export async function againWhileHeld<Item>(
+  items: readonly Item[],
+  act: (items: readonly Item[]) => Promise<Item[]>,
+): Promise<Item[]> {
+  let left = await act(items);
+  for (const pauseMs of AGAIN_AFTER_MS) {
+    if (left.length === 0) break;
+    await delay(pauseMs);
+    left = await act(left);
+  }
+  return left;
 }
 
 const POSSIBLE = { retry: RETRIABLE, cancel: CANCELLABLE };

@@ -3,7 +3,6 @@
  * Transaction: one for each batch, as of any edit. It waits for no row that another transaction has locked, and comes back to it.
  * If the process dies here: the batches before are done, the others are as they were; asked again, it goes on with these.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { CronError } from '../core/cron/cron.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Definition, Schedule } from '../core/schedules/schedule.ts';
@@ -14,7 +13,7 @@ import {
   type MatchingSchedule,
   matchingSchedules,
 } from '../store/schedules/matching-schedules.ts';
-import { AGAIN_AFTER_MS, type BulkOutcome, SAMPLE } from './bulk-runs.ts';
+import { type BulkOutcome, SAMPLE, againWhileHeld } from './bulk-runs.ts';
 import { CannotFollow } from './followed-schedules.ts';
 import { type ScheduleChangeDeps, changeFreeSchedules } from './schedule-changes.ts';
 
@@ -45,12 +44,7 @@ export async function setEnabledOfMatching(
   const toChange = matching.filter(({ enabled }) => enabled === (action === 'pause'));
   if (dryRun) return { matched, changed: 0, remaining: toChange.length, sample };
   const done = { changed: 0, remaining: 0 };
-  let left = await eachBatch(deps, request, toChange, done);
-  for (const pauseMs of AGAIN_AFTER_MS) {
-    if (left.length === 0) break;
-    await delay(pauseMs);
-    left = await eachBatch(deps, request, left, done);
-  }
+  const left = await againWhileHeld(toChange, (some) => eachBatch(deps, request, some, done));
   return { matched, changed: done.changed, remaining: done.remaining + left.length, sample };
 }
 
