@@ -4,7 +4,7 @@
  *     <- daemon <- main
  * Among the five beside each other, flow alone may know another: operations. It pauses a schedule whose target is gone
  * as a user would (flow/effects/pauser.ts), and emits the events of judged overlaps as operations do
- * (operations/judged-overlaps.ts). config and observability stand beside the line, local-postgres beside postgres
+ * (operations/runs/judged-overlaps.ts). config and observability stand beside the line, local-postgres beside postgres
  * (see docs/architecture.md).
  */
 const stages = 'flow|operations|queues|recovery|history';
@@ -15,7 +15,7 @@ const forward = line.map((layer, index) => ({
   severity: 'error',
   from: { path: `^src/${layer}/` },
   to: {
-    path: `^src/(${[...line.slice(index + 1), 'observability', 'daemon', 'main', 'resume-command', 'token-command'].join('|')})`,
+    path: `^src/(${[...line.slice(index + 1), 'observability', 'daemon', 'main', 'cli'].join('|')})`,
   },
 }));
 

@@ -7,7 +7,7 @@
 /**
  * Put your work here. What it returns becomes the run's result; what it throws ends the run as failed, for good. A run may
  * come twice (its worker died, or was cut off, before it could report): keep `run.id` with what is done.
- * @param signal is aborted when the lease is lost: somebody else may have the run by now, or nobody wants it any more.
+ * @param signal is aborted when the lease is lost: another worker may have the run by now, or it was cancelled.
  */
 async function work(run, signal) {
   const { seconds = 1, text = null } = run.payload ?? {};
@@ -71,7 +71,7 @@ async function lead(run) {
   else await report(run, { ...end, ...speaker });
 }
 
-/** Until somebody takes it, also while stopping: what nobody is told of is done again. */
+/** Until an instance takes the report, also while stopping: an unreported run is done again. */
 async function report(run, word) {
   for (let failures = 1; ; failures += 1) {
     try {

@@ -97,7 +97,7 @@ lead() { # COMMAND...
     *) end='"status":"failed","error":"exit code '$code'"' ;;
   esac
   end="{$end,$speaker,\"result\":\"$(text <"$files/output")\"}"
-  # Until somebody takes it: what nobody is told of is done again.
+  # Until an instance takes the report: an unreported run is done again.
   while :; do
     status=$(ask report "/runs/$run/complete" "$end") || :
     case $status in

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from './config/config.ts';
 import type { Daemon } from './daemon.ts';
-import type { Logger } from './observability/logger.ts';
+import type { Logger } from './observability/log/logger.ts';
 import type { Clock } from './runtime/clock.ts';
 
 interface Package {
@@ -55,7 +55,7 @@ async function main(run: (config: Config, logger: Logger) => Promise<void>): Pro
     );
     return;
   }
-  const { createLogger } = await import('./observability/logger.ts');
+  const { createLogger } = await import('./observability/log/logger.ts');
   const logger = createLogger(read.config.logLevel, process.stdout);
   process.on('uncaughtException', (error) => {
     logger.fatal(
@@ -118,7 +118,7 @@ async function resume(config: Config, logger: Logger): Promise<void> {
   const local =
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   try {
-    const { resume } = await import('./resume-command.ts');
+    const { resume } = await import('./cli/resume-command.ts');
     process.exitCode = await resume({
       ...config,
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
@@ -131,7 +131,7 @@ async function resume(config: Config, logger: Logger): Promise<void> {
 }
 
 async function createToken(args: readonly string[]): Promise<void> {
-  const { createToken } = await import('./token-command.ts');
+  const { createToken } = await import('./cli/token-command.ts');
   const { systemClock } = await import('./runtime/clock.ts');
   process.exitCode = createToken(args, {
     now: systemClock.now(),

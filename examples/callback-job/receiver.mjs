@@ -22,7 +22,7 @@ const heartbeatMs = Number(process.env.HEARTBEAT_SECONDS ?? 20) * 1000;
  */
 const jobs = new Map();
 
-/** Put your work here; `signal` says when nobody wants it any more. */
+/** Put your work here; `signal` says when its result is no longer wanted. */
 async function work({ steps = 10, stepSeconds = 1 }, { signal, progress }) {
   // What it throws is reported as `failed`, which is final.
   if (!(stepSeconds >= 0)) throw new RangeError('stepSeconds has to be a number');
@@ -77,7 +77,7 @@ async function run(runId, job, payload) {
   await report(runId, job);
 }
 
-/** Says how it ended until somebody takes it: what nobody is told of would be done again. */
+/** Reports how it ended until an instance takes the report: an unreported run would be done again. */
 async function report(runId, job) {
   while (!(await tell(runId, job, 'complete', job.outcome))) await sleep(2000);
 }
@@ -116,7 +116,7 @@ async function answer(request) {
     return [202, {}];
   }
   if (call !== 'GET jobs/:id') return [404, {}];
-  // The lookup, asked when nobody knows whether the run has arrived, or when nothing was heard of it in time. It counts as
+  // The lookup, asked when firelock does not know whether the run has arrived, or had no report of it in time. It counts as
   // an attempt, but nothing is sent by it: the attempt that this job was given has the say still.
   return [200, { executionId: job.executionId, status: job.status }];
 }

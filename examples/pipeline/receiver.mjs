@@ -29,7 +29,7 @@ const stages = {
     return { stored: key, part };
   },
 
-  // It was asked to run whatever became of the parts (`onDependencyFailure: "run"`): so it has to look at each.
+  // It was asked to run also when parts failed (`onDependencyFailure: "run"`): so it has to look at each.
   '/load': ({ dependencies, payload: { least } }) => {
     const arrived = dependencies.filter(({ status }) => status === 'succeeded').map(resultOf);
     if (arrived.length < least) {

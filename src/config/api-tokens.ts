@@ -23,7 +23,7 @@ export function readApiTokens({ list, file }: TokenSources): { tokens: ApiToken[
     ...splitTokenFile(filed, 'FIRELOCK_API_TOKENS_FILE'),
   ]);
   if (tokens.length + faults.length === 0) {
-    // Nobody could call the API; more likely the file is only half written.
+    // With no token at all the API could not be called; more likely the file is only half written.
     const set = SOURCES.filter((_name, index) => [list, file][index] !== undefined);
     faults.push(`${set.join(' and ')}: no token there; unset it to answer without tokens`);
   }

@@ -23,7 +23,7 @@ export interface Config {
   apiTokens: readonly ApiToken[];
   tokenRequestsPerSecond: number;
   trustedProxies: readonly AddressRange[];
-  /** Nobody is asked who they are, and not only this machine can ask. */
+  /** Callers are not asked who they are, and not only this machine can call. */
   isOpenToAnybody: boolean;
   logLevel: string;
   tickIntervalMs: number;

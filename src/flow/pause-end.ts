@@ -16,9 +16,9 @@ import {
   findEndedPauses,
   lockEndedPauses,
   sayWhyStillPaused,
-} from '../store/schedules/pause-ends.ts';
-import { BY_FIRELOCK } from '../operations/ended-pauses.ts';
-import { type ScheduleChangeDeps, changeFoundSchedules } from '../operations/schedule-changes.ts';
+} from '../store/schedules/watches/pause-ends.ts';
+import { BY_FIRELOCK } from '../operations/schedules/ended-pauses.ts';
+import { type ScheduleChangeDeps, changeFoundSchedules } from '../operations/schedules/schedule-changes.ts';
 
 interface PauseEndDeps extends ScheduleChangeDeps {
   clock: Clock;

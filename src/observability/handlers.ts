@@ -1,5 +1,5 @@
 import type { FirelockEvent } from '../core/events.ts';
-import type { Logger } from './logger.ts';
+import type { Logger } from './log/logger.ts';
 
 export type EventOf<T extends FirelockEvent['type']> = Extract<FirelockEvent, { type: T }>;
 /** What is counted of events. */

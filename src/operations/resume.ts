@@ -24,12 +24,12 @@ import {
   skipDueIfUnmoved,
 } from '../store/schedules/skip-to-now.ts';
 import { type Skips, skipsOf } from '../store/schedules/skips.ts';
-import { lockSchedules } from '../store/schedules/find-schedules.ts';
-import { findEndedPauses, lockEndedPauses } from '../store/schedules/pause-ends.ts';
+import { lockSchedules } from '../store/schedules/search/find-schedules.ts';
+import { findEndedPauses, lockEndedPauses } from '../store/schedules/watches/pause-ends.ts';
 import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
-import { type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
-import { shareCalendarsOf } from './named-calendars.ts';
+import { type StillPaused, endPauses, writeEndedPauses } from './schedules/ended-pauses.ts';
+import { shareCalendarsOf } from './calendars/named-calendars.ts';
 
 interface ResumeDeps {
   database: Database;

@@ -149,8 +149,8 @@ export const scheduleVersions = pgTable(
 );
 
 /**
- * Sets of local days that schedules exclude. What they say stands in calendar_versions. Whoever plans by a calendar holds its row
- * FOR SHARE while he writes, and whoever edits it holds it FOR UPDATE.
+ * Sets of local days that schedules exclude; calendar_versions has their days. A transaction that plans by a calendar holds its row
+ * FOR SHARE while it writes; one that edits it holds it FOR UPDATE.
  */
 export const calendars = pgTable(
   'calendars',

@@ -18,8 +18,8 @@ import { isDataRefused } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { type LateSchedule, writeLateEffects } from '../store/effects/insert-effects.ts';
-import { type LateLook, findLooks, lastSuccesses, lockLooks } from '../store/schedules/late-looks.ts';
-import { saveWatches } from '../store/schedules/outcome-watches.ts';
+import { type LateLook, findLooks, lastSuccesses, lockLooks } from '../store/schedules/watches/late-looks.ts';
+import { saveWatches } from '../store/schedules/watches/outcome-watches.ts';
 
 interface LateWatchDeps {
   database: Database;

@@ -1,4 +1,4 @@
-/** Whatever runs beside others: when it starts and stops says the table of services (service-table.ts). */
+/** A part of the daemon that is started and stopped; the table of services says when (service-table.ts). */
 export interface Service {
   readonly name: string;
   start(): Promise<void> | void;

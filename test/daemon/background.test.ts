@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { type Daemon, createDaemon } from '../../src/daemon.ts';
-import { createLogger } from '../../src/observability/logger.ts';
+import { createLogger } from '../../src/observability/log/logger.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

@@ -129,7 +129,7 @@ it('an address that is not loopback is allowed when told so, and one that this m
     expect.objectContaining({
       level: 40,
       host: '192.0.2.1',
-      msg: expect.stringMatching(/whoever reaches this address may do everything/) as string,
+      msg: expect.stringMatching(/every caller that reaches this address may do everything/) as string,
     }),
   );
 });

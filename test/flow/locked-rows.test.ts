@@ -5,7 +5,7 @@ import type { Definition } from '../../src/core/schedules/schedule.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import { abandonWaitingOfDeleted } from '../../src/store/runs/ends/abandon-runs.ts';
 import { judgeOverlapsUnderLock } from '../../src/store/runs/overlaps.ts';
-import { lockFreeSchedules } from '../../src/store/schedules/lock-free-schedules.ts';
+import { lockFreeSchedules } from '../../src/store/schedules/search/lock-free-schedules.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Overlap } from '../../src/core/schedules/schedule.ts';
-import { fireManually } from '../../src/operations/manual-fire.ts';
+import { fireManually } from '../../src/operations/runs/manual-fire.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
 import { findWaitingInVain } from '../../src/store/runs/waiting-in-vain.ts';

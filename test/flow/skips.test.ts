@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
-import { skipFire } from '../../src/operations/skip-fires.ts';
+import { skipFire } from '../../src/operations/schedules/skip-fires.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { logEvents } from '../../src/observability/log-lines.ts';
-import { createLogger } from '../../src/observability/logger.ts';
-import { createMetrics } from '../../src/observability/metrics.ts';
+import { logEvents } from '../../src/observability/log/log-lines.ts';
+import { createLogger } from '../../src/observability/log/logger.ts';
+import { createMetrics } from '../../src/observability/metrics/metrics.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { completeRun } from '../../src/operations/act-on-runs.ts';
+import { completeRun } from '../../src/operations/runs/act-on-runs.ts';
 import { NotNow } from '../../src/postgres/errors.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { listen } from '../../src/postgres/connection/connection.ts';

@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
-import { completeRun, heartbeatRun } from '../../src/operations/act-on-runs.ts';
+import { completeRun, heartbeatRun } from '../../src/operations/runs/act-on-runs.ts';
 import { type ExpiryDeps, createExpiry } from '../../src/recovery/expiry.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
-import { deleteSchedule } from '../../src/operations/delete-schedule.ts';
+import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';

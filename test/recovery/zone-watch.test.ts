@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../src/core/time/fire-times.ts';
-import { putCalendar } from '../../src/operations/calendar-changes.ts';
+import { putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
 import { createZoneWatch } from '../../src/recovery/zone-watch.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';

@@ -12,10 +12,10 @@ import {
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
 import type { Run } from '../../src/core/runs/run.ts';
 import type { OneOffHandoff, OneOffRun } from '../../src/core/runs/one-off-run.ts';
-import { acceptRuns } from '../../src/operations/submit-one-off-runs.ts';
-import { fireManually } from '../../src/operations/manual-fire.ts';
-import { deleteSchedule } from '../../src/operations/delete-schedule.ts';
-import { changeSchedules } from '../../src/operations/schedule-changes.ts';
+import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
+import { fireManually } from '../../src/operations/runs/manual-fire.ts';
+import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
+import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';

@@ -1,5 +1,5 @@
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { acceptRuns } from '../../src/operations/submit-one-off-runs.ts';
+import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
 import type { PullRequest } from '../../src/queues/pull-line.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

@@ -13,7 +13,7 @@ import { createTrustedProxies } from './trusted-proxies.ts';
 export interface AccessDeps {
   clock: Clock;
   events: EventBus;
-  /** Neither tokens nor proxies: nobody is asked. */
+  /** There are neither tokens nor proxies: callers are not asked who they are. */
   apiTokens: readonly ApiToken[];
   trustedProxies: readonly AddressRange[];
   /** Of one token, or of one user that a proxy names; twice as many at once. */
@@ -102,7 +102,7 @@ function fromToken(
   return { caller: { name, role }, key: `token ${hash.toString('hex')}` };
 }
 
-/** The same for every reason: what is wrong with a token is nobody's business but its owner's, and stands in the log. */
+/** The same for every reason. What is wrong with a token concerns its owner only, and the log says it. */
 function unauthorized(): Problem {
   const detail = 'this call needs a valid token: Authorization: Bearer TOKEN';
   return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
@@ -117,7 +117,7 @@ function addressOf({ socket: { remoteAddress = '' } }: Request): string {
   return remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
 }
 
-/** Whoever has one IPv6 address has a whole /64 of them. */
+/** A host with one IPv6 address usually has a whole /64 of them. */
 function network(address: string): string {
   if (!address.includes(':')) return address;
   const [before = '', after] = address.split('::');

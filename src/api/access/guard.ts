@@ -15,7 +15,7 @@ declare module 'fastify' {
 
 /**
  * Asks every caller of the routes that are added after this one who they are, also where there is no route: without a token
- * nobody learns which paths exist.
+ * a stranger does not learn which paths exist.
  */
 export function guardRoutes(api: Api, access: Access): void {
   api.decorateRequest('caller', null as unknown as Caller);
@@ -36,6 +36,6 @@ function noRole(method: string, url: string): string {
   return (
     `the route ${method} ${url} does not say who may call it: add "config: { role: … }" to its options, with viewer ` +
     '(it only reads), worker (queue claims and reports on runs), operator (it acts on runs), admin (everything else), ' +
-    'or any (whatever the role)'
+    'or any (every role)'
   );
 }

@@ -5,7 +5,7 @@ import { type Caller, isCallerName, isRole } from '../../core/access/roles.ts';
 
 /** From proxies at these addresses, headers name the caller. From all others they mean nothing. */
 interface TrustedProxies {
-  /** Null: the request names nobody so. */
+  /** Null: the request names no user. */
   callerOf(address: string, headers: IncomingHttpHeaders): Caller | 'unusable' | null;
 }
 

@@ -1,13 +1,13 @@
 import type { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
-import { deleteCalendar, putCalendar } from '../../operations/calendar-changes.ts';
+import { deleteCalendar, putCalendar } from '../../operations/calendars/calendar-changes.ts';
 import { type Calendar, findCalendar, listCalendars } from '../../store/calendars/find-calendars.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { pageOf } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { Problem } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
-import { checkTags, ifMatchHeader, preconditionHeaders } from '../schedules/preconditions.ts';
+import { checkTags, ifMatchHeader, preconditionHeaders } from '../schedules/checks/preconditions.ts';
 import { idOfAnother, unexpectedBody } from '../schedules/routes.ts';
 import { calendar, calendarIdParams, calendarInput, calendarPage, calendarsQuery } from './schemas.ts';
 

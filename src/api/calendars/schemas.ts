@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { answeredInstant, scheduleIdText, text } from '../http/common-schemas.ts';
 import { limitQuery, pageSchema, scheduleCursor } from '../http/pages.ts';
-import { calendarIdText, dateEntries } from '../schedules/exclude-schemas.ts';
+import { calendarIdText, dateEntries } from '../schedules/timing/exclude-schemas.ts';
 
 export const calendarIdParams = z.strictObject({ id: calendarIdText });
 

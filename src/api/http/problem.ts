@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import type { RunSummary } from '../../operations/act-on-runs.ts';
-import { StillUsed } from '../../operations/calendar-changes.ts';
+import type { RunSummary } from '../../operations/runs/act-on-runs.ts';
+import { StillUsed } from '../../operations/calendars/calendar-changes.ts';
 import { LimitInUse } from '../../operations/limit-changes.ts';
-import { StillFollowed } from '../../operations/delete-schedule.ts';
+import { StillFollowed } from '../../operations/schedules/delete-schedule.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
 
 /** One thing that is wrong with a request. */

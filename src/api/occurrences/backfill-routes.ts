@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { isoInstant } from '../../core/instant.ts';
-import { type Backfilled, backfill } from '../../operations/backfill.ts';
+import { type Backfilled, backfill } from '../../operations/runs/backfill.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
 import { isObject } from '../http/json/json-body.ts';

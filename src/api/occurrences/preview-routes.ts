@@ -12,7 +12,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
-import { findSchedule } from '../../store/schedules/find-schedules.ts';
+import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import {
@@ -21,7 +21,7 @@ import {
   neverFires,
   outlookOf,
   unknownCalendars,
-} from '../schedules/fire-faults.ts';
+} from '../schedules/checks/fire-faults.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { invalid, noSuchSchedule } from '../http/problem.ts';

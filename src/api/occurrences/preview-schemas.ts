@@ -7,9 +7,9 @@ import {
   scheduleIdText,
   whole,
 } from '../http/common-schemas.ts';
-import { cronInput } from '../schedules/cron-schemas.ts';
-import { everySeconds, zoneText } from '../schedules/timing-schemas.ts';
-import { excludeInput } from '../schedules/exclude-schemas.ts';
+import { cronInput } from '../schedules/timing/cron-schemas.ts';
+import { everySeconds, zoneText } from '../schedules/timing/timing-schemas.ts';
+import { excludeInput } from '../schedules/timing/exclude-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 
 const MOST = 1000;

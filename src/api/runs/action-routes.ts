@@ -5,7 +5,7 @@ import {
   completeRun,
   heartbeatRun,
   retryRun,
-} from '../../operations/act-on-runs.ts';
+} from '../../operations/runs/act-on-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { Problem, noSuchRun } from '../http/problem.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { whole } from '../http/common-schemas.ts';
 import { workerIdText } from '../queues/schemas.ts';
-import { ALWAYS } from '../schedules/timing-schemas.ts';
+import { ALWAYS } from '../schedules/timing/timing-schemas.ts';
 
 const attempt = whole(1, 2 ** 31 - 1)
   .nullable()

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
-import { actOnMatchingRuns } from '../../operations/bulk-runs.ts';
+import { actOnMatchingRuns } from '../../operations/runs/bulk-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
 import { instant, scheduleIdText, whole } from '../http/common-schemas.ts';
 import { filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { ALWAYS } from '../schedules/timing-schemas.ts';
+import { ALWAYS } from '../schedules/timing/timing-schemas.ts';
 
 const runFilter = z
   .strictObject({

@@ -1,6 +1,6 @@
 import type { OneOffRun } from '../../core/runs/one-off-run.ts';
-import { acceptRuns } from '../../operations/submit-one-off-runs.ts';
-import { CannotAccept } from '../../operations/one-off-links.ts';
+import { acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
+import { CannotAccept } from '../../operations/runs/one-off-links.ts';
 import { dependencyNamed } from './dependency-faults.ts';
 import type { ApiDeps } from '../deps.ts';
 import { type Fault, invalid } from '../http/problem.ts';

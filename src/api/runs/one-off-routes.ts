@@ -1,5 +1,5 @@
-import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/one-off-links.ts';
-import { findRun } from '../../store/runs/find-runs.ts';
+import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-links.ts';
+import { findRun } from '../../store/runs/search/find-runs.ts';
 import { batchFaults, dependencyFaults } from './dependency-faults.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { acceptOrRefuse, oneOffRun } from './one-off-inputs.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/runs/run.ts';
-import { findRun, findTarget, listRuns } from '../../store/runs/find-runs.ts';
+import { findRun, findTarget, listRuns } from '../../store/runs/search/find-runs.ts';
 import { runIdsOfKey } from '../../store/runs/idempotency-keys.ts';
-import { uidsOf } from '../../store/schedules/find-schedules.ts';
+import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../http/pages.ts';
 import { emptyPeriod, periodQuery } from '../http/period.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
-import { setEnabledOfMatching } from '../../operations/bulk-schedules.ts';
+import { setEnabledOfMatching } from '../../operations/schedules/bulk-schedules.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
@@ -9,7 +9,7 @@ import { filterLabels, filterWords, namesSomething } from '../http/filter-schema
 import { TAGS } from '../http/plugins/openapi.ts';
 import { invalid } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { ALWAYS } from './timing-schemas.ts';
+import { ALWAYS } from './timing/timing-schemas.ts';
 
 const scheduleFilter = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import type { ChangedSchedule } from '../../operations/schedule-writes.ts';
+import type { ChangedSchedule } from '../../operations/schedules/schedule-writes.ts';
 import { isObject, pointer } from '../http/json/json-body.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { MASK } from '../targets/http-call-schemas.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fireManually } from '../../operations/manual-fire.ts';
+import { fireManually } from '../../operations/runs/manual-fire.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { Problem, noSuchSchedule } from '../http/problem.ts';

@@ -5,7 +5,7 @@ import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, scheduleInput } from './schemas.ts';
-import { KINDS, kindsOf } from './timing-schemas.ts';
+import { KINDS, kindsOf } from './timing/timing-schemas.ts';
 import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
 import { checkValue } from '../http/validation.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
-import type { RecentRun } from '../../store/runs/recent-runs.ts';
+import type { RecentRun } from '../../store/runs/search/recent-runs.ts';
 import { runFields } from '../runs/schemas.ts';
 import { schedule } from './schemas.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '../../core/schedules/schedule.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
 import { answeredInstant, limitIdText, scheduleIdText, text, whole } from '../http/common-schemas.ts';
-import { pauseAnswer, pauseInput, pausePatch } from './pause-schemas.ts';
+import { pauseAnswer, pauseInput, pausePatch } from './timing/pause-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import {
   ALWAYS,
@@ -18,7 +18,7 @@ import {
   timingAnswer,
   timingInput,
   timingPatch,
-} from './timing-schemas.ts';
+} from './timing/timing-schemas.ts';
 
 const DAY = 86_400;
 const backoffSeconds = z

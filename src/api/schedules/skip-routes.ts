@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { MAX_SKIPS } from '../../core/time/skipped-fires.ts';
-import { type SkipAnswer, skipFire } from '../../operations/skip-fires.ts';
+import { type SkipAnswer, skipFire } from '../../operations/schedules/skip-fires.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from '../occurrences/fire-time-problems.ts';
 import { answeredInstant, instant, scheduleIdParams, text } from '../http/common-schemas.ts';

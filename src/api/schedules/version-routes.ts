@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
-import { uidsOf } from '../../store/schedules/find-schedules.ts';
+import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { type ScheduleVersion, listVersions } from '../../store/schedules/schedule-versions.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http/pages.ts';

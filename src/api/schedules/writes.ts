@@ -1,8 +1,8 @@
 import { CronError } from '../../core/cron/cron.ts';
-import type { CannotFollow } from '../../operations/followed-schedules.ts';
+import type { CannotFollow } from '../../operations/schedules/followed-schedules.ts';
 import { type UnknownLimit, noSuchLimitNamed } from '../../operations/limit-changes.ts';
-import { changeSchedules, tryToChangeSchedules } from '../../operations/schedule-changes.ts';
-import type { ChangedSchedule, ScheduleChange } from '../../operations/schedule-writes.ts';
+import { changeSchedules, tryToChangeSchedules } from '../../operations/schedules/schedule-changes.ts';
+import type { ChangedSchedule, ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import type { ApiDeps } from '../deps.ts';
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { uidsOf } from '../../store/schedules/find-schedules.ts';
+import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { type RunStats, STATS_LIMIT_MS, runStats } from '../../store/reports/run-stats.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { emptyPeriod, periodQuery } from '../http/period.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MASK, answeredCall, headers, method, patchedCall, url } from './http-call-schemas.ts';
-import { ALWAYS } from '../schedules/timing-schemas.ts';
+import { ALWAYS } from '../schedules/timing/timing-schemas.ts';
 import { unsupported } from '../http/unsupported.ts';
 
 const secret = unsupported(null);

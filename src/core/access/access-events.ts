@@ -24,7 +24,7 @@ export interface TokenUse {
   lastUsedAt: Instant | null;
 }
 
-/** 401: no token, no token by its form, a wrong checksum, nobody's, past its end, or a proxy that names nobody we can use. */
+/** 401: no token, a malformed one, a wrong checksum, an unknown one, an expired one, or a proxy that names no user we can use. */
 export const FAILED_AUTHENTICATION = [
   'missing',
   'malformed',

@@ -2,12 +2,12 @@ export const ROLES = ['viewer', 'worker', 'operator', 'admin'] as const;
 
 export type Role = (typeof ROLES)[number];
 
-/** What a route asks of its caller; `any`: a token of whatever role. */
+/** What a route asks of its caller; `any`: a token of any role. */
 export type RoleNeeded = Role | 'any';
 
 /** Who makes a request. */
 export interface Caller {
-  /** Null: nobody was asked for a name. */
+  /** Null: the caller was not asked for a name. */
   readonly name: string | null;
   readonly role: Role;
 }

@@ -8,8 +8,8 @@ const FORM = new RegExp(`^${PREFIX}([${DIGITS}]{${SECRET_LENGTH}})([${DIGITS}]{$
 
 /**
  * A new token: `flk_`, 30 random base62 characters (178 bits), and the CRC32 of these in 6 more. So scanners of source code
- * find it, and a typing error is told from a token that somebody revoked.
- * @param randomBelow a random whole number below its argument, from a source that nobody can guess
+ * find it, and a typing error is told from a token that was revoked.
+ * @param randomBelow a random whole number below its argument, from a source that cannot be guessed
  */
 export function createToken(randomBelow: (end: number) => number): string {
   const secret = Array.from({ length: SECRET_LENGTH }, () => DIGITS.charAt(randomBelow(DIGITS.length))).join(
@@ -25,7 +25,7 @@ export function tokenForm(text: string): 'token' | 'mistyped' | 'other' {
   return checkOf(secret) === check ? 'token' : 'mistyped';
 }
 
-/** All that the daemon knows of a token. It needs no salt and no slow hash: nobody can try 2^178 tokens. */
+/** All that the daemon knows of a token. It needs no salt and no slow hash: 2^178 tokens are too many to try. */
 export function tokenHash(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

@@ -7,11 +7,14 @@
 import { pausedBecause } from '../../core/schedules/definition-change.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import type { Effect } from '../../store/effects/effect-rows.ts';
-import { lockSchedules } from '../../store/schedules/find-schedules.ts';
-import { countFailuresInARow } from '../../store/schedules/outcome-watches.ts';
-import { BY_FIRELOCK } from '../../operations/ended-pauses.ts';
-import { type ScheduleChangeDeps, changeFoundSchedules } from '../../operations/schedule-changes.ts';
-import type { ScheduleChange } from '../../operations/schedule-writes.ts';
+import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import { countFailuresInARow } from '../../store/schedules/watches/outcome-watches.ts';
+import { BY_FIRELOCK } from '../../operations/schedules/ended-pauses.ts';
+import {
+  type ScheduleChangeDeps,
+  changeFoundSchedules,
+} from '../../operations/schedules/schedule-changes.ts';
+import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 
 export async function pauseFailing(deps: ScheduleChangeDeps, failing: Effect): Promise<void> {
   const { scheduleId, scheduleUid, runId } = failing;

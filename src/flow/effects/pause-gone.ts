@@ -10,8 +10,8 @@ import type { Target } from '../../core/schedules/schedule.ts';
 import type { Effect } from '../../store/effects/effect-rows.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
-import { BY_FIRELOCK } from '../../operations/ended-pauses.ts';
-import { type ScheduleChangeDeps, changeSchedules } from '../../operations/schedule-changes.ts';
+import { BY_FIRELOCK } from '../../operations/schedules/ended-pauses.ts';
+import { type ScheduleChangeDeps, changeSchedules } from '../../operations/schedules/schedule-changes.ts';
 
 interface GoneDeps extends ScheduleChangeDeps {
   definitions: HandoffDefinitions;

@@ -9,7 +9,7 @@ import { reasonOf } from '../../runtime/reason.ts';
 import { isUnavailable } from '../../postgres/errors.ts';
 import { type Effect, deleteEffects, putOffEffect } from '../../store/effects/effect-rows.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
-import type { ScheduleChangeDeps } from '../../operations/schedule-changes.ts';
+import type { ScheduleChangeDeps } from '../../operations/schedules/schedule-changes.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 import { pauseFailing } from './pause-failing.ts';
 import { pauseGone } from './pause-gone.ts';

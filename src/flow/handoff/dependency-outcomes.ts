@@ -8,7 +8,7 @@ import type { Dependency } from '../../core/runs/run.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
-import { findDependencyIds, findOutcomes } from '../../store/runs/find-runs.ts';
+import { findDependencyIds, findOutcomes } from '../../store/runs/search/find-runs.ts';
 
 /** Its parent, or what it waited for, as listed and as far as it is kept; null where that cannot be read now. */
 export type ReadDependencies = (run: ClaimedRun) => Promise<Dependency[] | null>;

@@ -104,7 +104,7 @@ async function pass(state: State, wakeLoop: () => void): Promise<number> {
   }
 }
 
-/** Whatever the statement does not write, for whatever reason, takes a transaction in the same pass. */
+/** What the statement does not write, for any reason, is written by a transaction in the same pass. */
 async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promise<void> {
   const { database, queue, events } = state;
   try {

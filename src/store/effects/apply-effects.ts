@@ -1,7 +1,7 @@
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type JudgedOverlaps, judgeOverlapsUnderLock } from '../runs/overlaps.ts';
-import { lockFreeSchedules } from '../schedules/lock-free-schedules.ts';
+import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
 import { recordAfterRuns } from './after-runs.ts';
 import { countDependencies } from './dependents.ts';
 import { type Effect, deleteEffects } from './effect-rows.ts';

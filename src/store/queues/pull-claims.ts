@@ -8,7 +8,7 @@ import { anyUid } from '../../postgres/sql/by-key.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance.ts';
 import { MAX_ATTEMPTS } from '../runs/claims/claims.ts';
-import { findOutcomes, listRuns } from '../runs/find-runs.ts';
+import { findOutcomes, listRuns } from '../runs/search/find-runs.ts';
 
 /** What one worker asks for. */
 export interface PullAsk {

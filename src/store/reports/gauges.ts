@@ -5,7 +5,7 @@ import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
 import { noPlanning } from '../maintenance/maintenance.ts';
-import { LATE_UIDS, isApart, isOver } from '../schedules/status-conditions.ts';
+import { LATE_UIDS, isApart, isOver } from '../schedules/search/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 
 /** How the work goes: as much is read as there are lanes, claims, instances and overdue schedules, however much waits. */

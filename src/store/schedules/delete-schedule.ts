@@ -4,7 +4,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { scheduleVersions, schedules } from '../../postgres/schema.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { abandonOpenRuns } from '../runs/ends/abandon-runs.ts';
-import { deleteWatches } from './outcome-watches.ts';
+import { deleteWatches } from './watches/outcome-watches.ts';
 import type { ScheduleWrite } from './write-schedules.ts';
 
 /** Deletes the schedule's row; what is open of its runs is abandoned, its versions and runs stay readable. */

@@ -10,7 +10,7 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { recordRuns } from '../runs/save-runs.ts';
 import { deletePlannedSkips } from './skips.ts';
-import { isOver } from './status-conditions.ts';
+import { isOver } from './search/status-conditions.ts';
 
 /** What `firelock resume` reads and writes of schedules while no instance lives. */
 

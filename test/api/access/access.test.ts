@@ -7,9 +7,9 @@ import { tokenWithHash } from '../../../src/api/access/token-registry.ts';
 import { Problem } from '../../../src/api/http/problem.ts';
 import { addressRanges } from '../../../src/config/address-ranges.ts';
 import type { FirelockEvent } from '../../../src/core/events.ts';
-import { logEvents } from '../../../src/observability/log-lines.ts';
-import { createLogger } from '../../../src/observability/logger.ts';
-import { createMetrics } from '../../../src/observability/metrics.ts';
+import { logEvents } from '../../../src/observability/log/log-lines.ts';
+import { createLogger } from '../../../src/observability/log/logger.ts';
+import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { newToken, settableClock } from './support.ts';
 

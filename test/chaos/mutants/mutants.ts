@@ -340,7 +340,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a statement that has waited for the lock still sees no run of whoever held it: two are started side by side',
     edits: [
       {
-        file: 'src/store/schedules/find-schedules.ts',
+        file: 'src/store/schedules/search/find-schedules.ts',
         find: '.for(strength);',
         replace: ".for(strength === 'update' ? strength : 'key share');",
       },

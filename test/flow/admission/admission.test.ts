@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { putLimit } from '../../../src/operations/limit-changes.ts';
-import { cancelRun, completeRun, retryRun } from '../../../src/operations/act-on-runs.ts';
+import { cancelRun, completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { admitUnderLock } from '../../../src/store/limits/admit-runs.ts';
 import { findLimit } from '../../../src/store/limits/limit-rows.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { cancelRun } from '../../../src/operations/act-on-runs.ts';
+import { cancelRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { putLimit } from '../../../src/operations/limit-changes.ts';
 import { startMaintenance, stopMaintenance } from '../../../src/operations/maintenance.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';

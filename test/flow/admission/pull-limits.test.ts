@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { putLimit } from '../../../src/operations/limit-changes.ts';
-import { completeRun } from '../../../src/operations/act-on-runs.ts';
+import { completeRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 import { type PullInstance, createPullInstance } from '../../support/pulling.ts';

@@ -2,13 +2,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Run } from '../../../src/core/runs/run.ts';
 import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
-import { acceptRuns } from '../../../src/operations/submit-one-off-runs.ts';
-import { retryRun } from '../../../src/operations/act-on-runs.ts';
+import { acceptRuns } from '../../../src/operations/runs/submit-one-off-runs.ts';
+import { retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { FIRST_EDGE, effectsForOverlooked } from '../../../src/store/effects/overlooked.ts';
 import type { Transaction } from '../../../src/postgres/executor.ts';
-import { findRun } from '../../../src/store/runs/find-runs.ts';
+import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
 import {

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { completeRun } from '../../../src/operations/act-on-runs.ts';
+import { completeRun } from '../../../src/operations/runs/act-on-runs.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';

@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { type Effect, lockEffectsAgain } from '../../../src/store/effects/effect-rows.ts';
-import { findSchedule } from '../../../src/store/schedules/find-schedules.ts';
+import { findSchedule } from '../../../src/store/schedules/search/find-schedules.ts';
 import { createHttpTarget } from '../../../src/targets/http.ts';
 import { createTargetRegistry } from '../../../src/targets/registry.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
-import { completeRun, retryRun } from '../../../src/operations/act-on-runs.ts';
+import { completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { findRun } from '../../../src/store/runs/find-runs.ts';
+import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 

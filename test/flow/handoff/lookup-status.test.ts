@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Completion, Definition } from '../../../src/core/schedules/schedule.ts';
-import { completeRun, heartbeatRun } from '../../../src/operations/act-on-runs.ts';
+import { completeRun, heartbeatRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';

@@ -6,7 +6,7 @@ import {
   type ScheduleFilter,
   listSchedules,
   pageOfSchedules,
-} from '../../../src/store/schedules/find-schedules.ts';
+} from '../../../src/store/schedules/search/find-schedules.ts';
 import { type Api, SCHEDULE, startApi } from '../../api/api.ts';
 import { type PlanNode, rowsIn } from '../../support/postgres/plans.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';

@@ -56,7 +56,7 @@ export function notSent(error: AttemptError, senderStopped = false): Transient {
   return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
 }
 
-/** The same words for every address and reason: whoever may write a target must not learn from them what is where. */
+/** The same words for every address and reason: a user who may write a target must not learn from them which addresses exist. */
 export function blocked(): Blocked {
   return { kind: 'blocked', error: { kind: 'blocked', message: 'the address of the target is blocked' } };
 }

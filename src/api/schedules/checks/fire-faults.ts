@@ -1,0 +1,172 @@
+import { isDeepStrictEqual } from 'node:util';
+import { EARLIEST, type Instant, isoInstant } from '../../../core/instant.ts';
+import { type Schedule, type Timing, calendarIdsOf } from '../../../core/schedules/schedule.ts';
+import type { KnownCalendars } from '../../../store/calendars/calendar-histories.ts';
+import type { Calendars } from '../../../core/exclusions/calendar-history.ts';
+import { graceMsOf } from '../../../core/time/plan-due.ts';
+import { cronTimes } from '../../../core/cron/cron.ts';
+import { type Cron, expressionsOf } from '../../../core/cron/cron-expressions.ts';
+import { type Identity, fireTimes } from '../../../core/time/fire-times.ts';
+import { createPace } from '../../../runtime/loop/slices.ts';
+import type { Fault } from '../../http/problem.ts';
+
+/** What costs time to find out about a `cron` that names no calendars; as good later on as at `asOf`, until `first` has passed. */
+export interface Outlook {
+  /** The first fire after `asOf`; null: there is none. */
+  first: Instant | null;
+  /** Expressions that match nothing at all: where they stand. */
+  barren: string[];
+  /** Without what is excluded, there would be a fire. */
+  allExcluded: boolean;
+}
+
+/**
+ * Reads the expressions of a list and finds their first days, with others' turns in between. Afterwards that is known, so that looking for
+ * faults under a row lock takes little time.
+ */
+export async function lookAhead(
+  { cron, timezone }: { cron?: Cron | null | undefined; timezone?: string | null | undefined },
+  id: string,
+  pace = createPace(),
+): Promise<void> {
+  if (!Array.isArray(cron)) return;
+  for (const expression of expressionsOf(cron)) {
+    await pace();
+    cronTimes(expression, timezone ?? null, id).next(EARLIEST);
+  }
+}
+
+export function outlookOf(timing: Timing, id: string, asOf: Instant, calendars?: Calendars): Outlook {
+  const identity = { id, createdAt: asOf };
+  const times = fireTimes(timing, identity, calendars);
+  const first = times.next(asOf);
+  const { cron } = timing;
+  const allExcluded = first === null && times.nextOnAnyDay(asOf) !== null;
+  if (cron === null || (first !== null && typeof cron === 'string'))
+    return { first, barren: [], allExcluded };
+  const barren = expressionsOf(cron).flatMap((expression, index) => {
+    const own = cronTimes(expression, timing.timezone, id);
+    // An expression names no year: what does not come in this century never comes.
+    const anyTime = own.next(asOf) ?? own.next(EARLIEST);
+    const path = typeof cron === 'string' ? '/cron' : `/cron/${index}`;
+    return anyTime === null ? [path] : [];
+  });
+  return { first, barren, allExcluded };
+}
+
+/**
+ * Why a schedule could no longer fire; all there is to say against it, to be answered with 422. Nothing where the fields that say when it
+ * fires are those already stored.
+ */
+export function fireFaults(
+  timing: Timing,
+  { id, current, now, calendars }: FireContext,
+  outlook?: Outlook,
+): Fault[] {
+  if (current !== null && sameFields(timing, current.definition)) return [];
+  const unknown = unknownCalendars(timing, calendars);
+  const faults = [...unknown, ...windowFaults(timing, now), ...atFaults(timing, current, now)];
+  const identity = { id, createdAt: current?.createdAt ?? now };
+  if (timing.at !== null && faults.length === 0) return excludedAt(timing, identity, calendars);
+  if (timing.cron === null && timing.everySeconds === null) return faults;
+  const known = outlook !== undefined && (outlook.first === null || outlook.first > now) ? outlook : null;
+  if (timing.cron !== null) {
+    const { first, barren, allExcluded } = known ?? outlookOf(timing, id, now, calendars.histories);
+    faults.push(...barren.map(neverFires));
+    if (allExcluded && faults.length === 0) faults.push(ALL_EXCLUDED);
+    else if (first === null && faults.length === 0) faults.push(nothingLeft(timing));
+    return faults;
+  }
+  const times = fireTimes(timing, identity, calendars.histories);
+  if (times.next(now) === null && faults.length === 0)
+    faults.push(times.nextOnAnyDay(now) === null ? nothingLeft(timing) : ALL_EXCLUDED);
+  return faults;
+}
+
+export function neverFires(path: string): Fault {
+  return { path, message: 'never fires' };
+}
+
+interface FireContext {
+  id: string;
+  current: Schedule | null;
+  now: Instant;
+  /** Those that the timing names, as far as they exist. */
+  calendars: KnownCalendars;
+}
+
+/** Each that it names and that does not exist. */
+export function unknownCalendars(
+  timing: Pick<Timing, 'exclude'>,
+  { versions }: Pick<KnownCalendars, 'versions'>,
+): Fault[] {
+  return calendarIdsOf(timing).flatMap((id, index) =>
+    versions.has(id) ? [] : [{ path: `/exclude/calendars/${index}`, message: `there is no calendar ${id}` }],
+  );
+}
+
+function excludedAt(timing: Timing, identity: Identity, { histories }: KnownCalendars): Fault[] {
+  if (timing.at === null) return [];
+  const reason = fireTimes(timing, identity, histories).excludedBy(timing.at);
+  return reason === null ? [] : [{ path: '/exclude', message: `has the day of its only fire, by ${reason}` }];
+}
+
+export const ALL_EXCLUDED: Fault = { path: '/exclude', message: 'leaves nothing to fire' };
+
+function windowFaults({ startAt, endAt }: Timing, now: Instant): Fault[] {
+  const faults: Fault[] = [];
+  if (endAt !== null && endAt <= now) faults.push({ path: '/endAt', message: PASSED });
+  if (startAt !== null && endAt !== null && startAt >= endAt) {
+    faults.push({ path: '/startAt', message: 'is not before endAt: nothing fires between them' });
+  }
+  return faults;
+}
+
+const PASSED = 'has passed: nothing fires any more';
+
+function atFaults(
+  { at, startAt, endAt, graceSeconds }: Timing,
+  current: Schedule | null,
+  now: Instant,
+): Fault[] {
+  if (at === null) return [];
+  if (at < now - graceMsOf({ graceSeconds })) {
+    return [
+      { path: '/at', message: `is more than graceSeconds (${graceSeconds}) in the past: it never fires` },
+    ];
+  }
+  const planned = plannedThrough(current, now);
+  if (planned !== null && at <= planned) {
+    const message = `is not after ${isoInstant(planned)}, up to which this schedule has been planned: it never fires`;
+    return [{ path: '/at', message }];
+  }
+  if (startAt !== null && at < startAt)
+    return [{ path: '/at', message: 'is before startAt: it never fires' }];
+  if (endAt !== null && at >= endAt) return [{ path: '/at', message: 'is not before endAt: it never fires' }];
+  return [];
+}
+
+/** The cursor of a schedule only rises. What is due by now is planned before an edit is written. */
+function plannedThrough(current: Schedule | null, now: Instant): Instant | null {
+  if (current === null) return null;
+  const isDue = current.nextOccurrenceAt !== null && current.nextOccurrenceAt <= now;
+  return isDue ? now : current.plannedThrough;
+}
+
+function nothingLeft({ startAt, endAt }: Timing): Fault {
+  if (endAt === null) return { path: '/startAt', message: 'is later than any fire' };
+  const between = startAt === null ? 'before it' : `between startAt (${isoInstant(startAt)}) and it`;
+  return { path: '/endAt', message: `leaves nothing to fire ${between}` };
+}
+
+/** A zone says nothing but about `cron` and `exclude`, and the grace decides only whether an `at` comes too late. */
+function sameFields(a: Timing, b: Timing): boolean {
+  return isDeepStrictEqual(decisive(a), decisive(b));
+}
+
+function decisive(timing: Timing) {
+  const { cron, everySeconds, at, after, timezone, exclude, startAt, endAt, graceSeconds } = timing;
+  const zone = cron === null && exclude === null ? null : timezone;
+  const grace = at === null ? null : graceSeconds;
+  return { cron, everySeconds, at, after, zone, exclude, startAt, endAt, grace };
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { Schedule } from '../../../core/schedules/schedule.ts';
+import { Problem, noSuchSchedule } from '../../http/problem.ts';
+import { etagOf } from '../answers.ts';
+
+/** `*`, or the entity tags that a header lists. */
+type Tags = '*' | readonly string[];
+
+const tags = z
+  .preprocess(
+    (value) => (Array.isArray(value) ? value.join(', ') : value),
+    z.string().transform((value, context): Tags => {
+      const parsed = parseTags(value);
+      if (parsed !== null) return parsed;
+      context.issues.push({
+        code: 'custom',
+        input: value,
+        message: 'must be * or a list of entity tags, such as "3"',
+      });
+      return z.NEVER;
+    }),
+  )
+  .optional();
+
+const IF_MATCH = { type: 'string', description: 'Only if the version is still this `ETag`, else 412.' };
+const IF_NONE_MATCH = { type: 'string', description: '`*`: create only, 412 where it exists.' };
+
+export const ifMatchHeader = z.object({ 'If-Match': tags.meta(IF_MATCH) });
+export const preconditionHeaders = z.object({
+  'If-Match': tags.meta(IF_MATCH),
+  'If-None-Match': tags.meta(IF_NONE_MATCH),
+});
+
+/** As validation hands them over: by their names in lower case. */
+interface Preconditions {
+  'if-match'?: Tags | undefined;
+  'if-none-match'?: Tags | undefined;
+}
+
+/** RFC 9110 §13.1. @throws Problem 412; 404 where If-Match names a version of a schedule that does not exist. */
+export function checkPreconditions(id: string, conditions: Preconditions, current: Schedule | null): void {
+  const etag = current === null ? null : etagOf(current);
+  checkTags({ what: `schedule ${id}`, etag, missing: () => noSuchSchedule(id) }, conditions);
+}
+
+/** What a call is about. */
+interface Tagged {
+  what: string;
+  /** Null: it does not exist. */
+  etag: string | null;
+  missing: () => Problem;
+}
+
+/** @throws Problem 412; 404 where If-Match names a version of what does not exist. */
+export function checkTags({ what, etag, missing }: Tagged, conditions: Preconditions): void {
+  const { 'if-match': match, 'if-none-match': noneMatch } = conditions;
+  if (match !== undefined && etag === null) throw missing();
+  if (match !== undefined && !matches(match, etag)) {
+    throw new Problem(412, `${what} has changed: its ETag is ${etag ?? 'gone'}`);
+  }
+  // Here, and only here, a weak tag is as good.
+  if (
+    noneMatch !== undefined &&
+    etag !== null &&
+    (matches(noneMatch, etag) || matches(noneMatch, `W/${etag}`))
+  ) {
+    throw new Problem(412, `${what} exists, with the ETag ${etag}`);
+  }
+}
+
+function matches(tagged: Tags, etag: string | null): boolean {
+  return etag !== null && (tagged === '*' || tagged.includes(etag));
+}
+
+const TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/;
+
+function parseTags(value: string): Tags | null {
+  if (value.trim() === '*') return '*';
+  // A tag may hold a comma by the letter; ours never do, and one that does matches nothing.
+  const listed = value.split(',').map((tag) => tag.trim());
+  return listed.every((tag) => TAG.test(tag)) ? listed : null;
+}

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { MAX_EXPRESSION_LENGTH } from '../../../core/cron/cron.ts';
+import { MAX_EXPRESSIONS, MIN_EXPRESSIONS } from '../../../core/cron/cron-expressions.ts';
+import { normalSpelling } from '../../../core/cron/cron-parse.ts';
+import { cronFault } from './timing-text.ts';
+
+const SYNTAX =
+  '5 fields, or 6 with seconds first, or a nickname such as `@daily`. `H` and `?` are picked by ' +
+  'firelock, always the same for one schedule id; `+` before the day of the week means that both day fields must match.';
+
+const expression = z
+  .string()
+  .superRefine((value, context) => {
+    const fault = cronFault(value);
+    if (fault !== null) context.addIssue({ code: 'custom', message: fault });
+  })
+  .meta({
+    maxLength: MAX_EXPRESSION_LENGTH,
+    description: `A cron expression: ${SYNTAX}`,
+    example: '0 2 * * *',
+  });
+
+/** How many there are is looked at before what they say, since reading thousands of them would take long. */
+const expressions = z
+  .array(z.string().meta({ maxLength: MAX_EXPRESSION_LENGTH }))
+  .superRefine(checkList, { when: ({ value }) => Array.isArray(value) })
+  .meta({
+    minItems: MIN_EXPRESSIONS,
+    maxItems: MAX_EXPRESSIONS,
+    uniqueItems: true,
+    description: 'Several expressions: it fires when any of them does. Moments that coincide fire once.',
+    example: ['0 9 * * MON-FRI', '0 11 * * SAT'],
+  });
+
+export const cronInput = z
+  .union([expression, expressions, z.null()], { error: 'must be a string, or a list of strings' })
+  .meta({ description: `A cron expression, or a list of ${MIN_EXPRESSIONS} to ${MAX_EXPRESSIONS} of them.` });
+
+/** As it was sent: a string, or a list in its order. */
+export const answeredCron = z.union([z.string(), z.array(z.string()), z.null()]);
+
+function checkList(list: readonly unknown[], context: z.core.$RefinementCtx): void {
+  const refuse = (path: number[], message: string) =>
+    context.addIssue({ code: 'custom', path, message, input: list });
+  if (list.length < MIN_EXPRESSIONS || list.length > MAX_EXPRESSIONS) {
+    refuse([], `must be a list of ${MIN_EXPRESSIONS} to ${MAX_EXPRESSIONS} expressions, or one as a string`);
+    return;
+  }
+  const first = new Map<string, number>();
+  for (const [index, text] of list.entries()) {
+    if (typeof text !== 'string') continue;
+    const fault = cronFault(text);
+    if (fault !== null) {
+      refuse([index], fault);
+      continue;
+    }
+    const spelled = normalSpelling(text);
+    const earlier = first.get(spelled);
+    if (earlier === undefined) first.set(spelled, index);
+    else refuse([index], `is the same expression as that at index ${earlier}`);
+  }
+}

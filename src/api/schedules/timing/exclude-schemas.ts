@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { MAX_DATES, readDateEntry } from '../../../core/exclusions/date-entries.ts';
+import type { Exclude } from '../../../core/schedules/schedule.ts';
+import { scheduleIdText } from '../../http/common-schemas.ts';
+import { isObject } from '../../http/json/json-body.ts';
+
+/** A schedule names at most that many. */
+const MAX_CALENDARS = 16;
+
+const dateEntry = z
+  .string()
+  .superRefine((value, context) => {
+    const read = readDateEntry(value);
+    if (typeof read === 'string') context.addIssue({ code: 'custom', message: read });
+  })
+  .meta({
+    description: 'A date, or a range of dates, whose both ends belong to it; between 2000 and 2100.',
+    example: '2026-12-24/2027-01-02',
+  });
+
+export const dateEntries = z.array(dateEntry).max(MAX_DATES);
+
+export const calendarIdText = scheduleIdText.meta({
+  description: 'Chosen by the client.',
+  example: 'holidays',
+});
+
+const fields = {
+  dates: dateEntries.meta({ description: 'Dates and ranges of dates.', example: ['2026-12-24/2027-01-02'] }),
+  calendars: z
+    .array(calendarIdText)
+    .max(MAX_CALENDARS)
+    .refine((value) => new Set(value).size === value.length, { error: 'must not name a calendar twice' })
+    .meta({ uniqueItems: true, description: 'Ids of calendars.', example: ['holidays'] }),
+};
+
+const DESCRIPTION =
+  'Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or ' +
+  'backfilled there, and `/occurrences` answers them as `excluded`.';
+
+/** What excludes nothing is null. */
+export const excludeInput = z
+  .strictObject({ dates: fields.dates.default([]), calendars: fields.calendars.default([]) })
+  .transform((value): Exclude | null => (value.dates.length + value.calendars.length > 0 ? value : null))
+  .meta({ id: 'Exclude', description: DESCRIPTION });
+
+export const excludePatch = z.strictObject({
+  dates: fields.dates.nullish(),
+  calendars: fields.calendars.nullish(),
+});
+
+export const answeredExclude = z
+  .object({ dates: z.array(z.string()), calendars: z.array(z.string()) })
+  .meta({ id: 'AnsweredExclude', description: DESCRIPTION });
+
+/** Of what was sent: an `after` schedule has no fire times of its own. */
+export function refuseExcludeBesideAfter(value: unknown, context: z.core.$RefinementCtx): void {
+  if (!isObject(value) || (value['after'] ?? null) === null || (value['exclude'] ?? null) === null) return;
+  const message = 'cannot be given beside after: the schedule has no fire times of its own';
+  context.addIssue({ code: 'custom', path: ['exclude'], message });
+}
+
+/** Ids of calendars that a body names; nothing is known of it yet. */
+export function calendarsNamedIn(body: unknown): string[] {
+  const exclude = isObject(body) ? body['exclude'] : undefined;
+  const named = isObject(exclude) ? exclude['calendars'] : undefined;
+  return Array.isArray(named) ? named.filter((id) => typeof id === 'string') : [];
+}

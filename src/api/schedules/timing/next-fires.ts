@@ -1,0 +1,44 @@
+import type { Calendars } from '../../../core/exclusions/calendar-history.ts';
+import { type Schedule, calendarIdsOf } from '../../../core/schedules/schedule.ts';
+import { fireTimes } from '../../../core/time/fire-times.ts';
+import { firstUnskipped } from '../../../core/time/skipped-fires.ts';
+import { createPace } from '../../../runtime/loop/slices.ts';
+import type { Database } from '../../../postgres/database.ts';
+import { readCalendars } from '../../../store/calendars/calendar-histories.ts';
+import { type Skips, skipsOf } from '../../../store/schedules/skips.ts';
+
+/**
+ * Schedules as they are to be answered: `nextFireAt` is the next fire that is to be made. The stored one is the next moment at which the
+ * planner looks at the schedule, also if it only records a skipped fire.
+ */
+export async function withNextFires(database: Database, schedules: readonly Schedule[]): Promise<Schedule[]> {
+  const uids = schedules.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
+  if (uids.length === 0) return [...schedules];
+  const skipping = schedules.filter(({ hasSkips }) => hasSkips);
+  const { skips, calendars } = await database.run(async (db) => {
+    const since = Math.min(...skipping.flatMap(({ nextOccurrenceAt }) => nextOccurrenceAt ?? []));
+    const ids = skipping.flatMap(({ definition }) => calendarIdsOf(definition));
+    return { skips: await skipsOf(db, uids), calendars: (await readCalendars(db, ids, since)).histories };
+  });
+  const pace = createPace();
+  const answered: Schedule[] = [];
+  for (const schedule of schedules) {
+    const own = skips.get(schedule.uid);
+    if (own) await pace();
+    answered.push(own ? withNextFire(schedule, own, calendars) : schedule);
+  }
+  return answered;
+}
+
+function withNextFire(schedule: Schedule, skips: Skips, calendars: Calendars): Schedule {
+  const { nextFireAt, nextOccurrenceAt, definition } = schedule;
+  if (nextFireAt === null || nextOccurrenceAt === null || !skips.has(nextOccurrenceAt)) return schedule;
+  try {
+    const times = fireTimes(definition, schedule, calendars);
+    const next = firstUnskipped(times, nextOccurrenceAt, new Set(skips.keys()));
+    return { ...schedule, nextFireAt: next === null ? null : times.dueAt(next) };
+  } catch {
+    // It cannot be planned: the tick says so soon.
+    return schedule;
+  }
+}

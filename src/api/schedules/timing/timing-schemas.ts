@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import {
+  CATCH_UPS,
+  DEFAULT_TIMING,
+  FOLLOWED_ENDS,
+  type FollowedEnd,
+  MAX_INTERVAL_SECONDS,
+  OVERLAPS,
+  type Timing,
+} from '../../../core/schedules/schedule.ts';
+import { zoneHint } from '../../../core/zones/zone-hints.ts';
+import { isObject } from '../../http/json/json-body.ts';
+import { NO_SCHEDULE_ID, answeredInstant, instant, whole } from '../../http/common-schemas.ts';
+import { answeredCron, cronInput } from './cron-schemas.ts';
+import { answeredExclude, excludeInput, excludePatch, refuseExcludeBesideAfter } from './exclude-schemas.ts';
+import { isKnownZone } from './timing-text.ts';
+
+/** A schedule is of exactly one of them. */
+export const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const satisfies readonly (keyof Timing)[];
+
+const DAY = 86_400;
+
+export const zoneText = z
+  .string()
+  .superRefine((value, context) => {
+    if (isKnownZone(value)) return;
+    const hint = zoneHint(value);
+    const message = `is not the IANA name of a time zone${hint === null ? '' : `; ${hint}`}`;
+    context.addIssue({ code: 'custom', message });
+  })
+  .meta({
+    description:
+      'IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC.',
+    example: 'Europe/Berlin',
+  });
+
+export const everySeconds = whole(1, MAX_INTERVAL_SECONDS).meta({
+  description:
+    'An interval. Fires stand at `startAt` + n × `everySeconds`, the first at `startAt`; without it at the creation + n × ' +
+    '`everySeconds`, the first one interval after the creation. They never drift.',
+  example: 900,
+});
+
+const parent = z
+  .string()
+  .regex(/^(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/, { error: `${NO_SCHEDULE_ID}; or be *` })
+  .meta({
+    description:
+      'Whose runs it follows; `*`: those of every schedule that is not itself an `after` schedule.',
+    example: 'nightly-report',
+  });
+
+const ends = z
+  .array(z.enum(FOLLOWED_ENDS))
+  .min(1)
+  .refine((value) => new Set(value).size === value.length, { error: 'must not name a status twice' })
+  .meta({
+    uniqueItems: true,
+    description: 'How such a run must have ended; `late`: one run when the schedule becomes late.',
+    example: ['failed', 'unknown'],
+  });
+
+const DEFAULT_ENDS: FollowedEnd[] = ['succeeded'];
+const AFTER = 'One run for each run of another schedule that ends so; `scheduledFor` is the moment it ended.';
+
+const fields = {
+  at: instant.meta({
+    description:
+      'One fire at this instant, late if need be (unless `catchUp` says otherwise); then it is `ended`.',
+  }),
+  startAt: instant.meta({ description: 'Inclusive: fires from here on only. An interval is anchored here.' }),
+  endAt: instant.meta({ description: 'Exclusive: fires before this only.' }),
+  catchUp: z.enum(CATCH_UPS).meta({
+    description:
+      'What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest ' +
+      'does, and stands for the others · each does, oldest first.',
+  }),
+  catchUpLimit: whole(0, 10_000).meta({
+    description: '`all` fires at most that many per outage, the newest.',
+  }),
+  graceSeconds: whole(0, 31 * DAY).meta({
+    description:
+      'A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late.',
+  }),
+  overlap: z.enum(OVERLAPS).meta({
+    description:
+      'While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and ' +
+      'a newer one take its place · cancel the active one and start.',
+  }),
+  jitterSeconds: whole(0, DAY).meta({
+    description:
+      'Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire.',
+  }),
+};
+
+const { catchUp, catchUpLimit, graceSeconds, jitterSeconds } = DEFAULT_TIMING;
+
+/** With defaults; to be used with `exactlyOneKind`. */
+export const timingInput = {
+  cron: cronInput.default(null),
+  everySeconds: everySeconds.nullable().default(null),
+  at: fields.at.nullable().default(null),
+  after: z
+    .strictObject({ scheduleId: parent, on: ends.default(DEFAULT_ENDS) })
+    .meta({
+      id: 'After',
+      description: AFTER,
+      example: { scheduleId: '*', on: ['failed', 'unknown', 'abandoned'] },
+    })
+    .nullable()
+    .default(null),
+  timezone: zoneText.nullable().default(null),
+  exclude: excludeInput.nullable().default(null),
+  startAt: fields.startAt.nullable().default(null),
+  endAt: fields.endAt.nullable().default(null),
+  catchUp: fields.catchUp.default(catchUp),
+  catchUpLimit: fields.catchUpLimit.default(catchUpLimit),
+  graceSeconds: fields.graceSeconds.default(graceSeconds),
+  overlap: fields.overlap.default('allow'),
+  jitterSeconds: fields.jitterSeconds.default(jitterSeconds),
+};
+
+/** To be used with `atMostOneKind`. */
+export const timingPatch = {
+  cron: cronInput.optional(),
+  everySeconds: everySeconds.nullish(),
+  at: fields.at.nullish(),
+  after: z.strictObject({ scheduleId: parent.optional(), on: ends.nullish() }).nullish(),
+  timezone: zoneText.nullish(),
+  exclude: excludePatch.nullish(),
+  startAt: fields.startAt.nullish(),
+  endAt: fields.endAt.nullish(),
+  catchUp: fields.catchUp.nullish(),
+  catchUpLimit: fields.catchUpLimit.nullish(),
+  graceSeconds: fields.graceSeconds.nullish(),
+  overlap: fields.overlap.nullish(),
+  jitterSeconds: fields.jitterSeconds.nullish(),
+};
+
+const ONE_OF_FOUR =
+  'One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires.';
+
+export const timingAnswer = {
+  cron: answeredCron.meta({ description: ONE_OF_FOUR, example: '0 2 * * *' }),
+  everySeconds: z.int().nullable().meta({ description: 'The interval in seconds.', example: null }),
+  at: answeredInstant.nullable().meta({ description: 'The one fire.', example: null }),
+  after: z
+    .object({ scheduleId: parent, on: ends })
+    .meta({ id: 'AnsweredAfter', description: AFTER })
+    .nullable(),
+  timezone: z
+    .string()
+    .nullable()
+    .meta({ description: 'Of `cron` and `exclude`; null = UTC.', example: 'Europe/Berlin' }),
+  exclude: answeredExclude.nullable(),
+  startAt: answeredInstant.nullable().meta({ description: 'Inclusive.', example: null }),
+  endAt: answeredInstant.nullable().meta({ description: 'Exclusive.', example: null }),
+  catchUp: fields.catchUp,
+  catchUpLimit: fields.catchUpLimit,
+  graceSeconds: fields.graceSeconds,
+  overlap: fields.overlap,
+  jitterSeconds: fields.jitterSeconds,
+};
+
+type Refine = (value: unknown, context: z.core.$RefinementCtx) => void;
+
+export const exactlyOneKind: Refine = (value, context) => {
+  const given = kindsOf(value);
+  if (given.length === 0) {
+    const message = 'is required, or everySeconds, at or after in its place: exactly one of the four';
+    context.addIssue({ code: 'custom', path: ['cron'], message });
+  }
+  refuseSeveral(given, context);
+  refuseExcludeBesideAfter(value, context);
+};
+
+export const atMostOneKind: Refine = (value, context) => {
+  refuseSeveral(kindsOf(value), context);
+  refuseExcludeBesideAfter(value, context);
+};
+
+/** A refinement runs even where single fields are wrong: every fault is named at once. */
+export const ALWAYS = { when: ({ value }: { value: unknown }) => isObject(value) };
+
+function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx): void {
+  if (given.length < 2) return;
+  const message = `stands beside ${given.length === 2 ? 'another kind' : 'other kinds'}: only one of ${given.join(', ')} can be given`;
+  for (const kind of given) context.addIssue({ code: 'custom', path: [kind], message });
+}
+
+/** Which are given; also where what is given is wrong. */
+export function kindsOf(value: unknown): (typeof KINDS)[number][] {
+  if (!isObject(value)) return [];
+  return KINDS.filter((kind) => value[kind] !== null && value[kind] !== undefined);
+}

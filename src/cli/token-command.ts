@@ -1,0 +1,49 @@
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import type { Instant } from '../core/instant.ts';
+import { EXPIRY_RULE, parseExpiry, tokenLine } from '../core/access/token-lines.ts';
+import { ROLES, TOKEN_NAME_RULE, isRole, isTokenName } from '../core/access/roles.ts';
+import { createToken as newToken, tokenHash } from '../core/access/token.ts';
+
+interface Surroundings {
+  now: Instant;
+  /** The token, then its line: nothing else. */
+  print: (line: string) => void;
+  explain: (line: string) => void;
+}
+
+/** The command `firelock token create`; answers the exit code. Neither the token nor its line is kept anywhere. */
+export function createToken(args: readonly string[], { now, print, explain }: Surroundings): number {
+  const read = readArguments(args, now);
+  if ('faults' in read) {
+    for (const fault of read.faults) explain(`firelock token create: ${fault}`);
+    return 2;
+  }
+  const token = newToken((end) => randomInt(end));
+  explain('The token, which is shown only now, and its line for FIRELOCK_API_TOKENS or the file');
+  explain('FIRELOCK_API_TOKENS_FILE:');
+  print(token);
+  print(tokenLine({ ...read, hash: tokenHash(token) }));
+  return 0;
+}
+
+function readArguments(args: readonly string[], now: Instant) {
+  let given;
+  try {
+    const options = { role: { type: 'string' }, expires: { type: 'string' } } as const;
+    given = parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    return { faults: [error instanceof Error ? error.message : String(error)] };
+  }
+  const [name = '', ...others] = given.positionals;
+  const { role = '', expires } = given.values;
+  const expiresAt = expires === undefined ? null : parseExpiry(expires);
+  const faults: string[] = [];
+  if (!isTokenName(name)) faults.push(`NAME must be ${TOKEN_NAME_RULE}`);
+  if (others.length > 0) faults.push(`one NAME only, and not also ${others.join(' ')}`);
+  if (!isRole(role)) faults.push(`--role must be one of ${ROLES.join(', ')}`);
+  if (expiresAt === undefined) faults.push(`--expires must be ${EXPIRY_RULE}`);
+  else if (expiresAt !== null && expiresAt <= now) faults.push('--expires must be in the future');
+  if (faults.length > 0 || !isRole(role) || expiresAt === undefined) return { faults };
+  return { name, role, expiresAt };
+}

@@ -1,0 +1,18 @@
+import { reasonOf } from '../../runtime/reason.ts';
+import type { Lines } from '../handlers.ts';
+
+/** What is logged about calendars. */
+export const CALENDAR_LINES: Lines = {
+  calendarWritten: (logger, { calendarId, change, version }) =>
+    logger.info({ calendarId, version }, `calendar ${change}`),
+  nextFiresMoved: (logger, { calendarId, version, schedules, moved }) =>
+    logger.info(
+      { calendarId, version, schedules, moved },
+      'the next fires of all schedules that exclude this calendar follow its newest version',
+    ),
+  nextFiresNotMoved: (logger, { calendarId, error }) =>
+    logger.warn(
+      { calendarId, reason: reasonOf(error) },
+      'not all next fires could be moved after an edit of a calendar; it will be tried again until it works',
+    ),
+};

@@ -1,0 +1,17 @@
+import { Counter, type Registry } from 'prom-client';
+import { FAILED_AUTHENTICATION } from '../../core/access/access-events.ts';
+import type { Handlers } from '../handlers.ts';
+
+const REASONS = [...FAILED_AUTHENTICATION, 'role', 'tooManyFailures', 'tooManyCalls'];
+
+/** Calls that the API refused because of who made them. No label names anybody. */
+export function accessHandlers(registry: Registry): Handlers {
+  const refused = new Counter({
+    name: 'firelock_calls_refused_total',
+    help: 'API calls answered 401 (no valid token), 403 (the role may not) or 429 (too many), by reason.',
+    labelNames: ['reason'],
+    registers: [registry],
+  });
+  for (const reason of REASONS) refused.inc({ reason }, 0);
+  return { callRefused: ({ reason }) => refused.inc({ reason }) };
+}

@@ -1,0 +1,93 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { countOpenRuns, countSchedules, sampleWork } from '../../store/reports/gauges.ts';
+import type { Sample } from '../../store/reports/sample.ts';
+import type { Metrics } from './metrics.ts';
+
+interface GaugeSamplerDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  metrics: Metrics;
+  tickIntervalMs: number;
+}
+
+const SAMPLE_EVERY_MS = 10_000;
+/**
+ * Ms of rest for each ms that a sample took the database: 0.2 % of a core, and as much again for each parallel worker of the server,
+ * which is not seen here. More only if a sample takes so long that OLDEST_SAMPLE_MS comes first.
+ */
+const REST = 500;
+/** After one that failed: for as much as it may have cost, and it is known to be late by then. */
+const REST_AFTER_FAILURE = 10;
+const OLDEST_SAMPLE_MS = 600_000;
+/** There may be very much to count. */
+const LIMIT_MS = 30_000;
+
+/**
+ * Looks at the database now and then, so that a scrape never has to. What grows with what is merely there is counted by itself, the
+ * more seldom the more it costs.
+ */
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
+  const { database, clock, events, metrics, tickIntervalMs } = deps;
+  const overdueSeconds = (3 * tickIntervalMs) / 1000;
+  const parts = [
+    part(
+      (db) => sampleWork(db, { overdueSeconds }),
+      (work) => {
+        metrics.workSampled(work);
+        const { strandedRuns, effectsFailing, schedulesLate, zoneData } = work;
+        events.emit({ type: 'gaugesSampled', strandedRuns, effectsFailing, schedulesLate, zoneData });
+      },
+    ),
+    part(countOpenRuns, metrics.openRunsCounted),
+    part(countSchedules, metrics.schedulesCounted),
+  ];
+
+  function part<T>(sample: (db: Executor) => Promise<Sample<T>>, emitValues: (values: T) => void): Part {
+    const paced: Part = {
+      dueAt: -Infinity,
+      take: async () => {
+        const began = clock.monotonic();
+        try {
+          const { values, costMs } = await database.run(sample, LIMIT_MS);
+          paced.dueAt = began + Math.min(OLDEST_SAMPLE_MS, Math.max(SAMPLE_EVERY_MS, REST * costMs));
+          emitValues(values);
+        } catch (error) {
+          paced.dueAt = clock.monotonic() + REST_AFTER_FAILURE * (clock.monotonic() - began);
+          throw error;
+        }
+      },
+    };
+    return paced;
+  }
+
+  return createLoop({
+    name: 'gauges',
+    clock,
+    body: async () => {
+      const began = clock.monotonic();
+      // One after the other, since others wait for connections; and each by itself, so that one that fails keeps none from its turn.
+      let failure: { error: unknown } | undefined;
+      for (const part of parts) {
+        // The next pass goes on: the watchdog must not take this one for one that hangs.
+        if (clock.monotonic() - began > LIMIT_MS) break;
+        if (part.dueAt <= clock.monotonic())
+          await part.take().catch((error: unknown) => (failure = { error }));
+      }
+      if (failure) throw failure.error;
+      return Math.max(0, Math.min(...parts.map(({ dueAt }) => dueAt)) - clock.monotonic());
+    },
+    events,
+  });
+}
+
+interface Part {
+  /** Monotonic. */
+  dueAt: number;
+  take: () => Promise<void>;
+}

@@ -1,0 +1,67 @@
+import { Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { type DatabaseGauges, gaugesOfDatabase } from './database-metrics.ts';
+import { countEvents } from './event-metrics.ts';
+
+export interface Metrics extends DatabaseGauges {
+  contentType: string;
+  /** The Prometheus text format; asks nothing of the database. */
+  text(): Promise<string>;
+}
+
+interface MetricsDeps {
+  clock: Clock;
+  events: EventBus;
+  version: string;
+  zoneData: string;
+  inFlight: () => number;
+  leaseValid: () => boolean;
+  inMaintenance: () => boolean;
+}
+
+/** Counters count events of this process since its start; gauges over the database are sampled. */
+export function createMetrics(deps: MetricsDeps): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  countEvents(registry, deps.events);
+  observeProcess(registry, deps);
+  return {
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    ...gaugesOfDatabase(registry, deps.clock),
+  };
+}
+
+function observeProcess(registry: Registry, deps: MetricsDeps): void {
+  const registers = [registry];
+  const gauge = (name: string, help: string, value: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(value());
+      },
+    });
+  };
+  gauge('firelock_in_flight_handoffs', 'Attempts under way in this process.', deps.inFlight);
+  gauge('firelock_lease_valid', '1 while the last heartbeat is young enough to act on claims.', () =>
+    deps.leaseValid() ? 1 : 0,
+  );
+  gauge('firelock_maintenance', '1 while maintenance is in force, as far as this instance knows.', () =>
+    deps.inMaintenance() ? 1 : 0,
+  );
+  new Gauge({
+    name: 'firelock_info',
+    help: 'The version of this process.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version: deps.version }, 1);
+  new Gauge({
+    name: 'firelock_zone_data_info',
+    help: 'The version of the time zone data of this process.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version: deps.zoneData }, 1);
+}

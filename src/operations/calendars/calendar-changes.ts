@@ -1,0 +1,97 @@
+/**
+ * Guarantees: a calendar that is edited judges what occurs after the edit, and nothing before it; a calendar that schedules name is not
+ *   deleted.
+ * Transaction: one for the calendar, under its row lock, which waits for all that is being written by its version so far. Then the next
+ *   fires of its users are moved, in transactions of their own (move-next-fires.ts).
+ * If the process dies here: the edit is written or it is not; where it is, any instance moves the next fires that are left.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { daysOf } from '../../core/exclusions/calendar-history.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { type Calendar, findCalendar, lockCalendar } from '../../store/calendars/find-calendars.ts';
+import {
+  changeLockedCalendar,
+  createCalendar,
+  deleteLockedCalendar,
+} from '../../store/calendars/write-calendars.ts';
+import { usersOf } from '../../store/calendars/calendar-users.ts';
+import { type MoveNextFiresDeps, moveNextFires } from './move-next-fires.ts';
+
+/** Schedules name the calendar: it cannot be deleted. */
+export class StillUsed extends Error {
+  override readonly name = 'StillUsed';
+
+  constructor(users: readonly string[], andMore: boolean) {
+    super(`excluded by ${users.join(', ')}${andMore ? ' and more' : ''}`);
+  }
+}
+
+interface CalendarInput {
+  id: string;
+  description: string | null;
+  dates: readonly string[];
+}
+
+/** How long a caller waits for the next fires of all users; the calendar watch does the rest. */
+const MOVING_LIMIT_MS = 10_000;
+
+/** Creates or replaces a calendar. `check` is called under its lock, and may throw to leave it as it is. */
+export async function putCalendar(
+  deps: MoveNextFiresDeps,
+  input: CalendarInput,
+  check: (current: Calendar | null) => void,
+): Promise<{ calendar: Calendar; change: 'created' | 'updated' | 'unchanged' }> {
+  const { id } = input;
+  const { calendar, change } = await deps.database.transaction(async (tx) => {
+    const current = await lockCalendar(tx, id);
+    check(current);
+    if (!current) return { calendar: await createCalendar(tx, id, input), change: 'created' as const };
+    if (current.description === input.description && isDeepStrictEqual(current.dates, input.dates))
+      return { calendar: current, change: 'unchanged' as const };
+    const movesFires = !isDeepStrictEqual(daysOf(current.dates), daysOf(input.dates));
+    return {
+      calendar: await changeLockedCalendar(tx, current, input, { movesFires }),
+      change: 'updated' as const,
+    };
+  });
+  const { version } = calendar;
+  if (change !== 'unchanged') deps.events.emit({ type: 'calendarWritten', calendarId: id, change, version });
+  return { calendar: await withNextFiresMoved(deps, calendar), change };
+}
+
+/** Deletes a calendar. False: there is none. @throws StillUsed, and whatever `check` throws */
+export async function deleteCalendar(
+  { database, events }: MoveNextFiresDeps,
+  id: string,
+  check: (current: Calendar) => void,
+): Promise<boolean> {
+  const version = await database.transaction(async (tx) => {
+    const current = await lockCalendar(tx, id);
+    if (!current) return null;
+    check(current);
+    // After the lock: a transaction that names it in a schedule shares its row until that is committed.
+    const users = await usersOf(tx, id, MAX_NAMED + 1);
+    if (users.length > 0) throw new StillUsed(users.slice(0, MAX_NAMED), users.length > MAX_NAMED);
+    return deleteLockedCalendar(tx, id);
+  });
+  if (version === null) return false;
+  events.emit({ type: 'calendarWritten', calendarId: id, change: 'deleted', version });
+  return true;
+}
+
+/** More than a reader wants; the answer says that there are more. */
+const MAX_NAMED = 100;
+
+/** The edit is committed. Whatever happens here, the caller is told of the edit, and the calendar watch goes on. */
+async function withNextFiresMoved(deps: MoveNextFiresDeps, calendar: Calendar): Promise<Calendar> {
+  if (calendar.appliedVersion >= calendar.version) return calendar;
+  const { id } = calendar;
+  const until = systemClock.monotonic() + MOVING_LIMIT_MS;
+  try {
+    const isDone = await moveNextFires(deps, id, () => systemClock.monotonic() < until);
+    return isDone ? { ...calendar, appliedVersion: calendar.version } : calendar;
+  } catch (error) {
+    deps.events.emit({ type: 'nextFiresNotMoved', calendarId: id, error });
+    return (await deps.database.run((db) => findCalendar(db, id)).catch(() => null)) ?? calendar;
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Guarantees: what an edit decides by calendars still holds when it is written; a schedule whose cursor does not follow the last edits of
+ *   its calendars yet is edited, or backfilled, as if it did.
+ * Transaction: that of the caller, who holds the rows of the schedules; the calendars are shared until it ends.
+ * If the process dies here: nothing is written.
+ */
+import { cursorByCalendars } from '../../core/exclusions/calendar-cursor.ts';
+import type { Instant } from '../../core/instant.ts';
+import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import {
+  type KnownCalendars,
+  readCalendars,
+  unappliedSince,
+} from '../../store/calendars/calendar-histories.ts';
+import type { NamedCalendars } from '../../store/calendars/calendar-users.ts';
+import { shareCalendars } from '../../store/calendars/share-calendars.ts';
+import type { Edited } from '../schedules/plan-before-update.ts';
+
+/**
+ * Keeps calendars as they are until the transaction ends, and reads them: those that schedules name, and the `further` ones. The caller
+ * holds the rows of the schedules, whose cursors are corrected here where they do not follow the last edits of their calendars yet.
+ */
+export async function shareCalendarsOf(
+  tx: Transaction,
+  schedules: Iterable<Schedule>,
+  further: readonly string[] = [],
+): Promise<KnownCalendars> {
+  const naming = [...schedules].filter(({ definition }) => calendarIdsOf(definition).length > 0);
+  const named = naming.flatMap(({ definition }) => calendarIdsOf(definition));
+  const ids = [...new Set([...further, ...named])];
+  await shareCalendars(tx, ids);
+  const cursors = naming.flatMap(({ nextOccurrenceAt }) => nextOccurrenceAt ?? []);
+  const known = await readCalendars(tx, ids, Math.min(...cursors, (await sinceOf(tx, ids)) ?? Infinity));
+  for (const schedule of naming) correctCursor(schedule, known);
+  return known;
+}
+
+/** Longer ago than the grace of an `at` that is to fire late, or a jitter, can reach back. */
+const REACH_MS = 32 * 86_400_000;
+
+async function sinceOf(tx: Transaction, ids: readonly string[]): Promise<Instant | null> {
+  return ids.length === 0 ? null : (await databaseNow(tx)) - REACH_MS;
+}
+
+function correctCursor(schedule: Schedule, known: KnownCalendars): void {
+  const editedAt = unappliedSince(known, calendarIdsOf(schedule.definition));
+  if (editedAt === null || !schedule.definition.enabled) return;
+  const times = timesOrNull(schedule, known);
+  if (times) schedule.nextOccurrenceAt = cursorByCalendars(times, schedule, editedAt);
+}
+
+/** Null where it cannot be planned: the edit may mend that. */
+function timesOrNull(schedule: Schedule, { histories }: KnownCalendars): FireTimes | null {
+  try {
+    return fireTimes(schedule.definition, schedule, histories);
+  } catch {
+    return null;
+  }
+}
+
+/** What to link anew; nothing where it names no calendar, before and after. @throws Error where one that it names anew is not shared */
+export function namedBy({ schedule, write }: Edited, { versions }: KnownCalendars): NamedCalendars[] {
+  if (!write) return [];
+  const before = schedule ? calendarIdsOf(schedule.definition) : [];
+  const after = calendarIdsOf(write.definition);
+  const unknown = after.find((id) => !before.includes(id) && !versions.has(id));
+  if (unknown !== undefined) throw new Error(`there is no calendar ${unknown}, or it is not shared`);
+  return before.length + after.length === 0 ? [] : [{ uid: write.uid, before, after }];
+}

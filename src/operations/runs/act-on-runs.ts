@@ -1,0 +1,225 @@
+/**
+ * Guarantees: what is asked of one run is done wholly or not at all, and refused where its state, or a newer attempt, does not allow it.
+ * Transaction: one, under the run's row lock, taken by an earlier statement than the write; a heartbeat is one guarded statement.
+ * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
+ */
+import type { RunSettled } from '../../core/events.ts';
+import type { Instant } from '../../core/instant.ts';
+import {
+  type CompletionWord,
+  type Decision,
+  type RunState,
+  type Speaker,
+  decideCancel,
+  decideComplete,
+  decideHeartbeat,
+  decideRetry,
+} from '../../core/runs/run-decisions.ts';
+import { type Run, mayBeRunId } from '../../core/runs/run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import {
+  type CurrentDefinition,
+  endAsReported as completed,
+  endRun,
+  reopenRun,
+} from '../../core/runs/transitions.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
+import type { Database } from '../../postgres/database.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { TryAgain } from '../../postgres/errors.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { keepLimits } from '../../store/limits/limit-rows.ts';
+import { queueOfLane } from '../../store/queues/queue-lanes.ts';
+import { scheduleIdOf } from '../../postgres/sql/rows.ts';
+import { findRun } from '../../store/runs/search/find-runs.ts';
+import { lockRun } from '../../store/runs/lock-runs.ts';
+import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../../store/runs/run-to-act-on.ts';
+import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
+
+export interface RunActionDeps {
+  database: Database;
+  events: EventBus;
+  wake: Wake;
+}
+
+export type ActionResult =
+  | { kind: 'done'; run: Run }
+  | { kind: 'noSuchRun' }
+  /** `standing`: what the run is instead, for programs. */
+  | { kind: 'notPossible'; message: string; summary: RunSummary };
+
+export type RunSummary = Pick<RunState, 'status' | 'reason' | 'attempts'>;
+
+export interface CompletionReport extends CompletionWord {
+  /** Text to keep as the result's body, already cut and storable; null: none was given. */
+  result: string | null;
+}
+
+export interface HeartbeatReport extends Speaker {
+  /** 0 … 1 */
+  progress: number | null;
+}
+
+/** Ends a run that has not ended; one that was cancelled already stays as it is. */
+export const CANCEL: Action<{ notifiesTarget: boolean }> = {
+  decide: decideCancel,
+  change: (from, { notifiesTarget }, { now }) => ({
+    from,
+    to: endRun(from, { status: 'cancelled', reason: 'request' }, now),
+    also: notifiesTarget ? ['cancel'] : [],
+  }),
+  emit: (events, { id }) => events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
+};
+
+/** Opens a run again that has ended and not succeeded, whatever `overlap` its schedule has. */
+export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
+  keepsSchedule: true,
+  decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
+  change: (from, { status }, { definition, now }) => ({
+    from,
+    to: reopenRun(from, definition, { status, now }),
+  }),
+  emit: (events, { id, scheduleId, status: was }) =>
+    events.emit({ type: 'runRetried', runId: id, scheduleId: scheduleIdOf(scheduleId), was }),
+};
+
+export function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
+  return act(deps, id, CANCEL);
+}
+
+export function retryRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
+  return act(deps, id, RETRY);
+}
+
+/** Ends a run as its worker or target says, also before the outcome of the attempt itself is written. */
+export function completeRun(deps: RunActionDeps, id: string, word: CompletionReport): Promise<ActionResult> {
+  return act(deps, id, {
+    decide: (run) => decideComplete(run, word),
+    change: (from, { status, error }, { now }) => ({
+      from,
+      to: completed(from, { status, error, result: word.result }, now),
+    }),
+    emit: (events, run, { status, error, finishedAt }) => {
+      const { attempts: attempt } = run;
+      const settlement = settledOf(run, { status, error, finishedAt: finishedAt ?? 0 });
+      const scheduleId = scheduleIdOf(run.scheduleId);
+      events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
+    },
+  });
+}
+
+/** Says that a run is being worked on: by then it expires later. */
+export async function heartbeatRun(
+  { database }: RunActionDeps,
+  id: string,
+  word: HeartbeatReport,
+): Promise<ActionResult> {
+  return database.run(async (db): Promise<ActionResult> => {
+    if (await heartbeatIfCurrent(db, id, word)) return answer(await findRun(db, id));
+    const run = await findRecord(db, id);
+    if (!run) return { kind: 'noSuchRun' };
+    const decision = decideHeartbeat(run, word);
+    if (decision.kind === 'notPossible') return { ...decision, summary: summaryOf(run) };
+    // A claim came in between.
+    throw new TryAgain(`run ${id} was written while its heartbeat came`);
+  });
+}
+
+export interface Action<Write> {
+  /** Whether it is about the schedule of the run as well, which then stays as it is until the action is done. */
+  keepsSchedule?: boolean;
+  decide: (run: RunRecord, definition: CurrentDefinition | null) => Decision<Write>;
+  change: (
+    from: RunRecord,
+    decision: Write,
+    given: { definition: CurrentDefinition | null; now: Instant },
+  ) => RunChange;
+  /** Once it is committed. */
+  emit: (events: EventBus, from: RunRecord, to: RunRecord) => void;
+}
+
+interface Acted {
+  result: ActionResult;
+  change?: RunChange;
+  work?: Work;
+}
+
+async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>): Promise<ActionResult> {
+  if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
+  const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action));
+  if (change) action.emit(deps.events, change.from, change.to);
+  if (work) wakeFor(deps.wake, work);
+  return result;
+}
+
+async function actIn<Write>(
+  tx: Transaction,
+  id: string,
+  { keepsSchedule = false, decide, change: changeOf }: Action<Write>,
+): Promise<Acted> {
+  // The schedule first, as all transactions lock them.
+  const before = keepsSchedule ? await findRecord(tx, id) : null;
+  const definition = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
+  const gone = await goneLimitsOf(tx, before ? [before] : []);
+  const run = await lockRun(tx, id);
+  if (!run) return { result: { kind: 'noSuchRun' } };
+  const decision = refuseGoneLimit(decide(run, definition), run, gone);
+  if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
+  if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
+  const change = changeOf(run, decision, { definition, now: await databaseNow(tx) });
+  const work = workOf([change], await saveLockedRuns(tx, [change]));
+  return { result: answer(await findRun(tx, id)), change, work };
+}
+
+/** A one-off run keeps its limit, which may have been deleted since the run ended. The limits that are there stay until the act is done. */
+export async function goneLimitsOf(
+  tx: Transaction,
+  runs: readonly Pick<RunRecord, 'scheduleId' | 'limitId'>[],
+): Promise<ReadonlySet<string>> {
+  const named = runs.flatMap(({ scheduleId, limitId }) =>
+    scheduleId === '' && limitId !== null ? [limitId] : [],
+  );
+  const kept = await keepLimits(tx, named);
+  return new Set(named.filter((id) => !kept.has(id)));
+}
+
+export function refuseGoneLimit<Write>(
+  decision: Decision<Write>,
+  { limitId }: Pick<RunRecord, 'limitId'>,
+  gone: ReadonlySet<string>,
+): Decision<Write> {
+  if (decision.kind !== 'write' || limitId === null || !gone.has(limitId)) return decision;
+  return { kind: 'notPossible', message: `the limit of the run is gone: ${limitId}` };
+}
+
+/** What these changes leave to be done, once they are committed. */
+export function workOf(changes: readonly RunChange[], effects: number): Required<Work> {
+  const pending = changes.filter(({ to }) => to.status === 'pending');
+  const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
+  const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);
+  return { effects, toClaim: pending.length, toPull, toAdmit };
+}
+
+function settledOf(
+  { firstClaimedAt, lostAt, handedOffAt }: RunRecord,
+  { status, error, finishedAt }: Pick<RunRecord, 'status' | 'error'> & { finishedAt: Instant },
+): RunSettled {
+  return {
+    status,
+    error: error?.message ?? null,
+    durationMs: firstClaimedAt === null ? null : finishedAt - firstClaimedAt,
+    retryAt: null,
+    // What was handed off before has been counted already.
+    recovered: lostAt !== null && handedOffAt === null,
+    uncertain: false,
+  };
+}
+
+function summaryOf({ status, reason, attempts }: RunState): RunSummary {
+  return { status, reason, attempts };
+}
+
+function answer(run: Run | null): ActionResult {
+  return run ? { kind: 'done', run } : { kind: 'noSuchRun' };
+}

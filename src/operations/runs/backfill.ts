@@ -1,0 +1,132 @@
+/**
+ * Guarantees: each occurrence of a past period has one run, however often it is asked for; what had ended unsent is
+ *   opened again under its id.
+ * Transaction: one, under the schedule's row lock; the occurrences are listed before it, and anew where the schedule was edited meanwhile.
+ * If the process dies here: all of it is there or nothing; the runs are pending and unclaimed, for any instance.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { type Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Instant } from '../../core/instant.ts';
+import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { following } from '../../core/time/plan-due.ts';
+import { fireTimes } from '../../core/time/fire-times.ts';
+import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
+import type { Database } from '../../postgres/database.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { NotNow } from '../../postgres/errors.ts';
+import { type BackfillFire, recordBackfillUnderLock } from '../../store/runs/backfill-runs.ts';
+import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
+import { findSchedule, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import type { TargetRegistry } from '../../targets/registry.ts';
+import { shareCalendarsOf } from '../calendars/named-calendars.ts';
+
+interface BackfillDeps {
+  database: Database;
+  targets: TargetRegistry;
+  wake: Wake;
+}
+
+interface BackfillRequest {
+  scheduleId: string;
+  /** Inclusive. */
+  from: Instant;
+  /** Exclusive. */
+  to: Instant;
+  /** How many occurrences are looked at, the oldest first. */
+  limit: number;
+}
+
+export type Backfilled =
+  /** `remainingFrom`: the first occurrence that was not looked at. */
+  | { kind: 'done'; created: number; existing: number; remainingFrom: Instant | null }
+  | { kind: 'noSuchSchedule' }
+  | { kind: 'follows' }
+  | { kind: 'tooLate'; now: Instant };
+
+/**
+ * Fires what a schedule, as it is defined now, would have fired in a period of the past, paused or not.
+ * @throws CronError where it cannot be planned; NotNow where it is being caught up with, or edited all the time
+ */
+export async function backfill(deps: BackfillDeps, request: BackfillRequest): Promise<Backfilled> {
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const { schedule, now, known } = await read(deps.database, request);
+    if (!schedule) return { kind: 'noSuchSchedule' };
+    if (schedule.definition.after !== null) return { kind: 'follows' };
+    if (request.to > now) return { kind: 'tooLate', now };
+    const { fires, remainingFrom } = await occurrencesOf(schedule, request, known.histories);
+    const created = await record(deps, { schedule, known }, fires, request.to);
+    // It was edited, or a calendar that it names: its occurrences are others now.
+    if (created === null) continue;
+    wakeFor(deps.wake, {
+      toClaim: created,
+      toPull: created > 0 && schedule.definition.target.type === 'pull',
+      toAdmit: created > 0 && schedule.definition.limit !== null,
+    });
+    return { kind: 'done', created, existing: fires.length - created, remainingFrom };
+  }
+  throw new NotNow(`schedule ${request.scheduleId} is written too often at present`);
+}
+
+async function read(database: Database, { scheduleId, from }: BackfillRequest) {
+  return database.run(async (db) => {
+    const schedule = await findSchedule(db, scheduleId);
+    const ids = schedule ? calendarIdsOf(schedule.definition) : [];
+    return { schedule, now: await databaseNow(db), known: await readCalendars(db, ids, from) };
+  });
+}
+
+const MAX_ROUNDS = 5;
+const SLICE_STEPS = 200;
+
+async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRequest, calendars: Calendars) {
+  const times = fireTimes(schedule.definition, schedule, calendars);
+  const fires: BackfillFire[] = [];
+  let at = times.next(from - 1);
+  while (at !== null && at < to && fires.length < limit) {
+    fires.push({ scheduledFor: at, dueAt: times.dueAt(at) });
+    if (fires.length % SLICE_STEPS === 0) await setImmediate();
+    at = following(times, at);
+  }
+  return { fires, remainingFrom: at !== null && at < to ? at : null };
+}
+
+/** Null, and nothing is recorded: it is no longer the schedule whose occurrences these are. */
+function record(
+  { database, targets }: BackfillDeps,
+  { schedule: listed, known }: { schedule: Schedule; known: KnownCalendars },
+  fires: readonly BackfillFire[],
+  to: Instant,
+): Promise<number | null> {
+  return database.transaction(async (tx) => {
+    const schedule = (await lockSchedules(tx, [listed.id])).get(listed.id);
+    if (schedule?.uid !== listed.uid || schedule.version !== listed.version) return null;
+    const calendars = await shareCalendarsOf(tx, [schedule]);
+    if ([...calendars.versions].some(([id, version]) => known.versions.get(id) !== version)) return null;
+    const now = await databaseNow(tx);
+    refuseWhileDue(schedule, calendars.histories, { to, now });
+    const lane = targets.laneOf(schedule.definition.target);
+    return recordBackfillUnderLock(
+      tx,
+      { schedule, lane, now },
+      fires.filter((fire) => isPlanned(schedule, fire)),
+    );
+  });
+}
+
+/** What is delayed by its jitter beyond this moment is the planner's. */
+function isPlanned({ status, nextOccurrenceAt }: Schedule, { scheduledFor }: BackfillFire): boolean {
+  return status !== 'active' || nextOccurrenceAt === null || scheduledFor < nextOccurrenceAt;
+}
+
+/** The record that stands for what was missed is made at one of the occurrences, which must not have a run by then. */
+function refuseWhileDue(
+  schedule: Schedule,
+  calendars: Calendars,
+  { to, now }: { to: Instant; now: Instant },
+): void {
+  const { id, status, definition, nextOccurrenceAt } = schedule;
+  if (status !== 'active' || nextOccurrenceAt === null || nextOccurrenceAt >= to) return;
+  const dueAt = fireTimes(definition, schedule, calendars).dueAt(nextOccurrenceAt);
+  if (dueAt > now) return;
+  throw new NotNow(`schedule ${id} is being caught up with; then the rest can be backfilled`);
+}

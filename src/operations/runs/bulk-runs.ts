@@ -1,0 +1,184 @@
+/**
+ * Guarantees: of the runs that match when it begins, each is acted on once, as if it had been named; or it is counted as remaining.
+ * Transaction: one for each batch of runs. It waits for no row that another transaction has locked, and comes back to it a few times.
+ * If the process dies here: the batches before are done, the others are as they were; asked again, it goes on with these.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Instant } from '../../core/instant.ts';
+import { CANCELLABLE, RETRIABLE } from '../../core/runs/run-decisions.ts';
+import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { inHalves } from '../../runtime/loop/batch.ts';
+import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
+import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
+import { lockFreeRuns, shareFreeDefinitions } from '../../store/runs/search/lock-free-runs.ts';
+import { type MatchingRuns, matchingRuns } from '../../store/runs/search/matching-runs.ts';
+import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
+import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
+import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
+import {
+  type Action,
+  CANCEL,
+  RETRY,
+  type RunActionDeps,
+  goneLimitsOf,
+  refuseGoneLimit,
+  workOf,
+} from './act-on-runs.ts';
+
+interface BulkRunFilter {
+  scheduleId?: string | undefined;
+  labels?: Labels | undefined;
+  statuses?: readonly RunStatus[] | undefined;
+  triggers?: readonly RunTrigger[] | undefined;
+  /** Inclusive, of scheduledFor. */
+  from?: Instant | undefined;
+  /** Exclusive. */
+  to?: Instant | undefined;
+}
+
+interface BulkRunRequest {
+  action: 'retry' | 'cancel';
+  filter: BulkRunFilter;
+  /** How many runs are acted on at most, the newest first. */
+  limit: number;
+  dryRun: boolean;
+}
+
+export interface BulkOutcome {
+  matched: number;
+  changed: number;
+  /** Matched, and neither changed nor found in another state. */
+  remaining: number;
+  /** Ids of the first that match. */
+  sample: string[];
+}
+
+export const SAMPLE = 10;
+/** What another transaction has locked is tried again after so many milliseconds. */
+const AGAIN_AFTER_MS = [50, 200, 500];
+const BATCH = 100;
+const COUNTED = 100_000;
+const SEARCH_LIMIT_MS = 15_000;
+
+/** Retries or cancels the runs that match, or only counts them. Runs in whose status the action is not possible do not match. */
+export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunRequest): Promise<BulkOutcome> {
+  const { action, dryRun } = request;
+  const { matched, ids } = await find(deps, request);
+  const sample = ids.slice(0, SAMPLE);
+  if (dryRun) return { matched, changed: 0, remaining: matched, sample };
+  const statuses = statusesOf(request);
+  const act = (some: readonly string[]) =>
+    action === 'retry'
+      ? actOnBatch(deps, { action: RETRY, table: 'history', ids: some, statuses })
+      : actOnBatch(deps, { action: CANCEL, table: 'runs', ids: some, statuses });
+  const done = { changed: 0, remaining: 0 };
+  const left = await againWhileHeld(ids, (some) => eachBatch(some, act, done));
+  return {
+    matched,
+    changed: done.changed,
+    remaining: matched - ids.length + done.remaining + left.length,
+    sample,
+  };
+}
+
+/** `act` answers those that another transaction has locked: they are tried a few times more. Answers those that are left. */
+export async function againWhileHeld<Item>(
+  items: readonly Item[],
+  act: (items: readonly Item[]) => Promise<Item[]>,
+): Promise<Item[]> {
+  let left = await act(items);
+  for (const pauseMs of AGAIN_AFTER_MS) {
+    if (left.length === 0) break;
+    await delay(pauseMs);
+    left = await act(left);
+  }
+  return left;
+}
+
+const POSSIBLE = { retry: RETRIABLE, cancel: CANCELLABLE };
+
+/** The other statuses of the filter match nothing. */
+function statusesOf({ action, filter: { statuses } }: BulkRunRequest): readonly RunStatus[] {
+  return POSSIBLE[action].filter((status) => statuses?.includes(status) ?? true);
+}
+
+function find({ database }: RunActionDeps, request: BulkRunRequest): Promise<MatchingRuns> {
+  const { action, filter, dryRun } = request;
+  const { scheduleId, ...rest } = filter;
+  return database.run(async (db) => {
+    const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId);
+    const limit = dryRun ? SAMPLE : request.limit;
+    return matchingRuns(
+      db,
+      { ...rest, scheduleUids, statuses: statusesOf(request), limit },
+      { countTo: COUNTED, scheduleIsThere: action === 'retry' },
+    );
+  }, SEARCH_LIMIT_MS);
+}
+
+interface Batch<Write> {
+  action: Action<Write>;
+  table: 'runs' | 'history';
+  ids: readonly string[];
+  statuses: readonly RunStatus[];
+}
+
+interface BatchOutcome {
+  changes: RunChange[];
+  /** Ids of runs that another transaction has locked, or whose schedule one has. */
+  held: string[];
+  work: Work;
+}
+
+/** Answers the ids of those that are held. One that the database refuses remains, and holds up no other. */
+async function eachBatch(
+  ids: readonly string[],
+  act: (ids: readonly string[]) => Promise<BatchOutcome>,
+  done: { changed: number; remaining: number },
+): Promise<string[]> {
+  const held: string[] = [];
+  const work = async (some: readonly string[]) => {
+    const outcome = await act(some);
+    done.changed += outcome.changes.length;
+    held.push(...outcome.held);
+  };
+  const isRefused = (error: unknown) => isDataRefused(error) || isLockedByOthers(error);
+  const setAside = () => void (done.remaining += 1);
+  for (let first = 0; first < ids.length; first += BATCH) {
+    await inHalves(ids.slice(first, first + BATCH), { work, isRefused, setAside });
+  }
+  return held;
+}
+
+async function actOnBatch<Write>(deps: RunActionDeps, batch: Batch<Write>): Promise<BatchOutcome> {
+  const outcome = await deps.database.transaction((tx) => actUnlessHeld(tx, batch));
+  for (const { from, to } of outcome.changes) batch.action.emit(deps.events, from, to);
+  wakeFor(deps.wake, outcome.work);
+  return outcome;
+}
+
+/** The schedules first, as all transactions lock them. */
+async function actUnlessHeld<Write>(
+  tx: Transaction,
+  { action, table, ids, statuses }: Batch<Write>,
+): Promise<BatchOutcome> {
+  await limitLockWaits(tx);
+  const schedules = action.keepsSchedule === true ? await shareFreeDefinitions(tx, ids) : null;
+  const { free, held } = await lockFreeRuns(tx, table, { ids, statuses });
+  const isHeld = ({ scheduleUid }: RunRecord) => schedules?.held.has(scheduleUid) === true;
+  const gone = await goneLimitsOf(tx, action.keepsSchedule === true ? free : []);
+  const now = await databaseNow(tx);
+  const changes = free
+    .filter((run) => !isHeld(run))
+    .flatMap((from): RunChange[] => {
+      const definition = schedules?.free.get(from.scheduleUid) ?? null;
+      const decision = refuseGoneLimit(action.decide(from, definition), from, gone);
+      return decision.kind === 'write' ? [action.change(from, decision, { definition, now })] : [];
+    });
+  const work = workOf(changes, await saveLockedRuns(tx, changes));
+  return { changes, held: [...held, ...free.filter(isHeld).map(({ id }) => id)], work };
+}

@@ -1,0 +1,117 @@
+/**
+ * Guarantees: one run per call, or per idempotency key; durable before the call is answered.
+ * Transaction: one; the key and the run are written together.
+ * If the process dies here: both are there or neither; the run is pending and unclaimed: any instance may claim it.
+ */
+import { hash } from 'node:crypto';
+import { type Run, randomRunId } from '../../core/runs/run.ts';
+import { newRun } from '../../core/runs/new-run.ts';
+import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
+import { PRIORITY_RANK, type Schedule } from '../../core/schedules/schedule.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
+import type { Database } from '../../postgres/database.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { findRun } from '../../store/runs/search/find-runs.ts';
+import { takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
+import { type JudgedOverlaps, judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
+import { recordRuns } from '../../store/runs/save-runs.ts';
+import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import type { TargetRegistry } from '../../targets/registry.ts';
+import { emitJudged } from './judged-overlaps.ts';
+
+interface ManualFireDeps {
+  database: Database;
+  events: EventBus;
+  targets: TargetRegistry;
+  wake: Wake;
+}
+
+interface ManualFireRequest {
+  scheduleId: string;
+  /** The client's own JSON text; null: the schedule's payload. */
+  payload: string | null;
+  key: string | null;
+}
+
+type ManualFired =
+  { kind: 'created' | 'existing'; run: Run } | { kind: 'noSuchSchedule' } | { kind: 'keyOfAnotherBody' };
+
+interface Decided {
+  fired: ManualFired;
+  /** Where runs of the schedule must not overlap. */
+  judged?: JudgedOverlaps | undefined;
+}
+
+/** Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run it made. */
+export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
+  const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
+  if (fired.kind === 'created') {
+    const { queue, limitId } = fired.run;
+    wakeFor(deps.wake, { toClaim: 1, toPull: queue !== null, toAdmit: limitId !== null });
+  }
+  if (judged) {
+    emitJudged(deps.events, judged);
+    wakeFor(deps.wake, workOf(judged));
+  }
+  return fired;
+}
+
+async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFireRequest): Promise<Decided> {
+  // Locked, so that a delete comes wholly before or wholly after, and that what may start is decided under its lock.
+  const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
+  if (!schedule) return { fired: { kind: 'noSuchSchedule' } };
+  const now = await databaseNow(tx);
+  const id = randomRunId(now);
+  const holder = await keyHolder(tx, schedule, request, id);
+  if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
+  if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId) } };
+  await recordRuns(tx, [manualRun(deps.targets, schedule, request, { id, now })]);
+  const guarded = schedule.definition.overlap !== 'allow';
+  const judged = guarded ? await judgeOverlapsNowOrSoon(tx, [schedule.uid]) : undefined;
+  return { fired: { kind: 'created', run: await recorded(tx, id) }, judged };
+}
+
+/** The run that the key stands for already; null: none, and now it stands for the new one. */
+async function keyHolder(
+  tx: Transaction,
+  { uid }: Schedule,
+  { key, payload }: ManualFireRequest,
+  runId: string,
+): Promise<{ runId: string; isOfThisBody: boolean } | null> {
+  if (key === null) return null;
+  const hashed = bodyHash(payload);
+  const holder = (await takeKeysUnlessTaken(tx, uid, [{ key, bodyHash: hashed, runId }])).get(key);
+  return holder ? { runId: holder.runId, isOfThisBody: holder.bodyHash === hashed.toString('hex') } : null;
+}
+
+function manualRun(
+  targets: TargetRegistry,
+  { uid, id: scheduleId, version, definition }: Schedule,
+  { payload, key }: ManualFireRequest,
+  { id, now }: { id: string; now: Instant },
+) {
+  const { target, priority, overlap, limit: limitId } = definition;
+  const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId };
+  const route = { lane: targets.laneOf(target), priority: PRIORITY_RANK[priority], limitId };
+  // Where runs must not overlap it is judged, in the same transaction.
+  const status = overlap === 'allow' ? 'pending' : 'waiting';
+  const guards = { overlapGuarded: overlap !== 'allow', outcomeWatched: isOutcomeWatched(definition) };
+  const own = { ownPayload: payload, key, ...guards };
+  return newRun(
+    { id, scheduledFor: now, dueAt: now, trigger: 'manual', status, ...schedule, ...route, ...own },
+    now,
+  );
+}
+
+async function recorded(tx: Transaction, id: string): Promise<Run> {
+  const run = await findRun(tx, id);
+  if (!run) throw new Error(`run ${id} was recorded and is not there`);
+  return run;
+}
+
+function bodyHash(payload: string | null): Buffer {
+  return hash('sha256', payload ?? '', 'buffer');
+}

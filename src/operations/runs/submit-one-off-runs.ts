@@ -1,0 +1,200 @@
+/**
+ * Guarantees: one-off runs are recorded all or none, once per key, and each waits for all that it depends on.
+ * Transaction: one. It locks the dependencies last, then reads them: ended ones are counted now, later ends see the new edges.
+ * If the process dies here: all are there or none; any instance may claim them.
+ */
+import type { Instant } from '../../core/instant.ts';
+import { type OneOffRun, bodyHashOf, definitionUid } from '../../core/runs/one-off-run.ts';
+import { isEnd, randomRunId } from '../../core/runs/run.ts';
+import { newRun } from '../../core/runs/new-run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
+import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import type { Database } from '../../postgres/database.ts';
+import { countDependencies } from '../../store/effects/dependents.ts';
+import { writeEffects } from '../../store/effects/insert-effects.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { queueOfLane } from '../../store/queues/queue-lanes.ts';
+import { NO_SCHEDULE } from '../../postgres/sql/rows.ts';
+import {
+  type Edge,
+  MAX_EDGES_AT_ONCE,
+  lockDependencies,
+  recordDependencies,
+} from '../../store/runs/dependencies.ts';
+import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
+import { keepLimits } from '../../store/limits/limit-rows.ts';
+import { presentAmong } from '../../store/runs/lock-runs.ts';
+import { ONE_OFF_VERSION, keepDefinitions } from '../../store/runs/one-off-definitions.ts';
+import { recordRuns } from '../../store/runs/save-runs.ts';
+import type { TargetRegistry } from '../../targets/registry.ts';
+import {
+  CannotAccept,
+  type Draft,
+  type ItemFault,
+  type Links,
+  linksOf,
+  refuseUnknown,
+  refuseWhatCannotBe,
+} from './one-off-links.ts';
+
+interface OneOffDeps {
+  database: Database;
+  events: EventBus;
+  targets: TargetRegistry;
+  wake: Wake;
+}
+
+/**
+ * Records runs, all or none; answers their ids in the order asked for. A key that was used before with the same body stands for the
+ * run it made. Refs and keys are given once each, and none twice in one list of dependencies; a ref goes before the id of a run.
+ * @throws CannotAccept
+ */
+export async function acceptRuns(
+  deps: OneOffDeps,
+  asked: readonly OneOffRun[],
+): Promise<{ id: string; created: boolean }[]> {
+  refuseWhatCannotBe(asked);
+  const { accepted, recorded, work } = await deps.database.transaction((tx) => accept(tx, deps, asked));
+  if (recorded > 0) deps.events.emit({ type: 'runsAccepted', count: recorded });
+  wakeFor(deps.wake, work);
+  return accepted;
+}
+
+interface Accepted {
+  accepted: { id: string; created: boolean }[];
+  recorded: number;
+  work: Work;
+}
+
+async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffRun[]): Promise<Accepted> {
+  const now = await databaseNow(tx);
+  const drafts = asked.map((run): Draft => ({ run, id: randomRunId(run.runAt ?? now), created: true }));
+  await takeKeys(tx, drafts);
+  const created = drafts.filter((draft) => draft.created);
+  const links = linksOf(drafts, created);
+  const { others } = links;
+  const limits = await keepLimits(
+    tx,
+    created.flatMap(({ run }) => run.limit ?? []),
+  );
+  refuseUnknown(drafts, links, await presentAmong(tx, others), limits);
+  const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));
+  await record(tx, created, toRecord);
+  await link(tx, created, links);
+  // Last, as others may be waiting to end these; and looked at once more, under the locks.
+  const dependencies = await lockDependencies(tx, others);
+  refuseUnknown(drafts, links, new Set(dependencies.keys()), limits);
+  const released = await countEnded(tx, [...dependencies.values()]);
+  const ready = toRecord.filter(({ openDependencies }) => openDependencies === null);
+  return {
+    accepted: drafts.map(({ id, created: isNew }) => ({ id, created: isNew })),
+    recorded: toRecord.length,
+    work: {
+      effects: released.effects,
+      toClaim: released.toClaim + ready.length,
+      toPull: released.toPull || ready.some(({ lane }) => queueOfLane(lane) !== null),
+      toAdmit: released.toAdmit || ready.some(({ limitId }) => limitId !== null),
+    },
+  };
+}
+
+/** What ended before it was locked is counted now; where that is very much, the rest is left to an effect. */
+async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
+  const ended = dependencies.filter(({ status }) => isEnd(status));
+  const ends = ended.map(({ id: runId, status }) => ({ id: null, runId, status }));
+  const counted = await countDependencies(tx, ends);
+  const left = ended.filter(({ id }) => counted.unfinished.has(id));
+  const written = await writeEffects(
+    tx,
+    left.map((run) => ({ kind: 'dependents', run })),
+  );
+  return { ...counted, effects: counted.effects + written };
+}
+
+/** @throws CannotAccept where one was used with another body. */
+async function takeKeys(tx: Transaction, drafts: readonly Draft[]): Promise<void> {
+  const keys = drafts.flatMap(({ run, id }) =>
+    run.key === null ? [] : [{ key: run.key, bodyHash: bodyHashOf(run), runId: id }],
+  );
+  const taken = await takeKeysUnlessTaken(tx, ONE_OFF_KEYS, keys);
+  const faults: ItemFault[] = [];
+  drafts.forEach((draft, index) => {
+    const holder = draft.run.key === null ? undefined : taken.get(draft.run.key);
+    if (!holder) return;
+    if (holder.bodyHash !== bodyHashOf(draft.run).toString('hex')) {
+      faults.push({ index, path: '/key', message: `was used with another body, for run ${holder.runId}` });
+    }
+    draft.id = holder.runId;
+    draft.created = false;
+  });
+  if (faults.length > 0) throw new CannotAccept(faults);
+}
+
+/** What depends on others waits, until it is linked to them and released by those that have ended. */
+function recordOf(
+  targets: TargetRegistry,
+  { run, id }: Draft,
+  { dependsOn, depended }: Links,
+  now: Instant,
+): RunRecord {
+  const { handoff, payload, key, onDependencyFailure } = run;
+  const at = run.runAt ?? now;
+  const dependencies = dependsOn.get(id)?.length ?? 0;
+  const definition = {
+    scheduleUid: definitionUid(handoff),
+    scheduleVersion: ONE_OFF_VERSION,
+    scheduleId: NO_SCHEDULE,
+  };
+  const lane = targets.laneOf(handoff.target);
+  const route = { lane, priority: PRIORITY_RANK[run.priority], limitId: run.limit };
+  const waits = { openDependencies: dependencies, onDependencyFailure };
+  return newRun(
+    {
+      id,
+      scheduledFor: at,
+      dueAt: at,
+      trigger: 'api',
+      status: dependencies === 0 ? 'pending' : 'waiting',
+      ...definition,
+      ...route,
+      ...(dependencies === 0 ? {} : waits),
+      ownPayload: payload,
+      key,
+      hasDependents: depended.has(id),
+    },
+    now,
+  );
+}
+
+/** Runs with long payloads take long to be put together, and everything else waits meanwhile. */
+const RUNS_AT_ONCE = 50;
+
+async function record(
+  tx: Transaction,
+  created: readonly Draft[],
+  toRecord: readonly RunRecord[],
+): Promise<void> {
+  if (created.length === 0) return;
+  await keepDefinitions(
+    tx,
+    new Map(created.map(({ run: { handoff } }, index) => [toRecord[index]?.scheduleUid ?? '', handoff])),
+  );
+  for (let first = 0; first < toRecord.length; first += RUNS_AT_ONCE) {
+    await yieldToEventLoop();
+    await recordRuns(tx, toRecord.slice(first, first + RUNS_AT_ONCE));
+  }
+}
+
+async function link(tx: Transaction, created: readonly Draft[], { dependsOn }: Links): Promise<void> {
+  const edges = created.flatMap(({ id: runId }) =>
+    (dependsOn.get(runId) ?? []).map((other, position): Edge => ({ runId, dependsOn: other, position })),
+  );
+  for (let first = 0; first < edges.length; first += MAX_EDGES_AT_ONCE) {
+    await yieldToEventLoop();
+    await recordDependencies(tx, edges.slice(first, first + MAX_EDGES_AT_ONCE));
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Guarantees: of the schedules that match when it begins, each is paused or resumed as if it had been named; or it is counted as remaining.
+ * Transaction: one for each batch, as of any edit. It waits for no row that another transaction has locked, and comes back to it.
+ * If the process dies here: the batches before are done, the others are as they were; asked again, it goes on with these.
+ */
+import { CronError } from '../../core/cron/cron.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import { inHalves } from '../../runtime/loop/batch.ts';
+import { NotNow, TryAgain, isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
+import {
+  type BulkScheduleFilter,
+  type MatchingSchedule,
+  matchingSchedules,
+} from '../../store/schedules/search/matching-schedules.ts';
+import { type BulkOutcome, SAMPLE, againWhileHeld } from '../runs/bulk-runs.ts';
+import { CannotFollow } from './followed-schedules.ts';
+import { type ScheduleChangeDeps, changeFreeSchedules } from './schedule-changes.ts';
+
+interface BulkScheduleRequest {
+  action: 'pause' | 'resume';
+  filter: BulkScheduleFilter;
+  /** Of a pause; null: none is given. */
+  reason: string | null;
+  /** Of a pause: when it ends by itself, later than now; null: it does not. */
+  until: Instant | null;
+  dryRun: boolean;
+  /** The name of the caller; null: it has none. */
+  by: string | null;
+}
+
+const BATCH = 200;
+const SEARCH_LIMIT_MS = 15_000;
+
+/** Pauses or resumes the schedules that match, or only counts them. What is paused, or enabled, already stays as it is. */
+export async function setEnabledOfMatching(
+  deps: ScheduleChangeDeps,
+  request: BulkScheduleRequest,
+): Promise<BulkOutcome> {
+  const { action, filter, dryRun } = request;
+  const matching = await deps.database.run((db) => matchingSchedules(db, filter), SEARCH_LIMIT_MS);
+  const matched = matching.length;
+  const sample = matching.slice(0, SAMPLE).map(({ id }) => id);
+  const toChange = matching.filter(({ enabled }) => enabled === (action === 'pause'));
+  if (dryRun) return { matched, changed: 0, remaining: toChange.length, sample };
+  const done = { changed: 0, remaining: 0 };
+  const left = await againWhileHeld(toChange, (some) => eachBatch(deps, request, some, done));
+  return { matched, changed: done.changed, remaining: done.remaining + left.length, sample };
+}
+
+/** What becomes of a schedule's definition: the only place that says so. */
+function asAsked(definition: Definition, { action, reason, until }: BulkScheduleRequest): Definition {
+  if (definition.enabled !== (action === 'pause')) return definition;
+  return action === 'pause'
+    ? { ...definition, enabled: false, pauseReason: reason, pauseUntil: until }
+    : { ...definition, enabled: true };
+}
+
+/** Answers those that are held. One that cannot be changed as it is remains, and holds up no other. */
+async function eachBatch(
+  deps: ScheduleChangeDeps,
+  request: BulkScheduleRequest,
+  schedules: readonly MatchingSchedule[],
+  done: { changed: number; remaining: number },
+): Promise<MatchingSchedule[]> {
+  const left: MatchingSchedule[] = [];
+  const decide = (current: Schedule | null) => {
+    if (!current) throw new TryAgain('a schedule was deleted that was locked');
+    return asAsked(current.definition, request);
+  };
+  const work = async (some: readonly MatchingSchedule[]) => {
+    const changes = some.map(({ uid, id }) => ({ uid, id, by: request.by, decide }));
+    const { changed, held } = await changeFreeSchedules(deps, changes);
+    done.changed += changed.filter(({ change }) => change === 'updated').length;
+    left.push(...some.filter(({ uid }) => held.includes(uid)));
+  };
+  const setAside = () => void (done.remaining += 1);
+  for (let first = 0; first < schedules.length; first += BATCH) {
+    await inHalves(schedules.slice(first, first + BATCH), { work, isRefused, setAside });
+  }
+  return left;
+}
+
+function isRefused(error: unknown): boolean {
+  if (error instanceof NotNow || error instanceof CronError || error instanceof CannotFollow) return true;
+  return isDataRefused(error) || isLockedByOthers(error);
+}

@@ -1,0 +1,73 @@
+/**
+ * Guarantees: a delete first records what was due; the open runs of the schedule are abandoned, none is forgotten.
+ * Transaction: one, under the schedule's row lock.
+ * If the process dies here: everything or nothing of it is written.
+ */
+import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { wakeFor } from '../../runtime/loop/wake.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { linkCalendars } from '../../store/calendars/calendar-users.ts';
+import { followersOf } from '../../store/effects/followers.ts';
+import { deleteScheduleAndAbandon } from '../../store/schedules/delete-schedule.ts';
+import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import { deleteAllSkips, skipsOf } from '../../store/schedules/skips.ts';
+import { endPauses, writeEndedPauses } from './ended-pauses.ts';
+import { shareCalendarsOf } from '../calendars/named-calendars.ts';
+import { planBeforeUpdate } from './plan-before-update.ts';
+import { type ScheduleChangeDeps, emitResumed, planningOf, uidWithSkips } from './schedule-changes.ts';
+import { type ScheduleChange, asWrite } from './schedule-writes.ts';
+
+/** Others follow the schedule: it cannot be deleted. */
+export class StillFollowed extends Error {
+  override readonly name = 'StillFollowed';
+  /** Their ids, or the first of them. */
+  readonly followers: readonly string[];
+
+  constructor(followers: readonly string[], andMore: boolean) {
+    super(`followed by ${followers.join(', ')}${andMore ? ' and more' : ''}`);
+    this.followers = followers;
+  }
+}
+
+/**
+ * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is none.
+ * @throws StillFollowed
+ */
+export async function deleteSchedule(
+  deps: ScheduleChangeDeps,
+  { id, by }: Pick<ScheduleChange, 'id' | 'by'>,
+  check: (current: Schedule) => void,
+): Promise<boolean> {
+  const deleted = await deps.database.transaction(async (tx) => {
+    const found = await lockSchedules(tx, [id], 'update');
+    const calendars = await shareCalendarsOf(tx, found.values());
+    const ended = endPauses(found, await databaseNow(tx), calendars.histories);
+    const schedule = ended.current.get(id);
+    if (!schedule) return null;
+    check(schedule);
+    const followers = await followersOf(tx, schedule.uid, MAX_NAMED + 1);
+    if (followers.length > 0)
+      throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
+    const now = await databaseNow(tx);
+    const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
+    const skips = await skipsOf(tx, uidWithSkips({ schedule, write }));
+    const edited = { schedule, write, isDeleted: true };
+    const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now, calendars), skips });
+    await writeEndedPauses(tx, ended, now);
+    await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
+    if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
+    const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
+    return { version: write.version, abandoned, effects: effects + recorded.effects, resumed: ended.writes };
+  });
+  if (!deleted) return false;
+  emitResumed(deps.events, deleted.resumed);
+  const { version, abandoned, effects } = deleted;
+  deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
+  if (abandoned > 0)
+    deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
+  wakeFor(deps.wake, { effects, toAdmit: abandoned > 0 });
+  return true;
+}
+
+/** More than a reader wants; the answer says that there are more. */
+const MAX_NAMED = 100;

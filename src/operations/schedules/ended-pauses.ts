@@ -1,0 +1,88 @@
+/**
+ * Guarantees: a pause that ends by itself ends as of `pauseUntil`, once, however late that is noticed: nothing due before it fires, and
+ *   nothing due after it is lost.
+ * Transaction: that of the callers, who hold the locks of the schedules.
+ * If the process dies here: nothing is written; the pause is still there, and any instance ends it.
+ */
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Instant } from '../../core/instant.ts';
+import { cursorUnder, pauseEndedAt, withoutEndedPause } from '../../core/schedules/definition-change.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
+import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
+
+/** The name that firelock writes versions under. */
+export const BY_FIRELOCK = 'firelock';
+
+/** Its pause is over, and it cannot be enabled: it cannot be planned. It stays paused, so that it can be mended. */
+export interface StillPaused {
+  schedule: Schedule;
+  error: string;
+}
+
+export interface EndedPauses {
+  /** All of the schedules, as they are now. */
+  current: Map<string, Schedule>;
+  /** The versions that enable them. */
+  writes: ScheduleWrite[];
+  watched: WatchedEdit[];
+  stillPaused: StillPaused[];
+}
+
+/** Of these schedules, enables those whose pause is over; `writeEndedPauses` is to be called before anything else is written of them. */
+export function endPauses(
+  found: ReadonlyMap<string, Schedule>,
+  now: Instant,
+  calendars: Calendars,
+): EndedPauses {
+  const ended: EndedPauses = { current: new Map(found), writes: [], watched: [], stillPaused: [] };
+  for (const schedule of found.values()) {
+    const at = pauseEndedAt(schedule, now);
+    if (at === null) continue;
+    try {
+      const write = enabledAt(schedule, at, calendars);
+      const after = asWritten(schedule, write, at);
+      ended.writes.push(write);
+      // What counts from its being resumed counts from the moment that was asked for.
+      ended.watched.push({ before: schedule, after, at: Math.max(at, schedule.definition.pauseUntil ?? at) });
+      ended.current.set(schedule.id, after);
+    } catch (error) {
+      ended.stillPaused.push({ schedule, error: reasonOf(error) });
+    }
+  }
+  return ended;
+}
+
+export async function writeEndedPauses(
+  tx: Transaction,
+  { writes, watched }: Pick<EndedPauses, 'writes' | 'watched'>,
+  now: Instant,
+): Promise<void> {
+  await writeSchedules(tx, writes, now);
+  await keepWatches(tx, watched);
+}
+
+function enabledAt(schedule: Schedule, at: Instant, calendars: Calendars): ScheduleWrite {
+  const { uid, id, version, lane, afterUid, lastFireAt, plannedThrough, createdAt } = schedule;
+  const definition = withoutEndedPause({ ...schedule.definition, enabled: true });
+  const cursor = cursorUnder(definition, schedule, schedule, at, calendars);
+  const kept = { uid, id, lane, afterUid, lastFireAt, plannedThrough, createdAt };
+  return { ...kept, version: version + 1, definition, ...cursor, at, by: BY_FIRELOCK };
+}
+
+function asWritten(schedule: Schedule, write: ScheduleWrite, at: Instant): Schedule {
+  const { version, definition, nextOccurrenceAt, nextFireAt, afterUid } = write;
+  const isOver = nextFireAt === null && afterUid === null;
+  return {
+    ...schedule,
+    version,
+    definition,
+    nextOccurrenceAt,
+    nextFireAt,
+    status: isOver ? 'ended' : 'active',
+    error: null,
+    updatedAt: at,
+  };
+}

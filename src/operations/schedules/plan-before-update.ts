@@ -1,0 +1,184 @@
+/**
+ * Guarantees: fires due before an edit are recorded under the old definition, also an occurrence that only waits for its jitter.
+ *   During maintenance none of them starts before it is over.
+ * Transaction: that of the edit, under the row locks it holds.
+ * If the process dies here: nothing of the edit is written, this included.
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Instant } from '../../core/instant.ts';
+import { cursorUnder, movesTimes } from '../../core/schedules/definition-change.ts';
+import { newRun } from '../../core/runs/new-run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
+import { PRIORITY_RANK, type Schedule, type Target } from '../../core/schedules/schedule.ts';
+import {
+  type Plan,
+  type PlannedFire,
+  horizonOf,
+  lastFireOf,
+  plannedFire,
+  skippedOnRequest,
+  walkDue,
+} from '../../core/time/plan-due.ts';
+import { fireTimes } from '../../core/time/fire-times.ts';
+import { NotNow } from '../../postgres/errors.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { holdRuns } from '../../store/maintenance/held-runs.ts';
+import { readMaintenance } from '../../store/maintenance/maintenance.ts';
+import { type Intent, intentOf } from '../../store/runs/intents/intent.ts';
+import { recordRuns } from '../../store/runs/save-runs.ts';
+import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
+
+export interface Edited {
+  /** As it stands; null: it is created. */
+  schedule: Schedule | null;
+  /** What it is to be; its cursor and last fire are set here, behind what is recorded. Null: nothing changes. */
+  write: ScheduleWrite | null;
+  /** It is to be deleted. */
+  isDeleted?: boolean;
+}
+
+interface Planning {
+  now: Instant;
+  retentionDays: number;
+  laneOf: (target: Target) => string;
+  /** The histories of all calendars that the old and the new definitions name. */
+  calendars: Calendars;
+  /** By uid: fires that are not to be made. */
+  skips: ReadonlyMap<string, ReadonlyMap<Instant, unknown>>;
+}
+
+/**
+ * Answers how many effects it wrote. What must not overlap is recorded as waiting, for the caller to judge.
+ *
+ * Maintenance keeps back what is due. An edit that leaves the fire times where they are leaves it to the tick after the maintenance. Any
+ * other (a pause or a deletion too) decides at once: all that is due counts as missed, `catchUp` says which runs are recorded, and
+ * they wait until the maintenance is over.
+ */
+export async function planBeforeUpdate(
+  tx: Transaction,
+  edited: readonly Edited[],
+  { now, retentionDays, laneOf, skips, calendars }: Planning,
+): Promise<{ effects: number; recorded: number }> {
+  const due: RunRecord[] = [];
+  const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
+  if (dueNow.length === 0) return { effects: 0, recorded: 0 };
+  const inMaintenance = (await readMaintenance(tx)) !== null;
+  for (const { schedule, write, nextOccurrenceAt, isDeleted } of dueNow) {
+    const moved = movesTimes(schedule.definition, write.definition);
+    if (inMaintenance && !moved && write.definition.enabled && !isDeleted) continue;
+    const skipped = new Set(skips.get(schedule.uid)?.keys());
+    const period = { now, retentionDays, inMaintenance, skips: skipped, calendars };
+    const plan = await planWholly(schedule, nextOccurrenceAt, period);
+    if (!plan) continue;
+    const fires =
+      moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
+    const lane = laneOf(schedule.definition.target);
+    for (const fire of fires)
+      due.push(runOf(schedule, lane, intentOf(schedule.uid, fire), { now, inMaintenance }));
+    write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
+    write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
+    const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
+    Object.assign(write, cursorUnder(write.definition, planned, schedule, now, calendars));
+  }
+  const { effects, ids } = await recordRuns(tx, due);
+  if (inMaintenance) {
+    const open = due.filter(({ id, status }) => status === 'waiting' && ids.has(id));
+    await holdRuns(
+      tx,
+      open.map(({ id }) => id),
+    );
+  }
+  return { effects, recorded: ids.size };
+}
+
+/** Null: nothing changes, or nothing is due. What a paused schedule has for its next is kept, not due. */
+function dueOf({ schedule, write, isDeleted }: Edited, now: Instant) {
+  if (!schedule?.definition.enabled || !write) return null;
+  const { nextOccurrenceAt } = schedule;
+  if (nextOccurrenceAt === null || nextOccurrenceAt > now) return null;
+  return { schedule, write, nextOccurrenceAt, isDeleted: isDeleted ?? false };
+}
+
+/** Under the definition that the schedule still has. */
+function runOf(
+  { uid, id: scheduleId, version, definition }: Schedule,
+  lane: string,
+  { skipped, ...fire }: Omit<Intent, 'claimed'>,
+  { now, inMaintenance }: { now: Instant; inMaintenance: boolean },
+): RunRecord {
+  const mayOverlap = definition.overlap === 'allow';
+  const schedule = { scheduleUid: uid, scheduleId, scheduleVersion: version };
+  const { priority, limit: limitId } = definition;
+  const guards = {
+    overlapGuarded: !mayOverlap && !inMaintenance,
+    outcomeWatched: isOutcomeWatched(definition),
+  };
+  const route = { lane, priority: PRIORITY_RANK[priority], limitId, ...guards };
+  const unguarded = { overlapGuarded: false, outcomeWatched: false };
+  const ended = { status: 'skipped', reason: skipped, finishedAt: now, ...unguarded } as const;
+  const open = { status: mayOverlap && !inMaintenance ? 'pending' : 'waiting' } as const;
+  return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);
+}
+
+/** The occurrence whose moment has come and whose jitter has not passed: the new definition may not know of it. */
+function delayed(
+  { nextOccurrenceAt, nextFireAt }: Plan,
+  now: Instant,
+  skips: ReadonlySet<Instant>,
+): PlannedFire[] {
+  if (nextOccurrenceAt === null || nextFireAt === null || nextOccurrenceAt > now) return [];
+  const due = { at: nextOccurrenceAt, dueAt: nextFireAt };
+  return [skips.has(due.at) ? skippedOnRequest(due) : plannedFire(due, 'schedule')];
+}
+
+const SLICE_STEPS = 200;
+/** Rows are locked meanwhile, so it must not take long: half a second or so. */
+const MAX_SLICES = 100;
+/** No tick waits for these rows, and none catches up in its own time: a day of missed seconds takes some seconds. */
+const MAX_SLICES_IN_MAINTENANCE = 435;
+/** Every due fire counts as missed: maintenance may keep it back for very long. */
+const MISSED_AT_ONCE = { graceSeconds: -1 };
+
+/**
+ * Null if the old definition cannot be planned: then the edit mends it.
+ * @throws NotNow if too much was missed: the tick plans it, in its own time.
+ */
+async function planWholly(
+  schedule: Schedule,
+  from: Instant,
+  {
+    now,
+    retentionDays,
+    inMaintenance,
+    skips,
+    calendars,
+  }: Pick<Planning, 'now' | 'retentionDays' | 'calendars'> & {
+    inMaintenance: boolean;
+    skips: ReadonlySet<Instant>;
+  },
+): Promise<Plan | null> {
+  try {
+    const { definition, plannedThrough } = schedule;
+    const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough, skips };
+    const policy = inMaintenance ? { ...definition, ...MISSED_AT_ONCE } : definition;
+    const walk = walkDue(fireTimes(definition, schedule, calendars), policy, from, period);
+    const slices = inMaintenance ? MAX_SLICES_IN_MAINTENANCE : MAX_SLICES;
+    for (let slice = 0; slice < slices; slice += 1) {
+      let steps = 0;
+      const plan = walk.step(() => (steps += 1) <= SLICE_STEPS);
+      if (plan?.isPartial) break;
+      if (plan) return plan;
+      await setImmediate();
+    }
+  } catch {
+    return null;
+  }
+  // It cannot be planned as its row is: no instance is catching up with it, and the edit is what mends it.
+  if (schedule.error !== null) return null;
+  throw new NotNow(
+    `schedule ${schedule.id} has missed more than can be planned at once; ` +
+      (inMaintenance ? 'it is caught up with once maintenance is over' : 'it is being caught up with'),
+  );
+}

@@ -1,0 +1,235 @@
+/**
+ * Guarantees: an edit, pause or delete first records what was due under the old definition, then takes effect; it
+ *   never fires retroactively and never drops a fire. (During maintenance: plan-before-update.ts.)
+ * Transaction: one per call, under the row locks of all schedules it names, taken in uid order.
+ * If the process dies here: everything or nothing of the call is written.
+ */
+import type { Instant } from '../../core/instant.ts';
+import type { Target } from '../../core/schedules/schedule.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { createPace } from '../../runtime/loop/slices.ts';
+import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
+import type { Database } from '../../postgres/database.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
+import { TryAgain, isUniqueViolation } from '../../postgres/errors.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
+import { linkCalendars } from '../../store/calendars/calendar-users.ts';
+import { type JudgedOverlaps, workOf } from '../../store/runs/overlaps.ts';
+import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
+import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedules.ts';
+import { skipsOf } from '../../store/schedules/skips.ts';
+import type { TargetRegistry } from '../../targets/registry.ts';
+import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
+import { type UnknownLimit, unknownLimitsOf } from '../limit-changes.ts';
+import { type EndedPauses, type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
+import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
+import { judgeEdited } from './edited-overlaps.ts';
+import { emitJudged } from '../runs/judged-overlaps.ts';
+import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
+import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
+import { keepFiresToCome } from './skip-fires.ts';
+import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
+
+export interface ScheduleChangeDeps {
+  database: Database;
+  events: EventBus;
+  targets: TargetRegistry;
+  wake: Wake;
+  /** Nothing older is planned. */
+  retentionDays: number;
+}
+
+/**
+ * Creates or replaces schedules, all or none; answers them in the order asked for. Each id once.
+ * `check` is called once all is decided and nothing is written, and may throw; also, in its own words, what cannot follow, and limits
+ * that there are not.
+ * @throws CannotFollow, NotNow, and whatever `decide` and `check` throw
+ */
+export async function changeSchedules(
+  deps: ScheduleChangeDeps,
+  changes: readonly ScheduleChange[],
+  check: CheckNames = () => undefined,
+): Promise<ChangedSchedule[]> {
+  return (await changeFoundSchedules(deps, () => Promise.resolve(changes), check)).changed;
+}
+
+interface FoundSchedulesChanged {
+  changed: ChangedSchedule[];
+  /** The schedules among them whose pause was over, as they were written for that. */
+  resumed: readonly ScheduleWrite[];
+  stillPaused: readonly StillPaused[];
+}
+
+/** As changeSchedules. `find` says which changes, in the same transaction, before any other statement of it. */
+export async function changeFoundSchedules(
+  deps: ScheduleChangeDeps,
+  find: (tx: Transaction) => Promise<readonly ScheduleChange[]>,
+  check: CheckNames = () => undefined,
+): Promise<FoundSchedulesChanged> {
+  const done = await deps.database.transaction(async (tx) => changeIn(tx, deps, await find(tx), check));
+  announce(deps, done);
+  return { changed: done.changed, resumed: done.ended.writes, stillPaused: done.ended.stillPaused };
+}
+
+/**
+ * Does all of it, and takes it back: what is refused is refused as it would be otherwise. Answers what would have become of them.
+ * @throws as changeSchedules
+ */
+export async function tryToChangeSchedules(
+  ...given: Parameters<typeof changeSchedules>
+): Promise<ChangedSchedule[]> {
+  const [deps, changes, check = () => undefined] = given;
+  let changed: ChangedSchedule[] = [];
+  const takenBack = new Error('this is taken back');
+  await deps.database
+    .transaction(async (tx) => {
+      ({ changed } = await changeIn(tx, deps, changes, check));
+      throw takenBack;
+    })
+    .catch((error: unknown) => {
+      if (error !== takenBack) throw error;
+    });
+  return changed;
+}
+
+/**
+ * Changes schedules that exist, all or none of those that no other transaction has locked; `held` are the uids of the others. What has
+ * been deleted is in neither answer.
+ * @throws CannotFollow, NotNow, whatever `decide` throws, and where another lock is not had at once (isLockedByOthers)
+ */
+export async function changeFreeSchedules(
+  deps: ScheduleChangeDeps,
+  changes: readonly (ScheduleChange & { uid: string })[],
+): Promise<{ changed: ChangedSchedule[]; held: string[] }> {
+  const uids = changes.map(({ uid }) => uid);
+  const { held, ...done } = await deps.database.transaction(async (tx) => {
+    await limitLockWaits(tx);
+    const locked = await lockFreeSchedules(tx, uids);
+    const free = new Set(locked.free);
+    const toChange = changes.filter(({ uid }) => free.has(uid));
+    return { held: locked.held, ...(await changeIn(tx, deps, toChange, () => undefined)) };
+  });
+  announce(deps, done);
+  return { changed: done.changed, held };
+}
+
+/** Once it is committed. */
+function announce(deps: ScheduleChangeDeps, { changed, ended, recorded, judged }: Changed): void {
+  emitResumed(deps.events, ended.writes);
+  const written = changed.flatMap(({ schedule: { id, version }, change }) =>
+    change === 'unchanged' ? [] : [{ scheduleId: id, change, version }],
+  );
+  if (written.length > 0) deps.events.emit({ type: 'schedulesWritten', changes: written });
+  wakeFor(deps.wake, {
+    effects: recorded.effects,
+    toClaim: recorded.recorded,
+    toPull: recorded.recorded > 0,
+    toAdmit: recorded.recorded > 0,
+  });
+  if (judged) {
+    emitJudged(deps.events, judged);
+    wakeFor(deps.wake, workOf(judged));
+  }
+}
+
+export function emitResumed(events: EventBus, writes: readonly ScheduleWrite[]): void {
+  if (writes.length === 0) return;
+  const changes = writes.map(({ id, version }) => ({ scheduleId: id, change: 'updated' as const, version }));
+  events.emit({ type: 'pausesEnded', changes });
+}
+
+interface Changed {
+  changed: ChangedSchedule[];
+  ended: EndedPauses;
+  recorded: { effects: number; recorded: number };
+  judged: JudgedOverlaps | null;
+}
+
+type CheckNames = (cannotFollow: CannotFollow | null, unknownLimits: readonly UnknownLimit[]) => void;
+
+async function changeIn(
+  tx: Transaction,
+  deps: ScheduleChangeDeps,
+  changes: readonly ScheduleChange[],
+  check: CheckNames,
+): Promise<Changed> {
+  const found = await lockSchedules(
+    tx,
+    changes.map((change) => change.id),
+  );
+  const further = changes.flatMap(({ calendars: named }) => named ?? []);
+  const calendars = await shareCalendarsOf(tx, found.values(), further);
+  // Read after the locks were had: nothing that was due at a lock's release is missed.
+  const now = await databaseNow(tx);
+  const ended = endPauses(found, now, calendars.histories);
+  const decided: Edited[] = [];
+  // A thousand take their time.
+  const pace = createPace();
+  for (const change of changes) {
+    await pace();
+    decided.push(decide(deps.targets, change, ended.current.get(change.id) ?? null, { now, calendars }));
+  }
+  const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
+  await checkNames(tx, writes, check);
+  const links = decided.flatMap((one) => namedBy(one, calendars));
+  const skips = await skipsOf(tx, decided.flatMap(uidWithSkips));
+  const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now, calendars), skips });
+  await writeEndedPauses(tx, ended, now);
+  await writeOrTryAgain(tx, writes, now);
+  await linkCalendars(tx, links);
+  await keepFiresToCome(tx, decided, { skips, calendars: calendars.histories }, now);
+  const judged = await judgeEdited(tx, decided);
+  const changed = decided.map((one) => changedSchedule(one, now));
+  await keepWatches(tx, watchedEdits(decided, changed, now));
+  return { changed, ended, recorded, judged };
+}
+
+/** @throws CannotFollow, Error where a limit does not exist, and whatever `check` throws */
+async function checkNames(tx: Transaction, writes: ScheduleWrite[], check: CheckNames): Promise<void> {
+  const unknownLimits = await unknownLimitsOf(tx, writes);
+  await resolveFollowed(tx, writes).catch((error: unknown) => {
+    if (error instanceof CannotFollow) check(error, unknownLimits);
+    throw error;
+  });
+  check(null, unknownLimits);
+  const [unknown] = unknownLimits;
+  if (unknown)
+    throw new Error(`there is no limit ${unknown.limit}, which schedule ${unknown.scheduleId} names`);
+}
+
+function watchedEdits(
+  decided: readonly Edited[],
+  changed: readonly ChangedSchedule[],
+  at: Instant,
+): WatchedEdit[] {
+  return changed.flatMap(({ schedule: after, change }, index) =>
+    change === 'unchanged' ? [] : [{ before: decided[index]?.schedule ?? null, after, at }],
+  );
+}
+
+/** Its uid, where its skips have to be known for what is written of it. */
+export function uidWithSkips({ schedule, write }: Edited): string[] {
+  return schedule?.hasSkips && write ? [schedule.uid] : [];
+}
+
+export function planningOf(
+  { retentionDays, targets }: ScheduleChangeDeps,
+  now: Instant,
+  { histories: calendars }: Pick<KnownCalendars, 'histories'>,
+) {
+  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target), calendars };
+}
+
+async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {
+  try {
+    await writeSchedules(tx, writes, now);
+  } catch (error) {
+    // Another caller created one of the ids since they were read: the next round finds it there.
+    if (isUniqueViolation(error))
+      throw new TryAgain('a schedule of that id was created meanwhile', { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Guarantees: a fire that was asked to be skipped before its moment is not made, whichever instance plans it and however late; nor is one
+ *   made twice that is not to be skipped after all. An edit keeps what still is a fire to come, and forgets the rest.
+ * Transaction: one, under the schedule's row lock. It clears the fire-lock, so that a plan made without it writes nothing.
+ * If the process dies here: it is asked for or not. A planner reads it before it plans, and forgets it with what it records.
+ */
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
+import { fireTimes } from '../../core/time/fire-times.ts';
+import { MAX_SKIPS, standingOf } from '../../core/time/skipped-fires.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import {
+  type Skips,
+  countSkips,
+  deleteSkipUnderLock,
+  deleteSkips,
+  insertSkipUnderLock,
+} from '../../store/schedules/skips.ts';
+import { shareCalendarsOf } from '../calendars/named-calendars.ts';
+import type { Edited } from './plan-before-update.ts';
+
+interface SkipRequest {
+  scheduleId: string;
+  fireAt: Instant;
+  /** False: it is to be made after all. */
+  skipped: boolean;
+  reason: string | null;
+  by: string | null;
+}
+
+export type SkipAnswer =
+  /** `changed`: it was not so already. */
+  | { kind: 'done'; changed: boolean }
+  | { kind: 'noSuchSchedule' }
+  | { kind: 'follows' }
+  /** `next`: the first fire after the instant. */
+  | { kind: 'noFire'; next: Instant | null }
+  | { kind: 'over' }
+  | { kind: 'tooMany' };
+
+/** @throws CronError where the schedule cannot be planned */
+export async function skipFire(
+  { database, events }: { database: Database; events: EventBus },
+  request: SkipRequest,
+): Promise<SkipAnswer> {
+  const answer = await database.transaction((tx) => skipIn(tx, request));
+  const { scheduleId, fireAt, skipped, reason } = request;
+  if (answer.kind === 'done' && answer.changed)
+    events.emit({ type: 'fireSkipAsked', scheduleId, fireAt, skipped, reason });
+  return answer;
+}
+
+async function skipIn(tx: Transaction, request: SkipRequest): Promise<SkipAnswer> {
+  const { fireAt, skipped, reason, by } = request;
+  const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
+  if (!schedule) return { kind: 'noSuchSchedule' };
+  if (schedule.definition.after !== null) return { kind: 'follows' };
+  // After the lock was had: what is still to come by now has been locked by no planner.
+  const { histories: calendars } = await shareCalendarsOf(tx, [schedule]);
+  const now = await databaseNow(tx);
+  const standing = standingOf(schedule, { fireAt, now, calendars });
+  if (standing === 'over') return { kind: 'over' };
+  if (standing === 'noFire')
+    return { kind: 'noFire', next: fireTimes(schedule.definition, schedule, calendars).next(fireAt) };
+  const { uid } = schedule;
+  const { isSkipped, toCome } = await countSkips(tx, { uid, fireAt }, now);
+  if (isSkipped === skipped) return { kind: 'done', changed: false };
+  if (skipped && toCome >= MAX_SKIPS) return { kind: 'tooMany' };
+  if (skipped) await insertSkipUnderLock(tx, { uid, fireAt, reason, by }, now);
+  else await deleteSkipUnderLock(tx, { uid, fireAt });
+  return { kind: 'done', changed: true };
+}
+
+/** After an edit was written, in its transaction: forgets what is no fire to come of the new definition. */
+export async function keepFiresToCome(
+  tx: Transaction,
+  edited: readonly Edited[],
+  { skips, calendars }: { skips: ReadonlyMap<string, Skips>; calendars: Calendars },
+  now: Instant,
+): Promise<void> {
+  const gone = edited.flatMap(({ schedule, write }) => {
+    if (!schedule || !write) return [];
+    const { uid } = schedule;
+    const known = [...(skips.get(uid)?.keys() ?? [])];
+    return known
+      .filter((fireAt) => !isToCome({ ...schedule, ...write }, { fireAt, now, calendars }))
+      .map((fireAt) => ({ uid, fireAt }));
+  });
+  if (gone.length > 0) await deleteSkips(tx, gone);
+}
+
+/** Under a definition that cannot be planned nothing is forgotten: the edit that mends it decides. */
+function isToCome(schedule: Schedule, moment: Parameters<typeof standingOf>[1]): boolean {
+  try {
+    const standing = standingOf(schedule, moment);
+    return standing === 'toCome' || (standing === 'over' && isKeptBack(schedule, moment.fireAt));
+  } catch {
+    return true;
+  }
+}
+
+/** Its moment has come, and maintenance has kept it from being planned: the tick after it must still know. */
+function isKeptBack({ definition, nextOccurrenceAt, plannedThrough }: Schedule, fireAt: Instant): boolean {
+  if (!definition.enabled || nextOccurrenceAt === null) return false;
+  return fireAt >= nextOccurrenceAt && fireAt > (plannedThrough ?? -Infinity);
+}

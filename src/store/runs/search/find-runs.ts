@@ -1,0 +1,148 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Dependency, Run } from '../../../core/runs/run.ts';
+import type { RunRecord } from '../../../core/runs/run-record.ts';
+import { type Target, priorityOfRank } from '../../../core/schedules/schedule.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
+import { anyUid } from '../../../postgres/sql/by-key.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
+import { queueOfLane } from '../../queues/queue-lanes.ts';
+import { rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
+import { pageOfLabelledRuns } from './labelled-runs.ts';
+import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';
+import { type RunFilter, pageOfRuns } from './run-pages.ts';
+
+/** A run, open or ended; null: there is none of that id, or history has dropped it. */
+export async function findRun(db: Executor, id: string): Promise<Run | null> {
+  const [run] = await runsById(db, [id], MAX_SHOWN);
+  return run ?? null;
+}
+
+/** What the run's attempts go to; null where its definition is not there, or cannot be read. */
+export async function findTarget(db: Executor, { id }: Pick<Run, 'id'>): Promise<Target | null> {
+  const [row] = await rowsOf<{ uid: string; version: number }>(
+    db,
+    sql`SELECT schedule_uid AS uid, schedule_version AS version FROM all_runs WHERE id = ${id}::uuid`,
+  );
+  if (!row) return null;
+  const key = { scheduleUid: row.uid, scheduleVersion: row.version };
+  return (await loadHandoffs(db, [key])).get(versionKey(key))?.target ?? null;
+}
+
+/** Newest first. Each run has up to `maxEdges` of its dependencies, and of its dependents. */
+export async function listRuns(
+  db: Executor,
+  filter: RunFilter,
+  maxEdges = MAX_SHOWN_IN_LIST,
+): Promise<Run[]> {
+  const { labels = [] } = filter;
+  const ids = labels.length > 0 ? await pageOfLabelledRuns(db, filter, labels) : await pageOfRuns(db, filter);
+  return ids.length === 0 ? [] : runsById(db, ids, maxEdges);
+}
+
+/** Ids of those that each of these runs depends on, as listed. */
+export function findDependencyIds(
+  db: Executor,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, string[]>> {
+  return edgesOf(db, runIds, 'runId', MAX_SHOWN);
+}
+
+/** How these runs stand, in the form that their dependents get; without runs that history has dropped. */
+export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, Dependency>> {
+  if (ids.length === 0) return new Map();
+  const rows = await rowsOf<
+    Pick<Dependency, 'status' | 'error'> & { id: string; status_code: number | null; body: string | null }
+  >(
+    db,
+    sql`SELECT r.id, r.status, r.error, r.result_status_code AS status_code, r.result_body AS body
+    FROM all_runs r WHERE r.id = ANY (${uuids(ids)})`,
+  );
+  return new Map(
+    rows.map(({ id, status, error, status_code: resultStatusCode, body: resultBody }) => [
+      id,
+      { runId: id, status, error, result: resultOf({ resultStatusCode, resultBody }) },
+    ]),
+  );
+}
+
+/** Newest first. */
+async function runsById(db: Executor, ids: readonly string[], maxEdges: number): Promise<Run[]> {
+  const rows = await rowsOf<RecordRow & { version_payload: string | null }>(
+    db,
+    sql`SELECT ${RECORD_COLUMNS.all_runs}, v.payload AS version_payload FROM all_runs r
+    LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
+    WHERE r.id = ANY (${uuids(ids)}) ORDER BY r.id DESC`,
+  );
+  const found = rows.map((row) => ({ record: toRecord(row), versionPayload: row.version_payload }));
+  const records = found.map(({ record }) => record);
+  const waited = records.filter(({ openDependencies }) => openDependencies !== null);
+  const waitedFor = records.filter(({ hasDependents }) => hasDependents);
+  const dependsOn = await edgesOf(db, waited.map(idOf), 'runId', maxEdges);
+  const dependents = await edgesOf(db, waitedFor.map(idOf), 'dependsOn', maxEdges);
+  return found.map(({ record, versionPayload }) =>
+    toRun(record, versionPayload, dependsOn.get(record.id) ?? [], dependents.get(record.id) ?? []),
+  );
+}
+
+/** For a single run: as many dependencies as a run can have. */
+const MAX_SHOWN = 1000;
+/** For each run in a list of hundreds. */
+const MAX_SHOWN_IN_LIST = 100;
+
+/** The ids at the other ends of its edges, of each run: those it depends on as listed; those that depend on it may be any number. */
+async function edgesOf(
+  db: Executor,
+  ids: readonly string[],
+  end: 'runId' | 'dependsOn',
+  limit: number,
+): Promise<ReadonlyMap<string, string[]>> {
+  if (ids.length === 0) return new Map();
+  const edges: SQL =
+    end === 'runId'
+      ? sql`SELECT depends_on AS other, position FROM run_dependencies WHERE run_id = i.id ORDER BY position LIMIT ${limit}`
+      : sql`SELECT run_id AS other FROM run_dependencies WHERE depends_on = i.id ORDER BY run_id LIMIT ${limit}`;
+  const rows = await rowsOf<{ id: string; others: string }>(
+    db,
+    sql`SELECT i.id, others.list AS others FROM unnest(${uuids(ids)}) AS i(id), LATERAL (
+      SELECT string_agg(other::text, ',') AS list FROM (${edges}) AS e) AS others
+    WHERE others.list IS NOT NULL AND ${anyUid(sql`i.id`)}`,
+  );
+  return new Map(rows.map(({ id, others }) => [id, others.split(',')]));
+}
+
+function idOf({ id }: { id: string }): string {
+  return id;
+}
+
+function toRun(
+  record: RunRecord,
+  versionPayload: string | null,
+  dependsOn: readonly string[],
+  dependents: readonly string[],
+): Run {
+  const { priority, dueAt, ownPayload, attemptLog, lookupAfter } = record;
+  const scheduleId = scheduleIdOf(record.scheduleId);
+  return {
+    ...record,
+    scheduleId,
+    scheduleVersion: scheduleId === null ? null : record.scheduleVersion,
+    priority: priorityOfRank(priority),
+    nextAttemptAt: record.status === 'pending' ? dueAt : null,
+    result: resultOf(record),
+    payload: ownPayload ?? versionPayload,
+    dependsOn,
+    dependents,
+    queue: queueOfLane(record.lane),
+    attemptLog: attemptLog ?? [],
+    lookupAfter: lookupAfter,
+  };
+}
+
+function resultOf({
+  resultStatusCode,
+  resultBody,
+}: Pick<RunRecord, 'resultStatusCode' | 'resultBody'>): Run['result'] {
+  if (resultStatusCode === null && resultBody === null) return null;
+  return { statusCode: resultStatusCode, body: resultBody ?? '' };
+}

@@ -1,0 +1,54 @@
+import { sql } from 'drizzle-orm';
+import type { RunStatus } from '../../../core/runs/run.ts';
+import type { RunRecord } from '../../../core/runs/run-record.ts';
+import type { CurrentDefinition } from '../../../core/runs/transitions.ts';
+import { texts, uuids } from '../../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../../postgres/executor.ts';
+import { rowsOf } from '../../../postgres/sql/rows.ts';
+import { lockEndedRuns, lockOpenRuns } from '../lock-runs.ts';
+import { CURRENT_DEFINITION, type CurrentDefinitionRow, currentDefinitionOf } from '../current-definition.ts';
+
+const LOCK_IN = { runs: lockOpenRuns, history: lockEndedRuns };
+
+/**
+ * Of these runs those in one of these statuses: their rows locked, or the ids of those that another transaction has locked. What is in
+ * neither answer has another status by now. All statuses are of one table.
+ */
+export async function lockFreeRuns(
+  tx: Transaction,
+  table: 'runs' | 'history',
+  { ids, statuses }: { ids: readonly string[]; statuses: readonly RunStatus[] },
+): Promise<{ free: RunRecord[]; held: string[] }> {
+  const locked = await LOCK_IN[table](tx, ids, 'skipLocked');
+  const had = new Set(locked.map(({ id }) => id));
+  const missing = ids.filter((id) => !had.has(id));
+  const held =
+    missing.length === 0
+      ? []
+      : await rowsOf<{ id: string }>(
+          tx,
+          sql`SELECT id FROM ${sql.raw(table)} WHERE id = ANY (${uuids(missing)}) AND status = ANY (${texts(statuses)})`,
+        );
+  return { free: locked.filter(({ status }) => statuses.includes(status)), held: held.map(({ id }) => id) };
+}
+
+/**
+ * What runs of the schedules of these ended runs go by now, by uid. The schedules' rows are shared until the transaction ends, so that it
+ * stays so; `held`: another transaction has them. A schedule in neither answer is gone.
+ */
+export async function shareFreeDefinitions(
+  tx: Transaction,
+  runIds: readonly string[],
+): Promise<{ free: ReadonlyMap<string, CurrentDefinition>; held: ReadonlySet<string> }> {
+  const named = await rowsOf<{ uid: string }>(
+    tx,
+    sql`SELECT s.uid FROM schedules s WHERE s.uid IN (SELECT schedule_uid FROM history WHERE id = ANY (${uuids(runIds)}))`,
+  );
+  const uids = named.map(({ uid }) => uid);
+  const rows = await rowsOf<CurrentDefinitionRow & { uid: string }>(
+    tx,
+    sql`SELECT uid, ${CURRENT_DEFINITION} FROM schedules WHERE uid = ANY (${uuids(uids)}) ORDER BY uid FOR SHARE SKIP LOCKED`,
+  );
+  const free = new Map(rows.map((row) => [row.uid, currentDefinitionOf(row)]));
+  return { free, held: new Set(uids.filter((uid) => !free.has(uid))) };
+}

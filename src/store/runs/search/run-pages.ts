@@ -1,0 +1,125 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../../../core/instant.ts';
+import { RUN_ENDS } from '../../../core/runs/run-end.ts';
+import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../../core/runs/run.ts';
+import { texts, uuids } from '../../../postgres/sql/arrays.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { rowsOf } from '../../../postgres/sql/rows.ts';
+import type { Labels } from '../../schedules/search/labelled-schedules.ts';
+import { type RunTable, newestOfSchedule } from './runs-of-schedule.ts';
+
+export interface RunFilter {
+  /** Only runs of these schedules, by uid; none named: of all. */
+  scheduleUids?: readonly string[] | undefined;
+  statuses?: readonly RunStatus[] | undefined;
+  triggers?: readonly RunTrigger[] | undefined;
+  /** Of the schedule as it is now; see pageOfLabelledRuns. */
+  labels?: Labels | undefined;
+  /** Only these. */
+  ids?: readonly string[] | undefined;
+  /** Inclusive, of scheduledFor. */
+  from?: Instant | undefined;
+  /** Exclusive. */
+  to?: Instant | undefined;
+  /** Only runs older than this one, in the order of the list. */
+  before?: { scheduledFor: Instant; id: string } | undefined;
+  limit: number;
+}
+
+/**
+ * Ids of runs, newest first: (scheduledFor, id) descending, which is the order of ids. Each part of the answer is read from an index in
+ * that order, of `runs` and of each day of history, and merged. So a page costs the same however long the history is.
+ */
+export async function pageOfRuns(db: Executor, filter: RunFilter): Promise<string[]> {
+  if (filter.ids?.length === 0 || isImpossible(filter)) return [];
+  const rows = await rowsOf<{ id: string }>(db, newestFirst(filter));
+  return rows.map(({ id }) => id);
+}
+
+/** One-off runs belong to no schedule: looking for some would read all runs of the schedule. */
+function isImpossible({ scheduleUids, triggers }: RunFilter): boolean {
+  return scheduleUids !== undefined && triggers?.every((trigger) => trigger === 'api') === true;
+}
+
+interface More {
+  /** Rows of a `uid` each: only runs of these schedules. */
+  schedules?: SQL | undefined;
+  /** What is answered of each run `r`, its id among it. */
+  columns?: SQL;
+}
+
+/** The statement of such a page. */
+export function newestFirst(filter: RunFilter, more: More = {}): SQL {
+  const parts = partsOf(filter, more).map((part) => pageOf(filter, part, more));
+  return sql`SELECT r.* FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`;
+}
+
+/** Runs that one index has in the order of the list: of all schedules, or of each by itself. */
+interface Part {
+  /** Rows of a `uid` each; null: of all. */
+  schedules: SQL | null;
+  conditions: SQL[];
+  tables: readonly RunTable[];
+}
+
+const BOTH: readonly RunTable[] = ['runs', 'history'];
+
+/**
+ * Nearly all runs were fired by their schedule and succeeded. These are read by time. All other ends and triggers have indexes of their
+ * own, so that a query for rare ones does not read all the others.
+ */
+function partsOf({ scheduleUids, statuses, triggers }: RunFilter, more: More): Part[] {
+  const schedules = scheduleUids ? sql`unnest(${uuids(scheduleUids)})` : (more.schedules ?? null);
+  const rest = triggers ? [oneOf(sql`r.trigger`, triggers)] : [];
+  if (statuses && !statuses.includes('succeeded')) {
+    return statuses.map((status) => ({
+      schedules,
+      conditions: [statusIs(status), ...rest],
+      tables: [isEnd(status) ? 'history' : 'runs'],
+    }));
+  }
+  const some = statuses && statuses.length < ALL_STATUSES ? [oneOf(sql`r.status`, statuses)] : [];
+  const isSeldom = triggers && !triggers.includes('schedule') && !schedules;
+  if (!isSeldom) return [{ schedules, conditions: [...some, ...rest], tables: BOTH }];
+  return triggers.map((trigger) => ({
+    schedules,
+    conditions: [sql`r.trigger <> 'schedule'`, sql`r.trigger = ${trigger}`, ...some],
+    tables: BOTH,
+  }));
+}
+
+const ALL_STATUSES = RUN_ENDS.length + 3;
+
+/** In the words of the index of ends, which has no successes. */
+function statusIs(status: RunStatus): SQL {
+  return sql`r.status = ${status} AND r.status <> 'succeeded'`;
+}
+
+function pageOf(filter: RunFilter, part: Part, { columns = sql`r.id` }: More): SQL {
+  const { ids, limit } = filter;
+  const { schedules, tables } = part;
+  const named = ids ? [sql`r.id = ANY (${uuids(ids)})`] : [];
+  const conditions = [...part.conditions, ...named, ...within(filter)];
+  if (schedules) {
+    const pages = newestOfSchedule(tables, { columns, conditions, limit });
+    return sql`SELECT p.* FROM ${schedules} AS s(uid), LATERAL (${sql.join(pages, sql` UNION ALL `)}) AS p`;
+  }
+  const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;
+  const pages = tables.map(
+    (table) => sql`(SELECT ${columns} FROM ${sql.raw(table)} r ${where} ORDER BY r.id DESC LIMIT ${limit})`,
+  );
+  return sql.join(pages, sql` UNION ALL `);
+}
+
+/** Ids begin with scheduledFor. */
+function within({ from, to, before }: RunFilter): SQL[] {
+  return [
+    ...(from === undefined ? [] : [sql`r.id >= ${firstRunIdAt(from)}::uuid`]),
+    ...(to === undefined ? [] : [sql`r.id < ${firstRunIdAt(to)}::uuid`]),
+    ...(before ? [sql`r.id < ${before.id}::uuid`] : []),
+  ];
+}
+
+function oneOf(column: SQL, words: readonly string[]): SQL {
+  return sql`${column} = ANY (${texts(words)})`;
+}

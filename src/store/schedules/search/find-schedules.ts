@@ -1,0 +1,146 @@
+import { type SQL, and, asc, eq, gt, ilike, inArray, or, sql } from 'drizzle-orm';
+import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.ts';
+import { texts } from '../../../postgres/sql/arrays.ts';
+import { readDefinition } from '../../../core/schedules/stored-definition.ts';
+import { TryAgain } from '../../../postgres/errors.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { scheduleVersions, schedules } from '../../../postgres/schema.ts';
+import { LATE_UIDS, isApart, isOver } from './status-conditions.ts';
+
+/** The status in the contract's words, from the columns of the row. */
+const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'
+  WHEN ${schedules.error} IS NOT NULL THEN 'error'
+  WHEN ${isOver} THEN 'ended' ELSE 'active' END`;
+
+/** Asked for each row of a result, but of few schedules more than their own row. */
+const late = sql<boolean>`CASE WHEN ${schedules.outcomeWatched} AND ${schedules.enabled} AND NOT ${isOver}
+  THEN ${schedules.uid} IN (${LATE_UIDS}) ELSE false END`;
+
+export interface ScheduleFilter {
+  enabled?: boolean | undefined;
+  late?: boolean | undefined;
+  statuses?: readonly ScheduleStatus[] | undefined;
+  /** All of them must match. */
+  labels?: readonly (readonly [key: string, value: string])[] | undefined;
+  /** Part of the id or the description, in any letter case. */
+  text?: string | undefined;
+  /** Only ids after this one. */
+  after?: string | undefined;
+  limit: number;
+}
+
+export async function findSchedule(db: Executor, id: string): Promise<Schedule | null> {
+  const [row] = await select(db).where(eq(schedules.id, id));
+  return row ? toSchedule(row) : null;
+}
+
+/** Ordered by id. */
+export async function listSchedules(db: Executor, filter: ScheduleFilter): Promise<Schedule[]> {
+  const rows = await pageOfSchedules(db, filter);
+  return rows.map(toSchedule);
+}
+
+/**
+ * The statement. Schedules that are not plainly active have an index in this order. All else is read by id until the page is full: for
+ * text, labels or a rare status it may read all schedules.
+ */
+export function pageOfSchedules(db: Executor, filter: ScheduleFilter) {
+  return select(db).where(conditions(filter)).orderBy(asc(schedules.id)).limit(filter.limit);
+}
+
+/**
+ * The named schedules that exist, their rows locked until the transaction ends, in the order in which every multi-row
+ * lock is taken. `no key update` does not block transactions that only need the row to stay; a delete needs `update`.
+ */
+export async function lockSchedules(
+  tx: Executor,
+  ids: readonly string[],
+  strength: 'no key update' | 'update' = 'no key update',
+): Promise<Map<string, Schedule>> {
+  // One parameter: with one for each id, building and reading the statement was a good part of an import.
+  const named = sql`${schedules.id} = ANY(${texts(ids)})`;
+  const locked = await tx
+    .select({ uid: schedules.uid })
+    .from(schedules)
+    .where(named)
+    .orderBy(asc(schedules.uid))
+    .for(strength);
+  // A second statement: the first one's snapshot is older than its locks.
+  const rows = await select(tx).where(named);
+  const uids = new Set(locked.map((row) => row.uid));
+  if (rows.some((row) => !uids.has(row.schedule.uid))) {
+    // Deleted and created again while its lock was waited for: what is there now is not locked.
+    throw new TryAgain('a schedule was created while its id was looked at');
+  }
+  return new Map(rows.map((row) => [row.schedule.id, toSchedule(row)]));
+}
+
+/** Uids of every schedule that was ever known under the id, deleted ones included. */
+export async function uidsOf(db: Executor, id: string): Promise<string[]> {
+  const rows = await db
+    .selectDistinct({ uid: scheduleVersions.scheduleUid })
+    .from(scheduleVersions)
+    .where(eq(scheduleVersions.scheduleId, id));
+  return rows.map((row) => row.uid);
+}
+
+function select(db: Executor) {
+  return db
+    .select({
+      schedule: schedules,
+      status,
+      late,
+      definition: scheduleVersions.definition,
+      payload: scheduleVersions.payload,
+    })
+    .from(schedules)
+    .innerJoin(
+      scheduleVersions,
+      and(eq(scheduleVersions.scheduleUid, schedules.uid), eq(scheduleVersions.version, schedules.version)),
+    )
+    .$dynamic();
+}
+
+export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefined {
+  const { enabled, late: isLate, statuses, labels = [], text, after } = filter;
+  const pattern = text === undefined ? undefined : `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  return and(
+    enabled === undefined ? undefined : eq(schedules.enabled, enabled),
+    isLate === undefined ? undefined : sql`${late} = ${isLate}`,
+    isLate === true ? sql`${schedules.uid} IN (${LATE_UIDS})` : undefined,
+    statuses === undefined ? undefined : inArray(status, [...statuses]),
+    enabled === false || statuses?.includes('active') === false ? isApart : undefined,
+    ...labels.map(([key, value]) => sql`${scheduleVersions.definition}->'labels'->>${key}::text = ${value}`),
+    pattern === undefined
+      ? undefined
+      : or(ilike(schedules.id, pattern), ilike(sql`${scheduleVersions.definition}->>'description'`, pattern)),
+    after === undefined ? undefined : gt(schedules.id, after),
+  );
+}
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+function toSchedule(row: Row): Schedule {
+  const { uid, id, version, error, nextFireAt, lastFireAt, lockedBy, lockedAt, createdAt, updatedAt } =
+    row.schedule;
+  return {
+    uid,
+    id,
+    version,
+    definition: readDefinition(row.definition, row.payload),
+    lane: row.schedule.lane,
+    afterUid: row.schedule.afterUid,
+    status: row.status,
+    late: row.late,
+    error,
+    nextFireAt: row.status === 'active' ? nextFireAt : null,
+    nextOccurrenceAt: row.schedule.nextOccurrenceAt,
+    plannedThrough: row.schedule.plannedThrough,
+    lastFireAt,
+    hasSkips: row.schedule.hasSkips,
+    lockedBy,
+    lockedAt,
+    createdAt,
+    updatedAt,
+  };
+}

@@ -1,0 +1,62 @@
+import { sql } from 'drizzle-orm';
+import type { OutcomeWatch } from '../../../core/schedules/outcome-watch.ts';
+import { instants, uuids } from '../../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstantOrNull } from '../../../postgres/sql/rows.ts';
+import { type WatchRow, toWatch } from './outcome-watches.ts';
+import { isOver } from '../search/status-conditions.ts';
+
+/** A schedule that may have become late, or may be late no more. */
+export interface LateLook {
+  watch: OutcomeWatch;
+  scheduleId: string;
+  version: number;
+  /** It is paused, or nothing is left for it to fire: it is never late. */
+  rests: boolean;
+}
+
+/** Uids of schedules that have to be looked at, the longest overdue first. */
+export async function findLooks(
+  db: Executor,
+  { limit, besides }: { limit: number; besides: readonly string[] },
+): Promise<string[]> {
+  const rows = await rowsOf<{ schedule_uid: string }>(
+    db,
+    sql`SELECT schedule_uid FROM outcome_watches WHERE look_at IS NOT NULL AND look_at <= (SELECT clock_timestamp())
+      AND schedule_uid <> ALL (${uuids(besides)}) ORDER BY look_at LIMIT ${limit}`,
+  );
+  return rows.map((row) => row.schedule_uid);
+}
+
+/** Locks those of them that still have to be looked at; another instance may look at the others, or an edit has them. */
+export async function lockLooks(tx: Transaction, uids: readonly string[]): Promise<LateLook[]> {
+  const rows = await rowsOf<WatchRow & { id: string; version: number; rests: boolean }>(
+    tx,
+    sql`SELECT w.*, schedules.id, schedules.version, NOT schedules.enabled OR ${isOver} AND schedules.error IS NULL AS rests
+    FROM outcome_watches w JOIN schedules ON schedules.uid = w.schedule_uid
+    WHERE w.schedule_uid = ANY (${uuids(uids)}) AND w.look_at <= (SELECT clock_timestamp())
+    ORDER BY w.schedule_uid FOR UPDATE OF w SKIP LOCKED`,
+  );
+  return rows.map((row) => ({
+    watch: toWatch(row),
+    scheduleId: row.id,
+    version: row.version,
+    rests: row.rests,
+  }));
+}
+
+/** When a run of each of these schedules succeeded last, by schedule; null: none since its time began to count. */
+export async function lastSuccesses(
+  db: Executor,
+  watches: readonly OutcomeWatch[],
+): Promise<Map<string, number | null>> {
+  if (watches.length === 0) return new Map();
+  const rows = await rowsOf<{ uid: string; at: InstantText | null }>(
+    db,
+    sql`SELECT u.uid, (SELECT max(h.finished_at) FROM history h WHERE h.schedule_uid = u.uid AND h.outcome_watched
+        AND h.status = 'succeeded' AND h.finished_at > u.since) AS at
+    FROM unnest(${uuids(watches.map(({ scheduleUid }) => scheduleUid))},
+      ${instants(watches.map(({ successSince }) => successSince))}) AS u(uid, since)`,
+  );
+  return new Map(rows.map(({ uid, at }) => [uid, toInstantOrNull(at)]));
+}

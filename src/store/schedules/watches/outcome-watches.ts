@@ -1,0 +1,101 @@
+import { sql } from 'drizzle-orm';
+import type { OutcomeWatch } from '../../../core/schedules/outcome-watch.ts';
+import { instants, ints, uuids } from '../../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../../postgres/sql/rows.ts';
+
+export interface WatchRow {
+  schedule_uid: string;
+  pause_after_failures: number | null;
+  failures_since: InstantText;
+  success_within_seconds: number | null;
+  success_since: InstantText;
+  last_success_at: InstantText | null;
+  look_at: InstantText | null;
+  late_since: InstantText | null;
+}
+
+export function toWatch(row: WatchRow): OutcomeWatch {
+  return {
+    scheduleUid: row.schedule_uid,
+    pauseAfterFailures: row.pause_after_failures,
+    failuresSince: toInstant(row.failures_since),
+    successWithinSeconds: row.success_within_seconds,
+    successSince: toInstant(row.success_since),
+    lastSuccessAt: toInstantOrNull(row.last_success_at),
+    lookAt: toInstantOrNull(row.look_at),
+    lateSince: toInstantOrNull(row.late_since),
+  };
+}
+
+/** By schedule. Their rows are locked until the transaction ends; the caller has the row locks of the schedules. */
+export async function lockWatches(
+  tx: Transaction,
+  uids: readonly string[],
+): Promise<Map<string, OutcomeWatch>> {
+  if (uids.length === 0) return new Map();
+  const rows = await rowsOf<WatchRow>(
+    tx,
+    sql`SELECT * FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)}) ORDER BY schedule_uid FOR UPDATE`,
+  );
+  return new Map(rows.map((row) => [row.schedule_uid, toWatch(row)]));
+}
+
+/** Writes them as they are to stand, new or locked. */
+export async function saveWatches(tx: Executor, watches: readonly OutcomeWatch[]): Promise<void> {
+  if (watches.length === 0) return;
+  await tx.execute(
+    sql`INSERT INTO outcome_watches (schedule_uid, pause_after_failures, failures_since, success_within_seconds, success_since,
+      last_success_at, look_at, late_since)
+    SELECT * FROM unnest(${uuids(watches.map(({ scheduleUid }) => scheduleUid))},
+      ${ints(watches.map(({ pauseAfterFailures }) => pauseAfterFailures))},
+      ${instants(watches.map(({ failuresSince }) => failuresSince))},
+      ${ints(watches.map(({ successWithinSeconds }) => successWithinSeconds))},
+      ${instants(watches.map(({ successSince }) => successSince))}, ${instants(watches.map(({ lastSuccessAt }) => lastSuccessAt))},
+      ${instants(watches.map(({ lookAt }) => lookAt))}, ${instants(watches.map(({ lateSince }) => lateSince))})
+    ON CONFLICT (schedule_uid) DO UPDATE SET pause_after_failures = excluded.pause_after_failures,
+      failures_since = excluded.failures_since, success_within_seconds = excluded.success_within_seconds,
+      success_since = excluded.success_since, last_success_at = excluded.last_success_at, look_at = excluded.look_at,
+      late_since = excluded.late_since`,
+  );
+}
+
+export async function deleteWatches(tx: Executor, uids: readonly string[]): Promise<void> {
+  if (uids.length === 0) return;
+  await tx.execute(sql`DELETE FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)})`);
+}
+
+/** Schedules that are watched from now on: their open runs count as well. */
+export async function watchOpenRuns(tx: Executor, uids: readonly string[]): Promise<void> {
+  if (uids.length === 0) return;
+  await tx.execute(
+    sql`UPDATE runs r SET outcome_watched = true
+    FROM (SELECT id FROM runs WHERE schedule_uid = ANY (${uuids(uids)}) AND NOT outcome_watched ORDER BY id FOR NO KEY UPDATE) AS open
+    WHERE r.id = open.id`,
+  );
+}
+
+/** So many failures in a row pause the schedule; null: none do, or it is paused. */
+interface FailureCount {
+  failures: number;
+  atMost: number;
+}
+
+/**
+ * Counts the runs of a schedule that did not succeed since it was enabled and since its last success, as far as they matter. The caller
+ * has the schedule's row lock from an earlier statement. A success that is written only now does not wait for that lock: it comes after.
+ */
+export async function countFailuresInARow(tx: Transaction, uid: string): Promise<FailureCount | null> {
+  const [row] = await rowsOf<{ failures: number; at_most: number }>(
+    tx,
+    sql`SELECT w.pause_after_failures AS at_most, (SELECT count(*) FROM (
+        SELECT FROM history h WHERE h.schedule_uid = w.schedule_uid AND h.outcome_watched
+          AND h.status IN ('failed', 'unknown', 'abandoned')
+          AND h.finished_at > greatest(w.failures_since, (SELECT max(s.finished_at) FROM history s
+            WHERE s.schedule_uid = w.schedule_uid AND s.outcome_watched AND s.status = 'succeeded'))
+        LIMIT w.pause_after_failures) AS counted)::int AS failures
+    FROM outcome_watches w JOIN schedules ON schedules.uid = w.schedule_uid
+    WHERE w.schedule_uid = ${uid} AND w.pause_after_failures IS NOT NULL AND schedules.enabled`,
+  );
+  return row ? { failures: row.failures, atMost: row.at_most } : null;
+}

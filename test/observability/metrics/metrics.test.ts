@@ -1,0 +1,194 @@
+import { expect, test } from 'vitest';
+import type { FirelockEvent } from '../../../src/core/events.ts';
+import { logEvents } from '../../../src/observability/log/log-lines.ts';
+import { createLogger } from '../../../src/observability/log/logger.ts';
+import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { createEventBus } from '../../../src/runtime/event-bus.ts';
+
+test('what is skipped or called off is counted by its reason, and stands at 0 before the first', async () => {
+  const { events, value } = observed();
+  expect(await value('firelock_runs_skipped_total{reason="overlap"}')).toBe(0);
+  expect(await value('firelock_runs_cancelled_total{reason="replaced"}')).toBe(0);
+  events.emit({ type: 'runsSkipped', reason: 'overlap', count: 2 });
+  events.emit({ type: 'runsSkipped', reason: 'overlap', count: 1 });
+  events.emit({ type: 'runsSkipped', reason: 'limit', count: 1 });
+  events.emit({ type: 'runsCancelled', reason: 'replaced', count: 4 });
+  expect(await value('firelock_runs_skipped_total{reason="overlap"}')).toBe(3);
+  expect(await value('firelock_runs_skipped_total{reason="limit"}')).toBe(1);
+  expect(await value('firelock_runs_skipped_total{reason="missed"}')).toBe(0);
+  expect(await value('firelock_runs_cancelled_total{reason="replaced"}')).toBe(4);
+});
+
+test('schedules that are paused, and targets that are told, are counted and logged', async () => {
+  const { events, value, lines } = observed();
+  const event = { type: 'targetCancelled', runId: 'r', scheduleId: 's' } as const;
+  expect(await value('firelock_cancel_calls_total{outcome="failed"}')).toBe(0);
+  expect(await value('firelock_schedules_paused_total')).toBe(0);
+  events.emit({ ...event, accepted: true, error: null });
+  events.emit({ ...event, accepted: false, error: 'the target answered 409' });
+  events.emit({ type: 'schedulePaused', scheduleId: 's', reason: 'gone' });
+  expect(await value('firelock_cancel_calls_total{outcome="accepted"}')).toBe(1);
+  expect(await value('firelock_cancel_calls_total{outcome="failed"}')).toBe(1);
+  expect(await value('firelock_schedules_paused_total')).toBe(1);
+  // A call that was taken is told at debug.
+  expect(lines()).toMatchObject([
+    { level: 40, runId: 'r', scheduleId: 's', error: 'the target answered 409' },
+    { level: 40, scheduleId: 's', reason: 'gone' },
+  ]);
+});
+
+test('gauges say what the last sample of their kind said, and when that was', async () => {
+  const { metrics, value } = observed();
+  const work = {
+    oldestPendingSeconds: 1.5,
+    strandedRuns: 0,
+    schedulesOverdue: 0,
+    effectsPending: 7,
+    effectsFailing: 1,
+    schedulesLate: 0,
+    instancesAlive: 2,
+    oldestSnapshotSeconds: 0,
+    zoneData: ['2025c', '2026c'],
+  };
+  metrics.workSampled(work);
+  metrics.openRunsCounted({ byStatus: { waiting: 2, pending: 5, running: 0 }, waitingForLimit: 3 });
+  metrics.schedulesCounted({ active: 3, paused: 0, ended: 1, error: 0 });
+  expect(await value('firelock_runs_open{status="waiting"}')).toBe(2);
+  expect(await value('firelock_runs_waiting_for_limit')).toBe(3);
+  expect(await value('firelock_schedules{status="ended"}')).toBe(1);
+  expect(await value('firelock_effects_pending')).toBe(7);
+  expect(await value('firelock_effects_failing')).toBe(1);
+  expect(await value('firelock_zone_data_versions')).toBe(2);
+  metrics.workSampled({ ...work, zoneData: ['2026c'] });
+  expect(await value('firelock_zone_data_versions')).toBe(1);
+  for (const kind of ['work', 'runs_open', 'schedules'])
+    expect(await value(`firelock_sampled_timestamp_seconds{gauges="${kind}"}`)).toBeGreaterThan(1.7e9);
+});
+
+test('differing zone data is told when it changes, and what no instance says changes nothing', () => {
+  const { events, lines } = observed();
+  for (const zoneData of [['a'], ['a', 'b'], ['a', 'b'], [], ['a', 'b'], ['a', 'b', 'c'], ['c'], ['c']]) {
+    events.emit({ type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, schedulesLate: 0, zoneData });
+  }
+  expect(lines().map(({ level, zoneData }) => [level, zoneData])).toEqual([
+    [40, ['a', 'b']],
+    [40, ['a', 'b', 'c']],
+    [30, 'c'],
+  ]);
+});
+
+test('a loop that failed is told to work again by its own sign of life, and by no other', () => {
+  const { events, lines } = observed();
+  const fail = () =>
+    events.emit({ type: 'loopFailed', loop: 'effects', error: new Error('x'), retryInMs: 1 });
+  fail();
+  events.emit({ type: 'heartbeat', roundTripMs: 1 });
+  fail();
+  events.emit({ type: 'effectsApplied' });
+  fail();
+  expect(lines().map(({ level }) => level)).toEqual([40, 30, 40]);
+});
+
+test('what cannot follow from the end of a run is counted and told each time', async () => {
+  const { events, value, lines } = observed();
+  const put = { type: 'effectPutOff', kind: 'followers', runId: 'r', scheduleId: 's', error: 'no' } as const;
+  expect(await value('firelock_effects_failed_total')).toBe(0);
+  events.emit({ ...put, failures: 1, seconds: 5 });
+  events.emit({ ...put, failures: 2, seconds: 10 });
+  expect(await value('firelock_effects_failed_total')).toBe(2);
+  expect(lines()).toMatchObject([
+    {
+      level: 50,
+      kind: 'followers',
+      runId: 'r',
+      scheduleId: 's',
+      error: 'no',
+      failures: 1,
+      retryInSeconds: 5,
+    },
+    { level: 50, failures: 2, retryInSeconds: 10 },
+  ]);
+});
+
+test('runs that nobody was heard of in time are counted, as ended where they are, and told in one warning', async () => {
+  const { events, value, lines } = observed();
+  const runs = (['pending', 'failed', 'unknown'] as const).map((status, index) => ({
+    runId: status,
+    scheduleId: null,
+    attempt: 1,
+    workerId: index < 2 ? 'w1' : null,
+    settlement: {
+      status,
+      error: 'nothing was heard of it',
+      durationMs: status === 'pending' ? null : 5,
+      retryAt: status === 'pending' ? Date.UTC(2026, 10, 20) : null,
+      recovered: false,
+      uncertain: false,
+    },
+  }));
+  events.emit({ type: 'runsExpired', runs });
+  expect(await value('firelock_completions_expired_total')).toBe(3);
+  expect(await value('firelock_runs_failed_total')).toBe(1);
+  expect(await value('firelock_runs_unknown_total')).toBe(1);
+  expect(await value('firelock_run_duration_seconds_count')).toBe(2);
+  expect(lines()).toMatchObject([
+    { level: 40, runs: 3, again: 1, failed: 1, unknown: 1, workers: ['w1'] },
+    { level: 30, runId: 'pending', workerId: 'w1', retryAt: '2026-11-20T00:00:00.000Z' },
+    { level: 40, runId: 'failed' },
+    { level: 40, runId: 'unknown', error: 'nothing was heard of it' },
+  ]);
+  events.emit({ type: 'runsExpired', runs: runs.slice(0, 1) });
+  expect(lines().slice(4)).toMatchObject([{ level: 40, runId: 'pending', workerId: 'w1' }]);
+});
+
+test('what somebody asked of a run is told and counted, and no sign of life of a loop', async () => {
+  const { events, value, lines } = observed();
+  events.emit({ type: 'loopFailed', loop: 'settle', error: new Error('x'), retryInMs: 1 });
+  const run = { runId: 'one', scheduleId: 's' };
+  events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: 'one' });
+  events.emit({ type: 'runRetried', ...run, was: 'cancelled' });
+  const settlement = { error: null, durationMs: 5, retryAt: null, recovered: true, uncertain: false };
+  events.emit({
+    type: 'runCompleted',
+    ...run,
+    attempt: 1,
+    settlement: { ...settlement, status: 'succeeded' },
+  });
+  events.emit({ type: 'runCompleted', ...run, attempt: 1, settlement: { ...settlement, status: 'failed' } });
+  expect(await value('firelock_runs_cancelled_total{reason="request"}')).toBe(1);
+  expect(await value('firelock_runs_retried_total')).toBe(1);
+  expect(await value('firelock_runs_succeeded_total')).toBe(1);
+  expect(await value('firelock_runs_failed_total')).toBe(1);
+  expect(await value('firelock_runs_recovered_total')).toBe(2);
+  expect(lines().map(({ level, msg }) => [level, msg])).toEqual([
+    [40, 'settle failed; it will be tried again until it works'],
+    [30, 'a run was cancelled on request'],
+    [30, 'a run was opened again on request'],
+    [40, 'run reported as failed'],
+  ]);
+});
+
+function observed() {
+  const events = createEventBus();
+  const metrics = createMetrics({
+    clock: systemClock,
+    events,
+    version: '0',
+    zoneData: 'a',
+    inFlight: () => 0,
+    leaseValid: () => true,
+    inMaintenance: () => false,
+  });
+  const written: string[] = [];
+  logEvents(events, createLogger('info', { write: (line: string) => written.push(line) }));
+  return {
+    events: events satisfies { emit(event: FirelockEvent): void },
+    metrics,
+    lines: () => written.map((line) => JSON.parse(line) as { level: number; msg: string; zoneData: unknown }),
+    value: async (name: string) => {
+      const line = (await metrics.text()).split('\n').find((one) => one.startsWith(`${name} `));
+      return Number(line?.slice(name.length));
+    },
+  };
+}

@@ -1,0 +1,302 @@
+import { randomUUID } from 'node:crypto';
+import { type SQL, sql } from 'drizzle-orm';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DAY_MS, dayOf } from '../../../../src/core/time/utc-day.ts';
+import {
+  RUN_STATUSES,
+  RUN_TRIGGERS,
+  type RunStatus,
+  type RunTrigger,
+  isEnd,
+} from '../../../../src/core/runs/run.ts';
+import { systemClock } from '../../../../src/runtime/clock.ts';
+import { type Database, openDatabase } from '../../../../src/postgres/database.ts';
+import type { Executor } from '../../../../src/postgres/executor.ts';
+import { createPartition } from '../../../../src/postgres/history-partitions.ts';
+import { pageOfLabelledRuns } from '../../../../src/store/runs/search/labelled-runs.ts';
+import { type Labels, labelled } from '../../../../src/store/schedules/search/labelled-schedules.ts';
+import { type RunFilter, pageOfRuns } from '../../../../src/store/runs/search/run-pages.ts';
+import { type TestDatabase, createMigrated } from '../../../support/postgres/cluster.ts';
+import { runIdAt } from '../../../support/pending-runs.ts';
+import { type PlanNode, rowsIn } from '../../../support/postgres/plans.ts';
+
+const NOW = systemClock.now();
+
+let own: TestDatabase;
+let database: Database;
+beforeAll(async () => {
+  own = await createMigrated();
+  database = openDatabase(own.url, 1);
+  // What ended before these days stands in the default partition.
+  for (let day = 1; day <= 20; day += 1) {
+    await database.run((db) => createPartition(db, dayOf(NOW) - day * DAY_MS));
+  }
+});
+afterAll(async () => {
+  await database.close();
+  await own.drop();
+});
+
+interface Listed {
+  id: string;
+  scheduledFor: number;
+  /** Where it has ended. */
+  endedAt: number;
+  uid: string;
+  status: RunStatus;
+  trigger: RunTrigger;
+}
+
+describe('of runs of all kinds', () => {
+  const uids = Array.from({ length: 4 }, () => randomUUID());
+  let runs: Listed[];
+
+  beforeAll(async () => {
+    runs = Array.from({ length: 900 }, (_, index) => {
+      const trigger = pick(RUN_TRIGGERS);
+      // Some of the same moment, on both sides of midnights, and some still to come.
+      const day = Math.floor(-25 + random() * 28);
+      const scheduledFor = dayOf(NOW) + day * DAY_MS + (random() < 0.3 ? 0 : index * 60_000);
+      return {
+        id: idAt(scheduledFor),
+        scheduledFor,
+        // On any day, so that neighbours in the list stand in different partitions.
+        endedAt: random() < 0.5 ? scheduledFor : NOW - Math.floor(random() * 25 * DAY_MS),
+        uid: trigger === 'api' ? randomUUID() : pick(uids),
+        status: pick(RUN_STATUSES),
+        trigger,
+      };
+    });
+    // A schedule has one planned run of a moment.
+    const taken = new Set<string>();
+    runs = runs.filter(({ trigger, uid, scheduledFor }) => {
+      if (!['schedule', 'catchUp', 'backfill'].includes(trigger)) return true;
+      const fire = `${uid} ${scheduledFor}`;
+      return !taken.has(fire) && taken.add(fire);
+    });
+    await insertRuns(runs);
+  });
+  afterAll(async () => {
+    await database.run((db) => db.execute(sql`DELETE FROM runs`));
+    await database.run((db) => db.execute(sql`DELETE FROM history`));
+  });
+
+  test('every filter finds all that it names, newest first, page by page', async () => {
+    const subset = <T>(values: readonly T[]) => {
+      const some = values.filter(() => random() < 0.3);
+      return random() < 0.4 || some.length === 0 ? undefined : some;
+    };
+    for (let round = 0; round < 40; round += 1) {
+      const from = random() < 0.3 ? NOW - Math.floor(random() * 25) * DAY_MS : undefined;
+      const to = random() < 0.3 ? NOW - Math.floor(random() * 25 - 26) * DAY_MS : undefined;
+      const filter = {
+        scheduleUids: subset(uids),
+        statuses: subset(RUN_STATUSES),
+        triggers: subset(RUN_TRIGGERS),
+        ids: random() < 0.2 ? runs.filter(() => random() < 0.5).map(({ id }) => id) : undefined,
+        from,
+        to,
+      };
+      const ids = expected(runs, filter);
+      // Page by page, but not by hundreds of pages.
+      const limit = pick(ids.length > 40 ? [50, 501] : [1, 7, 50]);
+      expect([filter, await allPages({ ...filter, limit })]).toEqual([filter, ids]);
+    }
+  });
+
+  test('and of labelled schedules, whether few are asked one by one, or the newest runs are walked through first', async () => {
+    await insertSchedules(uids.map((uid, n) => ({ uid, labels: { team: n < 3 ? 'a' : 'b', n: `${n}` } })));
+    for (let round = 0; round < 25; round += 1) {
+      const [labels, having] = pick([
+        [[['team', 'a']], uids.slice(0, 3)],
+        [[['n', '1']], uids.slice(1, 2)],
+        [
+          [
+            ['team', 'a'],
+            ['n', '3'],
+          ],
+          [],
+        ],
+      ] as [Labels, string[]][]);
+      const among = random() < 0.2 ? uids.slice(1) : undefined;
+      const filter = {
+        scheduleUids: among,
+        statuses: random() < 0.5 ? undefined : [...new Set([pick(RUN_STATUSES), pick(RUN_STATUSES)])],
+        to: random() < 0.3 ? NOW - 5 * DAY_MS : undefined,
+      };
+      const bounds = pick([
+        { few: 0, walked: 20 },
+        { few: 0, walked: 5_000 },
+        { few: 3, walked: 20 },
+      ]);
+      const scheduleUids = having.filter((uid) => among === undefined || among.some((one) => one === uid));
+      const wanted = expected(runs, { ...filter, scheduleUids });
+      const pages = (db: Executor, page: RunFilter) => pageOfLabelledRuns(db, page, labels, bounds);
+      const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
+      const found = await allPages({ ...filter, limit }, pages);
+      expect([filter, labels, bounds, found]).toEqual([filter, labels, bounds, wanted]);
+    }
+  });
+
+  async function allPages(filter: RunFilter, pageOf = pageOfRuns): Promise<string[]> {
+    const found: string[] = [];
+    for (let before: RunFilter['before']; ;) {
+      const page = await database.run((db) => pageOf(db, { ...filter, before }));
+      found.push(...page);
+      before = runs.find(({ id }) => id === page.at(-1));
+      if (page.length < filter.limit || found.length > runs.length) return found;
+    }
+  }
+});
+
+describe('among very many plain ones', () => {
+  const [big, other] = [randomUUID(), randomUUID()];
+  const MANY = 20_000;
+
+  beforeAll(async () => {
+    // One a minute, the newest of them now: two weeks of a schedule that always succeeded.
+    await database.run((db) =>
+      db.execute(sql`INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
+          due_at, attempts, created_at, updated_at, finished_at, ended_at)
+        SELECT ${runIdAt(sql`at`)}, at, ${big}::uuid, 1, 'big', 'schedule', 'succeeded', '', 1, at, 1, at, at, at, at
+        FROM (SELECT date_trunc('minute', clock_timestamp()) - n * interval '1 minute' AS at FROM generate_series(1, ${MANY}::int) n) AS t`),
+    );
+    const old = dayOf(NOW) - 13 * DAY_MS;
+    const rare = (index: number, status: RunStatus, trigger: RunTrigger) => {
+      const scheduledFor = old + index * 1000;
+      return { id: idAt(scheduledFor), scheduledFor, endedAt: scheduledFor, uid: other, status, trigger };
+    };
+    await insertRuns([
+      ...Array.from({ length: 60 }, (_, index) => rare(index, 'failed', 'schedule')),
+      ...Array.from({ length: 60 }, (_, index) => rare(100 + index, 'succeeded', 'catchUp')),
+      rare(300, 'unknown', 'manual'),
+    ]);
+    await database.run((db) => db.execute(sql`VACUUM ANALYZE runs, history`));
+  });
+
+  const limit = 50;
+  const lists: [what: string, filter: RunFilter][] = [
+    ['all', { limit }],
+    ['what succeeded', { limit, statuses: ['succeeded'] }],
+    ['what failed', { limit, statuses: ['failed'] }],
+    ['what was abandoned: nothing', { limit, statuses: ['abandoned'] }],
+    [
+      'all that did not succeed',
+      { limit, statuses: ['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'] },
+    ],
+    ['what is open: nothing', { limit, statuses: ['waiting', 'pending', 'running'] }],
+    ['what was caught up', { limit, triggers: ['catchUp'] }],
+    ['what was backfilled: nothing', { limit, triggers: ['backfill'] }],
+    ['what was asked for', { limit, triggers: ['manual', 'api'] }],
+    ['what was asked for and failed: nothing', { limit, triggers: ['manual'], statuses: ['failed'] }],
+    ['one schedule', { limit, scheduleUids: [big] }],
+    ['schedules that had the same id', { limit, scheduleUids: [other, big] }],
+    ['what failed of one that never did', { limit, scheduleUids: [big], statuses: ['failed'] }],
+    ['what was backfilled of one that never was', { limit, scheduleUids: [big], triggers: ['backfill'] }],
+    ['what was fired by hand of one that never was', { limit, scheduleUids: [big], triggers: ['manual'] }],
+    ['those before another', { limit, before: { scheduledFor: NOW - 5 * DAY_MS, id: randomUUID() } }],
+    ['a period', { limit, from: NOW - 6 * DAY_MS, to: NOW - 5 * DAY_MS }],
+  ];
+
+  test.each(lists)('a page of %s reads no more than some pages', async (_what, filter) => {
+    const read = await database.run((db) => rowsRead(db, filter));
+    expect(read).toBeLessThan(40 * limit);
+  });
+});
+
+test('the schedules of a label are found by the index of labels', async () => {
+  const many = Array.from({ length: 3_000 }, (_, n) => ({ uid: randomUUID(), labels: { odd: `${n}` } }));
+  await insertSchedules(many);
+  await database.run((db) => db.execute(sql`VACUUM ANALYZE schedules, schedule_versions`));
+  const plan = await database.run((db) => db.execute(sql`EXPLAIN ${labelled([['odd', '77']])}`));
+  expect(JSON.stringify(plan)).toContain('schedule_versions_labels');
+});
+
+/** Over all statements that a page takes. */
+async function rowsRead(db: Executor, filter: RunFilter): Promise<number> {
+  let read = 0;
+  const explaining = {
+    execute: async (statement: SQL) => {
+      const [row] = await db.execute(sql`EXPLAIN (ANALYZE, FORMAT JSON) ${statement}`);
+      read += rowsIn((row?.['QUERY PLAN'] as [{ Plan: PlanNode }])[0].Plan);
+      return [];
+    },
+  };
+  await pageOfRuns(explaining as unknown as Executor, filter);
+  return read;
+}
+
+function expected(runs: readonly Listed[], filter: Omit<RunFilter, 'limit'>): string[] {
+  const { scheduleUids, statuses, triggers, ids, from = -Infinity, to = Infinity } = filter;
+  return runs
+    .filter(
+      ({ id, uid, status, trigger, scheduledFor }) =>
+        (scheduleUids?.includes(uid) ?? true) &&
+        (statuses?.includes(status) ?? true) &&
+        (triggers?.includes(trigger) ?? true) &&
+        (ids?.includes(id) ?? true) &&
+        scheduledFor >= from &&
+        scheduledFor < to,
+    )
+    .toSorted((a, b) => b.scheduledFor - a.scheduledFor || (a.id < b.id ? 1 : -1))
+    .map(({ id }) => id);
+}
+
+async function insertSchedules(
+  given: readonly { uid: string; labels: Record<string, string> }[],
+): Promise<void> {
+  const rows = sql`jsonb_to_recordset(${JSON.stringify(given)}::jsonb) AS g(uid uuid, labels jsonb)`;
+  await database.run((db) =>
+    db.execute(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
+      SELECT uid, uid::text, 2, true, '{}', false, 'allow', '', 1, now(), now() FROM ${rows}`),
+  );
+  // The version before had other labels.
+  await database.run((db) =>
+    db.execute(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+      SELECT uid, v, uid::text, 'updated', now(), jsonb_build_object('labels', CASE v WHEN 2 THEN labels ELSE '{"team": "a", "n": "1"}' END)
+      FROM ${rows}, generate_series(1, 2) AS v`),
+  );
+}
+
+async function insertRuns(runs: readonly Listed[]): Promise<void> {
+  const columns = sql`id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at, attempts,
+    created_at, updated_at`;
+  const values = sql`id, at, uid, 1, 's', trigger, status, '', 1, at, 1, at, at`;
+  const given = (some: readonly Listed[]) => {
+    const iso = (at: number) => new Date(at).toISOString();
+    const rows = some.map((run) => ({ ...run, at: iso(run.scheduledFor), ended: iso(run.endedAt) }));
+    return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+      AS r(id uuid, at timestamptz, ended timestamptz, uid uuid, trigger text, status text)`;
+  };
+  const open = given(runs.filter(({ status }) => !isEnd(status)));
+  const ended = given(runs.filter(({ status }) => isEnd(status)));
+  await database.run((db) =>
+    db.execute(
+      sql`INSERT INTO runs (${columns}, ready) SELECT ${values}, at <= clock_timestamp() FROM ${open}`,
+    ),
+  );
+  await database.run((db) =>
+    db.execute(
+      sql`INSERT INTO history (${columns}, finished_at, ended_at) SELECT ${values}, ended, ended FROM ${ended}`,
+    ),
+  );
+}
+
+/** As ids are: they begin with the moment. */
+function idAt(at: number): string {
+  const hex = at.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${randomUUID().slice(15)}`;
+}
+
+let seed = 7;
+/** The same in every run. */
+function random(): number {
+  seed = (seed * 48_271) % 2_147_483_647;
+  return seed / 2_147_483_647;
+}
+
+function pick<T>(values: readonly T[]): T {
+  const value = values[Math.floor(random() * values.length)];
+  if (value === undefined) throw new Error('nothing to pick from');
+  return value;
+}
