@@ -20,6 +20,8 @@ interface MutantResult {
   why: string;
   /** As it should be: a mutant was caught for one of the reasons it is known to have, a control was not. */
   ok: boolean;
+  /** How many campaigns it took. */
+  tries: number;
   violations: Record<string, number>;
   examples: string[];
   seconds: number;
@@ -35,14 +37,24 @@ export async function runMutants(options: MutantRunOptions): Promise<MutantResul
   for (const mutant of chosen) for (const edit of mutant.edits) await edited(options.root, edit);
   const results: MutantResult[] = [];
   for (const mutant of chosen) {
-    const result = await runMutant(mutant, options);
+    const result = await runUntilCaught(mutant, options);
     options.say(line(result, options.control));
     results.push(result);
   }
   return results;
 }
 
-async function runMutant(mutant: Mutant, options: MutantRunOptions): Promise<MutantResult> {
+/** Some mutants do harm only in a rare moment, which a campaign may miss by chance. */
+const MAX_TRIES = 3;
+
+async function runUntilCaught(mutant: Mutant, options: MutantRunOptions): Promise<MutantResult> {
+  for (let tries = 1; ; tries++) {
+    const result = await runMutant(mutant, { ...options, seed: options.seed + tries - 1 });
+    if (result.ok || options.control || tries === MAX_TRIES) return { ...result, tries };
+  }
+}
+
+async function runMutant(mutant: Mutant, options: MutantRunOptions): Promise<Omit<MutantResult, 'tries'>> {
   const began = performance.now();
   const root = await mkdtemp(join(tmpdir(), 'firelock-mutant-'));
   try {
@@ -125,11 +137,12 @@ async function edited(root: string, { file, find, replace }: Mutant['edits'][num
   return parts.join(replace);
 }
 
-function line({ name, ok, violations, seconds, examples }: MutantResult, control: boolean): string {
+function line({ name, ok, tries, violations, seconds, examples }: MutantResult, control: boolean): string {
   const verdict = control ? (ok ? 'quiet   ' : 'NOT QUIET') : ok ? 'caught  ' : 'SURVIVED';
   const why = Object.entries(violations)
     .map(([violation, count]) => `${violation} ${count}`)
     .join(', ');
   const shown = ok && !control ? '' : examples.map((example) => `\n            ${example}`).join('');
-  return `${verdict} ${name} (${seconds} s) ${why}${shown}`;
+  const campaigns = tries === 1 ? '' : `, campaign ${tries}`;
+  return `${verdict} ${name} (${seconds} s${campaigns}) ${why}${shown}`;
 }
