@@ -3,7 +3,16 @@ import { reasonOf } from '../runtime/reason.ts';
 import { type Cli, createCli } from './cli.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
+import { addAudit } from './reports/audit.ts';
+import { addInstanceCommands, addQueueCommands } from './reports/lists.ts';
+import { addMe } from './reports/me.ts';
+import { addPreview } from './reports/preview.ts';
+import { addStats } from './reports/stats.ts';
+import { addRunCommands } from './runs/run-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
+import { addCalendarCommands } from './settings/calendar-commands.ts';
+import { addLimitCommands } from './settings/limit-commands.ts';
+import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** Runs the command that these arguments name; answers the exit code of the process. Never throws. */
@@ -49,5 +58,15 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
   const cli = createCli(surroundings, program);
   addDaemonCommands(program, cli);
   addScheduleCommands(program, cli);
+  addRunCommands(program, cli);
+  addPreview(program, cli);
+  addCalendarCommands(program, cli);
+  addLimitCommands(program, cli);
+  addMaintenanceCommands(program, cli);
+  addQueueCommands(program, cli);
+  addInstanceCommands(program, cli);
+  addStats(program, cli);
+  addAudit(program, cli);
+  addMe(program, cli);
   return { program, cli };
 }
