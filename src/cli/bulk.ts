@@ -38,7 +38,7 @@ export async function actOnMatching(
     (await server.call('POST', path, { body: { ...body, dryRun } })).body() as BulkAnswer;
   if (options.dryRun || !options.yes) {
     const found = await act(true);
-    const lines = [`${found.matched} ${noun} match`, ...found.sample.map((id) => `  ${id}`)];
+    const lines = [`${noun} that match: ${found.matched}`, ...found.sample.map((id) => `  ${id}`)];
     const others = found.matched - found.sample.length;
     if (others > 0) lines.push(`  and ${others} others`);
     if (options.dryRun || found.matched === 0) {
@@ -57,7 +57,7 @@ export async function actOnMatching(
     if (changed === 0) break;
   }
   output.show(done, () => [
-    `${done.changed} of ${done.matched} ${noun} changed`,
+    `${noun} changed: ${done.changed} of ${done.matched}`,
     ...(done.remaining > 0 ? [`${done.remaining} are left: the same command again goes on with these`] : []),
   ]);
 }

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Cli, createCli } from './cli.ts';
+import { addCompletion } from './completion.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addAudit } from './reports/audit.ts';
@@ -68,5 +69,6 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
   addStats(program, cli);
   addAudit(program, cli);
   addMe(program, cli);
+  addCompletion(program, cli);
   return { program, cli };
 }

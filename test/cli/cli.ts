@@ -52,7 +52,7 @@ export async function firelock(args: readonly string[], around: Around = {}): Pr
     zone: around.zone ?? 'UTC',
     signal: around.signal ?? new AbortController().signal,
     version: '0.0.0-test',
-    daemon: { serve: noDaemon, resume: noDaemon, ...around.daemon },
+    daemon: { serve: noDaemon, onDatabase: noDaemon, ...around.daemon },
   });
   return { code, ...said, json: () => JSON.parse(said.out) as unknown };
 }
