@@ -1,0 +1,42 @@
+import type { Config } from '../config/config.ts';
+import type { Instant } from '../core/instant.ts';
+
+interface Stream {
+  write(text: string): void;
+  readonly isTerminal: boolean;
+  /** Of the terminal. */
+  readonly columns?: number | undefined;
+}
+
+/** All that a command sees of the process around it; tests bring their own. */
+export interface Surroundings {
+  readonly out: Stream;
+  readonly err: Stream;
+  readonly input: {
+    readonly isTerminal: boolean;
+    /** All of standard input, as text. */
+    read(): Promise<string>;
+    /** The next line that is typed; null: there is none any more. */
+    readLine(): Promise<string | null>;
+  };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly now: () => Instant;
+  /** IANA name of the zone of whoever reads. */
+  readonly zone: string;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+  readonly version: string;
+  /** What needs the configuration and the log of the daemon; each answers the exit code. */
+  readonly daemon: DaemonCommands;
+}
+
+export interface DaemonCommands {
+  serve(): Promise<number>;
+  /** Starts the embedded database first, where that is the one to work on. */
+  onDatabase(work: DatabaseWork): Promise<number>;
+}
+
+/** Answers the exit code. */
+export type DatabaseWork = (
+  options: Config & { databaseUrl: string; signal: AbortSignal; print: (line: string) => void },
+) => Promise<number>;

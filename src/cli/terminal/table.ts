@@ -1,0 +1,105 @@
+import type { Paint } from './paint.ts';
+import { cutToWidth, displayWidth, printable } from './display-width.ts';
+
+export interface Column<Row> {
+  title: string;
+  cell: (row: Row) => string | number | null | undefined;
+  /** Numbers stand on the right. */
+  align?: 'right';
+  /** It gives way first where the terminal is narrow. */
+  shrinks?: true;
+  /** It is left out where the terminal is too narrow for all. */
+  mayGo?: true;
+  /** With --wide only. */
+  isExtra?: true;
+  /** Colours a cell by its text. */
+  paint?: (text: string, paint: Paint) => string;
+}
+
+interface Room {
+  /** Of the terminal; null: as wide as the table is. */
+  columns: number | null;
+  paint: Paint;
+}
+
+const GAP = '  ';
+/** What a shrinking column keeps. */
+const NARROWEST = 8;
+
+/** Lines, the titles first. What is absent is a dash. What neither shrinks nor may go is never cut: ids are to be copied. */
+export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], room: Room): string[] {
+  const measured = columns
+    .filter(({ isExtra }) => !isExtra || room.columns === null)
+    .map((column): Measured<Row> => {
+      const texts = rows.map((row) => textOf(column.cell(row)));
+      const width = Math.max(displayWidth(column.title), ...texts.map(displayWidth));
+      return { column, texts, width };
+    });
+  const shown = room.columns === null ? measured : fitted(measured, room.columns);
+  const line = (cells: readonly string[]) => cells.join(GAP).trimEnd();
+  return [
+    line(shown.map((one) => cellOf(one, one.column.title, (text) => room.paint('bold', text)))),
+    ...rows.map((_row, index) =>
+      line(
+        shown.map((one) =>
+          cellOf(one, one.texts[index] ?? '', (text) => one.column.paint?.(text, room.paint) ?? text),
+        ),
+      ),
+    ),
+  ];
+}
+
+interface Measured<Row> {
+  column: Column<Row>;
+  texts: string[];
+  width: number;
+}
+
+function cellOf<Row>(
+  { column, width }: Measured<Row>,
+  whole: string,
+  paint: (text: string) => string,
+): string {
+  const text = cutToWidth(whole, width);
+  const blank = ' '.repeat(width - displayWidth(text));
+  return column.align === 'right' ? blank + paint(text) : paint(text) + blank;
+}
+
+/** Leaves out the last columns that may go, as many as it takes; then the widest that may shrink give way. */
+function fitted<Row>(measured: readonly Measured<Row>[], available: number): Measured<Row>[] {
+  const shown = [...measured];
+  const least = ({ column, width }: Measured<Row>) => (column.shrinks ? Math.min(width, NARROWEST) : width);
+  const needed = (width: (one: Measured<Row>) => number) =>
+    shown.reduce((sum, one) => sum + width(one), GAP.length * (shown.length - 1));
+  while (needed(least) > available) {
+    const index = shown.findLastIndex(({ column }) => column.mayGo);
+    if (index < 0) break;
+    shown.splice(index, 1);
+  }
+  for (let over = needed(({ width }) => width) - available; over > 0; over -= 1) {
+    const shrinking = shown.filter(({ column, width }) => column.shrinks && width > NARROWEST);
+    const widest = shrinking.sort((one, other) => other.width - one.width)[0];
+    if (widest === undefined) break;
+    shown[shown.indexOf(widest)] = { ...widest, width: widest.width - 1 };
+  }
+  return shown;
+}
+
+/** A name and a value on each line; those without a value are left out. */
+export function pairLines(
+  pairs: readonly (readonly [name: string, value: string | null | undefined])[],
+  room: Room,
+): string[] {
+  const given = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const width = Math.max(0, ...given.map(([name]) => displayWidth(name)));
+  return given.map(([name, value]) => {
+    const line = `${name.padEnd(width)}${GAP}${printable(value ?? '')}`;
+    const shown = room.columns === null ? line : cutToWidth(line, room.columns);
+    return room.paint('bold', shown.slice(0, width)) + shown.slice(width);
+  });
+}
+
+function textOf(value: string | number | null | undefined): string {
+  const text = value === null || value === undefined ? '' : printable(String(value));
+  return text === '' ? '-' : text;
+}
