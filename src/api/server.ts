@@ -30,6 +30,7 @@ import { addScheduleRoutes } from './schedules/routes.ts';
 import { addSkipRoutes } from './schedules/skip-routes.ts';
 import { type SignsDeps, addSignsOfLife } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
+import { addVerifyRoute } from './verify/routes.ts';
 import { addVersionsRoute } from './schedules/version-routes.ts';
 import { validateRequest } from './http/validation.ts';
 
@@ -140,4 +141,5 @@ function addApi(api: Api, deps: ApiDeps): void {
   addInstanceRoutes(api, deps);
   addMaintenanceRoutes(api, deps);
   addMeRoute(api);
+  addVerifyRoute(api, deps);
 }
