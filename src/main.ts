@@ -15,36 +15,29 @@ const { version, engines } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ) as Package;
 
-const USAGE = `usage:
-  firelock                     start the daemon; its configuration is in the environment (.env.example has all of it)
-  firelock resume --from-now   after a restored backup or a failover that lost data, with every instance stopped: begin
-                               at this moment, and record what was due before as skipped (docs/restoring.md)
-  firelock token create NAME --role ROLE [--expires INSTANT]
-                               make a token for callers of the API; ROLE: viewer, worker, operator or admin. Prints the
-                               token, and the line that tells the daemon of it (docs/security.md)
-  firelock --help, --version   this, or its version
-`;
-
-const [command = '', ...more] = process.argv.slice(2);
+const args = process.argv.slice(2);
 if (isTooOld(process.versions.node, engines.node)) {
   fail(`firelock needs Node ${engines.node}; this is ${process.versions.node} (npm start brings its own)`);
-} else if (command === '') {
-  void main(run);
-} else if (command === 'resume' && more.join(' ') === '--from-now') {
-  void main(resume);
-} else if (command === 'token' && more[0] === 'create' && !more.includes('--help')) {
-  void createToken(more.slice(1));
-} else if (command === '--help' || more.includes('--help')) {
-  process.stdout.write(USAGE);
-} else if (command === '--version') {
-  process.stdout.write(`firelock ${version}\n`);
+} else if (args.length === 0) {
+  // The daemon starts without reading a single file of the commands.
+  void configured(serve);
 } else {
-  const said = [command, ...more].join(' ');
-  process.stderr.write(`firelock does not know what to do with: ${said}\n${USAGE}`);
-  process.exitCode = 2;
+  void command();
 }
 
-async function main(run: (config: Config, logger: Logger) => Promise<void>): Promise<void> {
+/** Every command but the bare `firelock`; src/cli has them. */
+async function command(): Promise<void> {
+  const [{ runCommand }, { processSurroundings }] = await Promise.all([
+    import('./cli/program.ts'),
+    import('./cli/process-surroundings.ts'),
+  ]);
+  const { systemClock } = await import('./runtime/clock.ts');
+  const daemon = { serve: () => configured(serve), resume: () => configured(resume) };
+  process.exitCode = await runCommand(args, processSurroundings({ clock: systemClock, version, daemon }));
+}
+
+/** Runs what needs the configuration and the log of the daemon; answers the exit code. */
+async function configured(run: (config: Config, logger: Logger) => Promise<number>): Promise<number> {
   const { readConfig } = await import('./config/config.ts');
   const read = readConfig(process.env);
   if ('faults' in read) {
@@ -53,7 +46,7 @@ async function main(run: (config: Config, logger: Logger) => Promise<void>): Pro
         '\n',
       ),
     );
-    return;
+    return 1;
   }
   const { createLogger } = await import('./observability/log/logger.ts');
   const logger = createLogger(read.config.logLevel, process.stdout);
@@ -65,14 +58,14 @@ async function main(run: (config: Config, logger: Logger) => Promise<void>): Pro
     process.exit(1);
   });
   try {
-    await run(read.config, logger);
+    return await run(read.config, logger);
   } catch (error) {
     logger.fatal(explained(error, read.config));
     process.exit(1);
   }
 }
 
-async function run(config: Config, logger: Logger): Promise<void> {
+async function serve(config: Config, logger: Logger): Promise<number> {
   const { systemClock } = await import('./runtime/clock.ts');
   let daemon: Daemon | undefined;
   const hangUps = { before: 0 };
@@ -110,7 +103,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
 }
 
 /** Answers on standard output, and in the exit code; the log has only what fails. */
-async function resume(config: Config, logger: Logger): Promise<void> {
+async function resume(config: Config, logger: Logger): Promise<number> {
   if (logger.isLevelEnabled('warn')) logger.level = 'error';
   const { systemClock } = await import('./runtime/clock.ts');
   const interrupted = new AbortController();
@@ -119,7 +112,7 @@ async function resume(config: Config, logger: Logger): Promise<void> {
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   try {
     const { resume } = await import('./cli/resume-command.ts');
-    process.exitCode = await resume({
+    return await resume({
       ...config,
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
       signal: interrupted.signal,
@@ -128,16 +121,6 @@ async function resume(config: Config, logger: Logger): Promise<void> {
   } finally {
     await local?.stop();
   }
-}
-
-async function createToken(args: readonly string[]): Promise<void> {
-  const { createToken } = await import('./cli/token-command.ts');
-  const { systemClock } = await import('./runtime/clock.ts');
-  process.exitCode = createToken(args, {
-    now: systemClock.now(),
-    print: (line) => void process.stdout.write(`${line}\n`),
-    explain: (line) => void process.stderr.write(`${line}\n`),
-  });
 }
 
 async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {

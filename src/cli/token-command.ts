@@ -1,9 +1,14 @@
 import { randomInt } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import type { Instant } from '../core/instant.ts';
 import { EXPIRY_RULE, parseExpiry, tokenLine } from '../core/access/token-lines.ts';
 import { ROLES, TOKEN_NAME_RULE, isRole, isTokenName } from '../core/access/roles.ts';
 import { createToken as newToken, tokenHash } from '../core/access/token.ts';
+
+interface Asked {
+  names: readonly string[];
+  role?: string;
+  expires?: string;
+}
 
 interface Surroundings {
   now: Instant;
@@ -13,8 +18,8 @@ interface Surroundings {
 }
 
 /** The command `firelock token create`; answers the exit code. Neither the token nor its line is kept anywhere. */
-export function createToken(args: readonly string[], { now, print, explain }: Surroundings): number {
-  const read = readArguments(args, now);
+export function createToken(asked: Asked, { now, print, explain }: Surroundings): number {
+  const read = readArguments(asked, now);
   if ('faults' in read) {
     for (const fault of read.faults) explain(`firelock token create: ${fault}`);
     return 2;
@@ -27,16 +32,8 @@ export function createToken(args: readonly string[], { now, print, explain }: Su
   return 0;
 }
 
-function readArguments(args: readonly string[], now: Instant) {
-  let given;
-  try {
-    const options = { role: { type: 'string' }, expires: { type: 'string' } } as const;
-    given = parseArgs({ args: [...args], options, allowPositionals: true });
-  } catch (error) {
-    return { faults: [error instanceof Error ? error.message : String(error)] };
-  }
-  const [name = '', ...others] = given.positionals;
-  const { role = '', expires } = given.values;
+function readArguments({ names, role = '', expires }: Asked, now: Instant) {
+  const [name = '', ...others] = names;
   const expiresAt = expires === undefined ? null : parseExpiry(expires);
   const faults: string[] = [];
   if (!isTokenName(name)) faults.push(`NAME must be ${TOKEN_NAME_RULE}`);

@@ -1,26 +1,21 @@
 import { expect, test } from 'vitest';
 import { parseTokenLines } from '../../src/core/access/token-lines.ts';
 import { tokenForm, tokenHash } from '../../src/core/access/token.ts';
-import { createToken } from '../../src/cli/token-command.ts';
+import { firelock } from './cli.ts';
 
 const now = Date.UTC(2030, 0, 1);
 
-function run(...args: string[]) {
-  const [printed, explained]: [string[], string[]] = [[], []];
-  const code = createToken(args, {
-    now,
-    print: (line) => printed.push(line),
-    explain: (line) => explained.push(line),
-  });
-  return { code, printed, explained };
+async function run(...args: string[]) {
+  const { code, out, err } = await firelock(['token', 'create', ...args], { now });
+  return { code, printed: out.split('\n').slice(0, -1), explained: err.split('\n').slice(0, -1) };
 }
 
-test('prints a new token, and the line that tells the daemon of it', () => {
+test('prints a new token, and the line that tells the daemon of it', async () => {
   for (const [args, expiresAt] of [
     [['ci', '--role', 'operator'], null],
     [['--role=operator', '--expires=2030-01-01T01:00:00+00:30', 'ci'], now + 1_800_000],
   ] as const) {
-    const { code, printed } = run(...args);
+    const { code, printed } = await run(...args);
     const [token = '', line = ''] = printed;
     expect([code, printed.length, tokenForm(token)]).toEqual([0, 2, 'token']);
     expect(parseTokenLines([{ text: line, place: '' }])).toEqual({
@@ -28,26 +23,34 @@ test('prints a new token, and the line that tells the daemon of it', () => {
       faults: [],
     });
   }
-  expect(run('ci', '--role', 'viewer').printed).not.toEqual(run('ci', '--role', 'viewer').printed);
+  const again = () => run('ci', '--role', 'viewer');
+  expect((await again()).printed).not.toEqual((await again()).printed);
 });
 
-test('names every fault at once, and then makes no token', () => {
-  const { code, printed, explained } = run('-x'.slice(1), 'y', '--role', 'boss', '--expires', 'tomorrow');
+test('names every fault at once, and then makes no token', async () => {
+  const { code, printed, explained } = await run(
+    '-x'.slice(1),
+    'y',
+    '--role',
+    'boss',
+    '--expires',
+    'tomorrow',
+  );
   expect([code, printed]).toEqual([2, []]);
   expect(explained).toEqual([
     expect.stringMatching(/one NAME only/),
     expect.stringMatching(/--role must be one of viewer, worker, operator, admin$/),
     expect.stringMatching(/--expires must be an instant/),
   ]);
-  expect(run().explained).toEqual([
+  expect((await run()).explained).toEqual([
     expect.stringMatching(/NAME must be/),
     expect.stringMatching(/--role must/),
   ]);
-  expect(run('firelock', '--role', 'admin').explained).toEqual([
+  expect((await run('firelock', '--role', 'admin')).explained).toEqual([
     expect.stringMatching(/NAME must be .*"firelock"/),
   ]);
-  expect(run('ci', '--role', 'admin', '--expires', '2030-01-01T00:00:00Z').explained).toEqual([
+  expect((await run('ci', '--role', 'admin', '--expires', '2030-01-01T00:00:00Z')).explained).toEqual([
     expect.stringMatching(/--expires must be in the future$/),
   ]);
-  expect(run('ci', '--rôle', 'admin')).toMatchObject({ code: 2, printed: [] });
+  expect(await run('ci', '--rôle', 'admin')).toMatchObject({ code: 2, printed: [] });
 });

@@ -36,7 +36,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-const root = join(import.meta.dirname, '..', '..');
+const root = join(import.meta.dirname, '..', '..', '..');
 
 function spawnMain(variables: Record<string, string>, args: readonly string[]): ChildProcess {
   const { PATH, HOME } = process.env;
@@ -547,12 +547,11 @@ test('a database out of reach is an error, without its password', async () => {
 });
 
 test.each([[['resume']], [['resume', '--from-then']], [['resume', '--from-now', 'please']], [['start']]])(
-  '%j is answered with what was not understood, the usage and exit code 2',
+  '%j is answered with where help is, and exit code 2',
   async (args) => {
     const { code, out, err } = await run(args);
     expect([code, out]).toEqual([2, '']);
-    expect(err).toContain(`does not know what to do with: ${args.join(' ')}\n`);
-    expect(err).toContain('firelock resume --from-now');
+    expect(err).toMatch(/^firelock: .*\n--help says what there is\n$/);
   },
 );
 
@@ -564,5 +563,5 @@ test('--version says which it is', async () => {
 test('--help says what exists', async () => {
   const { code, out, err } = await run(['--help']);
   expect([code, err]).toEqual([0, '']);
-  expect(out).toContain('firelock resume --from-now');
+  expect(out).toMatch(/^ {2}resume .* after a restored backup/m);
 });

@@ -1,0 +1,33 @@
+/** What the exit code of a command says (docs/cli.md). */
+export const EXIT = {
+  done: 0,
+  /** The server refused, or the command could not do what it was asked for. */
+  failed: 1,
+  /** The command was not understood; nothing was sent. */
+  usage: 2,
+  /** There is no such schedule, run, limit or calendar. */
+  notFound: 3,
+  /** The server could not be reached, or its database could not. */
+  unreachable: 4,
+  /** The token is missing, wrong, or not enough. */
+  notAllowed: 5,
+  /** Ctrl-C. */
+  interrupted: 130,
+} as const;
+
+type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Ends a command: its lines go to standard error, and its code is that of the process. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode, message: string) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+export function usageError(message: string): CliError {
+  return new CliError(EXIT.usage, message);
+}

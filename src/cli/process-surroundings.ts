@@ -1,0 +1,68 @@
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import type { Clock } from '../runtime/clock.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Surroundings } from './surroundings.ts';
+
+interface Given extends Pick<Surroundings, 'version' | 'daemon'> {
+  clock: Clock;
+}
+
+/** What the process itself gives to a command. */
+export function processSurroundings({ clock, version, daemon }: Given): Surroundings {
+  const { stdout, stderr, stdin, env } = process;
+  // Whoever reads has read enough, as `head` does.
+  for (const stream of [stdout, stderr]) stream.on('error', () => process.exit(EXIT.failed));
+  let interrupted: AbortSignal | undefined;
+  return {
+    out: {
+      write: (text) => void stdout.write(text),
+      isTerminal: stdout.isTTY,
+      get columns() {
+        return stdout.isTTY ? stdout.columns : undefined;
+      },
+    },
+    err: { write: (text) => void stderr.write(text), isTerminal: stderr.isTTY },
+    input: {
+      isTerminal: stdin.isTTY,
+      read: () => text(stdin),
+      readLine: () => readLine((interrupted ??= untilInterrupted())),
+    },
+    env,
+    now: () => clock.now(),
+    zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    // The daemon has its own way to stop: only a command that asks for the signal listens for Ctrl-C.
+    get signal() {
+      return (interrupted ??= untilInterrupted());
+    },
+    version,
+    daemon,
+  };
+}
+
+/** A second Ctrl-C does not wait for what the first one began. */
+function untilInterrupted(): AbortSignal {
+  const controller = new AbortController();
+  process.on('SIGINT', () => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted);
+    controller.abort();
+  });
+  return controller.signal;
+}
+
+function readLine(signal: AbortSignal): Promise<string | null> {
+  return new Promise((resolve) => {
+    // Not `terminal`: Ctrl-C is to reach the process.
+    const lines = createInterface({ input: process.stdin, terminal: false });
+    const end = () => lines.close();
+    signal.addEventListener('abort', end, { once: true });
+    lines.once('line', (line) => {
+      resolve(line);
+      lines.close();
+    });
+    lines.once('close', () => {
+      signal.removeEventListener('abort', end);
+      resolve(null);
+    });
+  });
+}

@@ -1,0 +1,53 @@
+import { Command, CommanderError } from 'commander';
+import { reasonOf } from '../runtime/reason.ts';
+import { type Cli, createCli } from './cli.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import { addDaemonCommands } from './daemon-commands.ts';
+import { addScheduleCommands } from './schedules/schedule-commands.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** Runs the command that these arguments name; answers the exit code of the process. Never throws. */
+export async function runCommand(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { program, cli } = createProgram(surroundings);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return cli.exitCode;
+  } catch (error) {
+    // Commander has said what it did not understand.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    const { signal, err } = surroundings;
+    if (error instanceof CliError) {
+      err.write(`firelock: ${error.message}\n`);
+      return error.exitCode;
+    }
+    err.write(signal.aborted ? 'firelock: interrupted\n' : `firelock: ${reasonOf(error)}\n`);
+    return signal.aborted ? EXIT.interrupted : EXIT.failed;
+  }
+}
+
+/** The whole tree of commands; its help, docs/cli.md and the completion of shells are about this tree. */
+export function createProgram(surroundings: Surroundings): { program: Command; cli: Cli } {
+  const { out, err, version } = surroundings;
+  const program = new Command('firelock')
+    .description('A cron daemon that never loses a fire: starts it, and talks to it.')
+    .version(`firelock ${version}`, '--version', 'say which version this is')
+    .helpOption('-h, --help', 'say what a command does')
+    .helpCommand(false)
+    .option('--json', 'print JSON, as elsewhere than on a terminal')
+    .option('--no-json', 'print for people, also elsewhere than on a terminal')
+    .option('--wide', 'print all columns, and cut none off')
+    .configureHelp({ showGlobalOptions: true, helpWidth: Math.min(out.columns ?? 100, 120) })
+    .configureOutput({
+      writeOut: (text) => out.write(text),
+      writeErr: (text) => err.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'firelock: ')),
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .showHelpAfterError('--help says what there is')
+    .exitOverride();
+  const cli = createCli(surroundings, program);
+  addDaemonCommands(program, cli);
+  addScheduleCommands(program, cli);
+  return { program, cli };
+}

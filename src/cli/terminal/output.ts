@@ -1,0 +1,58 @@
+import type { Surroundings } from '../surroundings.ts';
+import { type Column, pairLines, tableLines } from './table.ts';
+import { type Paint, paintFor } from './paint.ts';
+import { timeText, zoneNote } from './time-text.ts';
+
+/** How people see an answer. */
+export interface View {
+  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[];
+  pairs(pairs: readonly (readonly [name: string, value: string | null | undefined])[]): string[];
+  /** UTC, and local time. */
+  time(instant: string | null | undefined): string;
+  readonly zoneNote: string;
+  readonly paint: Paint;
+}
+
+export interface Output {
+  readonly isJson: boolean;
+  /**
+   * The answer of a command, on standard output: one JSON document (text as it is, or a tree), or lines for people.
+   */
+  show(json: unknown, lines: (view: View) => readonly string[]): void;
+  /** Progress and remarks, on standard error. */
+  note(line: string): void;
+}
+
+export interface OutputOptions {
+  /** Absent: JSON where standard output is not a terminal. */
+  json?: boolean;
+  wide?: boolean;
+}
+
+const NARROWEST_TERMINAL = 40;
+
+export function createOutput({ out, err, env, zone }: Surroundings, { json, wide }: OutputOptions): Output {
+  const isJson = json ?? !out.isTerminal;
+  const paint = paintFor(out.isTerminal, env);
+  const width = Math.max(NARROWEST_TERMINAL, out.columns ?? 80);
+  const room = { columns: wide || !out.isTerminal ? null : width, paint };
+  const view: View = {
+    table: (columns, rows) => tableLines(columns, rows, room),
+    pairs: (pairs) => pairLines(pairs, room),
+    time: (instant) => timeText(instant, zone),
+    zoneNote: zoneNote(zone),
+    paint,
+  };
+  return {
+    isJson,
+    show: (value, lines) => {
+      const text = isJson ? jsonLine(value) : lines(view).join('\n');
+      if (text !== '') out.write(`${text}\n`);
+    },
+    note: (line) => err.write(`${line}\n`),
+  };
+}
+
+function jsonLine(value: unknown): string {
+  return typeof value === 'string' ? value.trimEnd() : JSON.stringify(value);
+}

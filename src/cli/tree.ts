@@ -1,0 +1,11 @@
+import type { Command } from 'commander';
+
+/** What a command's help ends with. Each line is a command that works as it stands, but for the names in it. */
+export function withExamples(command: Command, ...lines: readonly string[]): Command {
+  return command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`);
+}
+
+/** A command that does nothing by itself: `firelock schedule`. */
+export function group(parent: Command, name: string, description: string): Command {
+  return parent.command(name).description(description).helpCommand(false);
+}

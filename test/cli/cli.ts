@@ -1,0 +1,58 @@
+import { runCommand } from '../../src/cli/program.ts';
+import type { Surroundings } from '../../src/cli/surroundings.ts';
+
+interface Run {
+  code: number;
+  out: string;
+  err: string;
+  /** Standard output, parsed. */
+  json: () => unknown;
+}
+
+interface Around {
+  /** Of the server. */
+  url?: string;
+  env?: Record<string, string>;
+  /** Both streams and the input are a terminal, so many columns wide. */
+  terminal?: number;
+  /** What is typed, line by line. */
+  typed?: string[];
+  /** All of standard input. */
+  input?: string;
+  now?: number;
+  zone?: string;
+  signal?: AbortSignal;
+  onOut?: (text: string) => void;
+  daemon?: Partial<Surroundings['daemon']>;
+}
+
+/** Runs a command as main does, with everything around it captured. */
+export async function firelock(args: readonly string[], around: Around = {}): Promise<Run> {
+  const said = { out: '', err: '' };
+  const { terminal, typed = [] } = around;
+  const isTerminal = terminal !== undefined;
+  const noDaemon = () => Promise.reject(new Error('no daemon here'));
+  const code = await runCommand(args, {
+    out: {
+      write: (text) => {
+        said.out += text;
+        around.onOut?.(text);
+      },
+      isTerminal,
+      columns: terminal,
+    },
+    err: { write: (text) => void (said.err += text), isTerminal },
+    input: {
+      isTerminal,
+      read: () => Promise.resolve(around.input ?? ''),
+      readLine: () => Promise.resolve(typed.shift() ?? null),
+    },
+    env: { ...(around.url === undefined ? {} : { FIRELOCK_URL: around.url }), ...around.env },
+    now: () => around.now ?? Date.UTC(2030, 0, 1),
+    zone: around.zone ?? 'UTC',
+    signal: around.signal ?? new AbortController().signal,
+    version: '0.0.0-test',
+    daemon: { serve: noDaemon, resume: noDaemon, ...around.daemon },
+  });
+  return { code, ...said, json: () => JSON.parse(said.out) as unknown };
+}
