@@ -77,6 +77,25 @@ export async function createSignsServer(
   return server;
 }
 
+/**
+ * All routes, for the daemon itself: it calls them without a socket (`inject`), as the caller that `access` names. It never listens. So
+ * what the daemon changes by itself is checked and recorded as what others change.
+ */
+export async function createInnerServer(deps: ApiDeps): Promise<Api> {
+  const { server } = emptyServer(deps);
+  acceptJsonBodies(server);
+  await server.register(
+    (api: Api, _options, done) => {
+      guardRoutes(api, deps.access);
+      addApi(api, deps);
+      done();
+    },
+    { prefix: '/api/v1' },
+  );
+  await server.ready();
+  return server;
+}
+
 function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
   const server: Api = Fastify({
     loggerInstance: withoutChatter(deps.logger),

@@ -3,6 +3,7 @@ import { reasonOf } from '../runtime/reason.ts';
 import { type Cli, createCli } from './cli.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
+import { addFileCommands } from './files/file-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -49,5 +50,6 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
   const cli = createCli(surroundings, program);
   addDaemonCommands(program, cli);
   addScheduleCommands(program, cli);
+  addFileCommands(program, cli);
   return { program, cli };
 }
