@@ -4,6 +4,7 @@ import { type Cli, createCli } from './cli.ts';
 import { addCompletion } from './completion.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
+import { addFileCommands } from './files/file-commands.ts';
 import { addAudit } from './reports/audit.ts';
 import { addInstanceCommands, addQueueCommands } from './reports/lists.ts';
 import { addMe } from './reports/me.ts';
@@ -69,6 +70,7 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
   addStats(program, cli);
   addAudit(program, cli);
   addMe(program, cli);
+  addFileCommands(program, cli);
   addCompletion(program, cli);
   return { program, cli };
 }

@@ -1,0 +1,36 @@
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { withExamples } from '../tree.ts';
+import { type FileOptions, planOrApply } from './plan-apply.ts';
+
+const FILE = 'YAML or JSON; - is standard input';
+
+export function addFileCommands(program: Command, cli: Cli): void {
+  addPlanAndApply(program, cli);
+}
+
+function addPlanAndApply(program: Command, cli: Cli): void {
+  const plan = withFileOptions(program.command('plan'))
+    .description(
+      'say what applying a file of schedules, calendars and limits would change; exit code 0: nothing, 2: something, 1: an error',
+    )
+    .action(async (path: string, options: FileOptions) => {
+      cli.exitCode = await planOrApply(cli, path, options, false);
+    });
+  withExamples(plan, 'firelock plan schedules.yaml', 'firelock plan schedules.yaml --prune --set billing');
+  const apply = withFileOptions(program.command('apply'))
+    .description(
+      'make the server have what a file of schedules, calendars and limits says; exit code 0: it had, 2: something changed, 1: an error',
+    )
+    .action(async (path: string, options: FileOptions) => {
+      cli.exitCode = await planOrApply(cli, path, options, true);
+    });
+  withExamples(apply, 'firelock apply schedules.yaml', 'firelock apply schedules.yaml --prune --set billing');
+}
+
+function withFileOptions(command: Command): Command {
+  return command
+    .argument('<file>', FILE)
+    .option('--set <name>', 'label all schedules of the file with this set (default: what the file says)')
+    .option('--prune', 'delete schedules that carry the label of the set and are not in the file any more');
+}
