@@ -1,6 +1,22 @@
 -- The schema as the migrations in this folder make it. `npm run schema` writes this file: read it, and change src/postgres/schema.ts.
 -- history has a partition for each UTC day of ended_at beside its default one, history_other.
 
+CREATE TABLE audit (
+  at timestamp(3) with time zone NOT NULL,
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  by text,
+  role text NOT NULL,
+  action text,
+  subject text,
+  schedule_id text COLLATE "C",
+  outcome text NOT NULL,
+  detail jsonb NOT NULL,
+  CONSTRAINT audit_at_id_pk PRIMARY KEY (at, id)
+) PARTITION BY RANGE (at);
+CREATE INDEX audit_by ON ONLY public.audit USING btree (by, at, id);
+CREATE INDEX audit_of_schedule ON ONLY public.audit USING btree (schedule_id, at, id) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX audit_seldom ON ONLY public.audit USING btree (action, at, id) WHERE (action <> 'run.complete'::text);
+
 CREATE TABLE calendar_versions (
   calendar_id text COLLATE "C" NOT NULL,
   version integer NOT NULL,
@@ -435,3 +451,60 @@ UNION ALL
     history.admitted_at,
     history.outcome_watched
    FROM history;
+
+CREATE OR REPLACE FUNCTION public.firelock_create_day(parent text, day date)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  moment text := CASE parent WHEN 'history' THEN 'ended_at' WHEN 'audit' THEN 'at' END;
+  name text := parent || '_' || to_char(day, 'YYYYMMDD');
+  lower text := to_char(day, 'YYYY-MM-DD') || 'T00:00:00Z';
+  upper text := to_char(day + 1, 'YYYY-MM-DD') || 'T00:00:00Z';
+BEGIN
+  IF moment IS NULL OR day IS NULL OR NOT isfinite(day) THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'there are days of history and of audit only';
+  END IF;
+  IF NOT pg_try_advisory_xact_lock(hashtext('firelock history ' || current_schema())) THEN
+    RAISE lock_not_available USING MESSAGE = 'another instance changes the tables of history';
+  END IF;
+  IF to_regclass(format('%I.%I', current_schema(), name)) IS NOT NULL THEN RETURN; END IF;
+  -- Insert-only: vacuumed by the number of new rows, not by their share of the table. Partitions do not inherit this.
+  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES)
+    WITH (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000,
+      autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000)', name, parent);
+  EXECUTE format('LOCK TABLE ONLY %I IN SHARE ROW EXCLUSIVE MODE', parent);
+  EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent || '_other');
+  EXECUTE format('WITH moved AS (DELETE FROM %I WHERE %I >= %L AND %I < %L RETURNING *) INSERT INTO %I SELECT * FROM moved',
+    parent || '_other', moment, lower, moment, upper, name);
+  EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, name, lower, upper);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.firelock_drop_day(parent text, day date)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  name text := parent || '_' || to_char(day, 'YYYYMMDD');
+BEGIN
+  IF parent NOT IN ('history', 'audit') OR name IS NULL THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'there are days of history and of audit only';
+  END IF;
+  IF NOT pg_try_advisory_xact_lock(hashtext('firelock history ' || current_schema())) THEN
+    RAISE lock_not_available USING MESSAGE = 'another instance changes the tables of history';
+  END IF;
+  IF NOT EXISTS (
+    SELECT FROM pg_inherits
+    WHERE inhparent = to_regclass(format('%I.%I', current_schema(), parent))
+      AND inhrelid = to_regclass(format('%I.%I', current_schema(), name))
+  ) THEN
+    RAISE undefined_table USING MESSAGE = format('%s is no day of %s', name, parent);
+  END IF;
+  EXECUTE format('DROP TABLE %I', name);
+END
+$function$;

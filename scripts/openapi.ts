@@ -34,6 +34,7 @@ async function render(): Promise<string> {
     access: createAccess({ clock: systemClock, events, ...nobodyIsAsked }),
     hasSignsElsewhere: false,
     database: { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() },
+    clock: systemClock,
     targets: createTargetRegistry([]),
     events,
     wake: {

@@ -44,6 +44,10 @@ async function describe(url: string): Promise<string> {
     const views = await sql<{ name: string; definition: string }[]>`
       SELECT viewname AS name, definition FROM pg_views WHERE schemaname = 'public' ORDER BY viewname`;
     for (const { name, definition } of views) parts.push(`CREATE VIEW ${name} AS\n${definition.trim()}`);
+    const functions = await sql<{ definition: string }[]>`
+      SELECT pg_get_functiondef(oid) AS definition FROM pg_proc
+      WHERE pronamespace = 'public'::regnamespace ORDER BY proname`;
+    for (const { definition } of functions) parts.push(`${definition.trim()};`);
     return `${parts.join('\n\n')}\n`;
   } finally {
     await sql.end();

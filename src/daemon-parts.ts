@@ -61,13 +61,8 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const { config, databaseUrl, version, logger } = options;
   const { clock, events } = parts;
   logEvents(events, logger);
-  const { migrationDatabaseUrl, databasePool: connections } = config;
-  const pools = openPools({
-    databaseUrl,
-    migrationDatabaseUrl,
-    connections,
-    openDatabase: parts.openDatabase,
-  });
+  const connections = config.databasePool;
+  const pools = openPools({ databaseUrl, connections, openDatabase: parts.openDatabase });
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
@@ -118,7 +113,7 @@ export function createWorkers(common: Common) {
   });
   const { dispatcher, settler, wake } = pipeline;
   const intervalSeconds = config.recoveryIntervalSeconds;
-  const background = { ...common, database: pools.background, schemaDatabase: pools.schema };
+  const background = { ...common, database: pools.background };
   const recovery = createRecovery({
     ...common,
     ...config,

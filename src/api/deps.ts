@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { PullQueues } from '../queues/pull-queues.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Readiness } from '../runtime/readiness.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
@@ -14,6 +15,7 @@ export interface ApiDeps {
   /** Who may call. */
   access: Access;
   database: Database;
+  clock: Clock;
   targets: TargetRegistry;
   events: EventBus;
   /** Ends the sleep of loops that have work. */

@@ -2,6 +2,8 @@ import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from './deps.ts';
 import { guardRoutes } from './access/guard.ts';
+import { createRefusals } from './audit/refusals.ts';
+import { addAuditRoute } from './audit/routes.ts';
 import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
 import { answerProblems, refuseConnection, sendProblem } from './http/plugins/answer-problems.ts';
 import { documentRoutes } from './http/plugins/openapi.ts';
@@ -46,7 +48,9 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
       below.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
       void below.register(
         (api: Api, _apiOptions, apiDone) => {
-          guardRoutes(api, deps.access);
+          const refusals = createRefusals(deps);
+          guardRoutes(api, deps.access, (call) => refusals.note(call));
+          api.addHook('onClose', () => refusals.close());
           api.setNotFoundHandler(answerNotFound);
           addApi(api, deps);
           apiDone();
@@ -161,4 +165,5 @@ function addApi(api: Api, deps: ApiDeps): void {
   addMaintenanceRoutes(api, deps);
   addMeRoute(api);
   addVerifyRoute(api, deps);
+  addAuditRoute(api, deps);
 }

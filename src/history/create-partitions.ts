@@ -1,6 +1,6 @@
 /**
- * Guarantees: the coming days have a partition of history before they begin. Where one cannot be made, what ends on that day stands in
- *   the default partition, and all works on; that one holds up no other.
+ * Guarantees: the coming days have a partition of history, and one of the audit, before they begin. Where one cannot be made, what
+ *   belongs to that day stands in the default partition, and all works on; that one holds up no other.
  * Transaction: one for each day, sent as one message.
  * If the process dies here: the day has its partition or it has not; the next pass, on any instance, makes what is missing.
  */
@@ -11,12 +11,10 @@ import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { Database } from '../postgres/database.ts';
 import { isNotNow } from '../postgres/errors.ts';
-import { DAYS_AHEAD, createPartition, missingDays } from '../postgres/history-partitions.ts';
+import { DAYS_AHEAD, createPartition, missingPartitions } from '../postgres/history-partitions.ts';
 
 interface CreatePartitionsDeps {
   database: Database;
-  /** May change the schema. */
-  schemaDatabase: Database;
   clock: Clock;
   events: EventBus;
 }
@@ -36,30 +34,28 @@ export function createPartitionMaker(deps: CreatePartitionsDeps): Loop {
 }
 
 async function pass(state: State): Promise<number> {
-  const { database, schemaDatabase, events } = state;
+  const { database, events } = state;
   const now = await database.run(databaseNow);
-  const missing = await database.run((db) => missingDays(db, now));
-  const made: Instant[] = [];
+  const missing = await database.run((db) => missingPartitions(db, now));
+  const made = new Set<Instant>();
   const failed: { day: Instant; error: unknown }[] = [];
   // Each by itself: moving the runs of one day may take too long, and must not hold up the next day.
-  for (const day of missing) {
+  for (const { parent, day } of missing) {
     try {
-      await schemaDatabase.run((db) => createPartition(db, day));
-      made.push(day);
+      await database.run((db) => createPartition(db, day, parent));
+      made.add(day);
     } catch (error) {
       failed.push({ day, error });
       if (!isNotNow(error)) break;
     }
   }
   // Looked up: a day that this instance could not create may have been created by another one.
-  const stillMissing = missing.length > 0 ? await database.run((db) => missingDays(db, now)) : [];
-  events.emit({
-    type: 'partitionsCounted',
-    ahead: DAYS_AHEAD - stillMissing.filter((day) => day > now).length,
-  });
+  const stillMissing = missing.length > 0 ? await database.run((db) => missingPartitions(db, now)) : [];
+  const ahead = new Set(stillMissing.flatMap(({ day }) => (day > now ? [day] : [])));
+  events.emit({ type: 'partitionsCounted', ahead: DAYS_AHEAD - ahead.size });
   const broken = failed.find(({ error }) => !isNotNow(error));
   if (broken) throw broken.error;
-  events.emit({ type: 'partitionsCreated', days: made });
+  events.emit({ type: 'partitionsCreated', days: [...made] });
   const [first] = failed;
   if (first) return delayed(state, first.day, first.error);
   state.failingSince = null;

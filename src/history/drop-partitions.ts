@@ -1,6 +1,6 @@
 /**
- * Guarantees: days of history older than the retention are dropped whole and unread, one after the other; then the keys, dependencies,
- *   definitions and versions of calendars that nothing uses any more.
+ * Guarantees: days of history and of the audit older than the retention are dropped whole and unread, one after the other; then the
+ *   keys, dependencies, definitions and versions of calendars that nothing uses any more.
  * Transaction: one for each day, sent as one message; one for each page of the rest.
  * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
  */
@@ -16,6 +16,7 @@ import type { Executor } from '../postgres/executor.ts';
 import { dropReplacedBefore } from '../store/calendars/write-calendars.ts';
 import { type Sweep, sweepDependencies, sweepKeys } from '../store/history/leftovers.ts';
 import {
+  BY_DAY,
   type Partition,
   deleteOtherBefore,
   dropPartition,
@@ -26,8 +27,6 @@ import { type DefinitionWalk, createDefinitionWalk } from './definition-walk.ts'
 
 export interface DropPartitionsDeps {
   database: Database;
-  /** May change the schema. */
-  schemaDatabase: Database;
   clock: Clock;
   events: EventBus;
   retentionDays: number;
@@ -81,31 +80,46 @@ async function pass(state: State): Promise<number> {
 async function* round(state: State): AsyncGenerator<void, void, void> {
   const { database, events, definitions, batch } = state;
   const before = await keptSince(state);
-  const partitions = await database.run(listPartitions);
-  const dropped: Instant[] = [];
   const failures: unknown[] = [];
-  for (const partition of partitions.filter(({ day }) => day + DAY_MS <= before)) {
-    // One that fails, as where a view of the user's hangs on it, holds up no other.
-    if (await drop(state, partition).catch((error: unknown) => void failures.push(error)))
-      dropped.push(partition.day);
-    yield;
+  const [dropped, partitions] = yield* dropDays(state, before, failures);
+  for (const parent of BY_DAY) {
+    while ((await database.run((db) => deleteOtherBefore(db, before, batch, parent))) === batch) yield;
   }
-  while ((await database.run((db) => deleteOtherBefore(db, before, batch))) === batch) yield;
   yield* sweep(state, before, sweepKeys);
   yield* sweep(state, before, sweepDependencies);
   while (await definitions.step(before)) yield;
   while ((await database.run((db) => dropReplacedBefore(db, before, batch))) === batch) yield;
-  events.emit({ type: 'historyDropped', days: dropped, definitions: definitions.dropped() });
-  const kept = partitions.filter(({ day }) => !dropped.includes(day));
+  const days = dropped.flatMap(({ parent, day }) => (parent === 'history' ? [day] : []));
+  events.emit({ type: 'historyDropped', days, definitions: definitions.dropped() });
+  const kept = partitions.filter(({ parent, day }) => parent === 'history' && !days.includes(day));
   const late = kept.filter(({ day }) => day + DAY_MS <= before).length;
   events.emit({ type: 'historySeen', days: kept.length, oldest: kept[0]?.day ?? null, late });
   if (failures.length > 0) throw failures[0];
 }
 
+/** Answers what it dropped, and all that were there. */
+async function* dropDays(
+  state: State,
+  before: Instant,
+  failures: unknown[],
+): AsyncGenerator<void, [dropped: Partition[], all: Partition[]], void> {
+  const partitions: Partition[] = [];
+  for (const parent of BY_DAY)
+    partitions.push(...(await state.database.run((db) => listPartitions(db, parent))));
+  const dropped: Partition[] = [];
+  for (const partition of partitions.filter(({ day }) => day + DAY_MS <= before)) {
+    // One that fails, as where a view of the user's hangs on it, holds up no other.
+    if (await drop(state, partition).catch((error: unknown) => void failures.push(error)))
+      dropped.push(partition);
+    yield;
+  }
+  return [dropped, partitions];
+}
+
 /** False: another transaction uses it, or another instance has dropped it; then the next round tries again. */
-async function drop({ schemaDatabase, events }: State, partition: Partition): Promise<boolean> {
+async function drop({ database, events }: State, partition: Partition): Promise<boolean> {
   try {
-    await schemaDatabase.run((db) => dropPartition(db, partition));
+    await database.run((db) => dropPartition(db, partition));
     return true;
   } catch (error) {
     if (!isNotNow(error) && !isTableGone(error)) throw error;

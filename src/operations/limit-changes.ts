@@ -8,6 +8,7 @@ import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { Executor } from '../postgres/executor.ts';
+import type { Auditor } from '../store/audit/record-audit.ts';
 import {
   type Limit,
   type LimitState,
@@ -24,6 +25,7 @@ interface LimitChangeDeps {
   database: Database;
   events: EventBus;
   wake: Wake;
+  auditor?: Auditor;
 }
 
 /** Schedules or open runs name the limit: it cannot be deleted. */
@@ -47,11 +49,14 @@ function namesOf(kind: string, ids: readonly string[]): string[] {
 
 /** Creates or replaces a limit. A smaller `maxRunning` stops nothing that is under way: no run begins until enough have ended. */
 export async function putLimit(
-  { database, wake }: LimitChangeDeps,
+  { database, wake, auditor }: LimitChangeDeps,
   given: Omit<Limit, 'updatedAt'>,
 ): Promise<{ limit: LimitState; created: boolean }> {
   const written = await database.transaction(async (tx) => {
-    const { created } = await writeLimit(tx, { ...given, updatedAt: await databaseNow(tx) });
+    const { created, changed } = await writeLimit(tx, { ...given, updatedAt: await databaseNow(tx) });
+    const detail = { change: created ? 'created' : 'updated', maxRunning: given.maxRunning };
+    if (changed)
+      await auditor?.note(tx, { action: 'limit.put', subject: given.id, scheduleId: null, detail });
     const limit = await findLimit(tx, given.id);
     if (!limit) throw new Error(`limit ${given.id} was written and is not there`);
     return { limit, created };
@@ -64,13 +69,14 @@ export async function putLimit(
  * False: there is none.
  * @throws LimitInUse
  */
-export async function removeLimit({ database }: LimitChangeDeps, id: string): Promise<boolean> {
+export async function removeLimit({ database, auditor }: LimitChangeDeps, id: string): Promise<boolean> {
   return database.transaction(async (tx) => {
     if (!(await lockLimitToDelete(tx, id))) return false;
     // After the lock: a call that names it anew waits until this transaction ends (keepLimits).
     const { schedules, runs } = await namersOf(tx, id, MAX_NAMED + 1);
     if (schedules.length > 0 || runs.length > 0) throw new LimitInUse(schedules, runs);
     await deleteLimit(tx, id);
+    await auditor?.note(tx, { action: 'limit.delete', subject: id, scheduleId: null, detail: {} });
     return true;
   });
 }

@@ -10,19 +10,16 @@ interface DatabasePools {
   background: Database;
   /** Nothing that is slow makes this instance look dead. */
   heartbeat: Database;
-  /** What changes the schema while all works: the background's own, unless a connection for migrations is given. */
-  schema: Database;
 }
 
 interface PoolOptions {
   databaseUrl: string;
-  migrationDatabaseUrl: string | undefined;
   /** Of main, api and background together; 2 at least. */
   connections: number;
   openDatabase: (url: string, size: number) => Database;
 }
 
-export function openPools({ databaseUrl, migrationDatabaseUrl, connections, openDatabase }: PoolOptions) {
+export function openPools({ databaseUrl, connections, openDatabase }: PoolOptions) {
   const shares = sharesOf(connections);
   const api = openDatabase(databaseUrl, shares.api);
   const background = shares.background === 0 ? api : openDatabase(databaseUrl, shares.background);
@@ -31,7 +28,6 @@ export function openPools({ databaseUrl, migrationDatabaseUrl, connections, open
     api,
     background,
     heartbeat: openDatabase(databaseUrl, 1),
-    schema: migrationDatabaseUrl === undefined ? background : openDatabase(migrationDatabaseUrl, 1),
   } satisfies DatabasePools;
 }
 

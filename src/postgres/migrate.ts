@@ -5,7 +5,7 @@ import { type Database, openDatabase } from './database.ts';
 import { databaseNow } from './sql/database-now.ts';
 import { isNotNow } from './errors.ts';
 import type { Executor } from './executor.ts';
-import { createPartition, missingDays } from './history-partitions.ts';
+import { createPartition, missingPartitions } from './history-partitions.ts';
 import { rowsOf } from './sql/rows.ts';
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
@@ -36,10 +36,10 @@ export async function migrate(url: string): Promise<number> {
  * default partition until the loop that makes partitions comes to it.
  */
 async function createMissingPartitions(database: Database): Promise<void> {
-  const missing = await database.run(async (db) => missingDays(db, await databaseNow(db)));
-  for (const day of missing) {
+  const missing = await database.run(async (db) => missingPartitions(db, await databaseNow(db)));
+  for (const { parent, day } of missing) {
     await database
-      .run((db) => createPartition(db, day))
+      .run((db) => createPartition(db, day, parent))
       .catch((error: unknown) => {
         if (!isNotNow(error)) throw error;
       });

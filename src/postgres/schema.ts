@@ -16,6 +16,8 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
+import type { Role } from '../core/access/roles.ts';
+import type { AuditAction, AuditDetail, AuditOutcome } from '../core/audit.ts';
 import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
 import type { MaintenanceDispatch } from '../core/maintenance.ts';
 import type { EffectKind } from '../core/runs/effect.ts';
@@ -525,3 +527,37 @@ export const maintenance = pgTable(
 
 /** Waiting runs that an edit recorded during maintenance: they go on when it is over. */
 export const heldRuns = pgTable('held_runs', { runId: uuid('run_id').primaryKey() });
+
+/**
+ * What callers changed, and what they were refused; partitioned by the UTC day of `at` and dropped whole, as history is. An entry is
+ * written in the transaction of its change. Workers complete runs very often: so few indexes, and one that leaves these out.
+ */
+export const audit = pgTable(
+  'audit',
+  {
+    at: instantColumn().notNull(),
+    id: uuid()
+      .notNull()
+      .default(sql`gen_random_uuid()`),
+    /** The name of the caller; null: it has none. */
+    by: text(),
+    role: text().$type<Role>().notNull(),
+    /** Null: a call was refused that only reads. */
+    action: text().$type<AuditAction>(),
+    /** The id of what it is about; null: it is about many, or about all. */
+    subject: text(),
+    scheduleId: identifier('schedule_id'),
+    outcome: text().$type<AuditOutcome>().notNull(),
+    detail: jsonb().$type<AuditDetail>().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.at, t.id] }),
+    index('audit_by').on(t.by, t.at, t.id),
+    index('audit_of_schedule')
+      .on(t.scheduleId, t.at, t.id)
+      .where(sql`schedule_id IS NOT NULL`),
+    index('audit_seldom')
+      .on(t.action, t.at, t.id)
+      .where(sql`action <> 'run.complete'`),
+  ],
+);

@@ -95,6 +95,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const access = createAccess({ clock: systemClock, events, ...ANONYMOUS, ...asking });
   const server = await createServer({
     access,
+    clock: systemClock,
     hasSignsElsewhere: false,
     database: store,
     targets,

@@ -54,7 +54,7 @@ function startMaker(clock = systemClock): Maker {
   const events: FirelockEvent[] = [];
   bus.subscribe((event) => void events.push(event));
   const { database } = store;
-  const loop = createPartitionMaker({ database, schemaDatabase: database, clock, events: bus });
+  const loop = createPartitionMaker({ database, clock, events: bus });
   const of: Maker['of'] = (type) =>
     events.filter((event): event is Extract<FirelockEvent, { type: typeof type }> => event.type === type);
   const ends = () => of('partitionsCreated').length + of('loopFailed').length;
@@ -298,7 +298,6 @@ describe('traffic', { tags: [LONG] }, () => {
     const { database } = store;
     const dropper = createPartitionDropper({
       database,
-      schemaDatabase: database,
       clock: systemClock,
       events: bus,
       retentionDays: 30,

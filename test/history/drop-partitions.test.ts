@@ -9,7 +9,7 @@ import { randomRunId } from '../../src/core/runs/run.ts';
 import { type DropPartitionsDeps, createPartitionDropper } from '../../src/history/drop-partitions.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { dropPartition, listPartitions } from '../../src/postgres/history-partitions.ts';
+import { createPartition, dropPartition, listPartitions } from '../../src/postgres/history-partitions.ts';
 import {
   dayAgo,
   endedIds,
@@ -57,7 +57,6 @@ function startDropper(overrides: Partial<DropPartitionsDeps> = {}): Dropper {
   const { database } = store;
   const loop = createPartitionDropper({
     database,
-    schemaDatabase: database,
     clock: systemClock,
     events: bus,
     retentionDays: DAYS,
@@ -218,6 +217,24 @@ describe('days that are older than history is kept', () => {
     const days = both.flatMap((one) => one.of('historyDropped').flatMap((event) => event.days));
     expect(days.sort()).toEqual(TO_GO);
     expect(both.flatMap((one) => one.of('loopFailed'))).toEqual([]);
+  });
+});
+
+describe('the audit', () => {
+  it('is dropped by the day as history is, also what never had a day of its own', async () => {
+    const note = (at: number) =>
+      store.rows(
+        sql`INSERT INTO audit (at, role, outcome, detail) VALUES (${isoInstant(at)}, 'admin', 'done', '{}')`,
+      );
+    for (const day of [dayAgo(OLD), dayAgo(DAYS)])
+      await store.database.run((db) => createPartition(db, day, 'audit'));
+    for (const days of [OLD, OLD - 5, DAYS, DAYS - 5]) await note(noonAgo(days));
+    expect((await dropAll()).days).toEqual(TO_GO);
+    const left = await store.rows(sql`SELECT tableoid::regclass::text AS name FROM audit ORDER BY at`);
+    const kept = `audit_${isoInstant(dayAgo(DAYS)).slice(0, 10).replaceAll('-', '')}`;
+    expect(left).toEqual([{ name: kept }, { name: 'audit_other' }]);
+    const names = (await store.database.run((db) => listPartitions(db, 'audit'))).map(({ day }) => day);
+    expect(names).toEqual([DAYS, 0, -1, -2, -3].map(dayAgo));
   });
 });
 

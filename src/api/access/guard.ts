@@ -1,5 +1,8 @@
+import type { FastifyRequest } from 'fastify';
 import type { Api } from '../deps.ts';
-import type { Caller, RoleNeeded } from '../../core/access/roles.ts';
+import { type Caller, type RoleNeeded, mayCall } from '../../core/access/roles.ts';
+import type { AuditAction } from '../../core/audit.ts';
+import type { RefusedCall } from '../../store/audit/record-audit.ts';
 import type { Access } from './access.ts';
 
 declare module 'fastify' {
@@ -10,6 +13,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Which role a route under `/api/v1` asks of its caller. */
     role?: RoleNeeded;
+    /** What a route that may change something writes into the audit; a refused call is the first of these. None: nothing is audited. */
+    audits?: readonly AuditAction[];
   }
 }
 
@@ -17,19 +22,39 @@ declare module 'fastify' {
  * Asks every caller of the routes that are added after this one who they are, also where there is no route: without a token
  * a stranger does not learn which paths exist.
  */
-export function guardRoutes(api: Api, access: Access): void {
+export function guardRoutes(api: Api, access: Access, onRefused: (call: RefusedCall) => void): void {
   api.decorateRequest('caller', null as unknown as Caller);
   api.addHook('onRoute', ({ method, url, config }) => {
-    if (config?.role === undefined) throw new Error(noRole([method].flat().join(', '), url));
+    const methods = [method].flat();
+    if (config?.role === undefined) throw new Error(noRole(methods.join(', '), url));
+    if (!methods.every((one) => READING.includes(one)) && config.audits === undefined)
+      throw new Error(noAudits(methods.join(', '), url));
   });
   api.addHook('onRequest', async (request) => {
     request.caller = access.identify(request.raw);
     if (request.is404) return Promise.resolve();
     const { role } = request.routeOptions.config;
     if (role === undefined) throw new Error(noRole(request.method, request.url));
+    if (!mayCall(request.caller.role, role)) onRefused(refusedCall(request, role));
     access.authorize(request.raw, request.caller, role);
     return Promise.resolve();
   });
+}
+
+const READING = ['GET', 'HEAD'];
+
+function refusedCall({ caller, method, params, routeOptions }: FastifyRequest, needs: string): RefusedCall {
+  const { url = '', config } = routeOptions;
+  const { id } = params as { id?: string };
+  // What was sent as an id may be anything, and megabytes of it.
+  const subject = id !== undefined && /^[\w.-]{1,128}$/.test(id) ? id : null;
+  return {
+    caller,
+    action: config.audits?.[0] ?? null,
+    subject,
+    scheduleId: url.includes('/schedules/:id') ? subject : null,
+    detail: { call: `${method} ${url}`, needs },
+  };
 }
 
 function noRole(method: string, url: string): string {
@@ -37,5 +62,13 @@ function noRole(method: string, url: string): string {
     `the route ${method} ${url} does not say who may call it: add "config: { role: … }" to its options, with viewer ` +
     '(it only reads), worker (queue claims and reports on runs), operator (it acts on runs), admin (everything else), ' +
     'or any (every role)'
+  );
+}
+
+function noAudits(method: string, url: string): string {
+  return (
+    `the route ${method} ${url} does not say what it writes into the audit: add "audits: [ … ]" to its config, with the ` +
+    'actions of core/audit.ts (the first one is what a refused call of it is named), or with none if it changes nothing ' +
+    'that is audited'
   );
 }

@@ -3,6 +3,7 @@ import { isoInstant } from '../../core/instant.ts';
 import { deleteCalendar, putCalendar } from '../../operations/calendars/calendar-changes.ts';
 import { type Calendar, findCalendar, listCalendars } from '../../store/calendars/find-calendars.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { pageOf } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { Problem } from '../http/problem.ts';
@@ -66,7 +67,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/calendars/:id',
     {
-      config: { role: 'admin', alsoCheck: idOfAnother },
+      config: { role: 'admin', audits: ['calendar.put'], alsoCheck: idOfAnother },
       schema: {
         operationId: 'putCalendar',
         summary:
@@ -82,8 +83,9 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers, body: { description, dates } }, reply) => {
-      const { calendar: written, change } = await putCalendar(deps, { id, description, dates }, (current) =>
+    async ({ params: { id }, headers, body: { description, dates }, caller }, reply) => {
+      const input = { id, description, dates };
+      const { calendar: written, change } = await putCalendar(audited(deps, { caller }), input, (current) =>
         checkTags(subjectOf(id, current), headers),
       );
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/calendars/${id}`);
@@ -96,7 +98,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/calendars/:id',
     {
-      config: { role: 'admin', alsoCheck: unexpectedBody },
+      config: { role: 'admin', audits: ['calendar.delete'], alsoCheck: unexpectedBody },
       schema: {
         operationId: 'deleteCalendar',
         summary: 'Delete a calendar that no schedule excludes',
@@ -106,8 +108,8 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
         response: { 204: nothing('Deleted'), ...problems(400, 404, 409, 412) },
       },
     },
-    async ({ params: { id }, headers: { 'if-match': match } }, reply) => {
-      const deleted = await deleteCalendar(deps, id, (current) =>
+    async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
+      const deleted = await deleteCalendar(audited(deps, { caller }), id, (current) =>
         checkTags(subjectOf(id, current), { 'if-match': match }),
       );
       if (!deleted) throw noSuchCalendar(id);

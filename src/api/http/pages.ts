@@ -25,6 +25,8 @@ export const occurrenceCursor = cursorOf(
   z.strictObject({ of: ofSchedule(), fireAt: instantNumber(), uid: z.guid() }),
 );
 
+export const auditCursor = cursorOf(z.strictObject({ at: instantNumber(), id: z.guid() }));
+
 /**
  * A cursor of this schedule's list, or (null) of that over all schedules.
  * @throws Problem 400

@@ -3,6 +3,7 @@ import { isoInstant } from '../../core/instant.ts';
 import { putLimit, removeLimit } from '../../operations/limit-changes.ts';
 import { type LimitState, findLimit, listLimits } from '../../store/limits/limit-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { limitIdParams } from '../http/common-schemas.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -62,7 +63,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/limits/:id',
     {
-      config: { role: 'admin', alsoCheck: idOfAnother },
+      config: { role: 'admin', audits: ['limit.put'], alsoCheck: idOfAnother },
       schema: {
         operationId: 'putLimit',
         summary: 'Create a limit, or replace it; a smaller `maxRunning` stops nothing that is under way',
@@ -76,8 +77,9 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, body: { description, maxRunning } }, reply) => {
-      const { limit, created } = await putLimit(deps, { id, description, maxRunning });
+    async ({ params: { id }, body: { description, maxRunning }, caller }, reply) => {
+      const given = { id, description, maxRunning };
+      const { limit, created } = await putLimit(audited(deps, { caller }), given);
       if (created) void reply.code(201).header('Location', `/api/v1/limits/${id}`);
       return reply.send(answerLimit(limit));
     },
@@ -88,7 +90,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/limits/:id',
     {
-      config: { role: 'admin', alsoCheck: unexpectedBody },
+      config: { role: 'admin', audits: ['limit.delete'], alsoCheck: unexpectedBody },
       schema: {
         operationId: 'deleteLimit',
         summary: 'Delete a limit that no schedule and no open run names',
@@ -97,8 +99,8 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
         response: { 204: nothing('Deleted'), ...problems(400, 404, 409) },
       },
     },
-    async ({ params: { id } }, reply) => {
-      if (!(await removeLimit(deps, id))) throw noSuchLimit(id);
+    async ({ params: { id }, caller }, reply) => {
+      if (!(await removeLimit(audited(deps, { caller }), id))) throw noSuchLimit(id);
       return reply.code(204).send(null);
     },
   );

@@ -3,6 +3,7 @@ import { isoInstant } from '../../core/instant.ts';
 import type { Maintenance } from '../../core/maintenance.ts';
 import { startMaintenance, stopMaintenance } from '../../operations/maintenance.ts';
 import { readMaintenance } from '../../store/maintenance/maintenance.ts';
+import { auditorFor } from '../../store/audit/record-audit.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { invalid } from '../http/problem.ts';
@@ -29,7 +30,7 @@ export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: A
   api.post(
     '/maintenance',
     {
-      config: { role: 'admin' },
+      config: { role: 'admin', audits: ['maintenance.on', 'maintenance.off'] },
       schema: {
         operationId: 'setMaintenance',
         summary:
@@ -39,10 +40,11 @@ export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: A
         response: { 200: json('As it is now', maintenanceAnswer), ...problems(...BODY_PROBLEMS, 422) },
       },
     },
-    async ({ body: { on, until, reason, dispatch } }) => {
-      const begun = on ? await startMaintenance(database, { until, reason, dispatch }) : null;
+    async ({ body: { on, until, reason, dispatch }, caller }) => {
+      const auditor = auditorFor(caller);
+      const begun = on ? await startMaintenance(database, { until, reason, dispatch }, auditor) : null;
       if (on && !begun) throw invalid([{ path: '/until', message: 'must be in the future' }], 422);
-      if (!on) await stopMaintenance(database);
+      if (!on) await stopMaintenance(database, auditor);
       learnMaintenance();
       return answer(begun);
     },

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { isoInstant } from '../../core/instant.ts';
 import { type Backfilled, backfill } from '../../operations/runs/backfill.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -15,7 +16,7 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/:id/backfill',
     {
-      config: { role: 'operator', alsoCheck: emptyPeriod },
+      config: { role: 'operator', audits: ['schedule.backfill'], alsoCheck: emptyPeriod },
       schema: {
         operationId: 'backfillSchedule',
         summary: 'Fire what a schedule, as it is now, would have fired in a past period; paused or not',
@@ -28,8 +29,9 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, body: { from, to, limit } }, reply) => {
-      const done = await backfill(deps, { scheduleId: id, from, to, limit }).catch((error: unknown) => {
+    async ({ params: { id }, body: { from, to, limit }, caller }, reply) => {
+      const request = { scheduleId: id, from, to, limit };
+      const done = await backfill(audited(deps, { caller }), request).catch((error: unknown) => {
         throw asUnplannable(id, error);
       });
       return reply.code(202).send(answerBackfilled(id, done));

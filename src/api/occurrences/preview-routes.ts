@@ -88,7 +88,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
   api.post(
     '/preview',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', audits: [] },
       schema: {
         operationId: 'previewFires',
         summary: 'When an expression or an interval would fire, strictly after `from`',

@@ -19,7 +19,7 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
   api.post(
     '/queues/:queue/claim',
     {
-      config: { role: 'worker' },
+      config: { role: 'worker', audits: [] },
       schema: {
         operationId: 'claimRuns',
         summary: 'Lease runs to a worker: at once where there are some, else as soon as there are',

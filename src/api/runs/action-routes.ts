@@ -7,6 +7,7 @@ import {
   retryRun,
 } from '../../operations/runs/act-on-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { Problem, noSuchRun } from '../http/problem.ts';
 import { answerRun } from './answers.ts';
@@ -32,7 +33,7 @@ function addCancelRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/cancel',
     {
-      config: { role: 'operator' },
+      config: { role: 'operator', audits: ['run.cancel'] },
       schema: {
         ...shared,
         'x-body-optional': true,
@@ -44,7 +45,7 @@ function addCancelRoute(api: Api, deps: ApiDeps): void {
         body: noInput,
       },
     },
-    ({ params: { id } }) => act(id, () => cancelRun(deps, id)),
+    ({ params: { id }, caller }) => act(id, () => cancelRun(audited(deps, { caller }), id)),
   );
 }
 
@@ -52,7 +53,7 @@ function addRetryRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/retry',
     {
-      config: { role: 'operator' },
+      config: { role: 'operator', audits: ['run.retry'] },
       schema: {
         ...shared,
         'x-body-optional': true,
@@ -64,7 +65,7 @@ function addRetryRoute(api: Api, deps: ApiDeps): void {
         body: noInput,
       },
     },
-    ({ params: { id } }) => act(id, () => retryRun(deps, id)),
+    ({ params: { id }, caller }) => act(id, () => retryRun(audited(deps, { caller }), id)),
   );
 }
 
@@ -72,7 +73,7 @@ function addCompleteRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/complete',
     {
-      config: { role: 'worker' },
+      config: { role: 'worker', audits: ['run.complete'] },
       schema: {
         ...shared,
         operationId: 'completeRun',
@@ -83,10 +84,11 @@ function addCompleteRoute(api: Api, deps: ApiDeps): void {
         body: completionInput,
       },
     },
-    ({ params: { id }, body: { status, error, attempt, workerId }, json: sent }) => {
+    ({ params: { id }, body: { status, error, attempt, workerId }, json: sent, caller }) => {
       const result = resultText(sent?.payloads.get('/result'));
       const reason = error === null ? null : keptText(Buffer.from(error));
-      return act(id, () => completeRun(deps, id, { status, result, error: reason, attempt, workerId }));
+      const report = { status, result, error: reason, attempt, workerId };
+      return act(id, () => completeRun(audited(deps, { caller }), id, report));
     },
   );
 }
@@ -95,7 +97,7 @@ function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/heartbeat',
     {
-      config: { role: 'worker' },
+      config: { role: 'worker', audits: [] },
       schema: {
         ...shared,
         'x-body-optional': true,

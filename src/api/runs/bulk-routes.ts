@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
 import { actOnMatchingRuns } from '../../operations/runs/bulk-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
 import { instant, scheduleIdText, whole } from '../http/common-schemas.ts';
 import { filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
@@ -44,7 +45,7 @@ export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/bulk',
     {
-      config: { role: 'operator' },
+      config: { role: 'operator', audits: ['runs.bulk'] },
       schema: {
         operationId: 'actOnRuns',
         summary: 'Retry or cancel the runs that match a filter',
@@ -59,9 +60,12 @@ export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    ({ body: { filter, ...request } }) => {
+    ({ body: { filter, ...request }, caller }) => {
       const { label: labels, status: statuses, trigger: triggers, ...rest } = filter;
-      return actOnMatchingRuns(deps, { ...request, filter: { ...rest, labels, statuses, triggers } });
+      return actOnMatchingRuns(audited(deps, { caller }), {
+        ...request,
+        filter: { ...rest, labels, statuses, triggers },
+      });
     },
   );
 }

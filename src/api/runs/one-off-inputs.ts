@@ -2,7 +2,6 @@ import type { OneOffRun } from '../../core/runs/one-off-run.ts';
 import { acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
 import { CannotAccept } from '../../operations/runs/one-off-links.ts';
 import { dependencyNamed } from './dependency-faults.ts';
-import type { ApiDeps } from '../deps.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import type { OneOffItemInput, OneOffRunInput } from './one-off-schemas.ts';
 import { unmaskTarget } from '../targets/inputs.ts';
@@ -42,7 +41,7 @@ export function oneOffRun(
  * @throws Problem 422 with all that stands against any of them
  */
 export async function acceptOrRefuse(
-  deps: ApiDeps,
+  deps: Parameters<typeof acceptRuns>[0],
   asked: readonly OneOffRun[],
   pathOf: (index: number) => string,
 ): Promise<{ id: string; created: boolean }[]> {

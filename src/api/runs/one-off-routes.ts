@@ -2,11 +2,13 @@ import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-links.t
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { batchFaults, dependencyFaults } from './dependency-faults.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { acceptOrRefuse, oneOffRun } from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { type Fault, invalid, unavailable } from '../http/problem.ts';
 import { answerRun } from './answers.ts';
+import type { OneOffItemInput } from './one-off-schemas.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { oneOffBatchAnswer, oneOffBatchInput, oneOffItemInput, oneOffRunInput } from './one-off-schemas.ts';
 import { run } from './schemas.ts';
@@ -22,7 +24,7 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs',
     {
-      config: { role: 'operator', alsoCheck: dependencyFaults },
+      config: { role: 'operator', audits: ['run.create'], alsoCheck: dependencyFaults },
       schema: {
         operationId: 'createRun',
         summary: 'Have something done once, now or later',
@@ -37,11 +39,11 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ body, json: sent }, reply) => {
+    async ({ body, json: sent, caller }, reply) => {
       const faults: Fault[] = [];
       const asked = oneOffRun(body, sent?.payloads.get('/payload'), NO_REFS, faults);
       if (faults.length > 0) throw invalid(faults);
-      const [accepted] = await acceptOrRefuse(deps, [asked], () => '');
+      const [accepted] = await acceptOrRefuse(audited(deps, { caller }), [asked], () => '');
       const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id)));
       // A run that its key stood for may have come to the end of its days since.
       if (!stored) throw unavailable('the run is not there any more: ask again');
@@ -60,7 +62,12 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
     '/runs/batch',
     {
       bodyLimit: BATCH_BODY_LIMIT,
-      config: { role: 'operator', itemSchema: oneOffItemInput, alsoCheck: batchFaults },
+      config: {
+        role: 'operator',
+        audits: ['runs.bulk'],
+        itemSchema: oneOffItemInput,
+        alsoCheck: batchFaults,
+      },
       schema: {
         operationId: 'createRuns',
         summary: 'Have up to 1000 things done once, which may depend on each other; all or none',
@@ -76,21 +83,27 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ body: { items }, json: sent }, reply) => {
-      const faults: Fault[] = [];
-      const refs = new Set(items.map(({ ref }) => ref));
-      const asked = items.map((item, index) => {
-        const path = `/items/${index}`;
-        const ofItem: Fault[] = [];
-        const one = oneOffRun(item, sent?.payloads.get(`${path}/payload`), refs, ofItem);
-        faults.push(...ofItem.map((fault) => ({ ...fault, path: path + fault.path })));
-        return one;
-      });
-      if (faults.length > 0) throw invalid(faults);
-      const accepted = await acceptOrRefuse(deps, asked, (index) => `/items/${index}`);
+    async ({ body: { items }, json: sent, caller }, reply) => {
+      const asked = askedRuns(items, sent?.payloads);
+      const accepted = await acceptOrRefuse(audited(deps, { caller }), asked, (index) => `/items/${index}`);
       return reply
         .code(accepted.some(({ created }) => created) ? 201 : 200)
         .send({ items: items.map(({ ref }, index) => ({ ref, id: accepted[index]?.id ?? '' })) });
     },
   );
+}
+
+/** @throws Problem 400 with every fault of every item */
+function askedRuns(items: readonly OneOffItemInput[], payloads: ReadonlyMap<string, string> | undefined) {
+  const faults: Fault[] = [];
+  const refs = new Set(items.map(({ ref }) => ref));
+  const asked = items.map((item, index) => {
+    const path = `/items/${index}`;
+    const ofItem: Fault[] = [];
+    const one = oneOffRun(item, payloads?.get(`${path}/payload`), refs, ofItem);
+    faults.push(...ofItem.map((fault) => ({ ...fault, path: path + fault.path })));
+    return one;
+  });
+  if (faults.length > 0) throw invalid(faults);
+  return asked;
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { Schedule } from '../../core/schedules/schedule.ts';
+import type { ScheduleChangeDeps } from '../../operations/schedules/schedule-changes.ts';
 import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { noteMany } from '../audit/schedule-notes.ts';
 import { type Outlook, fireFaults, lookAhead, outlookOf } from './checks/fire-faults.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -35,6 +37,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
       bodyLimit: BATCH_BODY_LIMIT,
       config: {
         role: 'admin',
+        audits: ['schedules.bulk'],
         itemSchema: itemInput,
         besideItems,
         alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id'),
@@ -53,12 +56,16 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ body, json: sent, caller }) =>
-      putBatch(deps, { ...body, by: caller.name }, sent?.payloads ?? new Map<string, string>()),
+      putBatch(
+        { ...deps, note: noteMany(caller) },
+        { ...body, by: caller.name },
+        sent?.payloads ?? new Map<string, string>(),
+      ),
   );
 }
 
 async function putBatch(
-  deps: ApiDeps,
+  deps: ApiDeps & ScheduleChangeDeps,
   { items, dryRun, by }: z.output<typeof batchInput> & Pick<ScheduleChange, 'by'>,
   payloads: ReadonlyMap<string, string>,
 ): Promise<z.output<typeof batchAnswer>> {

@@ -3,6 +3,7 @@ import { SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
 import { setEnabledOfMatching } from '../../operations/schedules/bulk-schedules.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
 import { instant, text } from '../http/common-schemas.ts';
 import { filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
@@ -55,7 +56,7 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/bulk',
     {
-      config: { role: 'admin' },
+      config: { role: 'admin', audits: ['schedules.bulk'] },
       schema: {
         operationId: 'actOnSchedules',
         summary: 'Pause or resume the schedules that match a filter',
@@ -70,17 +71,17 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ body: { action, filter, reason, until, dryRun }, caller: { name: by } }) => {
+    async ({ body: { action, filter, reason, until, dryRun }, caller }) => {
       if (until !== null && until <= (await deps.database.run((db) => databaseNow(db))))
         throw invalid([{ path: '/until', message: 'must be in the future' }], 422);
       const { label: labels, q, status: statuses, late } = filter;
-      return setEnabledOfMatching(deps, {
+      return setEnabledOfMatching(audited(deps, { caller }), {
         action,
         filter: { labels, text: q, statuses, late },
         reason,
         until,
         dryRun,
-        by,
+        by: caller.name,
       });
     },
   );

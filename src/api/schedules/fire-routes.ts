@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fireManually } from '../../operations/runs/manual-fire.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { Problem, noSuchSchedule } from '../http/problem.ts';
 import { answerRun } from '../runs/answers.ts';
@@ -26,7 +27,7 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/:id/fire',
     {
-      config: { role: 'operator' },
+      config: { role: 'operator', audits: ['schedule.fire'] },
       schema: {
         'x-body-optional': true,
         operationId: 'fireSchedule',
@@ -42,9 +43,9 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers, json: sent }, reply) => {
+    async ({ params: { id }, headers, json: sent, caller }, reply) => {
       const payload = sent?.payloads.get('/payload') ?? null;
-      const fired = await fireManually(deps, {
+      const fired = await fireManually(audited(deps, { caller }), {
         scheduleId: id,
         payload: payload === 'null' ? null : payload,
         key: headers['idempotency-key'] ?? null,

@@ -1,11 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Definition, SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
+import type { Caller } from '../../core/access/roles.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
 import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { recentRuns } from '../../store/runs/search/recent-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
+import { noteOne } from '../audit/schedule-notes.ts';
 import { calendarsNamedIn } from './timing/exclude-schemas.ts';
 import { fireFaults, lookAhead } from './checks/fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
@@ -105,7 +108,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/schedules/:id',
     {
-      config: { role: 'admin', alsoCheck: idOfAnother },
+      config: { role: 'admin', audits: ['schedule.update', 'schedule.create'], alsoCheck: idOfAnother },
       schema: {
         operationId: 'putSchedule',
         summary: 'Create a schedule, or replace it whole',
@@ -120,9 +123,9 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, headers, body, json: sent, caller: { name: by } }, reply) => {
+    async ({ params: { id }, headers, body, json: sent, caller }, reply) => {
       await lookAhead(body, id);
-      const named = { id, by, calendars: calendarsNamedIn(body) };
+      const named = { id, caller, calendars: calendarsNamedIn(body) };
       const { schedule: written, change } = await changeOne(deps, named, (current, now, calendars) => {
         checkPreconditions(id, headers, current);
         const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
@@ -138,7 +141,7 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
   api.patch(
     '/schedules/:id',
     {
-      config: { role: 'admin', alsoCheck: idOfAnother },
+      config: { role: 'admin', audits: ['schedule.update'], alsoCheck: idOfAnother },
       schema: {
         operationId: 'patchSchedule',
         summary: 'Change a schedule by JSON Merge Patch',
@@ -153,12 +156,9 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async (
-      { params: { id }, headers: { 'if-match': match }, body, json: sent, caller: { name: by } },
-      reply,
-    ) => {
+    async ({ params: { id }, headers: { 'if-match': match }, body, json: sent, caller }, reply) => {
       await lookAhead(body, id);
-      const named = { id, by, calendars: calendarsNamedIn(sent?.value) };
+      const named = { id, caller, calendars: calendarsNamedIn(sent?.value) };
       const { schedule: written } = await changeOne(deps, named, (current, now, calendars) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);
@@ -174,7 +174,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/schedules/:id',
     {
-      config: { role: 'admin', alsoCheck: unexpectedBody },
+      config: { role: 'admin', audits: ['schedule.delete'], alsoCheck: unexpectedBody },
       schema: {
         operationId: 'deleteSchedule',
         summary:
@@ -185,8 +185,8 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
         response: { 204: nothing('Deleted'), ...problems(400, 404, 409, 412) },
       },
     },
-    async ({ params: { id }, headers: { 'if-match': match }, caller: { name: by } }, reply) => {
-      const deleted = await deleteSchedule(deps, { id, by }, (current) =>
+    async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
+      const deleted = await deleteSchedule(audited(deps, { caller }), { id, by: caller.name }, (current) =>
         checkPreconditions(id, { 'if-match': match }, current),
       );
       if (!deleted) throw noSuchSchedule(id);
@@ -198,7 +198,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
 /** What is impossible is refused together with the names of what does not exist, so that every fault is answered at once. */
 async function changeOne(
   deps: ApiDeps,
-  named: Pick<ScheduleChange, 'id' | 'by' | 'calendars'>,
+  { caller, ...named }: Pick<ScheduleChange, 'id' | 'calendars'> & { caller: Caller },
   decide: (...given: Parameters<ScheduleChange['decide']>) => Accepted,
 ) {
   let impossible: readonly Fault[] = [];
@@ -207,9 +207,9 @@ async function changeOne(
     impossible = accepted.impossible;
     return accepted.definition;
   };
-  const change = { ...named, decide: decideOnly };
+  const change = { ...named, by: caller.name, decide: decideOnly };
   const [changed] = await changeOrRefuse(
-    deps,
+    { ...deps, note: noteOne(caller) },
     [change],
     () => '',
     () => impossible,

@@ -3,6 +3,7 @@ import { type Instant, isoInstant } from '../../core/instant.ts';
 import { MAX_SKIPS } from '../../core/time/skipped-fires.ts';
 import { type SkipAnswer, skipFire } from '../../operations/schedules/skip-fires.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { audited } from '../audit/audited.ts';
 import { asUnplannable, hasNoTimesOfItsOwn } from '../occurrences/fire-time-problems.ts';
 import { answeredInstant, instant, scheduleIdParams, text } from '../http/common-schemas.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
@@ -44,7 +45,7 @@ function addRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary
   api.post(
     `/schedules/:id/${path}`,
     {
-      config: { role: 'operator' },
+      config: { role: 'operator', audits: [skipped ? 'schedule.skip' : 'schedule.unskip'] },
       schema: {
         operationId,
         summary,
@@ -57,9 +58,9 @@ function addRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary
         },
       },
     },
-    async ({ params: { id }, body: { fireAt, reason }, caller: { name: by } }) => {
-      const request = { scheduleId: id, fireAt, skipped, reason: reason ?? null, by };
-      const answer = await skipFire(deps, request).catch((error: unknown) => {
+    async ({ params: { id }, body: { fireAt, reason }, caller }) => {
+      const request = { scheduleId: id, fireAt, skipped, reason: reason ?? null, by: caller.name };
+      const answer = await skipFire(audited(deps, { caller }), request).catch((error: unknown) => {
         throw asUnplannable(id, error);
       });
       if (answer.kind !== 'done') throw refusal(id, fireAt, answer);

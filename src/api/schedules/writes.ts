@@ -1,9 +1,12 @@
 import { CronError } from '../../core/cron/cron.ts';
 import type { CannotFollow } from '../../operations/schedules/followed-schedules.ts';
 import { type UnknownLimit, noSuchLimitNamed } from '../../operations/limit-changes.ts';
-import { changeSchedules, tryToChangeSchedules } from '../../operations/schedules/schedule-changes.ts';
+import {
+  type ScheduleChangeDeps,
+  changeSchedules,
+  tryToChangeSchedules,
+} from '../../operations/schedules/schedule-changes.ts';
 import type { ChangedSchedule, ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
-import type { ApiDeps } from '../deps.ts';
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
 
 /**
@@ -12,7 +15,7 @@ import { type Fault, invalid, unforeseen } from '../http/problem.ts';
  * @throws Problem 422
  */
 export async function changeOrRefuse(
-  deps: ApiDeps,
+  deps: ScheduleChangeDeps,
   changes: readonly ScheduleChange[],
   pathOf: (scheduleId: string) => string,
   impossible: () => readonly Fault[] = () => [],

@@ -7,7 +7,9 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { daysOf } from '../../core/exclusions/calendar-history.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import type { Auditor } from '../../store/audit/record-audit.ts';
 import { type Calendar, findCalendar, lockCalendar } from '../../store/calendars/find-calendars.ts';
 import {
   changeLockedCalendar,
@@ -26,6 +28,8 @@ export class StillUsed extends Error {
   }
 }
 
+type CalendarChangeDeps = MoveNextFiresDeps & { auditor?: Auditor };
+
 interface CalendarInput {
   id: string;
   description: string | null;
@@ -37,31 +41,45 @@ const MOVING_LIMIT_MS = 10_000;
 
 /** Creates or replaces a calendar. `check` is called under its lock, and may throw to leave it as it is. */
 export async function putCalendar(
-  deps: MoveNextFiresDeps,
+  deps: CalendarChangeDeps,
   input: CalendarInput,
   check: (current: Calendar | null) => void,
-): Promise<{ calendar: Calendar; change: 'created' | 'updated' | 'unchanged' }> {
+): Promise<Put> {
   const { id } = input;
   const { calendar, change } = await deps.database.transaction(async (tx) => {
-    const current = await lockCalendar(tx, id);
-    check(current);
-    if (!current) return { calendar: await createCalendar(tx, id, input), change: 'created' as const };
-    if (current.description === input.description && isDeepStrictEqual(current.dates, input.dates))
-      return { calendar: current, change: 'unchanged' as const };
-    const movesFires = !isDeepStrictEqual(daysOf(current.dates), daysOf(input.dates));
-    return {
-      calendar: await changeLockedCalendar(tx, current, input, { movesFires }),
-      change: 'updated' as const,
-    };
+    const written = await putUnderLock(tx, input, check);
+    const detail = { change: written.change, version: written.calendar.version, dates: input.dates.length };
+    if (written.change !== 'unchanged')
+      await deps.auditor?.note(tx, { action: 'calendar.put', subject: id, scheduleId: null, detail });
+    return written;
   });
   const { version } = calendar;
   if (change !== 'unchanged') deps.events.emit({ type: 'calendarWritten', calendarId: id, change, version });
   return { calendar: await withNextFiresMoved(deps, calendar), change };
 }
 
+interface Put {
+  calendar: Calendar;
+  change: 'created' | 'updated' | 'unchanged';
+}
+
+async function putUnderLock(
+  tx: Transaction,
+  input: CalendarInput,
+  check: (current: Calendar | null) => void,
+): Promise<Put> {
+  const current = await lockCalendar(tx, input.id);
+  check(current);
+  if (!current) return { calendar: await createCalendar(tx, input.id, input), change: 'created' };
+  if (current.description === input.description && isDeepStrictEqual(current.dates, input.dates))
+    return { calendar: current, change: 'unchanged' };
+  const movesFires = !isDeepStrictEqual(daysOf(current.dates), daysOf(input.dates));
+  return { calendar: await changeLockedCalendar(tx, current, input, { movesFires }), change: 'updated' };
+}
+
 /** Deletes a calendar. False: there is none. @throws StillUsed, and whatever `check` throws */
 export async function deleteCalendar(
-  { database, events }: MoveNextFiresDeps,
+  { database, events, auditor }: CalendarChangeDeps,
   id: string,
   check: (current: Calendar) => void,
 ): Promise<boolean> {
@@ -72,7 +90,11 @@ export async function deleteCalendar(
     // After the lock: a transaction that names it in a schedule shares its row until that is committed.
     const users = await usersOf(tx, id, MAX_NAMED + 1);
     if (users.length > 0) throw new StillUsed(users.slice(0, MAX_NAMED), users.length > MAX_NAMED);
-    return deleteLockedCalendar(tx, id);
+    const deleted = await deleteLockedCalendar(tx, id);
+    await auditor?.note(tx, {
+      ...{ action: 'calendar.delete', subject: id, scheduleId: null, detail: { version: deleted } },
+    });
+    return deleted;
   });
   if (version === null) return false;
   events.emit({ type: 'calendarWritten', calendarId: id, change: 'deleted', version });

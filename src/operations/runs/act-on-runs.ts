@@ -3,6 +3,7 @@
  * Transaction: one, under the run's row lock, taken by an earlier statement than the write; a heartbeat is one guarded statement.
  * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
  */
+import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { RunSettled } from '../../core/events.ts';
 import type { Instant } from '../../core/instant.ts';
 import {
@@ -26,9 +27,9 @@ import {
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
 import { keepLimits } from '../../store/limits/limit-rows.ts';
 import { queueOfLane } from '../../store/queues/queue-lanes.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
@@ -41,6 +42,7 @@ export interface RunActionDeps {
   database: Database;
   events: EventBus;
   wake: Wake;
+  auditor?: Auditor;
 }
 
 export type ActionResult =
@@ -63,6 +65,7 @@ export interface HeartbeatReport extends Speaker {
 
 /** Ends a run that has not ended; one that was cancelled already stays as it is. */
 export const CANCEL: Action<{ notifiesTarget: boolean }> = {
+  audited: 'run.cancel',
   decide: decideCancel,
   change: (from, { notifiesTarget }, { now }) => ({
     from,
@@ -74,6 +77,7 @@ export const CANCEL: Action<{ notifiesTarget: boolean }> = {
 
 /** Opens a run again that has ended and not succeeded, whatever `overlap` its schedule has. */
 export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
+  audited: 'run.retry',
   keepsSchedule: true,
   decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
   change: (from, { status }, { definition, now }) => ({
@@ -95,7 +99,9 @@ export function retryRun(deps: RunActionDeps, id: string): Promise<ActionResult>
 /** Ends a run as its worker or target says, also before the outcome of the attempt itself is written. */
 export function completeRun(deps: RunActionDeps, id: string, word: CompletionReport): Promise<ActionResult> {
   return act(deps, id, {
+    audited: 'run.complete',
     decide: (run) => decideComplete(run, word),
+    detail: ({ attempts: attempt }, { status }) => ({ status, attempt }),
     change: (from, { status, error }, { now }) => ({
       from,
       to: completed(from, { status, error, result: word.result }, now),
@@ -127,6 +133,9 @@ export async function heartbeatRun(
 }
 
 export interface Action<Write> {
+  audited: AuditAction;
+  /** What the audit keeps of it, beside what the run was. */
+  detail?: (from: RunRecord, decision: Write) => AuditDetail;
   /** Whether it is about the schedule of the run as well, which then stays as it is until the action is done. */
   keepsSchedule?: boolean;
   decide: (run: RunRecord, definition: CurrentDefinition | null) => Decision<Write>;
@@ -147,7 +156,9 @@ interface Acted {
 
 async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>): Promise<ActionResult> {
   if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
-  const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action));
+  const { result, change, work } = await deps.database.transaction((tx) =>
+    actIn(tx, id, action, deps.auditor),
+  );
   if (change) action.emit(deps.events, change.from, change.to);
   if (work) wakeFor(deps.wake, work);
   return result;
@@ -156,7 +167,8 @@ async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>
 async function actIn<Write>(
   tx: Transaction,
   id: string,
-  { keepsSchedule = false, decide, change: changeOf }: Action<Write>,
+  { keepsSchedule = false, audited, detail, decide, change: changeOf }: Action<Write>,
+  auditor: Auditor | undefined,
 ): Promise<Acted> {
   // The schedule first, as all transactions lock them.
   const before = keepsSchedule ? await findRecord(tx, id) : null;
@@ -167,7 +179,11 @@ async function actIn<Write>(
   const decision = refuseGoneLimit(decide(run, definition), run, gone);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
-  const change = changeOf(run, decision, { definition, now: await databaseNow(tx) });
+  const now = await noteOrNow(tx, auditor, () => ({
+    ...{ action: audited, subject: id, scheduleId: scheduleIdOf(run.scheduleId) },
+    detail: { was: run.status, ...detail?.(run, decision) },
+  }));
+  const change = changeOf(run, decision, { definition, now });
   const work = workOf([change], await saveLockedRuns(tx, [change]));
   return { result: answer(await findRun(tx, id)), change, work };
 }

@@ -6,7 +6,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { type Calendars } from '../../core/exclusions/calendar-history.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { following } from '../../core/time/plan-due.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
@@ -14,6 +14,7 @@ import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { NotNow } from '../../postgres/errors.ts';
+import type { Auditor } from '../../store/audit/record-audit.ts';
 import { type BackfillFire, recordBackfillUnderLock } from '../../store/runs/backfill-runs.ts';
 import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { findSchedule, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
@@ -24,6 +25,7 @@ interface BackfillDeps {
   database: Database;
   targets: TargetRegistry;
   wake: Wake;
+  auditor?: Auditor;
 }
 
 interface BackfillRequest {
@@ -54,7 +56,7 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     if (schedule.definition.after !== null) return { kind: 'follows' };
     if (request.to > now) return { kind: 'tooLate', now };
     const { fires, remainingFrom } = await occurrencesOf(schedule, request, known.histories);
-    const created = await record(deps, { schedule, known }, fires, request.to);
+    const created = await record(deps, { schedule, known }, fires, request);
     // It was edited, or a calendar that it names: its occurrences are others now.
     if (created === null) continue;
     wakeFor(deps.wake, {
@@ -92,10 +94,10 @@ async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRe
 
 /** Null, and nothing is recorded: it is no longer the schedule whose occurrences these are. */
 function record(
-  { database, targets }: BackfillDeps,
+  { database, targets, auditor }: BackfillDeps,
   { schedule: listed, known }: { schedule: Schedule; known: KnownCalendars },
   fires: readonly BackfillFire[],
-  to: Instant,
+  { from, to }: BackfillRequest,
 ): Promise<number | null> {
   return database.transaction(async (tx) => {
     const schedule = (await lockSchedules(tx, [listed.id])).get(listed.id);
@@ -105,12 +107,16 @@ function record(
     const now = await databaseNow(tx);
     refuseWhileDue(schedule, calendars.histories, { to, now });
     const lane = targets.laneOf(schedule.definition.target);
-    return recordBackfillUnderLock(
-      tx,
-      { schedule, lane, now },
-      fires.filter((fire) => isPlanned(schedule, fire)),
-    );
+    const toRecord = fires.filter((fire) => isPlanned(schedule, fire));
+    const created = await recordBackfillUnderLock(tx, { schedule, lane, now }, toRecord);
+    const detail = { from: isoInstant(from), to: isoInstant(to), created };
+    if (created > 0) await auditor?.note(tx, { action: 'schedule.backfill', ...subjectOf(schedule), detail });
+    return created;
   });
+}
+
+function subjectOf({ id }: Schedule) {
+  return { subject: id, scheduleId: id };
 }
 
 /** What is delayed by its jitter beyond this moment is the planner's. */

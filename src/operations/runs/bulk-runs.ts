@@ -14,6 +14,7 @@ import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
+import type { AuditKey } from '../../store/audit/record-audit.ts';
 import { lockFreeRuns, shareFreeDefinitions } from '../../store/runs/search/lock-free-runs.ts';
 import { type MatchingRuns, matchingRuns } from '../../store/runs/search/matching-runs.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
@@ -71,11 +72,12 @@ export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunReq
   const sample = ids.slice(0, SAMPLE);
   if (dryRun) return { matched, changed: 0, remaining: matched, sample };
   const statuses = statusesOf(request);
+  const done: Done = { changed: 0, remaining: 0, entry: null };
+  const noting = { action, matched, done };
   const act = (some: readonly string[]) =>
     action === 'retry'
-      ? actOnBatch(deps, { action: RETRY, table: 'history', ids: some, statuses })
-      : actOnBatch(deps, { action: CANCEL, table: 'runs', ids: some, statuses });
-  const done = { changed: 0, remaining: 0 };
+      ? actOnBatch(deps, { action: RETRY, table: 'history', ids: some, statuses, noting })
+      : actOnBatch(deps, { action: CANCEL, table: 'runs', ids: some, statuses, noting });
   const left = await againWhileHeld(ids, (some) => eachBatch(some, act, done));
   return {
     matched,
@@ -120,7 +122,16 @@ function find({ database }: RunActionDeps, request: BulkRunRequest): Promise<Mat
   }, SEARCH_LIMIT_MS);
 }
 
+/** What is committed. */
+interface Done {
+  changed: number;
+  remaining: number;
+  /** Of the audit, where there is one: all batches have one together. */
+  entry: AuditKey | null;
+}
+
 interface Batch<Write> {
+  noting: { action: string; matched: number; done: Done };
   action: Action<Write>;
   table: 'runs' | 'history';
   ids: readonly string[];
@@ -129,6 +140,7 @@ interface Batch<Write> {
 
 interface BatchOutcome {
   changes: RunChange[];
+  entry: AuditKey | null;
   /** Ids of runs that another transaction has locked, or whose schedule one has. */
   held: string[];
   work: Work;
@@ -138,12 +150,13 @@ interface BatchOutcome {
 async function eachBatch(
   ids: readonly string[],
   act: (ids: readonly string[]) => Promise<BatchOutcome>,
-  done: { changed: number; remaining: number },
+  done: Done,
 ): Promise<string[]> {
   const held: string[] = [];
   const work = async (some: readonly string[]) => {
     const outcome = await act(some);
     done.changed += outcome.changes.length;
+    done.entry = outcome.entry;
     held.push(...outcome.held);
   };
   const isRefused = (error: unknown) => isDataRefused(error) || isLockedByOthers(error);
@@ -155,17 +168,33 @@ async function eachBatch(
 }
 
 async function actOnBatch<Write>(deps: RunActionDeps, batch: Batch<Write>): Promise<BatchOutcome> {
-  const outcome = await deps.database.transaction((tx) => actUnlessHeld(tx, batch));
+  const outcome = await deps.database.transaction(async (tx) => {
+    const acted = await actUnlessHeld(tx, batch);
+    return { ...acted, entry: await noteBatch(tx, deps, batch, acted.changes.length) };
+  });
   for (const { from, to } of outcome.changes) batch.action.emit(deps.events, from, to);
   wakeFor(deps.wake, outcome.work);
   return outcome;
+}
+
+async function noteBatch<Write>(
+  tx: Transaction,
+  { auditor }: RunActionDeps,
+  { noting: { action, matched, done } }: Batch<Write>,
+  changed: number,
+): Promise<AuditKey | null> {
+  if (!auditor || changed === 0) return done.entry;
+  const detail = { action, matched, changed: done.changed + changed };
+  return auditor.noteSoFar(tx, done.entry, {
+    ...{ action: 'runs.bulk', subject: null, scheduleId: null, detail },
+  });
 }
 
 /** The schedules first, as all transactions lock them. */
 async function actUnlessHeld<Write>(
   tx: Transaction,
   { action, table, ids, statuses }: Batch<Write>,
-): Promise<BatchOutcome> {
+): Promise<Omit<BatchOutcome, 'entry'>> {
   await limitLockWaits(tx);
   const schedules = action.keepsSchedule === true ? await shareFreeDefinitions(tx, ids) : null;
   const { free, held } = await lockFreeRuns(tx, table, { ids, statuses });

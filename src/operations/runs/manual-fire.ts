@@ -14,6 +14,7 @@ import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import type { Auditor } from '../../store/audit/record-audit.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
 import { type JudgedOverlaps, judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
@@ -27,6 +28,7 @@ interface ManualFireDeps {
   events: EventBus;
   targets: TargetRegistry;
   wake: Wake;
+  auditor?: Auditor;
 }
 
 interface ManualFireRequest {
@@ -69,6 +71,10 @@ async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFire
   if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
   if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId) } };
   await recordRuns(tx, [manualRun(deps.targets, schedule, request, { id, now })]);
+  const scheduleId = schedule.id;
+  await deps.auditor?.note(tx, {
+    ...{ action: 'schedule.fire', subject: scheduleId, scheduleId, detail: { runId: id } },
+  });
   const guarded = schedule.definition.overlap !== 'allow';
   const judged = guarded ? await judgeOverlapsNowOrSoon(tx, [schedule.uid]) : undefined;
   return { fired: { kind: 'created', run: await recorded(tx, id) }, judged };

@@ -3,7 +3,7 @@
  * Transaction: one. It locks the dependencies last, then reads them: ended ones are counted now, later ends see the new edges.
  * If the process dies here: all are there or none; any instance may claim them.
  */
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import { type OneOffRun, bodyHashOf, definitionUid } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
 import { newRun } from '../../core/runs/new-run.ts';
@@ -14,6 +14,7 @@ import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Database } from '../../postgres/database.ts';
+import type { Auditor } from '../../store/audit/record-audit.ts';
 import { countDependencies } from '../../store/effects/dependents.ts';
 import { writeEffects } from '../../store/effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -46,6 +47,7 @@ interface OneOffDeps {
   events: EventBus;
   targets: TargetRegistry;
   wake: Wake;
+  auditor?: Auditor;
 }
 
 /**
@@ -85,6 +87,7 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));
   await record(tx, created, toRecord);
   await link(tx, created, links);
+  if (created.length > 0) await note(tx, deps, created, drafts.length);
   // Last, as others may be waiting to end these; and looked at once more, under the locks.
   const dependencies = await lockDependencies(tx, others);
   refuseUnknown(drafts, links, new Set(dependencies.keys()), limits);
@@ -100,6 +103,30 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
       toAdmit: released.toAdmit || ready.some(({ limitId }) => limitId !== null),
     },
   };
+}
+
+async function note(
+  tx: Transaction,
+  { auditor }: OneOffDeps,
+  created: readonly Draft[],
+  asked: number,
+): Promise<void> {
+  const [first] = created;
+  if (!auditor || !first) return;
+  const { id, run } = first;
+  // Only items of a batch have one.
+  const isBatch = run.ref !== null;
+  const ofOne = {
+    runAt: run.runAt === null ? null : isoInstant(run.runAt),
+    dependencies: run.dependsOn.length,
+  };
+  const ofAll = { action: 'create', created: created.length, existing: asked - created.length };
+  await auditor.note(tx, {
+    action: isBatch ? 'runs.bulk' : 'run.create',
+    subject: isBatch ? null : id,
+    scheduleId: null,
+    detail: isBatch ? ofAll : ofOne,
+  });
 }
 
 /** What ended before it was locked is counted now; where that is very much, the rest is left to an effect. */

@@ -8,6 +8,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';
 import { NotNow, TryAgain, isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
+import type { AuditKey, Auditor } from '../../store/audit/record-audit.ts';
 import {
   type BulkScheduleFilter,
   type MatchingSchedule,
@@ -16,6 +17,7 @@ import {
 import { type BulkOutcome, SAMPLE, againWhileHeld } from '../runs/bulk-runs.ts';
 import { CannotFollow } from './followed-schedules.ts';
 import { type ScheduleChangeDeps, changeFreeSchedules } from './schedule-changes.ts';
+import type { ChangedSchedule } from './schedule-writes.ts';
 
 interface BulkScheduleRequest {
   action: 'pause' | 'resume';
@@ -29,12 +31,22 @@ interface BulkScheduleRequest {
   by: string | null;
 }
 
+type BulkScheduleDeps = Omit<ScheduleChangeDeps, 'note'> & { auditor?: Auditor };
+
+/** What is committed; `entry`: of the audit, where there is one. All batches have one together. */
+interface Done {
+  matched: number;
+  changed: number;
+  remaining: number;
+  entry: AuditKey | null;
+}
+
 const BATCH = 200;
 const SEARCH_LIMIT_MS = 15_000;
 
 /** Pauses or resumes the schedules that match, or only counts them. What is paused, or enabled, already stays as it is. */
 export async function setEnabledOfMatching(
-  deps: ScheduleChangeDeps,
+  deps: BulkScheduleDeps,
   request: BulkScheduleRequest,
 ): Promise<BulkOutcome> {
   const { action, filter, dryRun } = request;
@@ -43,7 +55,7 @@ export async function setEnabledOfMatching(
   const sample = matching.slice(0, SAMPLE).map(({ id }) => id);
   const toChange = matching.filter(({ enabled }) => enabled === (action === 'pause'));
   if (dryRun) return { matched, changed: 0, remaining: toChange.length, sample };
-  const done = { changed: 0, remaining: 0 };
+  const done: Done = { matched, changed: 0, remaining: 0, entry: null };
   const left = await againWhileHeld(toChange, (some) => eachBatch(deps, request, some, done));
   return { matched, changed: done.changed, remaining: done.remaining + left.length, sample };
 }
@@ -58,10 +70,10 @@ function asAsked(definition: Definition, { action, reason, until }: BulkSchedule
 
 /** Answers those that are held. One that cannot be changed as it is remains, and holds up no other. */
 async function eachBatch(
-  deps: ScheduleChangeDeps,
+  deps: BulkScheduleDeps,
   request: BulkScheduleRequest,
   schedules: readonly MatchingSchedule[],
-  done: { changed: number; remaining: number },
+  done: Done,
 ): Promise<MatchingSchedule[]> {
   const left: MatchingSchedule[] = [];
   const decide = (current: Schedule | null) => {
@@ -70,8 +82,9 @@ async function eachBatch(
   };
   const work = async (some: readonly MatchingSchedule[]) => {
     const changes = some.map(({ uid, id }) => ({ uid, id, by: request.by, decide }));
-    const { changed, held } = await changeFreeSchedules(deps, changes);
-    done.changed += changed.filter(({ change }) => change === 'updated').length;
+    const { changed, held, entry } = await changeAndNote(deps, request, changes, done);
+    done.changed += countUpdated(changed);
+    done.entry = entry;
     left.push(...some.filter(({ uid }) => held.includes(uid)));
   };
   const setAside = () => void (done.remaining += 1);
@@ -79,6 +92,25 @@ async function eachBatch(
     await inHalves(schedules.slice(first, first + BATCH), { work, isRefused, setAside });
   }
   return left;
+}
+
+async function changeAndNote(
+  { auditor, ...deps }: BulkScheduleDeps,
+  { action }: BulkScheduleRequest,
+  changes: Parameters<typeof changeFreeSchedules>[1],
+  done: Done,
+) {
+  let { entry } = done;
+  const note: ScheduleChangeDeps['note'] = async (tx, changed) => {
+    const detail = { action, matched: done.matched, changed: done.changed + countUpdated(changed) };
+    const change = { action: 'schedules.bulk', subject: null, scheduleId: null, detail } as const;
+    entry = (await auditor?.noteSoFar(tx, done.entry, change)) ?? null;
+  };
+  return { ...(await changeFreeSchedules({ ...deps, note }, changes)), entry };
+}
+
+function countUpdated(changed: readonly ChangedSchedule[]): number {
+  return changed.filter(({ change }) => change === 'updated').length;
 }
 
 function isRefused(error: unknown): boolean {

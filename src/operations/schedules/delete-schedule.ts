@@ -6,6 +6,7 @@
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
+import type { Auditor } from '../../store/audit/record-audit.ts';
 import { linkCalendars } from '../../store/calendars/calendar-users.ts';
 import { followersOf } from '../../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../../store/schedules/delete-schedule.ts';
@@ -34,7 +35,7 @@ export class StillFollowed extends Error {
  * @throws StillFollowed
  */
 export async function deleteSchedule(
-  deps: ScheduleChangeDeps,
+  deps: ScheduleChangeDeps & { auditor?: Auditor },
   { id, by }: Pick<ScheduleChange, 'id' | 'by'>,
   check: (current: Schedule) => void,
 ): Promise<boolean> {
@@ -57,6 +58,10 @@ export async function deleteSchedule(
     await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
     if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
     const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
+    await deps.auditor?.note(tx, {
+      ...{ action: 'schedule.delete', subject: id, scheduleId: id },
+      detail: { version: write.version, abandonedRuns: abandoned },
+    });
     return { version: write.version, abandoned, effects: effects + recorded.effects, resumed: ended.writes };
   });
   if (!deleted) return false;

@@ -30,11 +30,14 @@ import { judgeEdited } from './edited-overlaps.ts';
 import { emitJudged } from '../runs/judged-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
+import { type NoteChanges, noteChanges } from './note-changes.ts';
 import { keepFiresToCome } from './skip-fires.ts';
 import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
 
 export interface ScheduleChangeDeps {
   database: Database;
+  /** Writes what a caller has changed, in the transaction that changes it. */
+  note?: NoteChanges;
   events: EventBus;
   targets: TargetRegistry;
   wake: Wake;
@@ -184,6 +187,7 @@ async function changeIn(
   const judged = await judgeEdited(tx, decided);
   const changed = decided.map((one) => changedSchedule(one, now));
   await keepWatches(tx, watchedEdits(decided, changed, now));
+  await noteChanges(tx, deps, decided, changed);
   return { changed, ended, recorded, judged };
 }
 

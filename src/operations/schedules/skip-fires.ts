@@ -5,7 +5,7 @@
  * If the process dies here: it is asked for or not. A planner reads it before it plans, and forgets it with what it records.
  */
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { MAX_SKIPS, standingOf } from '../../core/time/skipped-fires.ts';
@@ -13,6 +13,7 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
+import type { Auditor } from '../../store/audit/record-audit.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import {
   type Skips,
@@ -45,17 +46,17 @@ export type SkipAnswer =
 
 /** @throws CronError where the schedule cannot be planned */
 export async function skipFire(
-  { database, events }: { database: Database; events: EventBus },
+  { database, events, auditor }: { database: Database; events: EventBus; auditor?: Auditor },
   request: SkipRequest,
 ): Promise<SkipAnswer> {
-  const answer = await database.transaction((tx) => skipIn(tx, request));
+  const answer = await database.transaction((tx) => skipIn(tx, request, auditor));
   const { scheduleId, fireAt, skipped, reason } = request;
   if (answer.kind === 'done' && answer.changed)
     events.emit({ type: 'fireSkipAsked', scheduleId, fireAt, skipped, reason });
   return answer;
 }
 
-async function skipIn(tx: Transaction, request: SkipRequest): Promise<SkipAnswer> {
+async function skipIn(tx: Transaction, request: SkipRequest, auditor?: Auditor): Promise<SkipAnswer> {
   const { fireAt, skipped, reason, by } = request;
   const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
   if (!schedule) return { kind: 'noSuchSchedule' };
@@ -73,6 +74,10 @@ async function skipIn(tx: Transaction, request: SkipRequest): Promise<SkipAnswer
   if (skipped && toCome >= MAX_SKIPS) return { kind: 'tooMany' };
   if (skipped) await insertSkipUnderLock(tx, { uid, fireAt, reason, by }, now);
   else await deleteSkipUnderLock(tx, { uid, fireAt });
+  await auditor?.note(tx, {
+    action: skipped ? 'schedule.skip' : 'schedule.unskip',
+    ...{ subject: schedule.id, scheduleId: schedule.id, detail: { fireAt: isoInstant(fireAt) } },
+  });
   return { kind: 'done', changed: true };
 }
 

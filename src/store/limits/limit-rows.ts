@@ -58,20 +58,20 @@ const COUNTED = sql`LATERAL (
           AND r.due_at <= (SELECT clock_timestamp()))::int AS waiting
       FROM runs r WHERE r.limit_id = l.id) AS counted`;
 
-/** Creates or replaces it; waits while its places are given. Answers whether it is new. */
+/** Creates or replaces it; waits while its places are given. Answers whether it is new, and whether it is as it was. */
 export async function writeLimit(
   tx: Executor,
   { id, description, maxRunning, updatedAt }: Limit,
-): Promise<{ created: boolean }> {
-  const [row] = await rowsOf<{ created: boolean }>(
+): Promise<{ created: boolean; changed: boolean }> {
+  const [row] = await rowsOf<{ created: boolean; changed: boolean }>(
     tx,
     sql`INSERT INTO limits (id, description, max_running, updated_at) VALUES (${id}, ${description}, ${maxRunning}, ${isoInstant(updatedAt)}::timestamptz)
     ON CONFLICT (id) DO UPDATE SET description = excluded.description, max_running = excluded.max_running,
       updated_at = CASE WHEN (limits.description, limits.max_running) IS DISTINCT FROM (excluded.description, excluded.max_running)
         THEN excluded.updated_at ELSE limits.updated_at END
-    RETURNING xmax = 0 AS created`,
+    RETURNING xmax = 0 AS created, updated_at = ${isoInstant(updatedAt)}::timestamptz AS changed`,
   );
-  return { created: row?.created ?? false };
+  return row ?? { created: false, changed: false };
 }
 
 /** Until the transaction ends no call can name the limit anew: see keepLimits. False: there is none. */

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Maintenance, MaintenanceDispatch } from '../../core/maintenance.ts';
-import type { Executor } from '../../postgres/executor.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
 /** The name of the NOTIFY that maintenance has begun, changed or ended: a hint, never needed. */
@@ -65,6 +65,12 @@ export async function beginMaintenance(
     RETURNING ${MAINTENANCE_COLUMNS}, pg_notify(${MAINTENANCE_CHANGED}, '')`,
   );
   return row ? maintenanceOf(row) : null;
+}
+
+/** As readMaintenance; until the transaction ends it is neither replaced nor ended by another one. */
+export async function lockMaintenance(tx: Transaction): Promise<Maintenance | null> {
+  await tx.execute(sql`SELECT FROM maintenance FOR UPDATE`);
+  return readMaintenance(tx);
 }
 
 export async function endMaintenance(db: Executor): Promise<void> {

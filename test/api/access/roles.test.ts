@@ -146,11 +146,16 @@ test('what is refused is not read: nothing of it is stored', async () => {
 
 test('a route that does not say who may call it cannot be added', () => {
   const server = Fastify() as unknown as Server;
-  guardRoutes(server, api.access);
+  guardRoutes(server, api.access, () => undefined);
   expect(() => server.get('/forgotten', () => ({}))).toThrow(
     /^the route GET \/forgotten does not say who may call it: add "config: \{ role: … \}"/,
   );
   expect(() => server.get('/said', { config: { role: 'viewer' } }, () => ({}))).not.toThrow();
+  expect(() => server.post('/forgotten', { config: { role: 'admin' } }, () => ({}))).toThrow(
+    /^the route POST \/forgotten does not say what it writes into the audit: add "audits: \[ … \]"/,
+  );
+  const config = { role: 'admin', audits: ['schedule.create'] } as const;
+  expect(() => server.post('/said', { config }, () => ({}))).not.toThrow();
 });
 
 /** So late after the last failure that nothing is said of their number. */
