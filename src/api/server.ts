@@ -5,9 +5,11 @@ import { guardRoutes } from './access/guard.ts';
 import { createRefusals } from './audit/refusals.ts';
 import { addAuditRoute } from './audit/routes.ts';
 import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
-import { answerProblems, refuseConnection, sendProblem } from './http/plugins/answer-problems.ts';
+import { answerProblems, sendProblem } from './http/plugins/answer-problems.ts';
 import { documentRoutes } from './http/plugins/openapi.ts';
+import { takeLargeBodiesInTurn } from './http/plugins/large-bodies.ts';
 import { logRequests } from './http/plugins/request-log.ts';
+import { SOCKET_LIMITS, guardSockets, refuseConnection } from './http/plugins/sockets.ts';
 import { unavailable } from './http/problem.ts';
 import { parseQueryString } from './http/query-string.ts';
 import { stringify } from './http/json/raw-json.ts';
@@ -40,6 +42,7 @@ import { validateRequest } from './http/validation.ts';
 export async function createServer(deps: ApiDeps): Promise<Api> {
   const { server, answerNotFound } = emptyServer(deps);
   acceptJsonBodies(server);
+  takeLargeBodiesInTurn(server);
   await documentRoutes(server, deps);
   if (deps.basePath !== '') prefixLocations(server, deps.basePath);
   await server.register(
@@ -90,7 +93,8 @@ export async function createInnerServer(deps: ApiDeps): Promise<Api> {
   acceptJsonBodies(server);
   await server.register(
     (api: Api, _options, done) => {
-      guardRoutes(api, deps.access);
+      // It calls as an admin, so no call of it is refused for its role.
+      guardRoutes(api, deps.access, () => undefined);
       addApi(api, deps);
       done();
     },
@@ -105,8 +109,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
     loggerInstance: withoutChatter(deps.logger),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
-    // A client that sends a byte a minute holds a socket no longer than this.
-    requestTimeout: 60_000,
+    ...SOCKET_LIMITS,
     return503OnClosing: false,
     frameworkErrors: sendProblem,
     clientErrorHandler: refuseConnection,
@@ -118,6 +121,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
   server.setSerializerCompiler(() => stringify);
   server.setReplySerializer(stringify);
   const answerNotFound = answerProblems(server);
+  guardSockets(server);
   logRequests(server);
   return { server, answerNotFound };
 }

@@ -105,8 +105,11 @@ export function unforeseen(cause: unknown): Problem {
   return new Problem(500, 'an error of the server; its log says more', { cause });
 }
 
-/** What to answer for anything thrown while a request was served. An unforeseen error is 500, without details. */
-export function toProblem(error: unknown): Problem {
+/**
+ * What to answer for anything thrown while a request was served. An unforeseen error is 500, without details.
+ * @param bodyLimit bytes that the body may have
+ */
+export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
   if (error instanceof LimitInUse) return new Problem(409, `the limit is ${error.message}`);
@@ -118,7 +121,8 @@ export function toProblem(error: unknown): Problem {
     return new Problem(400, 'a value of the request is none that the database can hold', { cause: error });
   }
   const status = clientErrorStatus(error);
-  if (status !== null && error instanceof Error) return new Problem(status, detailOf(status, error));
+  if (status !== null && error instanceof Error)
+    return new Problem(status, detailOf(status, error, bodyLimit));
   return unforeseen(error);
 }
 
@@ -137,8 +141,8 @@ function clientErrorStatus(error: unknown): number | null {
   return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 ? statusCode : null;
 }
 
-function detailOf(status: number, error: Error): string {
-  if (status === 413) return 'the body is too large';
+function detailOf(status: number, error: Error, bodyLimit: number | undefined): string {
+  if (status === 413) return `the body is larger than ${bodyLimit ?? 0} bytes`;
   if (status === 415)
     return 'the body must be application/json (or, with PATCH, application/merge-patch+json)';
   return error.message;

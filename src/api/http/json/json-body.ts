@@ -36,7 +36,9 @@ export function* readJsonBody(bytes: Buffer): Generator<void, JsonBody, void> {
   const items: unknown[] = [];
   let value: unknown;
   let read = 0;
-  for (const part of yield* splitJson(bytes)) {
+  const split = yield* splitJson(bytes);
+  faults.push(...split.faults);
+  for (const part of split.parts) {
     read += part.end - part.start;
     if (read > SLICE_BYTES) {
       read = 0;

@@ -1,4 +1,5 @@
-import { Problem, invalid } from '../problem.ts';
+import { type Fault, Problem, invalid } from '../problem.ts';
+import { createMemberNames } from './member-names.ts';
 
 const DEEPEST = 64;
 /** Of a batch. */
@@ -25,13 +26,19 @@ export interface Part {
   replaced: boolean;
 }
 
+interface SplitJson {
+  parts: Part[];
+  /** Members of the same name, outside of payloads and results. */
+  faults: readonly Fault[];
+}
+
 /**
  * Cuts a body into parts that are parsed one by one: the payloads and results, whose text is kept, the items of a batch, and
  * what is around them. A lexer rather than a parser: it need not refuse what is not JSON, since JSON.parse will refuse one of the
  * parts. A part comes after what is cut out of it. Works in short steps.
  * @throws Problem 400 where there is more than any call takes: depth, items, members, text outside of payloads and results.
  */
-export function* splitJson(bytes: Buffer): Generator<void, Part[], void> {
+export function* splitJson(bytes: Buffer): Generator<void, SplitJson, void> {
   const cutter = createCutter(bytes);
   let inString = false;
   let turn = SLICE_BYTES;
@@ -100,7 +107,7 @@ interface Cutter {
   next(at: number): void;
   open(at: number, isArray: boolean): void;
   close(at: number): void;
-  finish(): Part[];
+  finish(): SplitJson;
 }
 
 /** The members of the body are at depth 1, the items of a batch at depth 2, their members at depth 3. */
@@ -108,6 +115,7 @@ interface Cutter {
 function createCutter(bytes: Buffer): Cutter {
   const parts: OpenPart[] = [];
   const string = { start: 0, end: 0 };
+  const names = createMemberNames();
   let depth = 0;
   let naming = 0;
   let item = 0;
@@ -149,8 +157,12 @@ function createCutter(bytes: Buffer): Cutter {
       else string.end = at + 1;
     },
     enter: (at) => {
-      if (part === whole ? depth !== 1 : part.kind !== 'item' || depth !== 3) return;
+      if (part.kind === 'text') return;
       const name = nameOf(bytes, string);
+      // What is no JSON may go on with more colons, and none of them reads a long name again.
+      string.end = string.start;
+      names.name(name);
+      if (part === whole ? depth !== 1 : part.kind !== 'item' || depth !== 3) return;
       if (part === whole) {
         atItems = name === 'items';
         inItems = false;
@@ -162,6 +174,7 @@ function createCutter(bytes: Buffer): Cutter {
     next: (at) => {
       end(at);
       if (part.kind === 'text') return;
+      names.next();
       count();
       if (depth !== 2 || !inItems) return;
       item += 1;
@@ -171,6 +184,7 @@ function createCutter(bytes: Buffer): Cutter {
       depth += 1;
       if (depth > DEEPEST) throw new Problem(400, `the body is nested deeper than ${DEEPEST}`);
       if (part.kind === 'text') return;
+      names.open(isArray);
       count();
       if (depth !== 2 || !atItems || !isArray) return;
       inItems = true;
@@ -180,13 +194,14 @@ function createCutter(bytes: Buffer): Cutter {
     close: (at) => {
       end(at);
       depth -= 1;
+      if (part.kind !== 'text') names.close();
     },
     finish: () => {
       if (part !== whole) throw new Problem(400, 'the body is not JSON: it ends too early');
       refuseLong(whole);
       for (const one of parts)
         one.replaced = one.naming !== naming && (one.kind === 'item' || one.parent !== whole);
-      return [...parts, whole];
+      return { parts: [...parts, whole], faults: names.faults };
     },
   };
 }
@@ -210,12 +225,9 @@ function isBlank(bytes: Buffer, { start, end }: Part): boolean {
 
 const WHITE_SPACE = [0x20, 0x0a, 0x0d, 0x09];
 
-/** `payload` with each of its letters escaped has 44 bytes. */
-const MAX_NAME_BYTES = 64;
-
+/** As it is, letters beyond ASCII included, or with its escapes resolved: two spellings of a name are one name. */
 function nameOf(bytes: Buffer, { start, end }: { start: number; end: number }): string {
-  if (end - start > MAX_NAME_BYTES) return '';
-  const source = bytes.toString('latin1', start, end);
+  const source = bytes.toString('utf8', start, end);
   if (!source.includes('\\')) return source.slice(1, -1);
   try {
     return String(JSON.parse(source));

@@ -1,7 +1,6 @@
-import type { Socket } from 'node:net';
-import { STATUS_CODES } from 'node:http';
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Api } from '../../deps.ts';
+import { createKnownPaths } from '../known-paths.ts';
 import { PROBLEM_TYPE, Problem, nothingHere, problemBody, toProblem } from '../problem.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => void;
@@ -11,19 +10,16 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => void;
  * server with hooks of their own.
  */
 export function answerProblems(server: Api): Handler {
-  const routes = new Map<string, Set<string>>();
-  server.addHook('onRoute', ({ url, method }) => {
-    const methods = routes.get(url) ?? new Set();
-    for (const one of [method].flat()) methods.add(one);
-    routes.set(url, methods);
+  const paths = createKnownPaths();
+  server.addHook('onRoute', (route) => paths.add(route));
+  server.addHook('preValidation', async ({ url, routeOptions }) => {
+    if (paths.isMeantFor(pathOf(url), routeOptions)) return Promise.resolve();
+    throw methodNotAllowed(paths.methodsAt(pathOf(url)));
   });
   server.setErrorHandler((error: unknown, request, reply) => sendProblem(error, request, reply));
   const answerNotFound: Handler = (request, reply) => {
-    const path = request.url.replace(/[?#].*$/s, '');
-    const allowed = [...routes].filter(([url]) => matches(url, path)).flatMap(([, methods]) => [...methods]);
-    if (allowed.length === 0) throw nothingHere();
-    const allow = [...new Set(allowed)].sort().join(', ');
-    sendProblem(new Problem(405, `this path takes ${allow}`, { headers: { Allow: allow } }), request, reply);
+    const allowed = paths.methodsAt(pathOf(request.url));
+    sendProblem(allowed.length === 0 ? nothingHere() : methodNotAllowed(allowed), request, reply);
   };
   server.setNotFoundHandler(answerNotFound);
   return answerNotFound;
@@ -31,7 +27,7 @@ export function answerProblems(server: Api): Handler {
 
 /** Also for what the framework refuses before there is a route, such as a path that cannot be decoded. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const problem = toProblem(error);
+  const problem = toProblem(error, request.routeOptions.bodyLimit);
   // The pool logs that the database is away; here it would be logged once per request.
   if (problem.status === 500) request.log.error({ err: problem.cause }, 'unforeseen error');
   // No check of ours foresaw it either, and nothing else says which it was.
@@ -46,31 +42,11 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
     .send(JSON.stringify(problemBody(problem)));
 }
 
-/** What is not even HTTP, or too slow, or too much of it: the socket is answered and closed. */
-export function refuseConnection(error: FastifyError | (Error & { code?: string }), socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, detail] = refusals.get(error.code ?? '') ?? [400, 'this is not HTTP as it should be'];
-  const body = JSON.stringify(problemBody(new Problem(status, detail)));
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${PROBLEM_TYPE}\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+function pathOf(url: string): string {
+  return url.replace(/[?#].*$/s, '');
 }
 
-const refusals = new Map<string, [status: number, detail: string]>([
-  ['HPE_HEADER_OVERFLOW', [431, 'the header is too large']],
-  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', [413, 'the chunk extensions are too large']],
-  ['ERR_HTTP_REQUEST_TIMEOUT', [408, 'the request took too long to arrive']],
-]);
-
-function matches(url: string, path: string): boolean {
-  const pattern = url.split('/');
-  const steps = path.split('/');
-  return (
-    pattern.length === steps.length &&
-    pattern.every((step, index) => step === steps[index] || (step.startsWith(':') && steps[index] !== ''))
-  );
+function methodNotAllowed(allowed: readonly string[]): Problem {
+  const allow = allowed.join(', ');
+  return new Problem(405, `this path takes ${allow}`, { headers: { Allow: allow } });
 }

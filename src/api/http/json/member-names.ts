@@ -1,0 +1,45 @@
+import type { Fault } from '../problem.ts';
+
+/** Reads along with the lexer, and finds members of one object that have the same name: parsers disagree on which counts. */
+interface MemberNames {
+  open(isArray: boolean): void;
+  /** A member's value begins. */
+  name(name: string): void;
+  /** A comma. */
+  next(): void;
+  close(): void;
+  readonly faults: readonly Fault[];
+}
+
+/** An object or a list that is open, and where in it the lexer is. */
+interface Frame {
+  names: Set<string> | null;
+  at: string | number;
+}
+
+/** More than a person reads. */
+const MOST = 100;
+
+/** What it reads need not be JSON; then what it finds is of no interest to anybody. */
+export function createMemberNames(): MemberNames {
+  const frames: Frame[] = [];
+  const faults: Fault[] = [];
+  const pathTo = () =>
+    frames.map(({ at }) => `/${String(at).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  return {
+    open: (isArray) => frames.push(isArray ? { names: null, at: 0 } : { names: new Set(), at: '' }),
+    name: (name) => {
+      const frame = frames.at(-1);
+      if (!frame?.names) return;
+      frame.at = name;
+      if (!frame.names.has(name)) frame.names.add(name);
+      else if (faults.length < MOST) faults.push({ path: pathTo(), message: 'is given more than once' });
+    },
+    next: () => {
+      const frame = frames.at(-1);
+      if (typeof frame?.at === 'number') frame.at += 1;
+    },
+    close: () => frames.pop(),
+    faults,
+  };
+}

@@ -1,0 +1,96 @@
+import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyError } from 'fastify';
+import type { Api } from '../../deps.ts';
+import { PROBLEM_TYPE, Problem, problemBody } from '../problem.ts';
+
+/** Of the request line and the headers together. */
+const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_HEADERS = 100;
+const HEADERS_SECONDS = 15;
+const REQUEST_SECONDS = 60;
+/** Longer than proxies keep a connection that they mean to use again: they, not we, close it. */
+const KEEP_ALIVE_SECONDS = 75;
+/** Nothing was sent or taken for that long; a worker that waits for work waits for a minute at most. */
+const SILENT_SECONDS = 180;
+/** Far below the number of files that a process may open: targets and the database need sockets too. */
+const MAX_CONNECTIONS = 4096;
+
+/** Options of the server: how long clients may take, and how much they may say. */
+export const SOCKET_LIMITS = {
+  requestTimeout: REQUEST_SECONDS * 1000,
+  keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
+  connectionTimeout: SILENT_SECONDS * 1000,
+  http: {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_SECONDS * 1000,
+    /** How often it is looked for connections that have taken too long. */
+    connectionsCheckingInterval: 5_000,
+  },
+} as const;
+
+/** The rest of the limits, which the framework does not know, and an answer to what it would leave without one. */
+export function guardSockets(api: Api): void {
+  const { server } = api;
+  server.maxConnections = MAX_CONNECTIONS;
+  // Whoever comes next finds room: what is idle is of no use to anybody.
+  server.on('drop', () => server.closeIdleConnections());
+  // One more than allowed, so that it is seen that there are more.
+  server.maxHeadersCount = MAX_HEADERS + 1;
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const body = JSON.stringify(problemBody(new Problem(417, 'of Expect only 100-continue is known')));
+    response.writeHead(417, { 'Content-Type': PROBLEM_TYPE, Connection: 'close' }).end(body);
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Socket) =>
+    answerAndClose(socket, new Problem(400, 'this is no proxy: it takes no CONNECT')),
+  );
+  api.addHook('onRequest', async ({ raw }, reply) => {
+    const problem = faultOfHeaders(raw);
+    if (problem === null) return Promise.resolve();
+    void reply.header('Connection', 'close');
+    throw problem;
+  });
+}
+
+/** What is not even HTTP, or too slow, or too much of it: the socket is answered and closed. */
+export function refuseConnection(error: FastifyError | (Error & { code?: string }), socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, detail] = refusals.get(error.code ?? '') ?? [400, 'this is not HTTP as it should be'];
+  answerAndClose(socket, new Problem(status, detail));
+}
+
+function answerAndClose(socket: Socket, problem: Problem): void {
+  const { status } = problem;
+  const body = JSON.stringify(problemBody(problem));
+  // It may have been reset meanwhile; then nobody hears of it, as nobody would have heard the answer.
+  socket.on('error', () => undefined);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${PROBLEM_TYPE}\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+const TOO_MUCH_HEADER = `the request line and the headers are larger than ${MAX_HEADER_BYTES} bytes together`;
+const TOO_SLOW =
+  `the request took too long to arrive: its headers may take ${HEADERS_SECONDS} s, ` +
+  `all of it ${REQUEST_SECONDS} s`;
+
+const refusals = new Map<string, [status: number, detail: string]>([
+  ['HPE_HEADER_OVERFLOW', [431, TOO_MUCH_HEADER]],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', [413, 'the extensions of a chunk are larger than 16384 bytes']],
+  ['ERR_HTTP_REQUEST_TIMEOUT', [408, TOO_SLOW]],
+]);
+
+/** What one server reads in one way and the next in another, as smugglers of requests need it. */
+function faultOfHeaders({ rawHeaders, headers }: IncomingMessage): Problem | null {
+  if (rawHeaders.length > 2 * MAX_HEADERS)
+    return new Problem(431, `the request has more than ${MAX_HEADERS} headers`);
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) return new Problem(400, 'the request has more than one Host');
+  const coding = headers['transfer-encoding'];
+  if (coding === undefined || coding.toLowerCase() === 'chunked') return null;
+  return new Problem(400, 'of Transfer-Encoding only chunked is known');
+}

@@ -1,0 +1,105 @@
+// @module-tag long
+import { once } from 'node:events';
+import { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import postgres from 'postgres';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Daemon, readyDaemon } from '../support/daemon.ts';
+import {
+  endedRuns,
+  expectArrived,
+  expectEverySecondPlanned,
+  pauseAll,
+  putEverySecond,
+} from '../support/fires.ts';
+import { createMigrated } from '../support/postgres/cluster.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+const SCHEDULES = 200;
+const SECONDS = 10;
+/** Of each kind. */
+const SOCKETS = 250;
+
+const BODY =
+  'PUT /api/v1/schedules/s0 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n{';
+/** How each kind of connection begins. The last one has sent a whole request, and only stays. */
+const KINDS = [
+  'GET /api/v1/schedules HTTP/1.1\r\nHost: x\r\n',
+  BODY,
+  '',
+  'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
+];
+
+it('a thousand connections that drip headers and bodies, or say nothing, cost two hundred fires a second none of them', async () => {
+  const database = await createMigrated();
+  onTestFinished(() => database.drop());
+  const sql = postgres(database.url, { max: 1, onnotice: () => undefined });
+  onTestFinished(() => sql.end());
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  const daemon = await readyDaemon(database.url);
+  await putEverySecond(daemon, receiver, SCHEDULES);
+  const drips = await openAll(daemon);
+  await receiver.arrived(receiver.arrivals.length + SECONDS * SCHEDULES);
+  await pauseAll(daemon, SCHEDULES);
+
+  const runs = await endedRuns(sql);
+  expect(await expectEverySecondPlanned(sql)).toBe(runs.length);
+  expect(runs.length).toBeGreaterThan(SECONDS * SCHEDULES);
+  expectArrived(receiver, runs);
+  expect(new Set(runs.map(({ status, attempts }) => `${status} ${attempts}`))).toEqual(
+    new Set(['succeeded 1']),
+  );
+
+  // Those that have not said what they want by now are told so, and let go; those that only stay may.
+  const [headers = [], , silent = [], idle = []] = drips;
+  for (const { answers, ended } of [...headers, ...silent]) {
+    await ended;
+    expect(answers()).toMatch(/^HTTP\/1\.1 408 [^]*application\/problem\+json/);
+  }
+  for (const { answers, socket } of idle)
+    expect([answers().slice(0, 12), socket.destroyed]).toEqual(['HTTP/1.1 200', false]);
+  expect((await daemon.call('GET', '/readyz')).status).toBe(200);
+  expect(daemon.log().filter(({ level }) => level >= 50)).toEqual([]);
+});
+
+interface Connection {
+  socket: Socket;
+  answers: () => string;
+  ended: Promise<unknown>;
+}
+
+/** By kind. Those that have begun a request go on with it, byte by byte. */
+async function openAll(daemon: Daemon): Promise<Connection[][]> {
+  const kinds: Connection[][] = [];
+  for (const [kind, beginning] of KINDS.entries()) {
+    const connections = await Promise.all(Array.from({ length: SOCKETS }, () => open(daemon, beginning)));
+    kinds.push(connections);
+    if (kind < 2) void drip(connections);
+  }
+  return kinds;
+}
+
+async function open({ port }: Daemon, beginning: string): Promise<Connection> {
+  const socket = new Socket().connect(port, '127.0.0.1');
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  let answers = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => (answers += chunk));
+  socket.on('error', () => undefined);
+  const ended = once(socket, 'close');
+  await until(() => (socket.connecting ? null : true));
+  socket.write(beginning);
+  return { socket, answers: () => answers, ended };
+}
+
+async function drip(connections: readonly Connection[]): Promise<void> {
+  for (;;) {
+    const open = connections.filter(({ socket }) => socket.writable);
+    if (open.length === 0) return;
+    for (const { socket } of open) socket.write('x');
+    await setTimeout(1000);
+  }
+}
