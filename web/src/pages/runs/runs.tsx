@@ -1,0 +1,3 @@
+export function Runs() {
+  return <h1>Runs</h1>;
+}

@@ -1,0 +1,3 @@
+export function Schedules() {
+  return <h1>Schedules</h1>;
+}
