@@ -47,7 +47,7 @@ export async function startStage(context: TestContext, variables: Variables = {}
     startDaemon({ DATABASE_URL: database.url, ...variables }),
     // Chromium's own sandbox needs rights that containers do not give; it visits our own pages only.
     chromium.launch({
-      executablePath: executablePath ?? '',
+      executablePath,
       args: ['--no-sandbox', '--disable-dev-shm-usage'],
     }),
   ]);

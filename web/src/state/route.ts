@@ -13,12 +13,17 @@ interface Place {
 /** Where the user is. */
 export const place = signal<Place>(here());
 
+/** A list is the same name again and again; null and nothing leave it out. */
+type Parameters = Record<string, string | readonly string[] | null | undefined>;
+
 /** The address of a path of the dashboard, for links. */
-export function href(path: string, query: Record<string, string | null | undefined> = {}): string {
-  const params = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value) params.set(name, value);
-  const text = params.toString();
-  return `${BASE_PATH}${path}${text === '' ? '' : `?${text}`}`;
+export function href(path: string, query: Parameters = {}): string {
+  return addressOf(path, withChanges(new URLSearchParams(), query));
+}
+
+/** The address of this page with other parameters; what is null goes. */
+export function hrefHere(changes: Parameters): string {
+  return addressOf(place.value.path, withChanges(place.value.query, changes));
 }
 
 /** To an address that href made. */
@@ -30,15 +35,9 @@ export function goTo(address: string, { replace = false } = {}): void {
   if (!replace && !samePath) scrollTo(0, 0);
 }
 
-/** Changes parameters of the address; null removes one. The page of a list is left, since it belongs to the old filter. */
-export function setQuery(changes: Record<string, string | null>): void {
-  const query = new URLSearchParams(place.value.query);
-  query.delete('cursor');
-  for (const [name, value] of Object.entries(changes)) {
-    if (value === null || value === '') query.delete(name);
-    else query.set(name, value);
-  }
-  goTo(href(place.value.path, Object.fromEntries(query)), { replace: true });
+/** Changes parameters of the address. The page of a list is left, since it belongs to the old filter. */
+export function setQuery(changes: Parameters): void {
+  goTo(hrefHere({ cursor: null, ...changes }), { replace: true });
 }
 
 /** Which page a path shows, and what stands in the places of its `:names`. */
@@ -63,6 +62,22 @@ export function followLinks(): void {
     event.preventDefault();
     goTo(link.pathname + link.search);
   });
+}
+
+function withChanges(query: URLSearchParams, changes: Parameters): URLSearchParams {
+  const changed = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(changes)) {
+    changed.delete(name);
+    for (const one of typeof value === 'string' ? [value] : (value ?? [])) {
+      if (one !== '') changed.append(name, one);
+    }
+  }
+  return changed;
+}
+
+function addressOf(path: string, query: URLSearchParams): string {
+  const text = query.toString();
+  return `${BASE_PATH}${path}${text === '' ? '' : `?${text}`}`;
 }
 
 function here(): Place {
