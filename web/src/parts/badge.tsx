@@ -2,6 +2,8 @@ const TONES: Record<string, string> = {
   succeeded: 'good',
   active: 'good',
   ok: 'good',
+  alive: 'good',
+  dead: 'calm',
   running: 'busy',
   pending: 'busy',
   waiting: 'calm',

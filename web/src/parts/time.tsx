@@ -34,6 +34,7 @@ export function Time({ at, zone, relative = false }: TimeProps) {
 /** `3 min ago`, `in 2 h`. */
 export function Ago({ at }: { at: string }) {
   const seconds = Math.round((useNow() - Date.parse(at)) / 1000);
+  if (seconds === 0) return <>now</>;
   const ago = durationText(Math.abs(seconds) * 1000);
   return <>{seconds >= 0 ? `${ago} ago` : `in ${ago}`}</>;
 }

@@ -23,7 +23,9 @@ export const columns: readonly Column<Row>[] = [
             {description}
           </div>
         )}
-        <Labels labels={labels} onChoose={chooseLabel} />
+        <div>
+          <Labels labels={labels} onChoose={chooseLabel} />
+        </div>
       </>
     ),
   },
