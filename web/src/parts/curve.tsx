@@ -83,11 +83,12 @@ function optionsOf(
   return {
     width: element.clientWidth,
     height: HEIGHT,
+    padding: [8, 10, 0, 0],
     legend: { show: false },
     cursor: { show: false },
     scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     axes: [
-      { ...axis, space: 60, values: (_plot, splits) => splits.map(written) },
+      { ...axis, size: 26, space: 60, values: (_plot, splits) => splits.map(written) },
       { ...axis, size: 58, values: (_plot, splits) => splits.map(text) },
     ],
     series: [

@@ -34,9 +34,9 @@ export function Time({ at, zone, relative = false }: TimeProps) {
 /** `3 min ago`, `in 2 h`. */
 export function Ago({ at }: { at: string }) {
   const seconds = Math.round((useNow() - Date.parse(at)) / 1000);
-  if (seconds === 0) return <>now</>;
+  if (seconds === 0) return <span class="ago">now</span>;
   const ago = durationText(Math.abs(seconds) * 1000);
-  return <>{seconds >= 0 ? `${ago} ago` : `in ${ago}`}</>;
+  return <span class="ago">{seconds >= 0 ? `${ago} ago` : `in ${ago}`}</span>;
 }
 
 /** `340 ms`, `4.2 s`, `3 min`, `5 h`, `12 days`; null or undefined: a dash. */

@@ -27,7 +27,7 @@ export function Trends() {
           <>
             <Figures windows={shown} span={span} />
             <div class="grid">
-              <Curves windows={shown} />
+              <Curves windows={shown} span={span} />
             </div>
           </>
         )}
@@ -70,10 +70,14 @@ function Figures({ windows, span }: { windows: readonly Window[]; span: Span }) 
   );
 }
 
-function Curves({ windows }: { windows: readonly Window[] }) {
+function Curves({ windows, span }: { windows: readonly Window[]; span: Span }) {
   const at = windows.map(({ from }) => from);
   const of = (pick: (stats: Window['stats']) => number | null) => windows.map(({ stats }) => pick(stats));
-  const seconds = (windows[1]?.from ?? 0) - (windows[0]?.from ?? 0) || SPANS['1h'].seconds;
+  const { seconds } = SPANS[span];
+  const now = Date.now() / 1000;
+  /** The newest window is not over yet. */
+  const minutesOf = (from: number) => Math.max(1, Math.min(seconds, now - from)) / 60;
+  const perMinute = windows.map(({ from, stats }) => stats.totalRuns / minutesOf(from));
   return (
     <>
       <div class="card">
@@ -82,7 +86,7 @@ function Curves({ windows }: { windows: readonly Window[] }) {
           label="Runs per minute"
           at={at}
           text={short}
-          series={[{ name: 'all', tone: 'busy', values: of((s) => (s.totalRuns * 60) / seconds) }]}
+          series={[{ name: 'all', tone: 'busy', values: perMinute }]}
         />
       </div>
       <div class="card">
