@@ -91,7 +91,25 @@ module.exports = {
       from: { path: '^src/observability/' },
       to: { path: `^src/(targets|${stages}|api|daemon|main|local-postgres)` },
     },
-    { name: 'no-orphans', severity: 'error', from: { orphan: true, pathNot: '^src/main\\.ts$' }, to: {} },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: { orphan: true, pathNot: '^(src/main\\.ts|web/src/main\\.tsx|web/src/.*\\.css)$' },
+      to: {},
+    },
+    {
+      name: 'the-dashboard-stands-alone',
+      comment: 'It runs in browsers, and knows the daemon by its API only.',
+      severity: 'error',
+      from: { path: '^web/' },
+      to: { path: '^(src|test|scripts|bench)/' },
+    },
+    {
+      name: 'the-daemon-knows-files-of-the-dashboard-only',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^web/' },
+    },
     {
       name: 'no-dev-dependency-in-src',
       severity: 'error',

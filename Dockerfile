@@ -8,6 +8,8 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
+COPY web ./web
+COPY scripts/build-web.ts ./scripts/
 RUN npm run build
 
 FROM node:${NODE_VERSION}-slim AS dependencies

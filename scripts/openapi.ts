@@ -49,6 +49,7 @@ async function render(): Promise<string> {
     learnMaintenance: () => undefined,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },
+    dashboard: null,
     version: manifest.version,
     logger: pino({ level: 'silent' }),
   };

@@ -41,6 +41,7 @@ const checks: [sentence: string, check: (stage: Stage) => Promise<void> | void][
   ['a one-off run goes to its target once what it waits for has been pulled and completed', runsOnce],
   ['/metrics counts it, and has all that the alerts ask for', exposesMetrics],
   ['/openapi.json and /docs answer', documentsItself],
+  ['the dashboard and all that it loads answer', showsDashboard],
   ['SIGTERM ends it with exit code 0', endsOnSigterm],
 ];
 
@@ -182,6 +183,13 @@ async function documentsItself(stage: Stage) {
   const document = (await (await request(stage, '/openapi.json')).json()) as { openapi: string };
   assert.match(document.openapi, /^3\.1/);
   assert.equal((await request(stage, '/docs')).status, 200);
+}
+
+async function showsDashboard(stage: Stage) {
+  const document = await (await request(stage, '/')).text();
+  const parts = [...document.matchAll(/(?:src|href)="\.(\/assets\/[^"]+)"/g)].map(([, part = '']) => part);
+  assert.ok(parts.length >= 3, document);
+  for (const part of parts) assert.equal((await request(stage, part)).status, 200, part);
 }
 
 async function endsOnSigterm({ daemon }: Stage) {

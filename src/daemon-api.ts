@@ -1,3 +1,4 @@
+import { readDashboard } from './api/dashboard/files.ts';
 import { createServer, createSignsServer } from './api/server.ts';
 import type { Common, Workers } from './daemon-parts.ts';
 import type { Turning } from './runtime/loop/loop.ts';
@@ -20,7 +21,7 @@ export function createApi(common: Common, workers: Workers, loops: readonly Turn
   const learnMaintenance = () => heartbeat.wake();
   const serving = {
     ...{ database: pools.api, retentionDays, basePath, readiness, hasSignsElsewhere },
-    ...{ metrics, wake, pullQueues, learnMaintenance },
+    ...{ metrics, wake, pullQueues, learnMaintenance, dashboard: readDashboard() },
   };
   const server = createServer({ ...common, ...serving });
   const signs = hasSignsElsewhere ? createSignsServer({ ...common, basePath, readiness, metrics }) : null;

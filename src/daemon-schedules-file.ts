@@ -85,7 +85,7 @@ async function innerCaller(
   const server = await createInnerServer({
     ...common,
     ...{ access, metrics, wake, pullQueues, database: pools.api, retentionDays: config.retentionDays },
-    ...{ basePath: '', hasSignsElsewhere: true, learnMaintenance: () => undefined },
+    ...{ basePath: '', hasSignsElsewhere: true, dashboard: null, learnMaintenance: () => undefined },
     readiness: () => ({ status: 'ready', checks: { migrations: 'ok' }, warnings: [] }),
   });
   return {

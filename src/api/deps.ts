@@ -8,6 +8,7 @@ import type { Readiness } from '../runtime/readiness.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Access } from './access/access.ts';
+import type { Dashboard } from './dashboard/files.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 /** What the API needs of the daemon around it. The database may be out of reach, or not migrated yet, at any time. */
@@ -32,6 +33,8 @@ export interface ApiDeps {
   metrics: { contentType: string; text: () => Promise<string> };
   /** Signs of life are on a port of their own: see createSignsServer. */
   hasSignsElsewhere: boolean;
+  /** What browsers are shown; null: it was not built. */
+  dashboard: Dashboard | null;
   version: string;
   logger: FastifyBaseLogger;
 }

@@ -15,6 +15,7 @@ import { parseQueryString } from './http/query-string.ts';
 import { stringify } from './http/json/raw-json.ts';
 import { addBackfillRoute } from './occurrences/backfill-routes.ts';
 import { addCalendarRoutes } from './calendars/routes.ts';
+import { addDashboard } from './dashboard/routes.ts';
 import { addFireRoute } from './schedules/fire-routes.ts';
 import { addInstanceRoutes } from './instances/routes.ts';
 import { addLimitRoutes } from './limits/routes.ts';
@@ -48,6 +49,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   await server.register(
     (below: Api, _options, done) => {
       if (!deps.hasSignsElsewhere) addSignsOfLife(below, deps);
+      addDashboard(below, deps);
       below.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
       void below.register(
         (api: Api, _apiOptions, apiDone) => {

@@ -6,6 +6,7 @@ import { createEffects } from '../../src/flow/effects/effects.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
+import type { Dashboard } from '../../src/api/dashboard/files.ts';
 import { createServer } from '../../src/api/server.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
@@ -59,11 +60,11 @@ export interface Api {
 /** Nobody is asked for a token. */
 const ANONYMOUS = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1000 };
 
-type Options = Partial<AccessDeps> & { basePath?: string };
+type Options = Partial<AccessDeps> & { basePath?: string; dashboard?: Dashboard };
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
-  const { basePath = '', ...asking } = options;
+  const { basePath = '', dashboard = null, ...asking } = options;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const store = openDatabase(url, 4);
@@ -104,6 +105,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     wake,
     retentionDays: 30,
     basePath,
+    dashboard,
     learnMaintenance: () => undefined,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },

@@ -1,0 +1,84 @@
+/**
+ * Builds web/ into dist/web/, and says how large it is; fails above the bound of what a browser may have to load.
+ *
+ *     node scripts/build-web.ts [--if-stale]     with it: only if dist/web/ was made of other sources
+ */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+const MOST_BYTES = 80_000;
+
+const root = join(import.meta.dirname, '..');
+const built = join(root, 'dist', 'web');
+const sourcesHash = await hashOf(['web', 'package-lock.json']);
+const isFresh = (await readFile(join(built, 'SOURCES'), 'utf8').catch(() => '')) === sourcesHash;
+
+if (!(process.argv.includes('--if-stale') && isFresh)) await build();
+
+async function build(): Promise<void> {
+  // Packages for development only: where they are left out, the daemon goes without its dashboard.
+  const vite = await import('vite').catch(() => null);
+  if (vite === null) {
+    console.error('The dashboard is not built: vite is not installed. The API works without it.');
+    return;
+  }
+  // Beside the old one, and then in its place: a daemon may start meanwhile.
+  const fresh = `${built}.${process.pid}`;
+  try {
+    const outDir = { build: { outDir: fresh, emptyOutDir: true } };
+    await vite.build({ configFile: join(root, 'web', 'vite.config.ts'), logLevel: 'warn', ...outDir });
+    await cp(join(root, 'web', 'pages.json'), join(fresh, 'pages.json'));
+    await writeFile(join(fresh, 'SOURCES'), sourcesHash);
+    await replace(fresh);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+  await weigh();
+}
+
+/** Another process may do the same at the same time, from the same sources: then its files are as good. */
+async function replace(fresh: string): Promise<void> {
+  const old = `${fresh}.old`;
+  await rename(built, old).catch(() => undefined);
+  await rename(fresh, built).catch((error: unknown) => {
+    if (!existsSync(join(built, 'SOURCES'))) throw error;
+  });
+  await rm(old, { recursive: true, force: true });
+}
+
+async function weigh(): Promise<void> {
+  const files = (await filesBelow(built)).filter((file) => /\.(html|js|css|svg)$/.test(file));
+  let bytes = 0;
+  for (const file of files) bytes += gzipSync(await readFile(file), { level: 9 }).length;
+  console.log(`The dashboard is built: ${inKilobytes(bytes)} gzipped in all.`);
+  if (bytes <= MOST_BYTES) return;
+  console.error(`That is more than ${inKilobytes(MOST_BYTES)}.`);
+  process.exitCode = 1;
+}
+
+async function hashOf(paths: readonly string[]): Promise<string> {
+  const hash = createHash('sha256');
+  for (const path of paths) {
+    for (const file of await filesBelow(join(root, path))) {
+      hash.update(`${relative(root, file)}\0`).update(await readFile(file));
+    }
+  }
+  return hash.digest('hex');
+}
+
+/** In the same order everywhere. */
+async function filesBelow(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true, recursive: true }).catch(() => null);
+  if (entries === null) return [path];
+  return entries
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.md'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+function inKilobytes(bytes: number): string {
+  return `${(bytes / 1000).toFixed(1)} kB`;
+}

@@ -1,0 +1,64 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Api, ApiDeps } from '../deps.ts';
+import { Problem, nothingHere } from '../http/problem.ts';
+import type { DashboardFile } from './files.ts';
+
+/** Nothing but what the daemon itself serves, and nothing inline. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const DOCUMENT_HEADERS = {
+  'Content-Security-Policy': POLICY,
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cache-Control': 'no-cache',
+};
+
+/** An asset's name contains a hash of what is in it. */
+const ASSET_HEADERS = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+
+const hidden = { schema: { hide: true } };
+
+/** Pages of the dashboard. They need no token; what they show is asked of the API, which does. */
+export function addDashboard(server: Api, { dashboard, basePath }: ApiDeps): void {
+  if (dashboard === null) {
+    server.get('/', hidden, () => {
+      throw new Problem(404, 'the dashboard is not built here: `npm run build` builds it');
+    });
+    return;
+  }
+  for (const [page, options] of dashboard.pages.flatMap((path) => routesOf(path, basePath))) {
+    server.get(page, options, async (request, reply) =>
+      send(request, reply.headers(DOCUMENT_HEADERS), await dashboard.document(basePath)),
+    );
+  }
+  server.get<{ Params: { name: string } }>('/assets/:name', hidden, async (request, reply) => {
+    const asset = await dashboard.asset(request.params.name);
+    if (asset === null) throw nothingHere();
+    return send(request, reply.headers(ASSET_HEADERS), asset);
+  });
+}
+
+/** `/cron` and `/cron/` are two routes, so that both know which methods they take. */
+function routesOf(page: string, basePath: string) {
+  if (page !== '/' || basePath === '') return [[page, hidden] as const];
+  return (['slash', 'no-slash'] as const).map(
+    (prefixTrailingSlash) => [page, { ...hidden, prefixTrailingSlash }] as const,
+  );
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, file: DashboardFile): FastifyReply {
+  void reply.headers({ ETag: file.etag, Vary: 'Accept-Encoding', 'X-Content-Type-Options': 'nosniff' });
+  if (request.headers['if-none-match'] === file.etag) return reply.code(304).send();
+  void reply.type(file.type);
+  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(file.plain);
+  return reply.header('Content-Encoding', 'gzip').send(file.zipped);
+}

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { newToken } from '../api/access/support.ts';
+import { startStage } from './browser.ts';
+
+it('who has no token is asked for one, and sees in the end who they are and what became of the runs', async (context) => {
+  const { secret, known } = newToken('grace', 'viewer');
+  const line = `grace:viewer:${known.hash.toString('hex')}`;
+  const { open } = await startStage(context, { FIRELOCK_API_TOKENS: line, FIRELOCK_BASE_PATH: '/ops/cron' });
+  const { page, faults } = await open('/', { expected: [401] });
+  await page.getByLabel('Token').fill('flk_nonsense');
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByText('firelock does not know this token').waitFor();
+  await page.getByLabel('Token').fill(secret);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByText('grace', { exact: false }).waitFor();
+  await page.getByRole('link', { name: 'Runs' }).click();
+  await page.getByRole('heading', { name: 'Runs' }).waitFor();
+  expect(new URL(page.url()).pathname).toBe('/ops/cron/runs');
+  await page.reload();
+  await page.getByRole('heading', { name: 'Runs' }).waitFor();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByRole('heading', { name: 'Log in to firelock' }).waitFor();
+  expect(faults).toEqual([]);
+});

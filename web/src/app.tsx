@@ -1,0 +1,75 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { ComponentType } from 'preact';
+import { get } from './api/http.ts';
+import type { Caller } from './api/generated/types.gen.ts';
+import { Banner } from './layout/banner.tsx';
+import { Header } from './layout/header.tsx';
+import { LogIn } from './layout/log-in.tsx';
+import { PAGES, type PageProps } from './pages/pages.ts';
+import { Empty, Refusal } from './parts/states.tsx';
+import { Toasts } from './parts/toasts.tsx';
+import { usePoll } from './state/poll.ts';
+import { type PageName, href, pageAt, place } from './state/route.ts';
+import { me, mustLogIn } from './state/session.ts';
+
+export function App() {
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      {mustLogIn.value ? <LogIn /> : <Inside />}
+      <Toasts />
+    </>
+  );
+}
+
+/** Who the caller is may change while the page is open: a token is given another role, or ends. */
+const ASK_WHO_EVERY_MS = 60_000;
+
+function Inside() {
+  const who = usePoll('me', (signal) => get<Caller>('/me', {}, signal), { everyMs: ASK_WHO_EVERY_MS });
+  useEffect(() => {
+    if (who.data) me.value = who.data;
+  }, [who.data]);
+  const found = pageAt(place.value.path);
+  return (
+    <>
+      <Header current={found?.name} />
+      <Banner />
+      <main id="main" tabIndex={-1}>
+        {who.problem && !who.data ? (
+          <Refusal text={who.problem.message} />
+        ) : found ? (
+          <Page key={place.value.path} name={found.name} params={found.params} />
+        ) : (
+          <Empty title="There is no such page">
+            <a href={href('/')}>Go to the overview</a>
+          </Empty>
+        )}
+      </main>
+    </>
+  );
+}
+
+function Page({ name, params }: { name: PageName; params: Record<string, string> }) {
+  const [Shown, setShown] = useState<ComponentType<PageProps> | null>(null);
+  const [isBroken, setBroken] = useState(false);
+  const { title, load } = PAGES[name];
+  useEffect(() => {
+    document.title = `${[...Object.values(params), title].join(' · ')} · firelock`;
+    load().then(
+      (page) => {
+        setShown(() => page);
+      },
+      () => {
+        setBroken(true);
+      },
+    );
+  }, [name]);
+  if (isBroken)
+    return (
+      <Refusal text="A part of this page could not be loaded. It may be older than the daemon: load it again." />
+    );
+  return Shown ? <Shown params={params} /> : null;
+}

@@ -1,0 +1,73 @@
+import { useId } from 'preact/hooks';
+import { isNamed, logOut, me, token } from '../state/session.ts';
+import { theme } from '../state/theme.ts';
+import { MY_ZONE, zoneChoice } from '../state/zone.ts';
+import type { Signal } from '@preact/signals';
+
+/** Zone and theme of all pages, and who is logged in. */
+export function Settings() {
+  return (
+    <div class="settings">
+      <Choice
+        label="Times in"
+        chosen={zoneChoice}
+        options={[
+          ['schedule', "Schedule's zone"],
+          ['mine', `Mine: ${MY_ZONE}`],
+          ['utc', 'UTC'],
+        ]}
+      />
+      <Choice
+        label="Theme"
+        chosen={theme}
+        options={[
+          ['system', 'System'],
+          ['light', 'Light'],
+          ['dark', 'Dark'],
+        ]}
+      />
+      {isNamed.value && me.value && (
+        <span class="who" title={`Logged in as ${me.value.name}, whose role is ${me.value.role}`}>
+          {me.value.name} <span class="quiet">{me.value.role}</span>
+        </span>
+      )}
+      {token.value !== null && (
+        <button type="button" class="plain" onClick={logOut}>
+          Log out
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps<T extends string> {
+  label: string;
+  chosen: Signal<T>;
+  options: readonly (readonly [value: T, text: string])[];
+}
+
+function Choice<T extends string>({ label, chosen, options }: ChoiceProps<T>) {
+  const id = useId();
+  return (
+    <>
+      <label for={id} class="unseen">
+        {label}
+      </label>
+      <select
+        id={id}
+        title={label}
+        value={chosen.value}
+        onChange={({ currentTarget }) => {
+          const option = options.find(([value]) => value === currentTarget.value);
+          if (option) chosen.value = option[0];
+        }}
+      >
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </>
+  );
+}

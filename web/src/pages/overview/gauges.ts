@@ -1,0 +1,34 @@
+import { ApiProblem, callRaw } from '../../api/http.ts';
+import type { Readiness } from '../../api/generated/types.gen.ts';
+
+/** What this instance says of itself outside of the API. Null: it says so on a port of its own. */
+export interface Signs {
+  readiness: Readiness;
+  /** By name, with its labels: `firelock_runs_open{status="pending"}`. */
+  gauges: ReadonlyMap<string, number>;
+}
+
+let areElsewhere = false;
+
+export async function askSigns(signal: AbortSignal): Promise<Signs | null> {
+  if (areElsewhere) return null;
+  try {
+    const [{ body: readiness }, { body: metrics }] = await Promise.all([
+      callRaw<Readiness>('GET', '/readyz', { signal }, [503]),
+      callRaw<string>('GET', '/metrics', { signal }),
+    ]);
+    return { readiness, gauges: gaugesIn(metrics) };
+  } catch (error) {
+    if (!(error instanceof ApiProblem) || error.status !== 404) throw error;
+    areElsewhere = true;
+    return null;
+  }
+}
+
+/** Of Prometheus' text format: the lines of firelock's own metrics. */
+function gaugesIn(text: string): Map<string, number> {
+  const gauges = new Map<string, number>();
+  for (const [, name = '', value = ''] of text.matchAll(/^(firelock_\w+(?:\{[^}]*\})?) (\S+)$/gm))
+    gauges.set(name, Number(value));
+  return gauges;
+}

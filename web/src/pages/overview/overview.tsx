@@ -1,0 +1,80 @@
+import { get } from '../../api/http.ts';
+import type { ListSchedulesResponse, Maintenance } from '../../api/generated/types.gen.ts';
+import { Empty } from '../../parts/states.tsx';
+import { Time } from '../../parts/time.tsx';
+import { usePoll } from '../../state/poll.ts';
+import { href, pageAt } from '../../state/route.ts';
+import { may } from '../../state/session.ts';
+import { Failures } from './failures.tsx';
+import { askSigns } from './gauges.ts';
+import { Instances } from './instances.tsx';
+import { Limits, Queues } from './queues-and-limits.tsx';
+import { Trends } from './trends.tsx';
+import { OpenWork } from './open-work.tsx';
+
+export function Overview() {
+  const some = usePoll(
+    'any schedule',
+    (signal) => get<ListSchedulesResponse>('/schedules', { limit: 1 }, signal),
+    { everyMs: 30_000 },
+  );
+  const signs = usePoll('signs', askSigns);
+  const isEmpty = some.data?.items.length === 0;
+  return (
+    <div class="stack">
+      <h1>Overview</h1>
+      {isEmpty && <FirstSchedule />}
+      <InMaintenance />
+      {signs.data?.readiness.warnings.map((warning) => (
+        <p key={warning} class="warning">
+          {warning}
+        </p>
+      ))}
+      {!isEmpty && <Trends />}
+      {!isEmpty && <Failures />}
+      <div class="grid">
+        <Instances />
+        {signs.data && <OpenWork gauges={signs.data.gauges} />}
+        <Queues />
+        <Limits />
+      </div>
+    </div>
+  );
+}
+
+function FirstSchedule() {
+  const add = '/schedules/new';
+  return (
+    <Empty title="Nothing fires here yet">
+      <p class="quiet">A schedule says when firelock calls something of yours, and what.</p>
+      {may('admin') && pageAt(add) !== null ? (
+        <a class="button main" href={href(add)}>
+          Make the first schedule
+        </a>
+      ) : (
+        <a href={href('/schedules')}>Go to the schedules</a>
+      )}
+    </Empty>
+  );
+}
+
+function InMaintenance() {
+  const { data } = usePoll('maintenance', (signal) => get<Maintenance>('/maintenance', {}, signal));
+  if (data?.on !== true) return null;
+  const { reason, since, until, dispatch } = data;
+  return (
+    <p class="warning">
+      <strong>Maintenance is on</strong>
+      {reason !== null && <span class="user">: {reason}</span>}. Since <Time at={since} />
+      {until !== null && (
+        <>
+          , until <Time at={until} />
+        </>
+      )}
+      .{' '}
+      {dispatch === 'hold'
+        ? 'Nothing is planned and nothing is sent.'
+        : 'Nothing is planned; what was recorded is sent.'}
+    </p>
+  );
+}

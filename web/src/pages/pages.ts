@@ -1,0 +1,30 @@
+import type { ComponentType } from 'preact';
+import type { PageName } from '../state/route.ts';
+
+/** What a page is given: what stands in the places of the `:names` of its path. */
+export interface PageProps {
+  params: Record<string, string>;
+}
+
+interface Page {
+  /** In the window's title. */
+  title: string;
+  /** In the navigation; absent: it is reached from elsewhere. */
+  nav?: string;
+  load: () => Promise<ComponentType<PageProps>>;
+}
+
+/** The paths are in web/pages.json, where the daemon reads them too. */
+export const PAGES: Record<PageName, Page> = {
+  overview: {
+    title: 'Overview',
+    nav: 'Overview',
+    load: async () => (await import('./overview/overview.tsx')).Overview,
+  },
+  schedules: {
+    title: 'Schedules',
+    nav: 'Schedules',
+    load: async () => (await import('./schedules/schedules.tsx')).Schedules,
+  },
+  runs: { title: 'Runs', nav: 'Runs', load: async () => (await import('./runs/runs.tsx')).Runs },
+};

@@ -1,0 +1,47 @@
+import type { ListRunsResponse } from '../../api/generated/types.gen.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { RunLink, ScheduleLink } from '../../parts/links.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time, durationText } from '../../parts/time.tsx';
+
+type Run = ListRunsResponse['items'][number];
+
+export const columns: readonly Column<Run>[] = [
+  { head: 'Fire time', cell: ({ scheduledFor }) => <Time at={scheduledFor} /> },
+  {
+    head: 'Schedule',
+    cell: ({ scheduleId }) =>
+      scheduleId === null ? <span class="quiet">one-off</span> : <ScheduleLink id={scheduleId} />,
+  },
+  { head: 'Status', cell: ({ status, reason }) => <Status status={status} reason={reason} /> },
+  { head: 'Run', cell: ({ id }) => <RunLink id={id} /> },
+  { head: 'Trigger', kind: 'minor', cell: ({ trigger }) => trigger },
+  { head: 'Attempts', kind: 'number', cell: ({ attempts }) => attempts },
+  { head: 'Late by', kind: 'number', cell: ({ latenessMs }) => durationText(latenessMs) },
+  { head: 'Took', kind: 'number', cell: (run) => durationText(tookMs(run)) },
+  {
+    head: 'What went wrong',
+    kind: 'grow',
+    cell: ({ error }) =>
+      error === null ? null : (
+        <span class="user clip quiet" title={error.message}>
+          {error.message}
+        </span>
+      ),
+  },
+];
+
+function Status({ status, reason }: { status: string; reason: string | null }) {
+  return (
+    <>
+      <Badge status={status} />
+      {reason !== null && <div class="quiet">{reason}</div>}
+    </>
+  );
+}
+
+/** From the first claim that is known to the end. */
+function tookMs({ claimedAt, finishedAt, handoffStartedAt }: Run): number | null {
+  const began = handoffStartedAt ?? claimedAt;
+  return began === null || finishedAt === null ? null : Date.parse(finishedAt) - Date.parse(began);
+}

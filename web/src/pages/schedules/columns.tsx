@@ -1,0 +1,88 @@
+import type { ListSchedulesResponse } from '../../api/generated/types.gen.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { chooseLabel } from '../../parts/filter-bar.tsx';
+import { Labels } from '../../parts/labels.tsx';
+import { ScheduleLink } from '../../parts/links.tsx';
+import { RunStrip } from '../../parts/run-strip.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time, durationText } from '../../parts/time.tsx';
+
+type Row = ListSchedulesResponse['items'][number];
+
+const SHOWN_RUNS = 20;
+
+export const columns: readonly Column<Row>[] = [
+  {
+    head: 'Schedule',
+    kind: 'grow',
+    cell: ({ id, description, labels }) => (
+      <>
+        <ScheduleLink id={id} />
+        {description !== null && (
+          <div class="quiet user clip" title={description}>
+            {description}
+          </div>
+        )}
+        <div>
+          <Labels labels={labels} onChoose={chooseLabel} />
+        </div>
+      </>
+    ),
+  },
+  { head: 'Fires', kind: 'minor', cell: (schedule) => <When schedule={schedule} /> },
+  {
+    head: 'Status',
+    cell: ({ status, late, pauseReason, error }) => (
+      <>
+        <Badge status={status} title={pauseReason ?? error ?? undefined} />
+        {late && (
+          <div>
+            <Badge status="late" title="No run has succeeded within its successWithinSeconds" />
+          </div>
+        )}
+      </>
+    ),
+  },
+  {
+    head: 'Next fire',
+    cell: ({ nextFireAt, timezone, pauseUntil, status }) =>
+      status === 'paused' && pauseUntil !== null ? (
+        <>
+          <span class="quiet">paused until </span>
+          <Time at={pauseUntil} zone={timezone} />
+        </>
+      ) : (
+        <Time at={nextFireAt} zone={timezone} relative />
+      ),
+  },
+  {
+    head: `Last ${SHOWN_RUNS} runs`,
+    kind: 'minor',
+    cell: ({ recentRuns = [], timezone }) => <RunStrip runs={recentRuns} zone={timezone} room={SHOWN_RUNS} />,
+  },
+];
+
+/** When it fires, as its definition says it. */
+function When({ schedule: { cron, everySeconds, at, after, timezone } }: { schedule: Row }) {
+  if (cron !== null)
+    return (
+      <>
+        <code class="user">{[cron].flat().join('\n')}</code>
+        <div class="quiet">{timezone ?? 'UTC'}</div>
+      </>
+    );
+  if (everySeconds !== null) return <>every {durationText(everySeconds * 1000)}</>;
+  if (at !== null)
+    return (
+      <>
+        once, at <Time at={at} zone={timezone} />
+      </>
+    );
+  if (after === null) return null;
+  return (
+    <>
+      after {after.scheduleId === '*' ? 'every schedule' : <ScheduleLink id={after.scheduleId} />}
+      <div class="quiet">{after.on.join(', ')}</div>
+    </>
+  );
+}

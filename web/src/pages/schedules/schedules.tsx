@@ -1,0 +1,139 @@
+import { useState } from 'preact/hooks';
+import { get } from '../../api/http.ts';
+import type { ListSchedulesResponse } from '../../api/generated/types.gen.ts';
+import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/filter-bar.tsx';
+import { Pager } from '../../parts/pager.tsx';
+import { Empty, Loaded } from '../../parts/states.tsx';
+import { Table } from '../../parts/table.tsx';
+import { usePoll } from '../../state/poll.ts';
+import { href, pageAt, place } from '../../state/route.ts';
+import { may } from '../../state/session.ts';
+import { columns } from './columns.tsx';
+import { PauseOrResume } from './pause-or-resume.tsx';
+
+const RECENT = 20;
+
+const STATUSES = [
+  ['', 'Any status'],
+  ['active', 'active'],
+  ['paused', 'paused'],
+  ['error', 'error'],
+  ['ended', 'ended'],
+] as const;
+
+const LATE = [
+  ['', 'Late or not'],
+  ['true', 'late'],
+  ['false', 'not late'],
+] as const;
+
+/** What of the address is a filter of schedules. */
+function filterInAddress() {
+  const { query } = place.value;
+  return {
+    q: query.get('q') ?? undefined,
+    status: query.get('status') ?? undefined,
+    late: query.get('late') ?? undefined,
+    label: query.getAll('label'),
+  };
+}
+
+export function Schedules() {
+  const filter = filterInAddress();
+  const cursor = place.value.query.get('cursor');
+  const [action, setAction] = useState<'pause' | 'resume' | null>(null);
+  const isFiltered = Object.values(filter).some((value) => value !== undefined && value.length > 0);
+  const list = usePoll(
+    JSON.stringify([filter, cursor]),
+    (signal) =>
+      get<ListSchedulesResponse>('/schedules', { ...filter, cursor, recent: RECENT, limit: 50 }, signal),
+    { keep: true },
+  );
+  const choose = (chosen: 'pause' | 'resume') => () => {
+    setAction(chosen);
+  };
+  const why = isFiltered ? undefined : 'Filter first: what it does, it does to all that match the filter';
+  return (
+    <>
+      <div class="bar">
+        <h1>Schedules</h1>
+        {may('admin') && (
+          <>
+            <button type="button" disabled={!isFiltered} title={why} onClick={choose('pause')}>
+              Pause…
+            </button>
+            <button type="button" disabled={!isFiltered} title={why} onClick={choose('resume')}>
+              Resume…
+            </button>
+            <NewSchedule />
+          </>
+        )}
+      </div>
+      <FilterBar name="schedules">
+        <TextFilter name="q" label="Id or description" width={24} />
+        <OneOf name="status" label="Status" options={STATUSES} />
+        <OneOf name="late" label="Late" options={LATE} />
+        <LabelFilter />
+      </FilterBar>
+      <Loaded from={list}>
+        {({ items, nextCursor }) =>
+          items.length === 0 ? (
+            <Nothing isFiltered={isFiltered} />
+          ) : (
+            <>
+              <Table
+                label="Schedules"
+                columns={columns}
+                rows={items}
+                keyOf={({ id }) => id}
+                isStale={list.isStale}
+              />
+              <Pager nextCursor={nextCursor} first="First page" />
+            </>
+          )
+        }
+      </Loaded>
+      {action !== null && (
+        <PauseOrResume
+          key={action}
+          action={action}
+          filter={{ ...filter, late: filter.late === undefined ? undefined : filter.late === 'true' }}
+          onDone={list.refresh}
+          onClose={() => {
+            setAction(null);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+const NEW = '/schedules/new';
+
+function NewSchedule() {
+  if (pageAt(NEW) === null) return null;
+  return (
+    <a class="button main" href={href(NEW)}>
+      New schedule
+    </a>
+  );
+}
+
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered)
+    return (
+      <Empty title="No schedule matches this filter">
+        <a href={href('/schedules')}>Show all schedules</a>
+      </Empty>
+    );
+  return (
+    <Empty title="There are no schedules yet">
+      <p class="quiet">A schedule says when firelock calls something of yours, and what.</p>
+      {may('admin') ? (
+        <NewSchedule />
+      ) : (
+        <p class="quiet">Somebody with the role admin can make the first one.</p>
+      )}
+    </Empty>
+  );
+}

@@ -1,0 +1,109 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { call } from '../api/http.ts';
+import type { ActOnRunsResponse } from '../api/generated/types.gen.ts';
+import { useAct } from '../state/act.ts';
+import { usePoll } from '../state/poll.ts';
+import { Dialog } from './dialog.tsx';
+import { OtherFaults } from './field.tsx';
+import { Loaded, Refusal } from './states.tsx';
+
+interface Props {
+  /** `Retry`, as the button says it. */
+  verb: string;
+  /** `runs`. */
+  things: string;
+  /** `/runs/bulk`. */
+  path: string;
+  /** What is sent, but for `dryRun`. */
+  body: Record<string, unknown>;
+  /** Fields of the form, with their faults. */
+  fields?: (faults: ReturnType<typeof useAct>['faults']) => ComponentChildren;
+  fieldPaths?: readonly string[];
+  link: (id: string) => ComponentChildren;
+  onDone: () => void;
+  onClose: () => void;
+}
+
+/** The answer for schedules is the same without `remaining`. */
+type BulkAnswer = Omit<ActOnRunsResponse, 'remaining'> & { remaining?: number };
+
+/** Counting again and again would only load the database. */
+const COUNT_EVERY_MS = 60_000;
+
+/** What an action on all that match a filter would do, with a sample of them, and then does it. */
+export function BulkDialog({
+  verb,
+  things,
+  path,
+  body,
+  fields,
+  fieldPaths = [],
+  link,
+  onDone,
+  onClose,
+}: Props) {
+  const [did, setDid] = useState<BulkAnswer | null>(null);
+  const acting = useAct({ quietly: true });
+  const question = { action: body['action'], filter: body['filter'] };
+  const counted = usePoll(
+    JSON.stringify(question),
+    (signal) => call<BulkAnswer>('POST', path, { body: { ...question, dryRun: true }, signal }),
+    { everyMs: COUNT_EVERY_MS },
+  );
+  const act = async (): Promise<void> => {
+    await acting.act(async () => {
+      const answer = await call<BulkAnswer>('POST', path, { body });
+      setDid(answer);
+      onDone();
+      return null;
+    });
+  };
+  return (
+    <Dialog title={`${verb} ${things} that match the filter`} onClose={onClose}>
+      <Loaded from={counted}>
+        {({ matched, sample }) => (
+          <>
+            <p>
+              <strong>{matched.toLocaleString('en')}</strong> {things} match
+              {sample.length > 0 && (matched > sample.length ? ', among them:' : ':')}
+            </p>
+            <ul class="sample">
+              {sample.map((id) => (
+                <li key={id}>{link(id)}</li>
+              ))}
+            </ul>
+            {fields?.(acting.faults)}
+            <OtherFaults faults={acting.faults} paths={fieldPaths} />
+            {acting.refusal !== null && acting.faults.length === 0 && <Refusal text={acting.refusal} />}
+            <Done did={did} things={things} />
+            <div class="actions">
+              <button type="button" onClick={onClose}>
+                Close
+              </button>
+              <button
+                type="button"
+                class="main"
+                disabled={acting.isBusy || matched === 0}
+                onClick={() => void act()}
+              >
+                {did?.remaining ? `${verb} more` : verb}
+              </button>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}
+
+function Done({ did, things }: { did: BulkAnswer | null; things: string }) {
+  if (did === null) return null;
+  const { changed, remaining = 0 } = did;
+  return (
+    <p role="status">
+      {changed.toLocaleString('en')} {things} changed.
+      {remaining > 0 && ` ${remaining.toLocaleString('en')} are left: do it again for the next of them.`}
+    </p>
+  );
+}

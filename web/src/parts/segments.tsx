@@ -1,0 +1,27 @@
+interface Props<T extends string> {
+  label: string;
+  options: readonly (readonly [value: T, text: string])[];
+  value: T;
+  onChange: (value: T) => void;
+}
+
+/** One of a few, all of them in sight. */
+export function Segments<T extends string>({ label, options, value, onChange }: Props<T>) {
+  return (
+    <div class="segments" role="radiogroup" aria-label={label}>
+      {options.map(([option, text]) => (
+        <button
+          key={option}
+          type="button"
+          role="radio"
+          aria-checked={option === value}
+          onClick={() => {
+            onChange(option);
+          }}
+        >
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}
