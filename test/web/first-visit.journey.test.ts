@@ -14,10 +14,10 @@ it('who has no token is asked for one, and sees in the end who they are and what
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByText('grace', { exact: false }).waitFor();
   await page.getByRole('link', { name: 'Runs' }).click();
-  await page.getByRole('heading', { name: 'Runs' }).waitFor();
+  await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/ops/cron/runs');
   await page.reload();
-  await page.getByRole('heading', { name: 'Runs' }).waitFor();
+  await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByRole('heading', { name: 'Log in to firelock' }).waitFor();
   expect(faults).toEqual([]);
