@@ -7,6 +7,12 @@ it('who has no token is asked for one, and sees in the end who they are and what
   const line = `grace:viewer:${known.hash.toString('hex')}`;
   const { open } = await startStage(context, { FIRELOCK_API_TOKENS: line, FIRELOCK_BASE_PATH: '/ops/cron' });
   const { page, faults } = await open('/', { expected: [401] });
+  await page.getByLabel('Token').waitFor();
+  // Calls without a valid token are counted, and refused when there are too many.
+  const asked = await page.evaluate<string[]>(
+    `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.includes('/api/'))`,
+  );
+  expect(asked).toEqual([expect.stringMatching(/\/ops\/cron\/api\/v1\/me$/)]);
   await page.getByLabel('Token').fill('flk_nonsense');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByText('firelock does not know this token').waitFor();
