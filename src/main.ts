@@ -99,7 +99,9 @@ async function serve(config: Config, logger: Logger): Promise<number> {
     if (hangUps.before > 0) daemon.rereadTokens();
     const { url, signsUrl } = await daemon.start();
     const base = `${url}${config.basePath}`;
-    logger.info(`firelock ${version} listens on ${url} (API ${base}/api/v1, its documentation ${base}/docs)`);
+    logger.info(
+      `firelock ${version} listens on ${url} (dashboard ${base}/, API ${base}/api/v1, its documentation ${base}/docs)`,
+    );
     if (signsUrl !== null) logger.info(`/metrics, /healthz and /readyz are on ${signsUrl}${config.basePath}`);
     await stopping;
   } finally {

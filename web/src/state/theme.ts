@@ -1,6 +1,6 @@
 import { storedSignal } from './stored.ts';
 
-export const THEMES = ['system', 'light', 'dark'] as const;
+const THEMES = ['system', 'light', 'dark'] as const;
 
 export const theme = storedSignal('theme', THEMES, 'system');
 
