@@ -17,6 +17,7 @@ import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
+import { checkRights } from './postgres/privileges.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
@@ -190,7 +191,7 @@ function leavingCluster(
 }
 
 function createMigrations(
-  { config, databaseUrl, clock, events, state }: Common,
+  { config, databaseUrl, pools, clock, events, state }: Common,
   startWorkers: () => Promise<void>,
 ): Loop {
   return createLoop({
@@ -198,6 +199,7 @@ function createMigrations(
     clock,
     body: async () => {
       const count = await migrate(config.migrationDatabaseUrl ?? databaseUrl);
+      await checkRights(pools.background);
       events.emit({ type: 'migrationsApplied', count });
       if (state.stopping) return Infinity;
       state.migrated = true;

@@ -19,6 +19,9 @@ const USAGE = `usage:
   firelock                     start the daemon; its configuration is in the environment (.env.example has all of it)
   firelock resume --from-now   after a restored backup or a failover that lost data, with every instance stopped: begin
                                at this moment, and record what was due before as skipped (docs/restoring.md)
+  firelock migrate [--grant-to ROLE]
+                               bring the schema up to this version, and let ROLE do what the daemon does and nothing else
+                               (docs/security.md)
   firelock token create NAME --role ROLE [--expires INSTANT]
                                make a token for callers of the API; ROLE: viewer, worker, operator or admin. Prints the
                                token, and the line that tells the daemon of it (docs/security.md)
@@ -32,6 +35,8 @@ if (isTooOld(process.versions.node, engines.node)) {
   void main(run);
 } else if (command === 'resume' && more.join(' ') === '--from-now') {
   void main(resume);
+} else if (command === 'migrate' && (more.length === 0 || (more.length === 2 && more[0] === '--grant-to'))) {
+  void main((config, logger) => migrateDatabase(config, logger, more[1] ?? null));
 } else if (command === 'token' && more[0] === 'create' && !more.includes('--help')) {
   void createToken(more.slice(1));
 } else if (command === '--help' || more.includes('--help')) {
@@ -123,6 +128,24 @@ async function resume(config: Config, logger: Logger): Promise<void> {
       ...config,
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
       signal: interrupted.signal,
+      print: (line) => void process.stdout.write(`${line}\n`),
+    });
+  } finally {
+    await local?.stop();
+  }
+}
+
+async function migrateDatabase(config: Config, logger: Logger, grantTo: string | null): Promise<void> {
+  if (logger.isLevelEnabled('warn')) logger.level = 'error';
+  const { systemClock } = await import('./runtime/clock.ts');
+  const local =
+    config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
+  try {
+    const { migrateDatabase } = await import('./cli/migrate-command.ts');
+    process.exitCode = await migrateDatabase({
+      ...config,
+      databaseUrl: local?.url ?? config.databaseUrl ?? '',
+      grantTo,
       print: (line) => void process.stdout.write(`${line}\n`),
     });
   } finally {

@@ -125,6 +125,11 @@ export function isLockedByOthers(error: unknown): boolean {
   return codeOf(error) === LOCK_NOT_AVAILABLE;
 }
 
+/** The role may not do that. */
+export function isRightMissing(error: unknown): boolean {
+  return codeOf(error) === '42501';
+}
+
 /** A table is gone. */
 export function isTableGone(error: unknown): boolean {
   return codeOf(error) === '42P01';
