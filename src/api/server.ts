@@ -8,6 +8,7 @@ import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
 import { answerProblems, refuseConnection, sendProblem } from './http/plugins/answer-problems.ts';
 import { documentRoutes } from './http/plugins/openapi.ts';
 import { logRequests } from './http/plugins/request-log.ts';
+import { addSecurityHeaders } from './http/plugins/security-headers.ts';
 import { unavailable } from './http/problem.ts';
 import { parseQueryString } from './http/query-string.ts';
 import { stringify } from './http/json/raw-json.ts';
@@ -99,6 +100,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
   server.setReplySerializer(stringify);
   const answerNotFound = answerProblems(server);
   logRequests(server);
+  addSecurityHeaders(server);
   return { server, answerNotFound };
 }
 

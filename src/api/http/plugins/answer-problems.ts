@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Api } from '../../deps.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 import { PROBLEM_TYPE, Problem, nothingHere, problemBody, toProblem } from '../problem.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => void;
@@ -40,7 +41,8 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   else if (problem.status > 500) request.log.debug({ err: problem.cause }, problem.message);
   void reply
     .code(problem.status)
-    .headers(problem.headers)
+    // What the framework refuses before there is a route goes by no hook.
+    .headers({ ...SECURITY_HEADERS, ...problem.headers })
     .type(PROBLEM_TYPE)
     .serializer(String)
     .send(JSON.stringify(problemBody(problem)));
@@ -55,10 +57,15 @@ export function refuseConnection(error: FastifyError | (Error & { code?: string 
   const [status, detail] = refusals.get(error.code ?? '') ?? [400, 'this is not HTTP as it should be'];
   const body = JSON.stringify(problemBody(new Problem(status, detail)));
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${PROBLEM_TYPE}\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${PROBLEM_TYPE}\r\n${ownHeaders}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
+
+/** No hook adds them here. */
+const ownHeaders = Object.entries(SECURITY_HEADERS)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
 
 const refusals = new Map<string, [status: number, detail: string]>([
   ['HPE_HEADER_OVERFLOW', [431, 'the header is too large']],
