@@ -17,6 +17,7 @@ import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
+import { checkRights } from './postgres/privileges.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
@@ -190,12 +191,13 @@ function leavingCluster(
 }
 
 function createMigrations(common: Common, workers: Workers, startWorkers: () => Promise<void>): Loop {
-  const { config, databaseUrl, clock, events, state } = common;
+  const { config, databaseUrl, pools, clock, events, state } = common;
   return createLoop({
     name: 'migrations',
     clock,
     body: async () => {
       const count = await migrate(config.migrationDatabaseUrl ?? databaseUrl);
+      await checkRights(pools.background);
       events.emit({ type: 'migrationsApplied', count });
       if (!(await isPrepared(common, workers)) || state.stopping) return Infinity;
       state.migrated = true;

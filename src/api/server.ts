@@ -10,6 +10,7 @@ import { documentRoutes } from './http/plugins/openapi.ts';
 import { takeLargeBodiesInTurn } from './http/plugins/large-bodies.ts';
 import { logRequests } from './http/plugins/request-log.ts';
 import { SOCKET_LIMITS, guardSockets, refuseConnection } from './http/plugins/sockets.ts';
+import { addSecurityHeaders } from './http/plugins/security-headers.ts';
 import { unavailable } from './http/problem.ts';
 import { parseQueryString } from './http/query-string.ts';
 import { stringify } from './http/json/raw-json.ts';
@@ -125,6 +126,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
   const answerNotFound = answerProblems(server);
   guardSockets(server);
   logRequests(server);
+  addSecurityHeaders(server);
   return { server, answerNotFound };
 }
 

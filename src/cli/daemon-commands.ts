@@ -25,14 +25,14 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const migrate = program
     .command('migrate')
     .description('bring the schema of the database up to this version, as the daemon does at its start')
-    .action(async () => {
-      const { migrateNow } = await import('./migrate-command.ts');
-      cli.exitCode = await daemon.onDatabase(migrateNow);
+    .option('--grant-to <role>', 'let this role of the database do what the daemon does (docs/security.md)')
+    .action(async (options: { grantTo?: string }) => {
+      const { migrateDatabase } = await import('./migrate-command.ts');
+      const grantTo = options.grantTo ?? null;
+      cli.exitCode = await daemon.onDatabase((given) => migrateDatabase({ ...given, grantTo }));
     });
-  withExamples(
-    migrate,
-    'FIRELOCK_MIGRATION_DATABASE_URL=postgres://owner@127.0.0.1/firelock firelock migrate',
-  );
+  const asOwner = 'FIRELOCK_MIGRATION_DATABASE_URL=postgres://owner@127.0.0.1/firelock firelock migrate';
+  withExamples(migrate, asOwner, `${asOwner} --grant-to firelock_app`);
   addTokenCommands(program, cli);
 }
 

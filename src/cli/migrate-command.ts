@@ -1,25 +1,35 @@
+import { grantTo } from '../postgres/privileges.ts';
+import { openDatabase } from '../postgres/database.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { reasonOf } from '../runtime/reason.ts';
 
-interface MigrateOptions {
+export interface MigrateOptions {
   databaseUrl: string;
-  /** Where only another role may change the schema. */
   migrationDatabaseUrl: string | undefined;
+  /** The role of the daemon; null: nothing is granted. */
+  grantTo: string | null;
   print: (line: string) => void;
 }
 
-/** The command `firelock migrate`; answers the exit code. */
-export async function migrateNow({
-  databaseUrl,
-  migrationDatabaseUrl,
-  print,
-}: MigrateOptions): Promise<number> {
+/** The command `firelock migrate [--grant-to ROLE]`; answers the exit code. Prints what it did, or why it did not. */
+export async function migrateDatabase(options: MigrateOptions): Promise<number> {
+  const { databaseUrl, migrationDatabaseUrl = databaseUrl, grantTo: role, print } = options;
+  const database = openDatabase(migrationDatabaseUrl, 1);
   try {
-    const count = await migrate(migrationDatabaseUrl ?? databaseUrl);
-    print(count === 0 ? 'the schema is up to date' : `migrations applied: ${count}`);
+    // Migrating waits long, for another process that migrates already; that a server does not answer at all is said at once.
+    await database.run(databaseNow);
+    const applied = await migrate(migrationDatabaseUrl);
+    print(applied === 0 ? 'the schema is up to date' : `migrations applied: ${applied}`);
+    if (role !== null) {
+      await database.transaction((tx) => grantTo(tx, role));
+      print(`role ${role} may do what the daemon does`);
+    }
     return 0;
   } catch (error) {
-    print(`failed: ${reasonOf(error)}; nothing was changed`);
+    print(`failed: ${reasonOf(error)}`);
     return 1;
+  } finally {
+    await database.close();
   }
 }

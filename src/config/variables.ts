@@ -66,7 +66,7 @@ export const VARIABLES = {
   DATABASE_URL: { ...databaseUrl, hint: `${databaseUrl.hint}; absent: an embedded PostgreSQL` },
   FIRELOCK_MIGRATION_DATABASE_URL: {
     ...databaseUrl,
-    hint: `${databaseUrl.hint}: a direct connection for migrations, where DATABASE_URL goes through a pooler`,
+    hint: `${databaseUrl.hint}: for migrations only, where DATABASE_URL is of a role that may not change the schema, or goes through a pooler`,
   },
   FIRELOCK_DATA_DIR: {
     hint: 'a folder for the embedded PostgreSQL (default .firelock)',

@@ -130,6 +130,11 @@ export function isStatementCancelled(error: unknown): boolean {
   return codeOf(error) === '57014';
 }
 
+/** The role may not do that. */
+export function isRightMissing(error: unknown): boolean {
+  return codeOf(error) === '42501';
+}
+
 /** A table is gone. */
 export function isTableGone(error: unknown): boolean {
   return codeOf(error) === '42P01';

@@ -1,11 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { sql } from 'drizzle-orm';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
+import { reasonOf } from '../runtime/reason.ts';
 import { type Database, openDatabase } from './database.ts';
 import { databaseNow } from './sql/database-now.ts';
-import { isNotNow } from './errors.ts';
+import { isNotNow, isRightMissing } from './errors.ts';
 import type { Executor } from './executor.ts';
 import { createPartition, missingPartitions } from './history-partitions.ts';
+import { RightsMissing } from './privileges.ts';
 import { rowsOf } from './sql/rows.ts';
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
@@ -23,12 +25,29 @@ export async function migrate(url: string): Promise<number> {
   try {
     // Asked first, within the limit of any statement: a database that does not answer is soon known for one.
     const missing = await database.run(missingMigrations);
-    const applied = missing.length === 0 ? 0 : await database.transaction(applyMissing, MIGRATION_LIMIT_MS);
+    const applied =
+      missing.length === 0
+        ? 0
+        : await database
+            .transaction(applyMissing, MIGRATION_LIMIT_MS)
+            .catch((error: unknown) => refused(database, error));
     await createMissingPartitions(database);
     return applied;
   } finally {
     await database.close();
   }
+}
+
+/** @throws RightsMissing */
+async function refused(database: Database, error: unknown): Promise<never> {
+  if (!isRightMissing(error)) throw error;
+  const [row] = await database.run((db) =>
+    rowsOf<{ role: string }>(db, sql`SELECT quote_ident(current_user) AS role`),
+  );
+  throw new RightsMissing(
+    `the schema has to be migrated, and role ${row?.role ?? ''} may not (${reasonOf(error)}): run \`firelock migrate\` as the ` +
+      'role that owns the tables, or set FIRELOCK_MIGRATION_DATABASE_URL to a URL of that role (docs/security.md)',
+  );
 }
 
 /**
@@ -41,7 +60,8 @@ async function createMissingPartitions(database: Database): Promise<void> {
     await database
       .run((db) => createPartition(db, day, parent))
       .catch((error: unknown) => {
-        if (!isNotNow(error)) throw error;
+        // A right that is missing is named where all of them are looked at (privileges.ts).
+        if (!isNotNow(error) && !isRightMissing(error)) throw error;
       });
   }
 }
@@ -64,8 +84,10 @@ async function applyMissing(tx: Executor): Promise<number> {
 async function missingMigrations(db: Executor): Promise<MigrationMeta[]> {
   const [table] = await rowsOf<{ there: boolean }>(
     db,
-    sql`SELECT to_regclass(quote_ident(current_schema()) || '.firelock_migrations') IS NOT NULL AS there`,
+    sql`SELECT t IS NOT NULL AND has_table_privilege(t, 'SELECT') AS there
+    FROM to_regclass(quote_ident(current_schema()) || '.firelock_migrations') AS t`,
   );
+  // Without the right to read it, none is known: then the first statement of a migration is refused, and it says why.
   const rows = table?.there
     ? await rowsOf<{ hash: string }>(db, sql`SELECT hash FROM firelock_migrations`)
     : [];

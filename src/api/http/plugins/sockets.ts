@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError } from 'fastify';
 import type { Api } from '../../deps.ts';
 import { PROBLEM_TYPE, Problem, problemBody } from '../problem.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 
 /** Of the request line and the headers together. */
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -33,13 +34,14 @@ export const SOCKET_LIMITS = {
 export function guardSockets(api: Api): void {
   const { server } = api;
   server.maxConnections = MAX_CONNECTIONS;
-  // Whoever comes next finds room: what is idle is of no use to anybody.
+  // Idle connections make room for new ones.
   server.on('drop', () => server.closeIdleConnections());
   // One more than allowed, so that it is seen that there are more.
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const body = JSON.stringify(problemBody(new Problem(417, 'of Expect only 100-continue is known')));
-    response.writeHead(417, { 'Content-Type': PROBLEM_TYPE, Connection: 'close' }).end(body);
+    const headers = { ...SECURITY_HEADERS, 'Content-Type': PROBLEM_TYPE, Connection: 'close' };
+    response.writeHead(417, headers).end(body);
   });
   server.on('connect', (_request: IncomingMessage, socket: Socket) =>
     answerAndClose(socket, new Problem(400, 'this is no proxy: it takes no CONNECT')),
@@ -65,13 +67,18 @@ export function refuseConnection(error: FastifyError | (Error & { code?: string 
 function answerAndClose(socket: Socket, problem: Problem): void {
   const { status } = problem;
   const body = JSON.stringify(problemBody(problem));
-  // It may have been reset meanwhile; then nobody hears of it, as nobody would have heard the answer.
+  // The client may have reset it meanwhile: then the answer is of no use any more.
   socket.on('error', () => undefined);
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${PROBLEM_TYPE}\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${PROBLEM_TYPE}\r\n${ownHeaders}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
+
+/** No hook adds them here. */
+const ownHeaders = Object.entries(SECURITY_HEADERS)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
 
 const TOO_MUCH_HEADER = `the request line and the headers are larger than ${MAX_HEADER_BYTES} bytes together`;
 const TOO_SLOW =
