@@ -2,6 +2,7 @@
 /** The process: Node's version, configuration, signals, exit code. Everything else is imported once the version is known to do. */
 import { readFileSync } from 'node:fs';
 import type { Config } from './config/config.ts';
+import type { SecretKey } from './core/secrets/secret-keys.ts';
 import type { Daemon } from './daemon.ts';
 import type { Logger } from './observability/log/logger.ts';
 import type { Clock } from './runtime/clock.ts';
@@ -22,6 +23,8 @@ const USAGE = `usage:
   firelock token create NAME --role ROLE [--expires INSTANT]
                                make a token for callers of the API; ROLE: viewer, worker, operator or admin. Prints the
                                token, and the line that tells the daemon of it (docs/security.md)
+  firelock rotate-secrets      encrypt stored header values and secrets anew with the first of FIRELOCK_SECRET_KEYS, while
+                               instances run; says how many are under each key (docs/security.md)
   firelock --help, --version   this, or its version
 `;
 
@@ -32,6 +35,8 @@ if (isTooOld(process.versions.node, engines.node)) {
   void main(run);
 } else if (command === 'resume' && more.join(' ') === '--from-now') {
   void main(resume);
+} else if (command === 'rotate-secrets' && more.length === 0) {
+  void main(rotateSecrets);
 } else if (command === 'token' && more[0] === 'create' && !more.includes('--help')) {
   void createToken(more.slice(1));
 } else if (command === '--help' || more.includes('--help')) {
@@ -93,7 +98,8 @@ async function run(config: Config, logger: Logger): Promise<void> {
       logger.fatal(`${reason}; the process ends, to be started again`);
       process.exit(1);
     };
-    daemon = createDaemon({ config, databaseUrl, version, logger, onStuck });
+    const secretKeys = [...config.secretKeys, ...(local?.secretKeys ?? [])];
+    daemon = createDaemon({ config: { ...config, secretKeys }, databaseUrl, version, logger, onStuck });
     // The file was changed after it had been read, while PostgreSQL started.
     if (hangUps.before > 0) daemon.rereadTokens();
     const { url, signsUrl } = await daemon.start();
@@ -109,8 +115,29 @@ async function run(config: Config, logger: Logger): Promise<void> {
   process.exit(0);
 }
 
-/** Answers on standard output, and in the exit code; the log has only what fails. */
 async function resume(config: Config, logger: Logger): Promise<void> {
+  const { resume } = await import('./cli/resume-command.ts');
+  await workOnDatabase(config, logger, resume);
+}
+
+async function rotateSecrets(config: Config, logger: Logger): Promise<void> {
+  const { rotateSecrets } = await import('./cli/rotate-secrets-command.ts');
+  await workOnDatabase(config, logger, rotateSecrets);
+}
+
+interface Surroundings {
+  databaseUrl: string;
+  secretKeys: readonly SecretKey[];
+  signal: AbortSignal;
+  print: (line: string) => void;
+}
+
+/** Works on the database. Answers on standard output, and in the exit code; the log has only what fails. */
+async function workOnDatabase(
+  config: Config,
+  logger: Logger,
+  work: (options: Config & Surroundings) => Promise<number>,
+): Promise<void> {
   if (logger.isLevelEnabled('warn')) logger.level = 'error';
   const { systemClock } = await import('./runtime/clock.ts');
   const interrupted = new AbortController();
@@ -118,10 +145,10 @@ async function resume(config: Config, logger: Logger): Promise<void> {
   const local =
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   try {
-    const { resume } = await import('./cli/resume-command.ts');
-    process.exitCode = await resume({
+    process.exitCode = await work({
       ...config,
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
+      secretKeys: [...config.secretKeys, ...(local?.secretKeys ?? [])],
       signal: interrupted.signal,
       print: (line) => void process.stdout.write(`${line}\n`),
     });
@@ -142,11 +169,14 @@ async function createToken(args: readonly string[]): Promise<void> {
 
 async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {
   const { startEmbeddedPostgres } = await import('./local-postgres/embedded-postgres.ts');
-  return startEmbeddedPostgres({
+  const { parseSecretKeys } = await import('./core/secrets/secret-keys.ts');
+  const started = await startEmbeddedPostgres({
     dataDir: config.dataDir,
     clock,
     onEvent: (message, details) => logger.info(details, message),
   });
+  const own = parseSecretKeys(started.secretKey);
+  return { ...started, secretKeys: 'keys' in own ? own.keys : [] };
 }
 
 /** From a terminal, a program between it and this process may pass on what came here already: npm does. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { PullQueues } from '../queues/pull-queues.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Readiness } from '../runtime/readiness.ts';
@@ -15,6 +16,8 @@ export interface ApiDeps {
   access: Access;
   database: Database;
   targets: TargetRegistry;
+  /** Encrypts header values and secrets of targets. */
+  secrets: KeyRing;
   events: EventBus;
   /** Ends the sleep of loops that have work. */
   wake: Wake;
