@@ -125,13 +125,17 @@ function hostnameFault(hostname: string): string | null {
 function headerFaults(given: Record<string, string>): [name: string, fault: string][] {
   const seen = new Set<string>();
   return Object.entries(given).flatMap(([name, value]): [string, string][] => {
-    const fault = headerFault(name, value) ?? unknownTemplates(value);
+    const fault =
+      headerFault(name, value) ?? (findUnknownTemplates(value).length > 0 ? UNKNOWN_TEMPLATE : null);
     const again = seen.has(name.toLowerCase());
     seen.add(name.toLowerCase());
     if (fault !== null) return [[name, fault]];
     return again ? [[name, 'is there in another letter case too']] : [];
   });
 }
+
+/** Without its name, which is part of what is secret. */
+const UNKNOWN_TEMPLATE = `has an unknown template; known: ${templates}`;
 
 function unknownTemplates(value: string): string | null {
   const unknown = findUnknownTemplates(value);
