@@ -8,6 +8,7 @@ import { pino } from 'pino';
 import type { ApiDeps } from '../src/api/deps.ts';
 import { createAccess } from '../src/api/access/access.ts';
 import { createServer } from '../src/api/server.ts';
+import { createKeyRing } from '../src/core/secrets/key-ring.ts';
 import { systemClock } from '../src/runtime/clock.ts';
 import { createEventBus } from '../src/runtime/event-bus.ts';
 import { createTargetRegistry } from '../src/targets/registry.ts';
@@ -36,6 +37,7 @@ async function render(): Promise<string> {
     database: { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() },
     clock: systemClock,
     targets: createTargetRegistry([]),
+    secrets: createKeyRing([]),
     events,
     wake: {
       effects: () => undefined,

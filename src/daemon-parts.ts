@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { createDaemonAccess } from './daemon-access.ts';
 import type { Config } from './config/config.ts';
 import { parseDatabaseUrl } from './config/database-url.ts';
+import { createKeyRing } from './core/secrets/key-ring.ts';
 import { createPipeline } from './flow/pipeline.ts';
 import { createPullQueues } from './queues/pull-queues.ts';
 import { createCalendarWatch } from './operations/calendars/calendar-watch.ts';
@@ -79,6 +80,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     pools,
     database: pools.main,
     targets: createTargetRegistry([httpTarget]),
+    secrets: createKeyRing(config.secretKeys),
     /** From now on no target is called at this port of this machine. */
     listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),

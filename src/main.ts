@@ -86,15 +86,11 @@ async function serve(config: Config, logger: Logger): Promise<number> {
   const { createDaemon } = await import('./daemon.ts');
   releaseStartupMemory();
   try {
-    const onStuck = (reason: string) => {
-      logger.fatal(`${reason}; the process ends, to be started again`);
-      process.exit(1);
-    };
-    const onRefused = (lines: readonly string[]) => {
-      for (const line of lines) logger.fatal(line);
-      process.exit(1);
-    };
-    daemon = createDaemon({ config, databaseUrl, version, logger, onStuck, onRefused });
+    const secretKeys = [...config.secretKeys, ...(local?.secretKeys ?? [])];
+    daemon = createDaemon({
+      ...{ config: { ...config, secretKeys }, databaseUrl, version, logger },
+      ...endingsOf(logger),
+    });
     // The file was changed after it had been read, while PostgreSQL started.
     if (hangUps.before > 0) daemon.rereadTokens();
     const { url, signsUrl } = await daemon.start();
@@ -112,6 +108,18 @@ async function serve(config: Config, logger: Logger): Promise<number> {
   process.exit(0);
 }
 
+/** What ends the process at once; another one is to be started. */
+function endingsOf(logger: Logger) {
+  const end = (lines: readonly string[]) => {
+    for (const line of lines) logger.fatal(line);
+    process.exit(1);
+  };
+  return {
+    onStuck: (reason: string) => end([`${reason}; the process ends, to be started again`]),
+    onRefused: end,
+  };
+}
+
 /** Answers on standard output, and in the exit code; the log has only what fails. */
 async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): Promise<number> {
   if (logger.isLevelEnabled('warn')) logger.level = 'error';
@@ -124,6 +132,7 @@ async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): P
     return await work({
       ...config,
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
+      secretKeys: [...config.secretKeys, ...(local?.secretKeys ?? [])],
       signal: interrupted.signal,
       print: (line) => void process.stdout.write(`${line}\n`),
     });
@@ -134,11 +143,14 @@ async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): P
 
 async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {
   const { startEmbeddedPostgres } = await import('./local-postgres/embedded-postgres.ts');
-  return startEmbeddedPostgres({
+  const { parseSecretKeys } = await import('./core/secrets/secret-keys.ts');
+  const started = await startEmbeddedPostgres({
     dataDir: config.dataDir,
     clock,
     onEvent: (message, details) => logger.info(details, message),
   });
+  const own = parseSecretKeys(started.secretKey);
+  return { ...started, secretKeys: 'keys' in own ? own.keys : [] };
 }
 
 /** From a terminal, a program between it and this process may pass on what came here already: npm does. */

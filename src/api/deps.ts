@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { PullQueues } from '../queues/pull-queues.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -18,6 +19,8 @@ export interface ApiDeps {
   database: Database;
   clock: Clock;
   targets: TargetRegistry;
+  /** Encrypts header values and secrets of targets. */
+  secrets: KeyRing;
   events: EventBus;
   /** Ends the sleep of loops that have work. */
   wake: Wake;

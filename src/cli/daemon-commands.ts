@@ -33,7 +33,21 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
     });
   const asOwner = 'FIRELOCK_MIGRATION_DATABASE_URL=postgres://owner@127.0.0.1/firelock firelock migrate';
   withExamples(migrate, asOwner, `${asOwner} --grant-to firelock_app`);
+  addRotateSecrets(program, cli);
   addTokenCommands(program, cli);
+}
+
+function addRotateSecrets(program: Command, cli: Cli): void {
+  const rotate = program
+    .command('rotate-secrets')
+    .description(
+      'encrypt stored header values and secrets anew with the first of FIRELOCK_SECRET_KEYS (docs/security.md)',
+    )
+    .action(async () => {
+      const { rotateSecrets } = await import('./rotate-secrets-command.ts');
+      cli.exitCode = await cli.surroundings.daemon.onDatabase(rotateSecrets);
+    });
+  withExamples(rotate, 'FIRELOCK_SECRET_KEYS=k2:…,k1:… firelock rotate-secrets');
 }
 
 interface TokenOptions {

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { z } from 'zod';
 import type { ApiToken } from '../core/access/token-lines.ts';
+import type { SecretKey } from '../core/secrets/secret-keys.ts';
 import type { AddressRange } from './address-ranges.ts';
 import { type TokenSources, readApiTokens } from './api-tokens.ts';
 import { NOT_SUPPORTED_YET, OF_CALLERS, VARIABLES } from './variables.ts';
@@ -45,6 +46,8 @@ export interface Config {
   /** Which addresses no target may have, unless the second list allows them. */
   targetDenied: readonly AddressRange[];
   targetAllowed: readonly AddressRange[];
+  /** The first encrypts header values and secrets of targets, all decrypt. */
+  secretKeys: readonly SecretKey[];
 }
 
 /** The whole configuration, or every fault of it, each with a hint. */
@@ -100,6 +103,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
     schedulesFile: values.FIRELOCK_SCHEDULES_FILE,
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
+    secretKeys: values.FIRELOCK_SECRET_KEYS,
   };
 }
 
@@ -157,7 +161,8 @@ function entryFaults({ issues }: z.ZodError): string {
     .join('');
 }
 
-/** Passwords stay out of terminals and logs. */
+/** Passwords and keys stay out of terminals and logs. */
 function shown(name: string, value: string | undefined): string {
+  if (name === 'FIRELOCK_SECRET_KEYS') return 'not a list of keys';
   return name.endsWith('DATABASE_URL') ? 'not a URL of PostgreSQL' : JSON.stringify(value ?? '');
 }

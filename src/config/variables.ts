@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
 import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
 import { parseDatabaseUrl } from './database-url.ts';
 import { DENIED_PRESETS } from './denied-ranges.ts';
@@ -60,6 +61,21 @@ function ranges(
       }),
   };
 }
+
+/** Each entry that is wrong is an issue of its own. None repeats what may be a key. */
+const secretKeys: Variable<readonly SecretKey[]> = {
+  hint: 'keyId:base64 of 32 bytes, comma-separated; the first encrypts (default none)',
+  schema: z
+    .string()
+    .optional()
+    .transform((text, context) => {
+      const read = text === undefined ? { keys: [] } : parseSecretKeys(text);
+      if ('keys' in read) return read.keys;
+      for (const { entry, message } of read.faults)
+        context.addIssue({ code: 'custom', message, path: [entry] });
+      return [];
+    }),
+};
 
 /** Every variable that this version knows. Names are those of the documentation and of .env.example. */
 export const VARIABLES = {
@@ -146,6 +162,7 @@ export const VARIABLES = {
     hint: 'a file of schedules, calendars and limits that is applied at the start (default none)',
     schema: z.string().optional(),
   },
+  FIRELOCK_SECRET_KEYS: secretKeys,
   FIRELOCK_ALLOW_ANONYMOUS: {
     hint: '1: answer anybody on an address that is not loopback, as long as there are no tokens',
     schema: z
@@ -159,4 +176,4 @@ export const VARIABLES = {
 export const OF_CALLERS = ['FIRELOCK_URL', 'FIRELOCK_TOKEN'];
 
 /** Known to the design, not brought by this version: set, they would be relied on and do nothing. */
-export const NOT_SUPPORTED_YET = ['FIRELOCK_SECRET_KEYS', 'FIRELOCK_PG_TARGETS'];
+export const NOT_SUPPORTED_YET = ['FIRELOCK_PG_TARGETS'];

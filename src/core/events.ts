@@ -85,6 +85,8 @@ export type FirelockEvent =
       schedulesLate: number;
       zoneData: readonly string[];
     }
+  /** Ids of keys that stored secret values of schedules need, and this instance does not have. */
+  | { type: 'secretKeysSampled'; missing: readonly string[] }
   /** Next fires that other time zone data had put elsewhere, moved to where this data puts them. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   | { type: 'zoneWatchPassed' }

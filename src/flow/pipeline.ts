@@ -9,8 +9,8 @@
  * value; 7 writes it down, together with its effects; 8 does the effects. Each file says what it guarantees and what is true if the
  * process dies in it. `fireDue` and `executeRun` below are the story in code; the rest puts the stages together.
  */
+import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
-import type { Handoff } from '../core/schedules/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -30,7 +30,7 @@ import { type Effects, createEffects } from './effects/effects.ts';
 import { FIRE_LOCK_BATCH, takeFireLocks } from './fire-lock.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
-import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
+import { type SendableHandoff, createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createPauseEnder } from './pause-end.ts';
 import { type Pauser, createPauser } from './effects/pauser.ts';
 import { createCalendarReader } from './plan-calendars.ts';
@@ -46,6 +46,8 @@ interface PipelineDeps {
   databaseClock: DatabaseClock;
   events: EventBus;
   targets: TargetRegistry;
+  /** Decrypts what targets are sent. */
+  secrets: KeyRing;
   lease: Lease;
   maintenance: MaintenanceState;
   tickIntervalMs: number;
@@ -108,7 +110,7 @@ async function executeRun(
 }
 
 interface ExecuteStages {
-  attempt: (run: ClaimedRun, handoff: Handoff, signal: AbortSignal) => Promise<AttemptSettlement>;
+  attempt: (run: ClaimedRun, handoff: SendableHandoff, signal: AbortSignal) => Promise<AttemptSettlement>;
   settler: Settler;
 }
 
@@ -122,7 +124,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     admission: () => admission.wake(),
   };
   const deps = { ...given, wake };
-  const definitions = createHandoffDefinitions(database);
+  const definitions = createHandoffDefinitions(database, given.secrets);
   const canceller = createTargetCanceller({ ...deps, definitions });
   const pauser = createPauser({ ...deps, definitions });
   const effects = createEffects({

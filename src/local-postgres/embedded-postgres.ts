@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { isAbsolute, join, relative } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import type { Clock } from '../runtime/clock.ts';
 import type { Account } from './account.ts';
 import { chooseAccount } from './account.ts';
@@ -9,6 +9,7 @@ import { errorCode, unlessMissing } from './files.ts';
 import type { Home } from './home.ts';
 import { homeLink, openHome } from './home.ts';
 import { withLock } from './lock.ts';
+import { ownKey } from './own-key.ts';
 import { choosePort } from './port.ts';
 import { isAlive } from './process-identity.ts';
 import type { RunningServer, ServerDeps } from './postgres-server.ts';
@@ -20,6 +21,8 @@ import { registerUser, unregisterUser } from './users.ts';
 interface EmbeddedPostgres {
   /** Holds the password. Stays valid until `stop`, also across a restart of the server. */
   readonly url: string;
+  /** As FIRELOCK_SECRET_KEYS has it: a key that belongs to this database. */
+  readonly secretKey: string;
   /** One line for the terminal, such as `PostgreSQL 18.4 in .firelock/postgres, port 23456`. */
   readonly whatRuns: string;
   /** Idempotent. Leaves the server to the other processes that use it; stops it when there are none. */
@@ -47,11 +50,16 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await refuseOtherMajor(home.cluster, binaries);
   const deps: ServerDeps = { home, binaries, account, clock };
 
-  const { server, note } = await withLock(home.directory, () => joinServer(deps, onEvent));
+  const onMade = (file: string) => onEvent('made a key that encrypts secrets; a backup needs it', { file });
+  const { server, note, secretKey } = await withLock(home.directory, async () => ({
+    secretKey: await ownKey({ directory: dirname(link), account, onMade }),
+    ...(await joinServer(deps, onEvent)),
+  }));
   const supervision = superviseServer({ ...deps, onEvent }, server);
   const password = await readFile(home.passwordFile, 'utf8');
   let stopped: Promise<void> | undefined;
   return {
+    secretKey,
     url: `postgres://${SUPERUSER}:${password}@127.0.0.1:${server.port}/postgres`,
     whatRuns: describe(link, { home, account, version: binaries.version, port: server.port }),
     stop: () => {

@@ -123,8 +123,9 @@ export const skips = pgTable(
 );
 
 /**
- * Every definition a schedule ever had; a run names its version instead of carrying a copy. Rows never change. Those of one-off
- * runs stand here too, under an id made of what they say, without a schedule's id: equal ones are one.
+ * Every definition a schedule ever had; a run names its version instead of carrying a copy. What they say never changes; secret values
+ * in them may be encrypted anew. Those of one-off runs stand here too, under an id made of what they say, without a schedule's id:
+ * equal ones are one.
  */
 export const scheduleVersions = pgTable(
   'schedule_versions',

@@ -23,6 +23,8 @@ interface InstanceState {
   schedulesLate: number;
   /** Versions of the time zone data that the living instances plan with; as of the last sample. */
   zoneData: readonly string[];
+  /** Ids of keys that secrets of schedules need, and this instance does not have; as of the last sample. */
+  missingKeys: readonly string[];
   /** How many fires this instance has found missed in the last minutes. */
   missedLately: () => number;
 }
@@ -44,6 +46,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     effectsFailing: 0,
     schedulesLate: 0,
     zoneData: [],
+    missingKeys: [],
     missedLately,
   };
   events.subscribe((event) => {
@@ -56,6 +59,8 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
       state.effectsFailing = event.effectsFailing;
       state.schedulesLate = event.schedulesLate;
       state.zoneData = event.zoneData;
+    } else if (event.type === 'secretKeysSampled') {
+      state.missingKeys = event.missing;
     }
   });
   return state;
@@ -87,7 +92,7 @@ export function readinessOf(
 
 function warningsOf(
   loops: readonly Turning[],
-  { strandedRuns, effectsFailing, schedulesLate, zoneData, missedLately }: InstanceState,
+  { strandedRuns, effectsFailing, schedulesLate, zoneData, missingKeys, missedLately }: InstanceState,
 ): string[] {
   const warnings = loops
     .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
@@ -117,6 +122,12 @@ function warningsOf(
     );
   }
   if (zoneData.length > 1) warnings.push(mixedZoneData(zoneData));
+  if (missingKeys.length > 0) {
+    warnings.push(
+      `schedules have secrets that are encrypted with keys which FIRELOCK_SECRET_KEYS does not have (${missingKeys.join(', ')}): ` +
+        'their targets cannot be called',
+    );
+  }
   return warnings;
 }
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { headerFault, isReservedHeader } from '../core/http/header-rules.ts';
+import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { HttpCall, HttpMethod } from '../core/schedules/schedule.ts';
+import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
 import { hasTemplate, renderTemplate } from '../core/http/template.ts';
+import { type SigningKeys, signatureOf, signingKeys } from './http-signature.ts';
 import type { Attempt } from './target.ts';
 
 export interface HttpRequest {
@@ -23,6 +24,8 @@ export interface PreparedTarget {
   method: HttpMethod;
   headers: (readonly [name: string, value: string])[];
   carriesBody: boolean;
+  /** Empty: nothing is signed. */
+  keys: SigningKeys;
 }
 
 interface Address {
@@ -30,29 +33,32 @@ interface Address {
   path: string;
 }
 
-/** @throws TypeError where the URL or a header is none that HTTP can send. */
-export function prepareTarget(target: HttpCall): PreparedTarget {
-  return prepare(target, target.method !== 'GET' && target.method !== 'HEAD');
+/** @throws TypeError where the URL, a header or the secret is none that HTTP can send. */
+export function prepareTarget(target: HttpTarget<string>): PreparedTarget {
+  const carriesBody = target.method !== 'GET' && target.method !== 'HEAD';
+  return prepare(target, { carriesBody, keys: signingKeys(target.secret) });
 }
 
-/** Beside the handoff itself: without a body. @throws TypeError as above. */
-export function prepareCall(call: HttpCall): PreparedTarget {
-  return prepare(call, false);
+/** Beside the handoff itself: without a body, and signed with the secret of its target. @throws TypeError as above. */
+export function prepareCall(call: HttpCall<string>, secret: HttpTarget<string>['secret']): PreparedTarget {
+  return prepare(call, { carriesBody: false, keys: signingKeys(secret) });
 }
 
-/** @throws TypeError or URIError where the rendered URL is none. */
+/** @throws TypeError or URIError where the rendered URL is none, or no header can carry a rendered value. */
 export function buildRequest(
   prepared: PreparedTarget,
   attempt: Attempt,
   sender: { now: Instant; userAgent: string },
 ): HttpRequest {
   const address = prepared.address ?? parseAddress(renderTemplate(prepared.url, attempt, encodeURIComponent));
+  const body = prepared.carriesBody ? buildBody(attempt) : null;
+  const { origin, path } = address;
   return {
-    origin: address.origin,
-    path: address.path,
+    origin,
+    path,
     method: prepared.method,
-    headers: buildHeaders(prepared, attempt, sender),
-    body: prepared.carriesBody ? buildBody(attempt) : null,
+    headers: buildHeaders(prepared, attempt, sender, body),
+    body,
   };
 }
 
@@ -63,7 +69,10 @@ export function parseAddress(text: string): Address {
   return { origin: url.origin, path: url.pathname + url.search };
 }
 
-function prepare(target: HttpCall, carriesBody: boolean): PreparedTarget {
+function prepare(
+  target: HttpCall<string>,
+  { carriesBody, keys }: Pick<PreparedTarget, 'carriesBody' | 'keys'>,
+): PreparedTarget {
   const headers = Object.entries(target.headers)
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => !isReservedHeader(name));
@@ -75,22 +84,24 @@ function prepare(target: HttpCall, carriesBody: boolean): PreparedTarget {
     headers.push(['content-type', 'application/json']);
   }
   const address = hasTemplate(target.url) ? null : parseAddress(target.url);
-  return { address, url: target.url, method: target.method, headers, carriesBody };
+  return { address, url: target.url, method: target.method, headers, carriesBody, keys };
 }
 
 function buildHeaders(
   prepared: PreparedTarget,
   attempt: Attempt,
   { now, userAgent }: { now: Instant; userAgent: string },
+  body: string | null,
 ): string[] {
   const { runId, scheduleId } = attempt;
+  const timestamp = String(Math.floor(now / 1000));
   const headers = [
     'user-agent',
     userAgent,
     'webhook-id',
     runId,
     'webhook-timestamp',
-    String(Math.floor(now / 1000)),
+    timestamp,
     'idempotency-key',
     runId,
     'ce-specversion',
@@ -106,8 +117,19 @@ function buildHeaders(
     'traceparent',
     traceparent(runId),
   ];
-  for (const [name, value] of prepared.headers) headers.push(name, renderTemplate(value, attempt));
+  if (prepared.keys.length > 0) {
+    headers.push('webhook-signature', signatureOf(prepared.keys, `${runId}.${timestamp}.${body ?? ''}`));
+  }
+  for (const [name, value] of prepared.headers) headers.push(name, rendered(name, value, attempt));
   return headers;
+}
+
+/** What is stored was checked, and so is what comes of it: a value must not become two headers. */
+function rendered(name: string, value: string, attempt: Attempt): string {
+  if (!hasTemplate(value)) return value;
+  const text = renderTemplate(value, attempt);
+  if (!canBeSent(text)) throw new TypeError(`the header ${JSON.stringify(name)} cannot carry its value`);
+  return text;
 }
 
 /** W3C Trace Context: all attempts of a run are one trace, each its own span. */

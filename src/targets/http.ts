@@ -32,20 +32,20 @@ interface HttpTargetDeps {
 }
 
 /** Hands runs off as HTTP/1.1 requests over kept connections, each with one deadline from name resolution to the answer's last byte. */
-export function createHttpTarget(deps: HttpTargetDeps): TargetKind<HttpTarget> {
+export function createHttpTarget(deps: HttpTargetDeps): TargetKind<HttpTarget<string>> {
   return new HttpTargetKind(deps);
 }
 
-type Prepare = (call: HttpCall) => PreparedTarget;
+type Call = HttpCall<string>;
 
 interface SendOptions {
-  prepare: Prepare;
+  prepare: () => PreparedTarget;
   asked: boolean;
   freshConnection: boolean;
   signal: AbortSignal;
 }
 
-class HttpTargetKind implements TargetKind<HttpTarget> {
+class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   readonly type = 'http';
   readonly #deps: HttpTargetDeps;
   readonly #userAgent: string;
@@ -65,35 +65,46 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   }
 
   /** The URL's origin. A URL that is none, which only a foreign hand can store, is a lane of its own. */
-  laneOf(target: HttpTarget): string {
+  laneOf({ url }: HttpTarget): string {
     try {
-      return (remembered(target, prepareTarget).address ?? parseAddress(target.url)).origin;
+      return parseAddress(url).origin;
     } catch {
-      return target.url;
+      return url;
     }
   }
 
-  deliver(target: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
+  deliver(target: HttpTarget<string>, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
     const freshConnection = attempt.delivery === 'atMostOnce';
-    return this.#send(target, attempt, { prepare: prepareTarget, asked: false, freshConnection, signal });
+    const prepare = () => prepareTarget(target);
+    return this.#send(target, attempt, { prepare, asked: false, freshConnection, signal });
   }
 
-  hasLookup(target: HttpTarget): boolean {
-    return target.lookup !== null;
+  hasLookup({ lookup }: HttpTarget): boolean {
+    return lookup !== null;
   }
 
-  async lookup({ lookup }: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer> {
+  async lookup(
+    { lookup, secret }: HttpTarget<string>,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<LookupAnswer> {
     if (lookup === null) return unclear({ kind: 'network', message: 'the target has none' });
-    return lookupAnswerOf(await this.#call(lookup, attempt, { asked: true, signal }));
+    const prepare = () => prepareCall(lookup, secret);
+    return lookupAnswerOf(await this.#call(lookup, attempt, { prepare, asked: true, signal }));
   }
 
-  hasCancel(target: HttpTarget): boolean {
-    return target.cancel !== null;
+  hasCancel({ cancel }: HttpTarget): boolean {
+    return cancel !== null;
   }
 
-  async cancel({ cancel }: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<CancelAnswer> {
+  async cancel(
+    { cancel, secret }: HttpTarget<string>,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<CancelAnswer> {
     if (cancel === null) return { kind: 'network', message: 'the target has no cancel call' };
-    const outcome = await this.#call(cancel, attempt, { asked: false, signal });
+    const prepare = () => prepareCall(cancel, secret);
+    const outcome = await this.#call(cancel, attempt, { prepare, asked: false, signal });
     if (outcome.kind === 'accepted') return null;
     return outcome.kind === 'rejected' ? answerError(outcome.statusCode) : outcome.error;
   }
@@ -108,12 +119,12 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
 
-  #call(call: HttpCall, attempt: Attempt, options: Pick<SendOptions, 'asked' | 'signal'>): Promise<Outcome> {
-    return this.#send(call, attempt, { ...options, prepare: prepareCall, freshConnection: false });
+  #call(call: Call, attempt: Attempt, options: Omit<SendOptions, 'freshConnection'>): Promise<Outcome> {
+    return this.#send(call, attempt, { ...options, freshConnection: false });
   }
 
   /** Never throws, also where the URL or a header is none. */
-  #send(call: HttpCall, attempt: Attempt, options: SendOptions): Promise<Outcome> {
+  #send(call: Call, attempt: Attempt, options: SendOptions): Promise<Outcome> {
     if (this.#closing || options.signal.aborted) {
       return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }, true));
     }
@@ -191,10 +202,10 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   }
 }
 
-function remembered(call: HttpCall, prepare: Prepare): PreparedTarget {
+function remembered(call: Call, prepare: () => PreparedTarget): PreparedTarget {
   const known = (call as Remembering)[PREPARED];
   if (known !== undefined) return known;
-  const prepared = prepare(call);
+  const prepared = prepare();
   // Not enumerable: a copy of the call, changed, must not take it along. Not a WeakMap: with a key for each of 10,000 targets
   // that is a good part of what collecting garbage costs.
   Object.defineProperty(call, PREPARED, { value: prepared });

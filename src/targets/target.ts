@@ -46,19 +46,19 @@ export type LookupAnswer =
 /**
  * A kind of target. `deliver` answers with what became of the attempt and never throws; it ends at the latest
  * `timeoutSeconds` after it began. `signal` aborts it because the daemon is stopping: the outcome is then `unknown`
- * with `senderStopped`, or `transient` where provably nothing was sent.
+ * with `senderStopped`, or `transient` where provably nothing was sent. What needs no secret value takes the target as it is stored.
  */
-export interface TargetKind<T extends Target = Target> {
+export interface TargetKind<T extends Target<string> = Target<string>> {
   readonly type: T['type'];
   /** Runs of one lane share a cap, so that a slow target delays only itself. */
-  laneOf(target: T): string;
+  laneOf(target: Target): string;
   deliver(target: T, attempt: Attempt, signal: AbortSignal): Promise<Outcome>;
   /** Whether `lookup` can be asked for this target. */
-  hasLookup(target: T): boolean;
+  hasLookup(target: Target): boolean;
   /** Asks what became of the run's earlier attempt; never throws, and ends as `deliver` does. */
   lookup(target: T, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer>;
   /** Whether `cancel` can be called for this target. */
-  hasCancel(target: T): boolean;
+  hasCancel(target: Target): boolean;
   /** Calls the target once to say that the run is off; never throws, and ends as `deliver` does. */
   cancel(target: T, attempt: Attempt, signal: AbortSignal): Promise<CancelAnswer>;
   /** Waits for what is under way and closes kept connections. */

@@ -8,6 +8,7 @@ import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
 import type { Dashboard } from '../../src/api/dashboard/files.ts';
 import { createServer } from '../../src/api/server.ts';
+import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
@@ -16,6 +17,7 @@ import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
+import { SECRETS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
 
 export interface Answer {
@@ -60,11 +62,11 @@ export interface Api {
 /** Nobody is asked for a token. */
 const ANONYMOUS = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1000 };
 
-type Options = Partial<AccessDeps> & { basePath?: string; dashboard?: Dashboard };
+type Options = Partial<AccessDeps> & { basePath?: string; dashboard?: Dashboard; secrets?: KeyRing };
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
-  const { basePath = '', dashboard = null, ...asking } = options;
+  const { basePath = '', dashboard = null, secrets = SECRETS, ...asking } = options;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const store = openDatabase(url, 4);
@@ -107,6 +109,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     basePath,
     dashboard,
     learnMaintenance: () => undefined,
+    secrets,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
     version: '0.0.0-test',
@@ -208,7 +211,14 @@ async function raw(base: string, bytes: string): Promise<string> {
 
 export const TARGET = { type: 'http', url: 'https://example.com/hook' };
 /** As it is answered. */
-export const ANSWERED_TARGET = { ...TARGET, method: 'POST', headers: {}, lookup: null, cancel: null };
+export const ANSWERED_TARGET = {
+  ...TARGET,
+  method: 'POST',
+  headers: {},
+  secret: null,
+  lookup: null,
+  cancel: null,
+};
 /** Far from every test: 29 February at noon. */
 export const SCHEDULE = { cron: '0 12 29 2 *', target: TARGET };
 

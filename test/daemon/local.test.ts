@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -61,7 +61,8 @@ it(
 
     const second = await start();
     expect(second.url).not.toBe(first.url);
-    const body = { cron: '* * * * * *', target: { type: 'http', url: receiver.url } };
+    const headers = { 'x-key': 'kept by a key of its own' };
+    const body = { cron: '* * * * * *', target: { type: 'http', url: receiver.url, headers } };
     expect((await first.call('PUT', SCHEDULE, body)).status).toBe(201);
     expect(await second.call('GET', SCHEDULE)).toMatchObject({ status: 200, body: { id: 'local' } });
     await arrivesAgain();
@@ -76,6 +77,17 @@ it(
     const third = await start();
     expect(await third.call('GET', SCHEDULE)).toMatchObject({ status: 200, body: { version: 1 } });
     await receiver.arrived(sent + 2);
+    expect(new Set(receiver.arrivals.map((arrival) => arrival.headers['x-key']))).toEqual(
+      new Set(Object.values(headers)),
+    );
+    const key = join(dataDir, 'secret-key');
+    expect((await stat(key)).mode & 0o777).toBe(0o600);
+    expect(messages).toContain('made a key that encrypts secrets; a backup needs it');
+    expect(third.log().map(({ msg }) => msg)).not.toContain(
+      'made a key that encrypts secrets; a backup needs it',
+    );
+    const [, bytes = ''] = (await readFile(key, 'utf8')).trim().split(':');
+    expect(first.lines.join('\n') + third.lines.join('\n')).not.toContain(bytes);
     expect((await third.call('PATCH', SCHEDULE, { enabled: false })).status).toBe(200);
     const runs = await until(async () => {
       const answer = await third.call('GET', `${SCHEDULE}/runs?limit=500`);

@@ -301,6 +301,6 @@ function withLookup(
     url,
     delivery,
     retry: { maxAttempts: 3, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
-    target: { type: 'http', url, method: 'POST', headers: {}, lookup, cancel: null },
+    target: { type: 'http', url, method: 'POST', headers: {}, secret: null, lookup, cancel: null },
   };
 }

@@ -362,7 +362,14 @@ describe('a completion that does not come', () => {
         else response.writeHead(202).end('{}');
       };
       const lookup = { url: `${receiver.url}/lookup`, method: 'GET', headers: {} } as const;
-      const target = { type: 'http', url: receiver.url, method: 'POST', headers: {}, cancel: null } as const;
+      const target = {
+        type: 'http',
+        url: receiver.url,
+        method: 'POST',
+        headers: {},
+        secret: null,
+        cancel: null,
+      } as const;
       const id = await accepted({
         delivery,
         retry: { ...AT_ONCE, maxAttempts: 1 },

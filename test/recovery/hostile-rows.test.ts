@@ -211,6 +211,7 @@ describe('among runs that are due, one', () => {
       method: 'POST' as const,
       headers: {},
       lookup: { url: `${receiver.url}/lookup`, method: 'GET' as const, headers: {} },
+      secret: null,
       cancel: null,
     };
     await leaveBadAndGood(null, { delivery: 'atMostOnce', timeoutSeconds: 1e300, target });

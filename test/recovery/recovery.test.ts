@@ -261,7 +261,17 @@ describe('a run whose instance is gone', () => {
       answer = () => response.end('{"executionId":"e1"}');
     });
     await lostRuns(
-      { target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null, cancel: null } },
+      {
+        target: {
+          type: 'http',
+          url: slow.url,
+          method: 'POST',
+          headers: {},
+          secret: null,
+          lookup: null,
+          cancel: null,
+        },
+      },
       { by: other.id },
     );
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
@@ -284,7 +294,15 @@ describe('a run whose instance is gone', () => {
       answer = () => response.end('{}');
     });
     await lostRuns({
-      target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null, cancel: null },
+      target: {
+        type: 'http',
+        url: slow.url,
+        method: 'POST',
+        headers: {},
+        secret: null,
+        lookup: null,
+        cancel: null,
+      },
     });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
@@ -325,7 +343,15 @@ describe('a claim that its instance does not know of', () => {
       answer = () => response.end('{}');
     });
     await lostRuns({
-      target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null, cancel: null },
+      target: {
+        type: 'http',
+        url: slow.url,
+        method: 'POST',
+        headers: {},
+        secret: null,
+        lookup: null,
+        cancel: null,
+      },
     });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
@@ -401,7 +427,15 @@ describe('at most once', () => {
     await instance.put('lost', { url: looking.url, delivery: 'atMostOnce' });
     await lostRuns({
       delivery: 'atMostOnce',
-      target: { type: 'http', url: looking.url, method: 'POST', headers: {}, lookup: null, cancel: null },
+      target: {
+        type: 'http',
+        url: looking.url,
+        method: 'POST',
+        headers: {},
+        secret: null,
+        lookup: null,
+        cancel: null,
+      },
     });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
@@ -454,6 +488,7 @@ describe('an uncertain run', () => {
       method: 'POST',
       headers: {},
       lookup: { url: `${book.url}/{{runId}}`, method: 'GET', headers: {} },
+      secret: null,
       cancel: null,
     },
     ...given,
@@ -552,7 +587,17 @@ describe('a claim that has waited', () => {
     const narrow = await createInstance(store, { concurrency: 1, concurrencyPerLane: 1 });
     await instance.put('first', { url: slow.url });
     await lostRuns(
-      { target: { type: 'http', url: slow.url, method: 'POST', headers: {}, lookup: null, cancel: null } },
+      {
+        target: {
+          type: 'http',
+          url: slow.url,
+          method: 'POST',
+          headers: {},
+          secret: null,
+          lookup: null,
+          cancel: null,
+        },
+      },
       { count: 2 },
     );
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);

@@ -9,9 +9,10 @@ import {
   type Schedule,
   type Target,
 } from '../../src/core/schedules/schedule.ts';
+import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
 import type { Run } from '../../src/core/runs/run.ts';
-import type { OneOffHandoff, OneOffRun } from '../../src/core/runs/one-off-run.ts';
+import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../src/core/runs/one-off-run.ts';
 import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
 import { fireManually } from '../../src/operations/runs/manual-fire.ts';
 import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
@@ -27,6 +28,7 @@ import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
 import { createMigratedDatabase } from './postgres/migrated-database.ts';
+import { SECRETS } from './secrets.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
 export interface Store {
@@ -82,6 +84,8 @@ export interface InstanceOptions {
   wakeWorkers?: () => void;
   /** What it takes for the database's time, where a test lets it pass. */
   databaseClock?: DatabaseClock;
+  /** What it encrypts and decrypts with, where that matters. */
+  secrets?: KeyRing;
 }
 
 export async function createInstance(store: Store, options: InstanceOptions = {}): Promise<TestInstance> {
@@ -90,6 +94,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const events: FirelockEvent[] = [];
   bus.subscribe((event) => void events.push(event));
   const { concurrency = 64, concurrencyPerLane = 16, tickIntervalMs = 100, lockTtlSeconds = 120 } = options;
+  const { secrets = SECRETS } = options;
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: concurrencyPerLane }),
   ]);
@@ -100,6 +105,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const maintenance = createMaintenanceState(bus, databaseClock);
   const pipeline = createPipeline({
     database,
+    secrets,
     lease,
     maxRecoveries: 3,
     retentionDays: 30,
@@ -119,6 +125,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events: bus,
     retentionDays: 30,
+    secrets,
     wake: pipeline.wake,
   };
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
@@ -191,20 +198,24 @@ export function oneOffOf({
     url: '',
     ...given,
   });
-  const target: Target =
+  const target =
     'queue' in given
-      ? { type: 'pull', queue: given.queue }
-      : (given.target ?? {
+      ? ({ type: 'pull', queue: given.queue } as const)
+      : ((given.target as Target<string> | undefined) ??
+        ({
           type: 'http',
           url: given.url,
           method: 'POST',
           headers: {},
           lookup: null,
+          secret: null,
           cancel: null,
-        });
+        } as const));
+  const handoff = { target, retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds };
   return {
     ref: ref ?? null,
-    handoff: { target, retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds },
+    handoff,
+    definitionUid: definitionUid(handoff, SECRETS),
     payload: payload ?? null,
     key: key ?? null,
     runAt: runAt ?? null,
@@ -239,7 +250,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     pauseUntil: null,
     pauseAfterFailures: null,
     successWithinSeconds: null,
-    target: { type: 'http', url, method: 'POST', headers: {}, lookup: null, cancel: null },
+    target: { type: 'http', url, method: 'POST', headers: {}, secret: null, lookup: null, cancel: null },
     ...given,
   };
 }

@@ -1,6 +1,7 @@
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
 import type { PullRequest } from '../../src/queues/pull-line.ts';
+import { SECRETS } from './secrets.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
@@ -71,6 +72,7 @@ export async function createPullInstance(
         database: opened,
         events: bus,
         targets: createTargetRegistry([]),
+        secrets: SECRETS,
         wake,
       };
       const accepted = await acceptRuns(

@@ -3,7 +3,7 @@ import type { HttpCall } from '../../src/core/schedules/schedule.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { answerWith, attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
 
-const at = (url: string, rest: Partial<HttpCall> = {}) =>
+const at = (url: string, rest: Partial<HttpCall<string>> = {}) =>
   targetAt('http://127.0.0.1:1/never-sent-to', { lookup: { url, method: 'GET', headers: {}, ...rest } });
 
 function ask(url: string, timeoutSeconds = 20, kind: TargetKind = httpTarget()) {

@@ -81,8 +81,17 @@ export function httpTarget(connectionsPerOrigin = 4, deps: Partial<Deps> = {}): 
   return kind;
 }
 
-export function targetAt(url: string, rest: Partial<HttpTarget> = {}): HttpTarget {
-  return { type: 'http', url, method: 'POST', headers: {}, lookup: null, cancel: null, ...rest };
+export function targetAt(url: string, rest: Partial<HttpTarget<string>> = {}): HttpTarget<string> {
+  return {
+    type: 'http',
+    url,
+    method: 'POST',
+    headers: {},
+    secret: null,
+    lookup: null,
+    cancel: null,
+    ...rest,
+  };
 }
 
 export function attemptOf(rest: Partial<Attempt> = {}): Attempt {

@@ -1,31 +1,49 @@
-import type { OneOffRun } from '../../core/runs/one-off-run.ts';
+import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../core/runs/one-off-run.ts';
+import type { Target } from '../../core/schedules/schedule.ts';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
 import { CannotAccept } from '../../operations/runs/one-off-links.ts';
 import { dependencyNamed } from './dependency-faults.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import type { OneOffItemInput, OneOffRunInput } from './one-off-schemas.ts';
 import { unmaskTarget } from '../targets/inputs.ts';
+import { sealed } from '../targets/sealing.ts';
+
+/** What is wrong with what was sent: to be answered with 400, or with 422. */
+export interface OneOffFaults {
+  invalid: Fault[];
+  impossible: Fault[];
+}
+
+interface OneOffContext {
+  refs: ReadonlySet<string>;
+  secrets: KeyRing;
+  faults: OneOffFaults;
+}
 
 /** `payload` is the source text that was sent; JSON's null is no payload. What cannot be taken as it was sent is added to `faults`. */
 export function oneOffRun(
   input: OneOffRunInput | OneOffItemInput,
   payload: string | undefined,
-  refs: ReadonlySet<string>,
-  faults: Fault[],
+  { refs, secrets, faults }: OneOffContext,
 ): OneOffRun {
   const { key, runAt, onDependencyFailure, priority, limit } = input;
   const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
+  // Nothing is stored whose secret values could be kept, so those that are there are as they were sent.
+  const target = unmaskTarget(input.target, null, faults.invalid) as Target<string>;
+  const given: OneOffHandoff<string> = {
+    target,
+    retry,
+    timeoutSeconds,
+    completion,
+    completionTimeoutSeconds,
+    delivery,
+  };
+  const uid = definitionUid(given, secrets);
   return {
     ref: 'ref' in input ? input.ref : null,
-    handoff: {
-      // Nothing is stored whose header values could be kept.
-      target: unmaskTarget(input.target, null, faults),
-      retry,
-      timeoutSeconds,
-      completion,
-      completionTimeoutSeconds,
-      delivery,
-    },
+    handoff: { ...given, target: sealed(target, { secrets, uid }, null, faults.impossible) },
+    definitionUid: uid,
     payload: payload === undefined || payload === 'null' ? null : payload,
     key,
     runAt,

@@ -1,16 +1,23 @@
+import type { OneOffRun } from '../../core/runs/one-off-run.ts';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-links.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { batchFaults, dependencyFaults } from './dependency-faults.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
-import { acceptOrRefuse, oneOffRun } from './one-off-inputs.ts';
+import { type OneOffFaults, acceptOrRefuse, oneOffRun } from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { type Fault, invalid, unavailable } from '../http/problem.ts';
 import { answerRun } from './answers.ts';
-import type { OneOffItemInput } from './one-off-schemas.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { oneOffBatchAnswer, oneOffBatchInput, oneOffItemInput, oneOffRunInput } from './one-off-schemas.ts';
+import {
+  type OneOffItemInput,
+  oneOffBatchAnswer,
+  oneOffBatchInput,
+  oneOffItemInput,
+  oneOffRunInput,
+} from './one-off-schemas.ts';
 import { run } from './schemas.ts';
 
 const tags = [TAGS.runs];
@@ -40,9 +47,10 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ body, json: sent, caller }, reply) => {
-      const faults: Fault[] = [];
-      const asked = oneOffRun(body, sent?.payloads.get('/payload'), NO_REFS, faults);
-      if (faults.length > 0) throw invalid(faults);
+      const { secrets } = deps;
+      const faults: OneOffFaults = { invalid: [], impossible: [] };
+      const asked = oneOffRun(body, sent?.payloads.get('/payload'), { refs: NO_REFS, secrets, faults });
+      refuse(faults);
       const [accepted] = await acceptOrRefuse(audited(deps, { caller }), [asked], () => '');
       const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id)));
       // A run that its key stood for may have come to the end of its days since.
@@ -84,7 +92,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ body: { items }, json: sent, caller }, reply) => {
-      const asked = askedRuns(items, sent?.payloads);
+      const asked = batchOf(deps.secrets, items, sent?.payloads ?? new Map<string, string>());
       const accepted = await acceptOrRefuse(audited(deps, { caller }), asked, (index) => `/items/${index}`);
       return reply
         .code(accepted.some(({ created }) => created) ? 201 : 200)
@@ -93,17 +101,29 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-/** @throws Problem 400 with every fault of every item */
-function askedRuns(items: readonly OneOffItemInput[], payloads: ReadonlyMap<string, string> | undefined) {
-  const faults: Fault[] = [];
+/** @throws Problem 400, 422 */
+function batchOf(
+  secrets: KeyRing,
+  items: readonly OneOffItemInput[],
+  payloads: ReadonlyMap<string, string>,
+): OneOffRun[] {
+  const all: OneOffFaults = { invalid: [], impossible: [] };
   const refs = new Set(items.map(({ ref }) => ref));
   const asked = items.map((item, index) => {
     const path = `/items/${index}`;
-    const ofItem: Fault[] = [];
-    const one = oneOffRun(item, payloads?.get(`${path}/payload`), refs, ofItem);
-    faults.push(...ofItem.map((fault) => ({ ...fault, path: path + fault.path })));
+    const faults: OneOffFaults = { invalid: [], impossible: [] };
+    const one = oneOffRun(item, payloads.get(`${path}/payload`), { refs, secrets, faults });
+    const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
+    all.invalid.push(...faults.invalid.map(inItem));
+    all.impossible.push(...faults.impossible.map(inItem));
     return one;
   });
-  if (faults.length > 0) throw invalid(faults);
+  refuse(all);
   return asked;
+}
+
+/** @throws Problem 400, 422 */
+function refuse({ invalid: invalidOnes, impossible }: OneOffFaults): void {
+  if (invalidOnes.length > 0) throw invalid(invalidOnes);
+  if (impossible.length > 0) throw invalid(impossible, 422);
 }

@@ -114,7 +114,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
       const found = await database.run(async (db) => {
         const stored = mayBeRunId(id) ? await findRun(db, id) : null;
         if (!stored) return null;
-        return { stored, target: await findTarget(db, stored) };
+        return { stored, target: (await findTarget(db, stored))?.target ?? null };
       });
       if (!found) throw noSuchRun(id);
       return answerWholeRun(found.stored, found);

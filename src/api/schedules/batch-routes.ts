@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { ScheduleChangeDeps } from '../../operations/schedules/schedule-changes.ts';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
@@ -11,7 +12,7 @@ import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { itemsSent, repeatedInItems } from '../http/json/repeated.ts';
-import { resolveInput } from './inputs.ts';
+import { encryptedAnew, resolveInput } from './inputs.ts';
 import { pauseFaults } from './checks/pause-faults.ts';
 import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
@@ -72,7 +73,8 @@ async function putBatch(
   const outlooks = await outlooksOf(deps, items);
   const indexOf = new Map(items.map(({ id }, index) => [id, index]));
   const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
-  const { decided, impossible, before } = decisions(items, payloads, outlooks);
+  const { secrets } = deps;
+  const { decided, impossible, before } = decisions(items, payloads, { outlooks, secrets, dryRun });
   const changes = decided.map((change) => ({ ...change, by }));
   const changed = await changeOrRefuse(deps, changes, pathOf, impossible, dryRun);
   const count = { created: 0, updated: 0, unchanged: 0 };
@@ -83,19 +85,25 @@ async function putBatch(
 
 type Decision = Pick<ScheduleChange, 'id' | 'calendars' | 'decide'>;
 
+interface Deciding {
+  outlooks: ReadonlyMap<BatchItem, Outlook>;
+  secrets: KeyRing;
+  dryRun: boolean;
+}
+
 type Given = Omit<Parameters<typeof fireFaults>[1], 'id'>;
 
 /** Decided one after the other in one transaction; the last one throws what is invalid in any. */
 function decisions(
   items: readonly BatchItem[],
   payloads: ReadonlyMap<string, string>,
-  outlooks: ReadonlyMap<BatchItem, Outlook>,
+  { outlooks, secrets, dryRun }: Deciding,
 ) {
   let invalidOnes: Fault[] = [];
   let impossibleOnes: Fault[] = [];
   /** As they were, by id. */
   const before = new Map<string, Schedule | null>();
-  const decide = (item: BatchItem, index: number, given: Given) => {
+  const decide = (item: BatchItem, index: number, uid: string, given: Given) => {
     // The transaction may have been repeated.
     if (index === 0) [invalidOnes, impossibleOnes] = [[], []];
     const { id } = item;
@@ -103,21 +111,23 @@ function decisions(
     before.set(id, current);
     const path = `/items/${index}`;
     const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
-    const resolved = resolveInput(item, payloads.get(`${path}/payload`), current);
+    const resolved = resolveInput(item, payloads.get(`${path}/payload`), current, { secrets, uid });
     const { definition, faults } = resolved;
     invalidOnes.push(...faults.map(inItem));
     const barred = [
+      ...resolved.impossible,
       ...fireFaults(definition, { id, ...given }, outlooks.get(item)),
       ...pauseFaults(resolved, given),
     ];
     impossibleOnes.push(...barred.map(inItem));
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
-    return definition;
+    // Encrypted anew, values that stay would look like others in the differences that a dry run answers.
+    return dryRun ? definition : encryptedAnew(definition, current, secrets);
   };
   const decided = items.map((item, index): Decision => ({
     id: item.id,
     calendars: item.exclude?.calendars ?? [],
-    decide: (current, now, calendars) => decide(item, index, { current, now, calendars }),
+    decide: (current, now, calendars, uid) => decide(item, index, uid, { current, now, calendars }),
   }));
   return { decided, impossible: () => impossibleOnes, before };
 }

@@ -7,7 +7,7 @@ import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import { answerDefinition } from './answers.ts';
 
-const value = z.unknown().meta({ description: 'Null: there is none. Header values are masked.' });
+const value = z.unknown().meta({ description: 'Null: there is none. Header values and secrets are masked.' });
 
 export const scheduleDiff = z
   .object({
@@ -52,12 +52,15 @@ function differences(before: Part, after: Part, path: readonly string[]): Diff['
       differences(memberOf(before, name), memberOf(after, name), [...path, name]),
     );
   }
-  const isHidden = before.shown === MASK && after.shown === MASK;
   if (isDeepStrictEqual(before.shown, after.shown)) {
     // Masks look alike, whatever is behind them.
-    if (!isHidden || isDeepStrictEqual(before.stored, after.stored)) return [];
+    if (!isMasked(after.shown) || isDeepStrictEqual(before.stored, after.stored)) return [];
   }
   return [{ path: pointer(path), before: before.shown, after: after.shown }];
+}
+
+function isMasked(shown: unknown): boolean {
+  return [shown].flat().includes(MASK);
 }
 
 function memberOf({ shown, stored }: Part, name: string): Part {

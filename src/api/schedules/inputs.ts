@@ -1,5 +1,8 @@
 import type { Instant } from '../../core/instant.ts';
+import { sameDefinition } from '../../core/schedules/definition-change.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
+import { resealTarget } from '../../core/secrets/target-secrets.ts';
 import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
 import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
@@ -7,14 +10,17 @@ import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, scheduleInput } from './schemas.ts';
 import { KINDS, kindsOf } from './timing/timing-schemas.ts';
 import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
+import { type Sealing, sealed } from '../targets/sealing.ts';
 import { checkValue } from '../http/validation.ts';
 
-/** A definition as sent, its headers filled in from the stored one where they were sent masked. */
+/** A definition as sent, its secret values filled in from the stored one where they were sent masked, and encrypted. */
 export interface ResolvedInput {
   definition: Definition;
   /** As it was sent, also beside `enabled: true`, which takes it away. */
   pauseUntil: Instant | null;
   faults: Fault[];
+  /** Well-formed, and still to be refused: with 422. */
+  impossible: Fault[];
 }
 
 /** `payload` is the source text that was sent; JSON's null is no payload. */
@@ -23,9 +29,12 @@ export function resolveInput(
   input: ScheduleInput,
   payload: string | undefined,
   current: Schedule | null,
+  sealing: Sealing,
 ): ResolvedInput {
   const faults: Fault[] = [];
-  const target = unmaskTarget(input.target, current?.definition.target ?? null, faults);
+  const impossible: Fault[] = [];
+  const before = current?.definition.target ?? null;
+  const target = sealed(unmaskTarget(input.target, before, faults), sealing, before, impossible);
   const { description, cron, everySeconds, at, after, timezone, exclude, startAt, endAt } = input;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
   const { enabled, pauseReason, pauseUntil, pauseAfterFailures, successWithinSeconds } = input;
@@ -33,6 +42,7 @@ export function resolveInput(
   const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = input;
   return {
     faults,
+    impossible,
     pauseUntil,
     definition: {
       description,
@@ -74,7 +84,12 @@ export function resolveInput(
  * the patch leaves out of the headers counts as sent masked.
  * @throws Problem 400
  */
-export function resolvePatch(patch: unknown, payload: string | undefined, current: Schedule): ResolvedInput {
+export function resolvePatch(
+  patch: unknown,
+  payload: string | undefined,
+  current: Schedule,
+  secrets: KeyRing,
+): ResolvedInput {
   const { payload: stored } = current.definition;
   const merged = mergePatch(patchable(current, patch), withoutPayload(patch));
   const kept = keptUnread(patch, current.definition);
@@ -84,7 +99,18 @@ export function resolvePatch(patch: unknown, payload: string | undefined, curren
   if (newPayload !== null && Buffer.byteLength(newPayload) > MAX_PAYLOAD_BYTES) {
     throw invalid([{ path: '/payload', message: `must be at most ${MAX_PAYLOAD_BYTES} bytes of JSON` }]);
   }
-  return resolveInput({ ...checked.value, ...kept.stored }, newPayload ?? undefined, current);
+  const sealing = { secrets, uid: current.uid };
+  return resolveInput({ ...checked.value, ...kept.stored }, newPayload ?? undefined, current, sealing);
+}
+
+/** What changes anyway is encrypted by the key that encrypts now. */
+export function encryptedAnew(
+  definition: Definition,
+  current: Schedule | null,
+  secrets: KeyRing,
+): Definition {
+  if (!current || sameDefinition(current.definition, definition)) return definition;
+  return { ...definition, target: resealTarget(secrets, current.uid, definition.target) };
 }
 
 /**

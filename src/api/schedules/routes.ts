@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { type Definition, SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
+import { SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
 import type { Caller } from '../../core/access/roles.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
 import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
@@ -10,15 +10,15 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { noteOne } from '../audit/schedule-notes.ts';
 import { calendarsNamedIn } from './timing/exclude-schemas.ts';
-import { fireFaults, lookAhead } from './checks/fire-faults.ts';
+import { lookAhead } from './checks/fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
-import { pauseFaults } from './checks/pause-faults.ts';
 import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './checks/preconditions.ts';
-import { type Fault, invalid, noSuchSchedule } from '../http/problem.ts';
+import { type Fault, noSuchSchedule } from '../http/problem.ts';
 import { answerSchedule, etagOf } from './answers.ts';
-import { type ResolvedInput, resolveInput, resolvePatch } from './inputs.ts';
+import { type Accepted, accepted } from './accepted.ts';
+import { resolveInput, resolvePatch } from './inputs.ts';
 import { withNextFires } from './timing/next-fires.ts';
 import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
@@ -126,10 +126,11 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
     async ({ params: { id }, headers, body, json: sent, caller }, reply) => {
       await lookAhead(body, id);
       const named = { id, caller, calendars: calendarsNamedIn(body) };
-      const { schedule: written, change } = await changeOne(deps, named, (current, now, calendars) => {
+      const { secrets } = deps;
+      const { schedule: written, change } = await changeOne(deps, named, (current, now, calendars, uid) => {
         checkPreconditions(id, headers, current);
-        const resolved = resolveInput(body, sent?.payloads.get('/payload'), current);
-        return accepted(resolved, { id, current, now, calendars });
+        const resolved = resolveInput(body, sent?.payloads.get('/payload'), current, { secrets, uid });
+        return accepted(resolved, { id, current, now, calendars }, secrets);
       });
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/schedules/${id}`);
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
@@ -159,11 +160,12 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
     async ({ params: { id }, headers: { 'if-match': match }, body, json: sent, caller }, reply) => {
       await lookAhead(body, id);
       const named = { id, caller, calendars: calendarsNamedIn(sent?.value) };
+      const { secrets } = deps;
       const { schedule: written } = await changeOne(deps, named, (current, now, calendars) => {
         checkPreconditions(id, { 'if-match': match }, current);
         if (!current) throw noSuchSchedule(id);
-        const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current);
-        return accepted(resolved, { id, current, now, calendars });
+        const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current, secrets);
+        return accepted(resolved, { id, current, now, calendars }, secrets);
       });
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
     },
@@ -217,22 +219,6 @@ async function changeOne(
   if (!changed) throw new Error(`the change of schedule ${named.id} was not answered`);
   const [shown = changed.schedule] = await withNextFires(deps.database, [changed.schedule]);
   return { ...changed, schedule: shown };
-}
-
-interface Accepted {
-  definition: Definition;
-  /** To be answered with 422. */
-  impossible: Fault[];
-}
-
-/** @throws Problem 400 */
-function accepted(resolved: ResolvedInput, context: Parameters<typeof fireFaults>[1]): Accepted {
-  const { definition, faults } = resolved;
-  if (faults.length > 0) throw invalid(faults);
-  return {
-    definition,
-    impossible: [...fireFaults(definition, context), ...pauseFaults(resolved, context)],
-  };
 }
 
 /** For `alsoCheck`, also of other resources. */

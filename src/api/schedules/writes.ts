@@ -49,9 +49,9 @@ export async function changeOrRefuse(
 
 /** What goes wrong in deciding goes wrong in the middle of a transaction, and has nothing to do with it. */
 function outsideOfTheDatabase(decide: ScheduleChange['decide']): ScheduleChange['decide'] {
-  return (current, now, calendars) => {
+  return (...given) => {
     try {
-      return decide(current, now, calendars);
+      return decide(...given);
     } catch (error) {
       throw error instanceof TypeError || error instanceof RangeError ? unforeseen(error) : error;
     }

@@ -1,18 +1,19 @@
 import type { HttpCall, Target } from '../../core/schedules/schedule.ts';
 import { MASK } from './http-call-schemas.ts';
 
-/** Header values masked. */
+/** Header values and secrets masked. Nothing is decrypted for an answer. */
 export function answerTarget(target: Target) {
   if (target.type === 'pull') return { type: target.type, queue: target.queue };
-  const { type, lookup, cancel } = target;
+  const { type, secret, lookup, cancel } = target;
   return {
     type,
     ...masked(target),
+    secret: Array.isArray(secret) ? secret.map(() => MASK) : secret && MASK,
     lookup: lookup && masked(lookup),
     cancel: cancel && masked(cancel),
   };
 }
 
-function masked({ url, method, headers }: HttpCall): HttpCall {
+function masked({ url, method, headers }: HttpCall): HttpCall<string> {
   return { url, method, headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])) };
 }

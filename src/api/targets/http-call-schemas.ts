@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { headerFault } from '../../core/http/header-rules.ts';
 import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
+import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/webhook-secret.ts';
 import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core/http/template.ts';
 
-/** What stands for a header value in answers. Sent back, it keeps the stored value. */
+/** What stands for a header value or a secret in answers. Sent back, it keeps the stored value. */
 export const MASK = '***';
 
 const MAX_URL_LENGTH = 2048;
@@ -44,9 +45,29 @@ export const headers = z
   })
   .meta({
     maxProperties: MAX_HEADERS,
-    description: `Write-only values: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${templates}`,
+    description: `Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${templates}`,
     example: { Authorization: 'Bearer …' },
   });
+
+const oneSecret = z.string().superRefine((value, context) => {
+  if (isNoSecret(value)) context.addIssue({ code: 'custom', message: NO_SECRET });
+});
+
+/** What is wrong with it is said without repeating it. */
+const twoSecrets = z
+  .array(z.string())
+  .superRefine(checkSecrets, { when: ({ value }) => Array.isArray(value) })
+  .meta({ minItems: 2, maxItems: 2 });
+
+export const secret = z
+  .union([oneSecret, twoSecrets, z.null()], { error: 'must be a string, or a list of two' })
+  .meta({
+    description:
+      `Signs each request as Standard Webhooks has it: ${WEBHOOK_SECRET_RULE}; a list of two while receivers change from one to ` +
+      `the other. Write-only, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's ` +
+      'origin is unchanged.',
+  });
+export const answeredSecret = z.union([z.string(), z.array(z.string()), z.null()]);
 
 /** Of a merge patch: checked whole once it is merged. */
 export const patchedCall = {
@@ -57,6 +78,26 @@ export const patchedCall = {
 export const answeredCall = { url: z.string(), method, headers: z.record(z.string(), z.string()) };
 
 const SAMPLE = { runId: 'x', runName: 'x', scheduleId: 'x', scheduledFor: 0, attempt: 1 };
+
+const NO_SECRET = `must be ${WEBHOOK_SECRET_RULE}`;
+
+function isNoSecret(value: string): boolean {
+  return value !== MASK && webhookKey(value) === null;
+}
+
+function checkSecrets(list: readonly unknown[], context: z.core.$RefinementCtx): void {
+  const refuse = (path: number[], message: string) =>
+    context.addIssue({ code: 'custom', path, message, input: list });
+  if (list.length !== 2) {
+    refuse([], 'must be a list of two secrets, or one as a string');
+    return;
+  }
+  for (const [index, one] of list.entries()) {
+    if (typeof one === 'string' && isNoSecret(one)) refuse([index], NO_SECRET);
+  }
+  const [first, second] = list;
+  if (first === second && first !== MASK) refuse([1], 'is the same as the first');
+}
 
 function urlFault(value: string): string | null {
   const authority = /^https?:\/\/([^/?#\\]*)/i.exec(value)?.[1];
@@ -84,13 +125,17 @@ function hostnameFault(hostname: string): string | null {
 function headerFaults(given: Record<string, string>): [name: string, fault: string][] {
   const seen = new Set<string>();
   return Object.entries(given).flatMap(([name, value]): [string, string][] => {
-    const fault = headerFault(name, value) ?? unknownTemplates(value);
+    const fault =
+      headerFault(name, value) ?? (findUnknownTemplates(value).length > 0 ? UNKNOWN_TEMPLATE : null);
     const again = seen.has(name.toLowerCase());
     seen.add(name.toLowerCase());
     if (fault !== null) return [[name, fault]];
     return again ? [[name, 'is there in another letter case too']] : [];
   });
 }
+
+/** Without its name, which is part of what is secret. */
+const UNKNOWN_TEMPLATE = `has an unknown template; known: ${templates}`;
 
 function unknownTemplates(value: string): string | null {
   const unknown = findUnknownTemplates(value);

@@ -1,27 +1,29 @@
-import type { HttpCall, Target } from '../../core/schedules/schedule.ts';
+import { originOf } from '../../core/http/origin.ts';
+import type { HttpCall, HttpTarget, SecretText, Target } from '../../core/schedules/schedule.ts';
 import { isObject, pointer } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK } from './http-call-schemas.ts';
 import type { TargetInput } from './schemas.ts';
 import { answerTarget } from './answers.ts';
 
-/** A target as sent, its headers filled in from the stored one where they were sent masked; what cannot be is added to `faults`. */
+/** A target as sent, its secret values filled in from the stored one where they were sent masked; what cannot be is added to `faults`. */
 export function unmaskTarget(input: TargetInput, stored: Target | null, faults: Fault[]): Target {
   if (input.type === 'pull') return { type: input.type, queue: input.queue };
-  const { type, lookup, cancel, ...target } = input;
+  const { type, secret, lookup, cancel, ...target } = input;
   const known = stored?.type === 'http' ? stored : null;
-  const callOf = (name: 'lookup' | 'cancel', call: HttpCall) =>
+  const callOf = (name: 'lookup' | 'cancel', call: HttpCall<string>) =>
     unmask(call, known?.[name] ?? null, `/target/${name}/headers`, faults);
   return {
     type,
     ...unmask(target, known, '/target/headers', faults),
+    secret: unmaskSecret({ url: target.url, secret }, known, faults),
     lookup: lookup && callOf('lookup', lookup),
     cancel: cancel && callOf('cancel', cancel),
   };
 }
 
 function unmask(
-  { url, method, headers }: HttpCall,
+  { url, method, headers }: HttpCall<string>,
   stored: HttpCall | null,
   path: string,
   faults: Fault[],
@@ -30,25 +32,45 @@ function unmask(
   const known = new Map(
     Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );
-  const sameOrigin = stored !== null && originOf(stored.url) === originOf(url);
-  const unmasked = Object.entries(headers).map(([name, value]) => {
-    if (value !== MASK) return [name, value] as const;
-    const kept = known.get(name.toLowerCase());
-    if (kept === undefined || !sameOrigin) {
-      const message =
-        kept === undefined
-          ? `is "${MASK}", and there is no stored value to keep`
-          : "must be given again, since the URL's origin changes";
-      faults.push({ path: path + pointer([name]), message });
-    }
-    return [name, kept ?? value] as const;
+  const keptAt = keeper(url, stored, faults);
+  const unmasked = Object.entries(headers).map(([name, value]): [string, SecretText] => {
+    if (value !== MASK) return [name, value];
+    return [name, keptAt(path + pointer([name]), known.get(name.toLowerCase())) ?? value];
   });
   return { url, method, headers: Object.fromEntries(unmasked) };
 }
 
-/** Templates stand in path and query only, so the origin is known without filling them in. */
-function originOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null;
+/** `***` keeps what is stored: all of it, or of a list of two what stands in its place; of one secret, that one. */
+function unmaskSecret(
+  { url, secret }: { url: string; secret: string | string[] | null },
+  stored: HttpTarget | null,
+  faults: Fault[],
+): HttpTarget['secret'] {
+  const keptAt = keeper(url, stored, faults);
+  const known = stored?.secret ?? undefined;
+  if (!Array.isArray(secret)) {
+    return secret === MASK ? (keptAt('/target/secret', known) ?? secret) : secret;
+  }
+  const single = Array.isArray(known) ? undefined : known;
+  const isAmbiguous = single !== undefined && secret.every((one) => one === MASK);
+  return secret.map((one, index) => {
+    if (one !== MASK) return one;
+    const place = Array.isArray(known) ? known[index] : isAmbiguous && index > 0 ? undefined : single;
+    return keptAt(`/target/secret/${index}`, place) ?? one;
+  });
+}
+
+/** What is stored may be kept where the URL that it goes to has the same origin; otherwise that is a fault. */
+function keeper(url: string, stored: HttpCall | null, faults: Fault[]) {
+  const isSameOrigin = stored !== null && originOf(stored.url) === originOf(url);
+  return <Value>(path: string, kept: Value | undefined): Value | undefined => {
+    if (kept === undefined) {
+      faults.push({ path, message: `is "${MASK}", and there is no stored value to keep` });
+    } else if (!isSameOrigin) {
+      faults.push({ path, message: "must be given again, since the URL's origin changes" });
+    }
+    return kept;
+  };
 }
 
 /** What a merge patch of a target is applied to. One that names another type is about another target: nothing of this one stays. */
@@ -66,7 +88,7 @@ export function patchableTarget(stored: Target, patch: unknown): object {
 }
 
 /** A header that the patch names in another letter case is the same header. */
-function withoutRenamedHeaders<T extends HttpCall>(shown: T, patch: unknown): T {
+function withoutRenamedHeaders<T extends HttpCall<string>>(shown: T, patch: unknown): T {
   const patched = Object.keys(memberOf(patch, 'headers'));
   const exact = new Set(patched);
   const named = new Set(patched.map((name) => name.toLowerCase()));

@@ -1,9 +1,15 @@
 import { z } from 'zod';
-import { MASK, answeredCall, headers, method, patchedCall, url } from './http-call-schemas.ts';
+import {
+  MASK,
+  answeredCall,
+  answeredSecret,
+  headers,
+  method,
+  patchedCall,
+  secret,
+  url,
+} from './http-call-schemas.ts';
 import { ALWAYS } from '../schedules/timing/timing-schemas.ts';
-import { unsupported } from '../http/unsupported.ts';
-
-const secret = unsupported(null);
 
 export const queue = z
   .string()
@@ -38,7 +44,7 @@ const httpInput = z
       headers: headers.default({}),
       lookup: lookupInput.nullable().default(null),
       cancel: cancelInput.nullable().default(null),
-      secret,
+      secret: secret.default(null),
     },
     { error: notAFieldOf('http') },
   )
@@ -65,7 +71,7 @@ const PATCHED = {
     ...patchedCall,
     lookup: patchedHttpCall.nullish(),
     cancel: patchedHttpCall.nullish(),
-    secret,
+    secret: secret.optional(),
   },
   pull: { queue: queue.nullish() },
 };
@@ -98,13 +104,14 @@ export const answeredTarget = z
       .object({
         type: z.literal('http'),
         ...answeredCall,
+        secret: answeredSecret,
         lookup: answeredHttpCall('AnsweredLookup', 'A lookup'),
         cancel: answeredHttpCall('AnsweredCancel', 'A cancel call'),
       })
-      .meta({ id: 'AnsweredHttpTarget', description: `Each header value is "${MASK}".` }),
+      .meta({ id: 'AnsweredHttpTarget', description: `Each header value, and the secret, is "${MASK}".` }),
     z.object({ type: z.literal('pull'), queue: z.string() }).meta({ id: 'AnsweredPullTarget' }),
   ])
-  .meta({ id: 'AnsweredTarget', description: `A target; each header value is "${MASK}".` });
+  .meta({ id: 'AnsweredTarget', description: `A target; each header value, and the secret, is "${MASK}".` });
 
 interface Issue {
   code?: string;

@@ -2,14 +2,19 @@
 export function headerFault(name: string, value: string): string | null {
   if (!TOKEN.test(name)) return 'is not a header name';
   if (isReservedHeader(name)) return 'is a header that users cannot set';
-  if (UNSENDABLE.test(value)) return 'has a value with characters that no header can carry';
+  if (!canBeSent(value)) return 'has a value with characters that no header can carry';
   if (value !== value.trim()) return 'has a value that begins or ends with white space';
   return null;
 }
 
+/** Whether a header can carry the value, templates filled in or not. */
+export function canBeSent(value: string): boolean {
+  return !UNSENDABLE.test(value);
+}
+
 /**
- * Headers that firelock sets itself, and those that belong to the connection and the framing; with `_` for `-` too, since CGI and what
- * follows it (WSGI, PHP) make the same variable of both.
+ * Headers that firelock sets itself, those that belong to the connection and the framing, and those that say who calls to a firelock
+ * which trusts a proxy; with `_` for `-` too, since CGI and what follows it (WSGI, PHP) make the same variable of both.
  */
 export function isReservedHeader(name: string): boolean {
   const lower = name.toLowerCase().replaceAll('_', '-');
@@ -22,7 +27,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Anything but tab, visible ASCII, space and the upper half of Latin-1. */
 const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
-const RESERVED_PREFIXES = ['webhook-', 'ce-', 'proxy-'];
+const RESERVED_PREFIXES = ['webhook-', 'ce-', 'proxy-', 'x-firelock-'];
 
 const RESERVED = new Set([
   'idempotency-key',

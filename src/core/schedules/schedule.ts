@@ -1,6 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
 import { RUN_ENDS } from '../runs/run-end.ts';
+import type { SealedText } from '../secrets/key-ring.ts';
 
 /** Order in which waiting work is handed off: the smaller first. */
 export const PRIORITY_RANK = { high: 0, normal: 1, low: 2 } as const;
@@ -25,22 +26,30 @@ export const DEFAULT_TIMEOUT_SECONDS = 30;
 export const DELIVERIES = ['atLeastOnce', 'atMostOnce'] as const;
 export type Delivery = (typeof DELIVERIES)[number];
 
-export interface HttpTarget {
+/**
+ * A text that only the target is to see: encrypted, or as a caller has just sent it. (A version of firelock before there was encryption
+ * stored texts.) What can be sent has `string` in its place: `Target<string>`.
+ */
+export type SecretText = string | SealedText;
+
+export interface HttpTarget<Secret = SecretText> {
   type: 'http';
   url: string;
   method: HttpMethod;
-  headers: Record<string, string>;
+  headers: Record<string, Secret>;
+  /** Signs each request; two of them while receivers change from one to the other. Null: nothing is signed. */
+  secret: Secret | Secret[] | null;
   /** Asked whether an attempt of unknown outcome arrived, before it is repeated or given up. */
-  lookup: HttpCall | null;
+  lookup: HttpCall<Secret> | null;
   /** Called, once and best effort, when a run that it is working on was cancelled or replaced. */
-  cancel: HttpCall | null;
+  cancel: HttpCall<Secret> | null;
 }
 
 /** Beside the handoff itself: without a body. */
-export interface HttpCall {
+export interface HttpCall<Secret = SecretText> {
   url: string;
   method: HttpMethod;
-  headers: Record<string, string>;
+  headers: Record<string, Secret>;
 }
 
 export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -53,7 +62,7 @@ export interface PullTarget {
 }
 
 /** What a run is handed to, by `type`. A new kind is a new member here and a file in targets/. */
-export type Target = HttpTarget | PullTarget;
+export type Target<Secret = SecretText> = HttpTarget<Secret> | PullTarget;
 
 /** What ends a run: the target's 2xx, or a word of it afterwards. */
 export const COMPLETIONS = ['response', 'callback'] as const;
@@ -63,8 +72,8 @@ export const DEFAULT_COMPLETION_TIMEOUT_SECONDS = 3600;
 export const MAX_COMPLETION_TIMEOUT_SECONDS = 31 * 86_400;
 
 /** What an attempt needs to know of the definition it was planned under; immutable per (schedule, version). */
-export interface Handoff {
-  target: Target;
+export interface Handoff<Secret = SecretText> {
+  target: Target<Secret>;
   /** The client's own JSON text: numbers keep their digits. Null where none was given. */
   payload: string | null;
   retry: RetryPolicy;

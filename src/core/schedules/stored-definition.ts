@@ -25,7 +25,7 @@ type Later =
   | 'pauseUntil'
   | 'pauseAfterFailures'
   | 'successWithinSeconds';
-type LaterCalls = 'lookup' | 'cancel';
+type LaterCalls = 'lookup' | 'cancel' | 'secret';
 type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, LaterCalls>>) | PullTarget;
 
 /** What a version's definition column holds: all but the payload, which is kept as the client's own text. */
@@ -72,7 +72,7 @@ export function readHandoff(stored: StoredDefinition, payload: string | null): H
 }
 
 function readTarget(stored: StoredTarget): Target {
-  return stored.type === 'http' ? { lookup: null, cancel: null, ...stored } : stored;
+  return stored.type === 'http' ? { secret: null, lookup: null, cancel: null, ...stored } : stored;
 }
 
 /** When a schedule fires, as its row holds it for the planner: what is not said has its default. */

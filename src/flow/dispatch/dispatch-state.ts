@@ -4,7 +4,6 @@
  * If the process dies here: what its rows say is what was claimed.
  */
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
-import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
@@ -16,7 +15,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { ClaimBuffer } from './claim-buffer.ts';
 import type { ClaimRoom } from './claim-room.ts';
-import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
+import type { HandoffDefinitions, SendableHandoff } from '../handoff/handoff-definitions.ts';
 import type { LaneBook } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import type { EndedAttempt } from '../settle/settle-queue.ts';
@@ -48,7 +47,7 @@ export interface DispatchDeps {
 /** A claim that has its definition and a slot. */
 export interface ClaimToExecute {
   run: ClaimedRun;
-  handoff: Handoff;
+  handoff: SendableHandoff;
   /** Aborts the attempt. */
   signal: AbortSignal;
   /** The claim is held until this outcome is written. */

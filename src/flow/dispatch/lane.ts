@@ -3,10 +3,10 @@
  * Transaction: none; this is memory.
  * If the process dies here: what its rows say is what was claimed.
  */
-import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { LineMember, Line } from '../../runtime/loop/line.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { LanePace, type PacedAttempt } from './lane-pace.ts';
+import type { SendableHandoff } from '../handoff/handoff-definitions.ts';
 
 /**
  * The states of a claim:
@@ -23,7 +23,7 @@ export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
   run: ClaimedRun;
   readonly lane: Lane;
   state: ClaimState = 'awaitsDefinition';
-  handoff: Handoff | null = null;
+  handoff: SendableHandoff | null = null;
   /** Its definition is being read. */
   isBeingDefined = false;
   /** The next claim of the same run. */

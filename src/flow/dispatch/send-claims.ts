@@ -4,11 +4,10 @@
  * If the process dies here: recovery finds its claims as those of a dead instance.
  */
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
-import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
 import type { Dispatch } from './dispatch-state.ts';
-import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
+import type { HandoffDefinitions, SendableHandoff } from '../handoff/handoff-definitions.ts';
 import type { LaneClaim } from './lane.ts';
 import type { AttemptEnd } from './lane-pace.ts';
 import type { EndedAttempt } from '../settle/settle-queue.ts';
@@ -80,7 +79,7 @@ async function defineThese(dispatch: Dispatch, claims: readonly LaneClaim[]): Pr
 async function loadDefinitions(
   definitions: HandoffDefinitions,
   claims: readonly LaneClaim[],
-): Promise<ReadonlyMap<string, Handoff>> {
+): Promise<ReadonlyMap<string, SendableHandoff>> {
   for (const claim of claims) claim.isBeingDefined = true;
   try {
     return await definitions.load(claims.map(({ run }) => run));

@@ -5,7 +5,6 @@
  * If the process dies here: the target is not called, and finds out when it reports the run's completion.
  */
 import { runNameOf, scheduledForOf } from '../../core/runs/run.ts';
-import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Service } from '../../runtime/service.ts';
@@ -14,7 +13,7 @@ import type { Effect } from '../../store/effects/effect-rows.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt, TargetKind } from '../../targets/target.ts';
-import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
+import type { HandoffDefinitions, SendableHandoff } from '../handoff/handoff-definitions.ts';
 
 interface TargetCancellerDeps {
   definitions: HandoffDefinitions;
@@ -31,7 +30,7 @@ export interface TargetCanceller extends Service {
 
 interface Call {
   run: Effect;
-  handoff: Handoff;
+  handoff: SendableHandoff;
   kind: TargetKind;
   lane: string;
 }
@@ -65,7 +64,8 @@ export function createTargetCanceller({
         if (!handoff) continue;
         const kind = targets.kindOf(handoff.target);
         if (!kind?.hasCancel(handoff.target)) continue;
-        if (stopping.signal.aborted) emitCancelled(run, 'stopped before anything was sent');
+        if (handoff.lockedBecause !== null) emitCancelled(run, handoff.lockedBecause);
+        else if (stopping.signal.aborted) emitCancelled(run, 'stopped before anything was sent');
         else if (waiting.size >= MAX_WAITING) emitCancelled(run, 'too many others wait to be told');
         else waiting.add({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
       }
@@ -117,7 +117,7 @@ export function createTargetCanceller({
   };
 }
 
-function attemptOf(run: Effect, { timeoutSeconds, delivery }: Handoff): Attempt {
+function attemptOf(run: Effect, { timeoutSeconds, delivery }: SendableHandoff): Attempt {
   return {
     runId: run.runId,
     runName: runNameOf({ ...run, scheduledFor: scheduledForOf(run.runId) }),

@@ -5,8 +5,10 @@
  * If the process dies here: the effect is still there (pauser.ts), and what is paused already stays as it is.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
+import { openTarget } from '../../core/secrets/target-secrets.ts';
 import { pausedBecause } from '../../core/schedules/definition-change.ts';
-import type { Target } from '../../core/schedules/schedule.ts';
+import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import type { Effect } from '../../store/effects/effect-rows.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
@@ -14,6 +16,7 @@ import { BY_FIRELOCK } from '../../operations/schedules/ended-pauses.ts';
 import { type ScheduleChangeDeps, changeSchedules } from '../../operations/schedules/schedule-changes.ts';
 
 interface GoneDeps extends ScheduleChangeDeps {
+  secrets: KeyRing;
   definitions: HandoffDefinitions;
 }
 
@@ -29,9 +32,9 @@ export async function pauseGone(deps: GoneDeps, gone: Effect): Promise<void> {
 
 /** False: it is another schedule by now, or paused, or points elsewhere. */
 async function pauseIfTargetIs(
-  deps: ScheduleChangeDeps,
+  deps: GoneDeps,
   { scheduleId, scheduleUid }: { scheduleId: string; scheduleUid: string },
-  target: Target,
+  target: Target<string>,
   reason: string,
 ): Promise<boolean> {
   try {
@@ -40,7 +43,7 @@ async function pauseIfTargetIs(
         id: scheduleId,
         by: BY_FIRELOCK,
         decide: (current) => {
-          if (current?.uid !== scheduleUid || !isDeepStrictEqual(current.definition.target, target))
+          if (current?.uid !== scheduleUid || !isThis(deps.secrets, current, target))
             throw new NothingToPause();
           return current.definition.enabled ? pausedBecause(current.definition, reason) : current.definition;
         },
@@ -50,6 +53,15 @@ async function pauseIfTargetIs(
   } catch (error) {
     if (error instanceof NothingToPause) return false;
     throw error;
+  }
+}
+
+/** The same secret values may be encrypted in other words by now. */
+function isThis(secrets: KeyRing, { uid, definition }: Schedule, target: Target<string>): boolean {
+  try {
+    return isDeepStrictEqual(openTarget(secrets, uid, definition.target), target);
+  } catch {
+    return false;
   }
 }
 

@@ -3,6 +3,7 @@
  * Transaction: that of an edit, one per schedule, under its row lock; then one statement that deletes the effect.
  * If the process dies here: the effect is still there; any instance finds it, and what is paused already stays as it is.
  */
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
 import { reasonOf } from '../../runtime/reason.ts';
@@ -17,6 +18,7 @@ import { pauseGone } from './pause-gone.ts';
 interface PauserDeps extends ScheduleChangeDeps {
   clock: Clock;
   definitions: HandoffDefinitions;
+  secrets: KeyRing;
 }
 
 /** A loop of its own: a schedule whose row is locked for long holds up no other effect. */

@@ -7,13 +7,13 @@ import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Attempted, UncertainDelivery } from '../../core/runs/attempts/settlement.ts';
-import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Attempt, TargetKind } from '../../targets/target.ts';
 import { resolveUncertain } from './lookup.ts';
 import { attemptedOf, settled, settlementFor } from './settlements.ts';
+import type { SendableHandoff } from './handoff-definitions.ts';
 
 export interface AskTargetDeps {
   databaseClock: DatabaseClock;
@@ -25,7 +25,7 @@ export interface AskTargetDeps {
 export interface Sending {
   kind: TargetKind;
   run: ClaimedRun;
-  handoff: Handoff;
+  handoff: SendableHandoff;
   attempt: Attempt;
   signal: AbortSignal;
 }

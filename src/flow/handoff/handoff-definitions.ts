@@ -1,17 +1,27 @@
 /**
- * Guarantees: an attempt uses the definition of the version its run was planned under.
- * Transaction: reads only. Versions never change, so what was read once may be kept.
+ * Guarantees: an attempt uses the definition of the version its run was planned under, with its secret values decrypted, here and
+ *   nowhere before.
+ * Transaction: reads only. What versions say never changes, so what was read once may be kept.
  * If the process dies here: nothing was written.
  */
 import { LRUCache } from 'lru-cache';
 import type { Handoff } from '../../core/schedules/schedule.ts';
+import { CannotOpen, type KeyRing } from '../../core/secrets/key-ring.ts';
+import { openTarget, withoutSecrets } from '../../core/secrets/target-secrets.ts';
+import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type VersionKey, loadHandoffs, versionKey } from '../../store/schedules/load-handoffs.ts';
 
+/** What an attempt is made by. */
+export interface SendableHandoff extends Handoff<string> {
+  /** Why its secret values are not there, so that nothing can be sent; null: they are. */
+  lockedBecause: string | null;
+}
+
 export interface HandoffDefinitions {
-  known(key: VersionKey): Handoff | undefined;
+  known(key: VersionKey): SendableHandoff | undefined;
   /** Reads what is not known of these; answers all of them that exist, also those too many to be kept. */
-  load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, Handoff>>;
+  load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, SendableHandoff>>;
 }
 
 const MAX_KEPT = 20_000;
@@ -19,8 +29,8 @@ const MAX_BYTES_KEPT = 32 * 1024 * 1024;
 /** About what a definition weighs beside its payload. */
 const DEFINITION_BYTES = 1_000;
 
-export function createHandoffDefinitions(database: Database): HandoffDefinitions {
-  const kept = new LRUCache<string, Handoff>({
+export function createHandoffDefinitions(database: Database, secrets: KeyRing): HandoffDefinitions {
+  const kept = new LRUCache<string, SendableHandoff>({
     max: MAX_KEPT,
     maxSize: MAX_BYTES_KEPT,
     sizeCalculation: (handoff) => DEFINITION_BYTES + (handoff.payload?.length ?? 0),
@@ -28,7 +38,7 @@ export function createHandoffDefinitions(database: Database): HandoffDefinitions
   return {
     known: (key) => kept.get(versionKey(key)),
     load: async (keys) => {
-      const found = new Map<string, Handoff>();
+      const found = new Map<string, SendableHandoff>();
       const missing = new Map<string, VersionKey>();
       for (const key of keys) {
         const name = versionKey(key);
@@ -37,11 +47,26 @@ export function createHandoffDefinitions(database: Database): HandoffDefinitions
         else missing.set(name, key);
       }
       if (missing.size === 0) return found;
-      for (const [name, handoff] of await database.run((db) => loadHandoffs(db, [...missing.values()]))) {
-        kept.set(name, handoff);
+      const loaded = await database.run((db) => loadHandoffs(db, [...missing.values()]));
+      for (const [name, { scheduleUid }] of missing) {
+        const stored = loaded.get(name);
+        if (!stored) continue;
+        const handoff = opened(secrets, scheduleUid, stored);
+        // It may be encrypted anew, with a key that this instance has.
+        if (handoff.lockedBecause === null) kept.set(name, handoff);
         found.set(name, handoff);
       }
       return found;
     },
   };
+}
+
+/** One definition that cannot be opened keeps no other from being sent. */
+function opened(secrets: KeyRing, uid: string, stored: Handoff): SendableHandoff {
+  try {
+    return { ...stored, target: openTarget(secrets, uid, stored.target), lockedBecause: null };
+  } catch (error) {
+    const why = error instanceof CannotOpen ? error.message : reasonOf(error);
+    return { ...stored, target: withoutSecrets(stored.target), lockedBecause: `nothing was sent: ${why}` };
+  }
 }

@@ -8,7 +8,6 @@ import { NO_DEFINITION } from '../../core/schedules/no-definition.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
 import { type Dependency, runNameOf } from '../../core/runs/run.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
-import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
@@ -27,6 +26,7 @@ import {
   unsent,
 } from './settlements.ts';
 import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
+import type { SendableHandoff } from './handoff-definitions.ts';
 
 interface HandoffDeps extends AskTargetDeps {
   lease: Lease;
@@ -40,7 +40,7 @@ interface HandoffDeps extends AskTargetDeps {
 export async function attemptHandoff(
   deps: HandoffDeps,
   run: ClaimedRun,
-  handoff: Handoff,
+  handoff: SendableHandoff,
   signal: AbortSignal,
 ): Promise<AttemptSettlement> {
   const startedAt = deps.databaseClock.now();
@@ -61,15 +61,18 @@ export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun)
   const what =
     scheduleId === null ? 'its definition' : `version ${scheduleVersion} of schedule ${scheduleId}`;
   const message = `${what} is not there, or cannot be read`;
-  const settled = settlementFor(databaseClock, run, attempted, unsent(message));
-  // What the definition would say of an earlier attempt cannot be asked: it stays uncertain.
+  return stillUncertain(run, settlementFor(databaseClock, run, attempted, unsent(message)));
+}
+
+/** The target could not be asked about an earlier attempt. */
+function stillUncertain(run: ClaimedRun, settled: AttemptSettlement): AttemptSettlement {
   return { ...settled, settlement: { ...settled.settlement, uncertain: uncertainDeliveryOf(run) } };
 }
 
 async function attemptOnce(
   deps: HandoffDeps,
   run: ClaimedRun,
-  handoff: Handoff,
+  handoff: SendableHandoff,
   signal: AbortSignal,
 ): Promise<AttemptSettlement> {
   const { databaseClock, targets } = deps;
@@ -78,6 +81,7 @@ async function attemptOnce(
   const settledBy = (outcome: Outcome) =>
     settlementFor(databaseClock, run, attemptedOf(run, handoff, kind, startedAt), outcome);
   if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
+  if (handoff.lockedBecause !== null) return stillUncertain(run, settledBy(unsent(handoff.lockedBecause)));
 
   const dependencies = dependsOnNone(run) ? NONE : await deps.readDependencies(run);
   if (!dependencies)
@@ -131,7 +135,7 @@ async function send(
 function attemptOf(
   lease: Lease,
   run: ClaimedRun,
-  handoff: Handoff,
+  handoff: SendableHandoff,
   dependencies: readonly Dependency[],
 ): Attempt {
   const { id: runId, instanceId, recoveredAt, recoveries } = run;

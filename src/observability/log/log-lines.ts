@@ -11,16 +11,19 @@ import type { Logger } from './logger.ts';
 import { MAINTENANCE_LINES } from './maintenance-lines.ts';
 import { PAUSE_LINES } from './pause-lines.ts';
 import { RECOVERY_LINES } from './recovery-lines.ts';
+import { secretKeysLogger } from './secret-lines.ts';
 import { TARGET_LINES } from './target-lines.ts';
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
   const logLoops = createLoopLog(logger);
   const logZoneData = zoneDataLogger(logger);
+  const logSecretKeys = secretKeysLogger(logger);
   const lines = LINES as Partial<Record<string, (logger: Logger, event: FirelockEvent) => void>>;
   events.subscribe((event) => {
     logLoops(event);
     if (event.type === 'gaugesSampled') logZoneData(event.zoneData);
+    if (event.type === 'secretKeysSampled') logSecretKeys(event.missing);
     lines[event.type]?.(logger, event);
   });
 }

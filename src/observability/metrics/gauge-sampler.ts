@@ -1,9 +1,11 @@
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { countOpenRuns, countSchedules, sampleWork } from '../../store/reports/gauges.ts';
+import { sampleUsedKeys } from '../../store/secrets/used-keys.ts';
 import type { Sample } from '../../store/reports/sample.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -12,6 +14,7 @@ interface GaugeSamplerDeps {
   clock: Clock;
   events: EventBus;
   metrics: Metrics;
+  secrets: KeyRing;
   tickIntervalMs: number;
 }
 
@@ -33,7 +36,7 @@ const LIMIT_MS = 30_000;
  */
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
-  const { database, clock, events, metrics, tickIntervalMs } = deps;
+  const { database, clock, events, metrics, secrets, tickIntervalMs } = deps;
   const overdueSeconds = (3 * tickIntervalMs) / 1000;
   const parts = [
     part(
@@ -46,7 +49,24 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     ),
     part(countOpenRuns, metrics.openRunsCounted),
     part(countSchedules, metrics.schedulesCounted),
+    secretKeysPart(),
   ];
+
+  /** A page of schedules at a time, however many there are. */
+  function secretKeysPart(): Part {
+    const walk = { after: null as string | null, missing: new Set<string>() };
+    return part(
+      (db) => sampleUsedKeys(db, walk.after),
+      ({ keyIds, next }) => {
+        for (const id of keyIds) if (!secrets.has(id)) walk.missing.add(id);
+        // What is missing is said at once, and that nothing is only after a whole walk.
+        if (walk.missing.size > 0 || next === null)
+          events.emit({ type: 'secretKeysSampled', missing: [...walk.missing].sort() });
+        if (next === null) walk.missing.clear();
+        walk.after = next;
+      },
+    );
+  }
 
   function part<T>(sample: (db: Executor) => Promise<Sample<T>>, emitValues: (values: T) => void): Part {
     const paced: Part = {

@@ -4,11 +4,13 @@
  * If the process dies here: all are there or none; any instance may claim them.
  */
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { type OneOffRun, bodyHashOf, definitionUid } from '../../core/runs/one-off-run.ts';
+import { type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
 import { newRun } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
+import { hasSecrets, sameSecrets } from '../../core/secrets/target-secrets.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
@@ -30,6 +32,7 @@ import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-
 import { keepLimits } from '../../store/limits/limit-rows.ts';
 import { presentAmong } from '../../store/runs/lock-runs.ts';
 import { ONE_OFF_VERSION, keepDefinitions } from '../../store/runs/one-off-definitions.ts';
+import { findTarget } from '../../store/runs/search/find-runs.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import {
@@ -44,6 +47,8 @@ import {
 
 interface OneOffDeps {
   database: Database;
+  /** Tells whether a key was used with the same secret values before. */
+  secrets: KeyRing;
   events: EventBus;
   targets: TargetRegistry;
   wake: Wake;
@@ -75,7 +80,7 @@ interface Accepted {
 async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffRun[]): Promise<Accepted> {
   const now = await databaseNow(tx);
   const drafts = asked.map((run): Draft => ({ run, id: randomRunId(run.runAt ?? now), created: true }));
-  await takeKeys(tx, drafts);
+  await takeKeys(tx, deps.secrets, drafts);
   const created = drafts.filter((draft) => draft.created);
   const links = linksOf(drafts, created);
   const { others } = links;
@@ -143,22 +148,35 @@ async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
 }
 
 /** @throws CannotAccept where one was used with another body. */
-async function takeKeys(tx: Transaction, drafts: readonly Draft[]): Promise<void> {
+async function takeKeys(tx: Transaction, secrets: KeyRing, drafts: readonly Draft[]): Promise<void> {
   const keys = drafts.flatMap(({ run, id }) =>
     run.key === null ? [] : [{ key: run.key, bodyHash: bodyHashOf(run), runId: id }],
   );
   const taken = await takeKeysUnlessTaken(tx, ONE_OFF_KEYS, keys);
   const faults: ItemFault[] = [];
-  drafts.forEach((draft, index) => {
+  for (const [index, draft] of drafts.entries()) {
     const holder = draft.run.key === null ? undefined : taken.get(draft.run.key);
-    if (!holder) return;
-    if (holder.bodyHash !== bodyHashOf(draft.run).toString('hex')) {
+    if (!holder) continue;
+    const isSame = holder.bodyHash === bodyHashOf(draft.run).toString('hex');
+    if (!isSame || !(await hasSameSecrets(tx, secrets, draft.run, holder.runId))) {
       faults.push({ index, path: '/key', message: `was used with another body, for run ${holder.runId}` });
     }
     draft.id = holder.runId;
     draft.created = false;
-  });
+  }
   if (faults.length > 0) throw new CannotAccept(faults);
+}
+
+/** Secret values are in no hash: those of the earlier run are decrypted, unless the same definition is theirs. */
+async function hasSameSecrets(
+  tx: Transaction,
+  secrets: KeyRing,
+  { handoff: { target }, definitionUid: uid }: OneOffRun,
+  earlier: string,
+): Promise<boolean> {
+  if (!hasSecrets(target)) return true;
+  const found = await findTarget(tx, { id: earlier });
+  return found === null || found.uid === uid || sameSecrets(secrets, found, { uid, target });
 }
 
 /** What depends on others waits, until it is linked to them and released by those that have ended. */
@@ -168,11 +186,11 @@ function recordOf(
   { dependsOn, depended }: Links,
   now: Instant,
 ): RunRecord {
-  const { handoff, payload, key, onDependencyFailure } = run;
+  const { handoff, payload, key, onDependencyFailure, definitionUid } = run;
   const at = run.runAt ?? now;
   const dependencies = dependsOn.get(id)?.length ?? 0;
   const definition = {
-    scheduleUid: definitionUid(handoff),
+    scheduleUid: definitionUid,
     scheduleVersion: ONE_OFF_VERSION,
     scheduleId: NO_SCHEDULE,
   };

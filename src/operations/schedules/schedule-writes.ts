@@ -21,9 +21,10 @@ export interface ScheduleChange {
   /**
    * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist) and the database's time.
    * `calendars` are those that it names or may name, and stay as they are until the edit is written.
+   * `uid` is that of the schedule, or the one that it is to get.
    * A definition equal to the present one changes nothing. Throwing leaves everything as it was.
    */
-  decide: (current: Schedule | null, now: Instant, calendars: KnownCalendars) => Definition;
+  decide: (current: Schedule | null, now: Instant, calendars: KnownCalendars, uid: string) => Definition;
 }
 
 export interface ChangedSchedule {
@@ -37,12 +38,13 @@ export function decide(
   current: Schedule | null,
   { now, calendars }: { now: Instant; calendars: KnownCalendars },
 ): Edited {
-  const definition = withoutEndedPause(change.decide(current, now, calendars));
+  const uid = current?.uid ?? randomUUID();
+  const definition = withoutEndedPause(change.decide(current, now, calendars, uid));
   const { id, by } = change;
   const lane = targets.laneOf(definition.target);
   if (!current) {
     const born = {
-      uid: randomUUID(),
+      uid,
       version: 1,
       lastFireAt: null,
       plannedThrough: null,

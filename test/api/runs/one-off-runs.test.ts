@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { opened } from '../../support/secrets.ts';
 import { scheduledForOf } from '../../../src/core/runs/run.ts';
 import { changeRun } from '../../support/run-rows.ts';
 import {
@@ -93,7 +94,7 @@ describe('a one-off run', () => {
 
   test('goes by what it says, and by the defaults of schedules', async () => {
     const said = {
-      target: { ...TARGET, method: 'PUT', headers: { A: 'secret' } },
+      target: { ...TARGET, method: 'PUT', headers: { A: 'hidden' } },
       retry: { maxAttempts: 2 },
       timeoutSeconds: 7,
       completion: 'callback',
@@ -103,9 +104,10 @@ describe('a one-off run', () => {
     const id = await created({ ...said, priority: 'high' });
     const plain = await created({ target: TARGET });
     const definitionOf = async (runId: string) => {
-      const [row] = await api.sql<{ definition: Record<string, unknown> }[]>`SELECT definition
-        FROM schedule_versions v JOIN all_runs r USING (schedule_uid) WHERE r.id = ${runId}`;
-      return row?.definition;
+      const [row] = await api.sql<{ uid: string; definition: Record<string, unknown> }[]>`
+        SELECT schedule_uid AS uid, definition FROM schedule_versions v JOIN all_runs r USING (schedule_uid)
+        WHERE r.id = ${runId}`;
+      return row && { ...row.definition, target: opened(row.uid, row.definition['target']) };
     };
     expect(await definitionOf(id)).toMatchObject({
       ...said,
@@ -120,7 +122,7 @@ describe('a one-off run', () => {
     });
     const answer = await get(id);
     expect(answer.body['priority']).toBe('high');
-    expect(answer.text).not.toContain('secret');
+    expect(answer.text).not.toContain('hidden');
   });
 
   test('of a queue says which, and wakes those who wait for work', async () => {

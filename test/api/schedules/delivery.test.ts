@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
+import { opened } from '../../support/secrets.ts';
 import { type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
 
 let api: Api;
@@ -14,10 +16,12 @@ const withTarget = (target: object) => ({ ...SCHEDULE, target: { ...TARGET, ...t
 const withLookup = (lookup: unknown) => withTarget({ lookup });
 
 async function stored(id: string) {
-  const [row] = await api.sql<{ delivery: unknown; lookup: unknown }[]>`
-    SELECT definition->'delivery' AS delivery, definition->'target'->'lookup' AS lookup FROM schedule_versions
+  const [row] = await api.sql<{ uid: string; delivery: unknown; target: HttpTarget }[]>`
+    SELECT schedule_uid AS uid, definition->'delivery' AS delivery, definition->'target' AS target FROM schedule_versions
     WHERE schedule_id = ${id} ORDER BY version DESC LIMIT 1`;
-  return row;
+  if (!row) return row;
+  const { uid, delivery, target } = row;
+  return { delivery, lookup: target.lookup && (opened(uid, target) as HttpTarget<string>).lookup };
 }
 
 describe('delivery', () => {
@@ -70,6 +74,7 @@ describe('lookup', () => {
       method: 'POST',
       headers: {},
       lookup: { url, method: 'GET', headers: {} },
+      secret: null,
       cancel: null,
     });
     expect((await stored('l'))?.lookup).toEqual({ url, method: 'GET', headers: {} });
@@ -280,7 +285,7 @@ test('a schedule stored before there was either has the defaults, and stays as i
   await api.sql`UPDATE schedule_versions SET definition = definition - '{delivery,completion,completionTimeoutSeconds,pauseReason}'::text[]
       #- '{target,lookup}' #- '{target,cancel}'
     WHERE schedule_id = 'older'`;
-  expect(await stored('older')).toEqual({ delivery: null, lookup: null });
+  expect(await stored('older')).toEqual({ delivery: null, lookup: undefined });
   expect((await get('older')).text).toBe(created.text);
   const again = await api.call('PUT', '/api/v1/schedules/older', created.text);
   expect([again.status, again.body['version']]).toEqual([200, 1]);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { opened } from '../../support/secrets.ts';
 import { type Answer, type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
 
 let api: Api;
@@ -15,10 +16,12 @@ const faultsOf = (answer: Answer) => answer.body['errors'] as unknown as { path:
 const PULL = { type: 'pull', queue: 'reports' };
 
 async function stored(id: string) {
-  const [row] = await api.sql<{ target: Record<string, unknown>; lane: string }[]>`
-    SELECT v.definition->'target' AS target, s.lane FROM schedules s
+  const [row] = await api.sql<{ uid: string; target: object; lane: string }[]>`
+    SELECT s.uid, v.definition->'target' AS target, s.lane FROM schedules s
     JOIN schedule_versions v ON v.schedule_uid = s.uid AND v.version = s.version WHERE s.id = ${id}`;
-  return row;
+  if (!row) return row;
+  const target = { ...opened(row.uid, row.target) } as Record<string, unknown>;
+  return { target, lane: row.lane };
 }
 
 describe('a pull target', () => {
@@ -110,7 +113,7 @@ describe('a merge patch of the target', () => {
     const back = await patch('kind', { target: { ...TARGET, headers: { A: 'b' } } });
     expect(back.status).toBe(200);
     expect(await stored('kind')).toMatchObject({
-      target: { ...TARGET, method: 'POST', headers: { A: 'b' }, lookup: null, cancel: null },
+      target: { ...TARGET, method: 'POST', headers: { A: 'b' }, secret: null, lookup: null, cancel: null },
       lane: 'http https://example.com',
     });
   });

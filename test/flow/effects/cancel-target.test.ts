@@ -12,6 +12,7 @@ import { createHttpTarget } from '../../../src/targets/http.ts';
 import { createTargetRegistry } from '../../../src/targets/registry.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { SECRETS } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -46,6 +47,7 @@ const targetWith = (cancel: HttpTarget['cancel']): HttpTarget => ({
   url: cancel?.url ?? 'http://127.0.0.1:1/',
   method: 'POST',
   headers: {},
+  secret: null,
   lookup: null,
   cancel,
 });
@@ -79,7 +81,8 @@ function canceller(database: Database = store.database): TargetCanceller {
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 16 }),
   ]);
-  const made = createTargetCanceller({ definitions: createHandoffDefinitions(database), targets, events });
+  const definitions = createHandoffDefinitions(database, SECRETS);
+  const made = createTargetCanceller({ definitions, targets, events });
   onTestFinished(async () => {
     await made.stop();
     await targets.close();

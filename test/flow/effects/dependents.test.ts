@@ -21,6 +21,7 @@ import {
 } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { LONG } from '../../support/runner/long.ts';
+import { SECRETS } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -266,6 +267,7 @@ describe('a run that is made to depend on one that is just ending', () => {
         database,
         events: createEventBus(),
         targets: instance.targets,
+        secrets: SECRETS,
         wake: instance.pipeline.wake,
       },
       [oneOffOf({ url: receiver.url, dependsOn: [on] })],

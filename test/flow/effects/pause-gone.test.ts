@@ -14,6 +14,7 @@ import { createTargetRegistry } from '../../../src/targets/registry.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 import { startPostgresProxy } from '../../support/postgres/postgres-proxy.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { SECRETS } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -70,7 +71,8 @@ function startPauser(database: Database = store.database): Pauser {
     clock: systemClock,
     events: bus,
     targets,
-    definitions: createHandoffDefinitions(database),
+    secrets: SECRETS,
+    definitions: createHandoffDefinitions(database, SECRETS),
     wake: instance.pipeline.wake,
     retentionDays: 30,
   });

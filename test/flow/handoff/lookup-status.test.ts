@@ -47,6 +47,7 @@ async function afterTheWord(
       method: 'POST',
       headers: {},
       lookup: { url: `${receiver.url}/lookup`, method: 'GET', headers: {} },
+      secret: null,
       cancel: null,
     },
     ...given,

@@ -7,6 +7,7 @@ import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
 import { until } from '../../support/until.ts';
+import { SECRETS } from '../../support/secrets.ts';
 
 let own: TestDatabase;
 let database: Database;
@@ -38,6 +39,7 @@ function sampling(on: Database, clock: Clock = systemClock) {
     clock,
     events,
     metrics,
+    secrets: SECRETS,
     tickIntervalMs: 1_000,
   });
   return { sampler, events, metrics };

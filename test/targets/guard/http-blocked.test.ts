@@ -24,7 +24,7 @@ interface Attack {
   /** The names that the resolver was asked for. */
   asked: string[];
   blocked: BlockedEvent[];
-  deliver: (url: string, rest?: Partial<HttpTarget>) => Promise<Outcome>;
+  deliver: (url: string, rest?: Partial<HttpTarget<string>>) => Promise<Outcome>;
 }
 
 /** A target kind whose resolver answers the n-th question with the n-th of these lists, and then with the last one. */

@@ -18,15 +18,19 @@ export async function findRun(db: Executor, id: string): Promise<Run | null> {
   return run ?? null;
 }
 
-/** What the run's attempts go to; null where its definition is not there, or cannot be read. */
-export async function findTarget(db: Executor, { id }: Pick<Run, 'id'>): Promise<Target | null> {
+/** What the run's attempts go to, and the uid that it is stored under; null where its definition is not there, or cannot be read. */
+export async function findTarget(
+  db: Executor,
+  { id }: Pick<Run, 'id'>,
+): Promise<{ uid: string; target: Target } | null> {
   const [row] = await rowsOf<{ uid: string; version: number }>(
     db,
     sql`SELECT schedule_uid AS uid, schedule_version AS version FROM all_runs WHERE id = ${id}::uuid`,
   );
   if (!row) return null;
   const key = { scheduleUid: row.uid, scheduleVersion: row.version };
-  return (await loadHandoffs(db, [key])).get(versionKey(key))?.target ?? null;
+  const handoff = (await loadHandoffs(db, [key])).get(versionKey(key));
+  return handoff ? { uid: row.uid, target: handoff.target } : null;
 }
 
 /** Newest first. Each run has up to `maxEdges` of its dependencies, and of its dependents. */

@@ -34,6 +34,7 @@ export type AnsweredHttpTarget = {
     headers: {
         [key: string]: string;
     };
+    secret: string | Array<string> | null;
     lookup: AnsweredLookup | null;
     cancel: AnsweredCancel | null;
 };
@@ -206,7 +207,10 @@ export type HttpTargetInput = {
     };
     lookup?: LookupInput | null;
     cancel?: CancelInput | null;
-    secret?: null;
+    secret?: string | [
+        string,
+        string
+    ] | null;
 };
 
 export type Instance = {
@@ -560,7 +564,10 @@ export type SchedulePatchInput = {
                 [key: string]: string | null;
             } | null;
         } | null;
-        secret?: null;
+        secret?: string | [
+            string,
+            string
+        ] | null;
         queue?: string | null;
     };
     payload?: unknown;
@@ -864,7 +871,10 @@ export type SchedulePatchInputWritable = {
                 [key: string]: string | null;
             } | null;
         } | null;
-        secret?: null;
+        secret?: string | [
+            string,
+            string
+        ] | null;
         queue?: string | null;
     };
     payload?: unknown;

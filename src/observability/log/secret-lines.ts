@@ -1,0 +1,18 @@
+import type { Logger } from './logger.ts';
+
+/** Says which keys are missing when that changes, not with every sample. */
+export function secretKeysLogger(logger: Logger): (missing: readonly string[]) => void {
+  let known = '';
+  return (missing) => {
+    const now = missing.join(', ');
+    if (now !== '' && now !== known) {
+      logger.error(
+        { keyIds: missing },
+        'schedules have secrets that are encrypted with keys which FIRELOCK_SECRET_KEYS does not have: their targets cannot be called (docs/security.md)',
+      );
+    } else if (now === '' && known !== '') {
+      logger.info('no schedule has secrets any more whose key is missing');
+    }
+    known = now;
+  };
+}

@@ -1,0 +1,80 @@
+import { sql } from 'drizzle-orm';
+import type { Target } from '../../core/schedules/schedule.ts';
+import { type StoredDefinition, readHandoff } from '../../core/schedules/stored-definition.ts';
+import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+
+/** One version of a schedule, or the definition of one-off runs. */
+export interface DefinitionKey {
+  uid: string;
+  version: number;
+}
+
+export interface StoredSecrets extends DefinitionKey {
+  target: Target;
+}
+
+interface Row extends DefinitionKey {
+  definition: StoredDefinition;
+}
+
+const HOLDS_SECRETS = sql`(jsonb_path_exists(definition, '$.target.headers.*') OR jsonb_path_exists(definition, '$.target.lookup.headers.*')
+  OR jsonb_path_exists(definition, '$.target.cancel.headers.*') OR jsonb_path_exists(definition, '$.target.secret ? (@ != null)'))`;
+
+/** Of the next so many definitions, those that hold secret values; `last` is null once all were looked at. */
+export async function pageOfSecrets(
+  db: Executor,
+  { after, limit }: { after: DefinitionKey | null; limit: number },
+): Promise<{ found: StoredSecrets[]; last: DefinitionKey | null }> {
+  const further = after
+    ? sql`WHERE (schedule_uid, version) > (${after.uid}::uuid, ${after.version}::int)`
+    : sql``;
+  const rows = await rowsOf<Omit<Row, 'definition'> & { definition: StoredDefinition | null }>(
+    db,
+    sql`WITH page AS MATERIALIZED (
+      SELECT schedule_uid AS uid, version, definition FROM schedule_versions ${further}
+      ORDER BY schedule_uid, version LIMIT ${limit}
+    )
+    SELECT uid, version, CASE WHEN ${HOLDS_SECRETS} THEN definition END AS definition FROM page ORDER BY uid, version`,
+  );
+  const found = rows.flatMap(({ definition, ...key }) =>
+    definition ? [withTarget({ ...key, definition })] : [],
+  );
+  return { found, last: rows.length < limit ? null : (rows.at(-1) ?? null) };
+}
+
+/**
+ * Locks definitions, in the order of their keys, and writes the targets that `anew` makes of them as they are under the lock.
+ * @throws an error for which isLockedByOthers is true if another transaction holds one of them for longer than a moment
+ */
+export async function rewriteTargets(
+  tx: Transaction,
+  keys: readonly DefinitionKey[],
+  anew: (stored: StoredSecrets) => Target,
+): Promise<void> {
+  await limitLockWaits(tx);
+  const wanted = sql`unnest(${uuids(keys.map(({ uid }) => uid))}, ${ints(keys.map(({ version }) => version))}) AS k(uid, version)`;
+  await tx.execute(
+    sql`SELECT FROM schedule_versions v JOIN ${wanted} ON v.schedule_uid = k.uid AND v.version = k.version
+    ORDER BY v.schedule_uid, v.version FOR NO KEY UPDATE OF v`,
+  );
+  // In another statement, which sees them as they are now.
+  const rows = await rowsOf<Row>(
+    tx,
+    sql`SELECT v.schedule_uid AS uid, v.version, v.definition FROM schedule_versions v
+    JOIN ${wanted} ON v.schedule_uid = k.uid AND v.version = k.version`,
+  );
+  const targets = rows.map((row) => JSON.stringify(anew(withTarget(row))));
+  await tx.execute(
+    sql`UPDATE schedule_versions v SET definition = jsonb_set(v.definition, '{target}', k.target::jsonb)
+    FROM unnest(${uuids(rows.map(({ uid }) => uid))}, ${ints(rows.map(({ version }) => version))}, ${texts(targets)})
+      AS k(uid, version, target)
+    WHERE v.schedule_uid = k.uid AND v.version = k.version`,
+  );
+}
+
+function withTarget({ uid, version, definition }: Row): StoredSecrets {
+  return { uid, version, target: readHandoff(definition, null).target };
+}

@@ -1,0 +1,36 @@
+import { sql } from 'drizzle-orm';
+import type { Executor } from '../../postgres/executor.ts';
+import { COST, type Sample, oneSample } from '../reports/sample.ts';
+
+interface UsedKeys {
+  /** Each once. */
+  keyIds: string[];
+  /** Where the next page begins; null: this was the last. */
+  next: string | null;
+}
+
+/** With which keys the secret values of some schedules are encrypted, by uid: of as many as are read in a moment. */
+export async function sampleUsedKeys(db: Executor, after: string | null): Promise<Sample<UsedKeys>> {
+  const further = after === null ? sql`` : sql`WHERE uid > ${after}::uuid`;
+  const { key_ids, last, count, cost_ms } = await oneSample<{
+    key_ids: string;
+    last: string | null;
+    count: number;
+    cost_ms: number;
+  }>(
+    db,
+    sql`WITH page AS MATERIALIZED (SELECT uid, version FROM schedules ${further} ORDER BY uid LIMIT ${PAGE}),
+    paths(path) AS (VALUES ('$.target.headers.*.keyId'::jsonpath), ('$.target.secret[*].keyId'),
+      ('$.target.lookup.headers.*.keyId'), ('$.target.cancel.headers.*.keyId')),
+    used AS (
+      SELECT DISTINCT key.id FROM page JOIN schedule_versions v ON v.schedule_uid = page.uid AND v.version = page.version,
+        paths, LATERAL jsonb_path_query(v.definition, paths.path) AS key(id)
+    )
+    SELECT (SELECT coalesce(json_agg(id), '[]')::text FROM used) AS key_ids, (SELECT count(*)::int FROM page) AS count,
+      (SELECT uid FROM page ORDER BY uid DESC LIMIT 1) AS last, ${COST} AS cost_ms`,
+  );
+  const values = { keyIds: JSON.parse(key_ids) as string[], next: count < PAGE ? null : last };
+  return { values, costMs: cost_ms };
+}
+
+const PAGE = 10_000;

@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
+import { createKeyRing } from '../../../src/core/secrets/key-ring.ts';
+import { keyIdsIn } from '../../../src/core/secrets/target-secrets.ts';
+import { opened, ringOf } from '../../support/secrets.ts';
+import { type Answer, type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+
+let api: Api;
+let databaseUrl: string;
+beforeAll(async () => {
+  api = await startApi();
+  const { host, port, user, pass, database } = api.sql.options;
+  databaseUrl = `postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${database}`;
+});
+afterAll(() => api.stop());
+
+const put = (id: string, target: object, on = api) =>
+  on.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, target: { ...TARGET, ...target } });
+const patch = (id: string, target: object) => api.call('PATCH', `/api/v1/schedules/${id}`, { target });
+const post = (body: object, on = api) => on.call('POST', '/api/v1/runs', { target: TARGET, ...body });
+const targetIn = ({ body }: Answer) => body['target'] as unknown as HttpTarget<string>;
+const secretOf = (fill: number, length = 32) => `whsec_${Buffer.alloc(length, fill).toString('base64')}`;
+const [ONE, TWO, THREE] = [secretOf(1), secretOf(2), secretOf(3)];
+const call = { url: 'https://status.example/{{runId}}', headers: { 'X-Key': 'canary-call' } };
+const ALL = { headers: { 'X-Key': 'canary-header' }, secret: [ONE, TWO], lookup: call, cancel: call };
+
+async function versionsOf(id: string) {
+  return api.sql<{ uid: string; version: number; target: HttpTarget; text: string }[]>`
+    SELECT schedule_uid AS uid, version, definition->'target' AS target, definition::text AS text
+    FROM schedule_versions WHERE schedule_id = ${id} ORDER BY version`;
+}
+const storedSecret = async (id: string) => {
+  const row = (await versionsOf(id)).at(-1);
+  return row && (opened(row.uid, row.target) as HttpTarget<string>).secret;
+};
+
+describe('a secret', () => {
+  test('is stored encrypted, and answered masked: one, two or none', async () => {
+    expect(targetIn(await put('s', { secret: ONE })).secret).toBe('***');
+    expect(await storedSecret('s')).toBe(ONE);
+    expect(targetIn(await put('s', { secret: [ONE, TWO] })).secret).toEqual(['***', '***']);
+    expect(await storedSecret('s')).toEqual([ONE, TWO]);
+    expect(targetIn(await put('s', {})).secret).toBeNull();
+    const texts = (await versionsOf('s')).map(({ text }) => text).join();
+    for (const secret of [ONE, TWO]) expect(texts).not.toContain(secret.slice(6, 20));
+  });
+
+  test.each<[unknown, string[]]>([
+    ['canary-secret', ['/target/secret']],
+    [secretOf(1, 23), ['/target/secret']],
+    [[ONE, 'canary-secret'], ['/target/secret/1']],
+    [
+      ['canary-a', 'canary-b'],
+      ['/target/secret/0', '/target/secret/1'],
+    ],
+    [[ONE], ['/target/secret']],
+    [[ONE, TWO, THREE], ['/target/secret']],
+    [[ONE, ONE], ['/target/secret/1']],
+    [[ONE, 5], ['/target/secret/1']],
+    [5, ['/target/secret']],
+    [{ canary: 1 }, ['/target/secret']],
+    ['***', ['/target/secret']],
+    [['***', ONE], ['/target/secret/0']],
+  ])('cannot be %j, and no answer repeats it', async (secret, paths) => {
+    for (const answer of [await put('bad', { secret }), await post({ target: { ...TARGET, secret } })]) {
+      expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
+      expect(answer.text).not.toMatch(/canary|whsec_A/);
+    }
+  });
+
+  test('sent back masked keeps what stands in its place, also while one takes the other’s place', async () => {
+    await put('keep', { secret: ONE });
+    expect((await put('keep', { secret: '***' })).body['version']).toBe(1);
+    await patch('keep', { secret: [TWO, '***'] });
+    expect(await storedSecret('keep')).toEqual([TWO, ONE]);
+    expect((await patch('keep', { secret: '***' })).body['version']).toBe(2);
+    await patch('keep', { secret: ['***', THREE] });
+    expect(await storedSecret('keep')).toEqual([TWO, THREE]);
+    await patch('keep', { secret: TWO });
+    expect(faultPaths(await patch('keep', { secret: ['***', '***'] }))).toEqual(['/target/secret/1']);
+    expect(await storedSecret('keep')).toBe(TWO);
+    const moved = await patch('keep', { url: 'https://evil.example/' });
+    expect([moved.status, faultPaths(moved)]).toEqual([400, ['/target/secret']]);
+    expect((await patch('keep', { url: 'https://example.com:443/other' })).status).toBe(200);
+    expect(await storedSecret('keep')).toBe(TWO);
+  });
+});
+
+test('the same texts sent again are no change, in a PUT, a PATCH, a batch and a dry run', async () => {
+  const created = await put('same', ALL);
+  expect(created.text).not.toContain('canary');
+  expect((await put('same', ALL)).body['version']).toBe(1);
+  expect((await patch('same', ALL)).body['version']).toBe(1);
+  const items = [{ ...SCHEDULE, id: 'same', target: { ...TARGET, ...ALL, secret: [TWO, ONE] } }];
+  const changes = async (dryRun: boolean) =>
+    (await api.call('POST', '/api/v1/schedules/batch', { items, dryRun })).body['changes'] as unknown;
+  const masked = ['***', '***'];
+  expect(await changes(true)).toMatchObject([
+    { change: 'updated', fields: [{ path: '/target/secret', before: masked, after: masked }] },
+  ]);
+  await changes(false);
+  expect(await changes(true)).toMatchObject([{ change: 'unchanged', fields: [] }]);
+});
+
+test('a version that is put back masked keeps the present values, as long as the origins are the same', async () => {
+  await put('back', ALL);
+  await patch('back', { headers: { 'X-Key': 'newer' } });
+  const versions = await api.call('GET', '/api/v1/schedules/back/versions');
+  const first = versions.body['items']?.[1]?.['schedule'] as unknown as object;
+  expect(JSON.stringify(versions.body)).not.toContain('canary');
+  const again = await api.call('PUT', '/api/v1/schedules/back', { ...first, description: 'as it was' });
+  expect(again.body['version']).toBe(3);
+  const { uid, target } = (await versionsOf('back')).at(-1) ?? { uid: '', target: null };
+  expect(opened(uid, target)).toMatchObject({ headers: { 'X-Key': 'newer' }, secret: [ONE, TWO] });
+});
+
+describe('without a key', () => {
+  let keyless: Api;
+  beforeAll(async () => {
+    keyless = await startApi(databaseUrl, { secrets: createKeyRing([]) });
+  });
+  afterAll(() => keyless.stop());
+  const PATHS = [
+    '/target/cancel/headers/X-Key',
+    '/target/headers/X-Key',
+    '/target/lookup/headers/X-Key',
+    '/target/secret/0',
+    '/target/secret/1',
+  ];
+
+  test('secret values are refused, each by its name, and nothing is stored', async () => {
+    const id = 'keyless';
+    const impossible = { cron: '0 0 31 2 *' };
+    const target = { ...TARGET, ...ALL };
+    const at = (prefix: string) => PATHS.map((path) => prefix + path);
+    const refused: [Answer, string[]][] = [
+      [await put(id, ALL, keyless), PATHS],
+      [await keyless.call('PUT', `/api/v1/schedules/${id}`, { ...impossible, target }), ['/cron', ...PATHS]],
+      [await post({ target }, keyless), PATHS],
+      [
+        await keyless.call('POST', '/api/v1/schedules/batch', { items: [{ id, ...SCHEDULE, target }] }),
+        at('/items/0'),
+      ],
+      [
+        await keyless.call('POST', '/api/v1/runs/batch', {
+          items: [
+            { ref: 'a', target: TARGET },
+            { ref: 'b', target },
+          ],
+        }),
+        at('/items/1'),
+      ],
+    ];
+    for (const [answer, paths] of refused) {
+      expect([answer.status, faultPaths(answer)]).toEqual([422, paths]);
+      expect(answer.text).toContain('FIRELOCK_SECRET_KEYS');
+      expect(answer.text).not.toContain('canary');
+    }
+    expect((await keyless.call('GET', `/api/v1/schedules/${id}`)).status).toBe(404);
+    expect(await versionsOf(id)).toEqual([]);
+  });
+
+  test('what needs none is taken, and what is stored can be kept, edited around and deleted', async () => {
+    expect((await put('plain', {}, keyless)).status).toBe(201);
+    const { text } = await put('stored', ALL);
+    expect((await keyless.call('PUT', '/api/v1/schedules/stored', text)).body['version']).toBe(1);
+    const patched = await keyless.call('PATCH', '/api/v1/schedules/stored', { description: 'x' });
+    expect([patched.status, patched.body['version']]).toEqual([200, 2]);
+    expect((await keyless.call('DELETE', '/api/v1/schedules/stored')).status).toBe(204);
+  });
+});
+
+test('an edit encrypts what it keeps with the first key; what cannot be read can be given anew, or kept', async () => {
+  const newKey = `newer:${Buffer.alloc(32, 9).toString('base64')}`;
+  const both = await startApi(databaseUrl, {
+    secrets: ringOf(`${newKey},test:${Buffer.alloc(32, 7).toString('base64')}`),
+  });
+  const only = await startApi(databaseUrl, { secrets: ringOf(newKey) });
+  const keysOf = async () => (await versionsOf('rotating')).map(({ target }) => new Set(keyIdsIn(target)));
+  try {
+    await put('rotating', ALL);
+    const { body } = await only.call('PATCH', '/api/v1/schedules/rotating', { description: 'kept' });
+    expect(body['version']).toBe(2);
+    expect(await keysOf()).toEqual([new Set(['test']), new Set(['test'])]);
+    expect((await put('rotating', ALL, both)).body['version']).toBe(3);
+    await both.call('PATCH', '/api/v1/schedules/rotating', { description: 'moved' });
+    expect((await keysOf())[3]).toEqual(new Set(['newer']));
+    await put('rotating', ALL);
+    expect((await put('rotating', ALL, only)).body['version']).toBe(6);
+    expect((await keysOf())[5]).toEqual(new Set(['newer']));
+  } finally {
+    await Promise.all([both.stop(), only.stop()]);
+  }
+});
+
+describe('of one-off runs', () => {
+  const target = { ...TARGET, ...ALL };
+
+  test('values are stored encrypted, under an id that a guess cannot be checked with', async () => {
+    const created = await post({ target });
+    expect(created.status).toBe(201);
+    const id = created.body['id'] as unknown as string;
+    const shown = await api.call('GET', `/api/v1/runs/${id}`);
+    expect(targetIn(shown)).toMatchObject({ headers: { 'X-Key': '***' }, secret: ['***', '***'] });
+    const [row] = await api.sql<{ uid: string; target: HttpTarget }[]>`
+      SELECT v.schedule_uid AS uid, v.definition->'target' AS target FROM schedule_versions v
+      JOIN runs r ON r.schedule_uid = v.schedule_uid WHERE r.id = ${id}`;
+    expect(opened(row?.uid ?? '', row?.target)).toMatchObject({ secret: [ONE, TWO], headers: ALL.headers });
+    const again = await post({ target });
+    const runs = await api.sql`SELECT DISTINCT schedule_uid FROM runs
+      WHERE id IN (${id}, ${again.body['id'] as unknown as string})`;
+    expect(runs).toHaveLength(1);
+  });
+
+  test('a key stands for the same values only, whichever key encrypts by now', async () => {
+    const first = await post({ key: 'once', target });
+    expect(await post({ key: 'once', target })).toMatchObject({
+      status: 200,
+      body: { id: first.body['id'] },
+    });
+    const other = await post({ key: 'once', target: { ...target, headers: { 'X-Key': 'canary-other' } } });
+    expect([other.status, faultPaths(other)]).toEqual([422, ['/key']]);
+    const newKey = `newer:${Buffer.alloc(32, 9).toString('base64')}`;
+    const both = await startApi(databaseUrl, {
+      secrets: ringOf(`${newKey},test:${Buffer.alloc(32, 7).toString('base64')}`),
+    });
+    try {
+      const again = await post({ key: 'once', target }, both);
+      expect([again.status, again.body['id']]).toEqual([200, first.body['id']]);
+      const different = await post({ key: 'once', target: { ...target, secret: THREE } }, both);
+      expect([different.status, faultPaths(different)]).toEqual([422, ['/key']]);
+    } finally {
+      await both.stop();
+    }
+  });
+});

@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import type { HttpTarget, SecretText } from '../../../src/core/schedules/schedule.ts';
+import {
+  keyIdsIn,
+  openTarget,
+  resealTarget,
+  sameSecrets,
+  sealTarget,
+} from '../../../src/core/secrets/target-secrets.ts';
+import { SECRETS, ringOf } from '../../support/secrets.ts';
+
+const GIVEN: HttpTarget<string> = {
+  type: 'http',
+  url: 'https://a.example/x?{{runId}}',
+  method: 'POST',
+  headers: { 'X-Key': 'k', Accept: 'a' },
+  secret: ['one', 'two'],
+  lookup: { url: 'https://b.example/', method: 'GET', headers: { 'X-Key': 'l' } },
+  cancel: { url: 'https://c.example/', method: 'POST', headers: { 'X-Key': 'c' } },
+};
+const sealed = (given: HttpTarget = GIVEN, before: HttpTarget | null = null, ring = SECRETS) =>
+  sealTarget(given, { ring, uid: 'u', before }).target as HttpTarget;
+const NEWER = ringOf(
+  `newer:${Buffer.alloc(32, 9).toString('base64')},test:${Buffer.alloc(32, 7).toString('base64')}`,
+);
+
+test('every header value and secret is encrypted, and nothing else', () => {
+  const stored = sealed();
+  expect(keyIdsIn(stored)).toEqual(Array(6).fill('test'));
+  expect(stored).toMatchObject({ url: GIVEN.url, method: 'POST', lookup: { method: 'GET' } });
+  expect(openTarget(SECRETS, 'u', stored)).toEqual(GIVEN);
+});
+
+describe('an encrypted value', () => {
+  const stored = sealed();
+  const key = stored.headers['X-Key'] ?? '';
+  const opens =
+    (target: HttpTarget, uid = 'u') =>
+    () =>
+      openTarget(SECRETS, uid, target);
+
+  test.each<[string, HttpTarget, string?]>([
+    ['of another schedule', stored, 'v'],
+    ['under another URL’s origin', { ...stored, url: 'https://evil.example/' }],
+    ['under another header', { ...stored, headers: { Authorization: key } }],
+    ['in the lookup', { ...stored, lookup: { url: stored.url, method: 'GET', headers: { 'X-Key': key } } }],
+    ['as a secret', { ...stored, secret: key }],
+  ])('does not decrypt %s', (_name, target, uid) => {
+    expect(opens(target, uid)).toThrow(/^\/target\/.* cannot be decrypted with the key "test"/);
+  });
+
+  test('decrypts in another letter case, under another path of the same origin, and in the other place of two secrets', () => {
+    const moved = {
+      ...stored,
+      url: 'https://A.example:443/y',
+      headers: { 'x-KEY': key },
+      secret: [...(stored.secret as SecretText[])].reverse(),
+    };
+    expect(opens(moved)()).toMatchObject({ headers: { 'x-KEY': 'k' }, secret: ['two', 'one'] });
+  });
+});
+
+test('the same texts sent again stay as they are stored, also where the key is not the first any more', () => {
+  const stored = sealed();
+  expect(sealed(GIVEN, stored)).toEqual(stored);
+  expect(sealed(GIVEN, stored, NEWER)).toEqual(stored);
+  const changed = sealed({ ...GIVEN, headers: { ...GIVEN.headers, 'X-Key': 'other' } }, stored);
+  expect(changed.headers['X-Key']).not.toEqual(stored.headers['X-Key']);
+  expect(changed).toEqual({ ...stored, headers: changed.headers });
+});
+
+test('what is encrypted by an older key, or not at all, is encrypted anew by the first; what cannot be read stays', () => {
+  const lost = sealed(GIVEN, null, ringOf(`lost:${Buffer.alloc(32, 3).toString('base64')}`));
+  const mixed = { ...sealed(), cancel: lost.cancel, lookup: GIVEN.lookup };
+  const anew = resealTarget(NEWER, 'u', mixed) as HttpTarget;
+  expect(keyIdsIn(anew)).toEqual(['newer', 'newer', 'newer', 'newer', 'newer', 'lost']);
+  expect(openTarget(NEWER, 'u', { ...anew, cancel: null })).toEqual({ ...GIVEN, cancel: null });
+  expect(resealTarget(NEWER, 'u', anew)).toEqual(anew);
+});
+
+test('without a key the places are named that cannot be encrypted', () => {
+  const { unsealed } = sealTarget(GIVEN, { ring: ringless(), uid: 'u', before: null });
+  expect(unsealed.map(({ steps }) => steps.join('/'))).toEqual([
+    'headers/X-Key',
+    'headers/Accept',
+    'secret/0',
+    'secret/1',
+    'lookup/headers/X-Key',
+    'cancel/headers/X-Key',
+  ]);
+  expect(sealTarget(sealed(), { ring: ringless(), uid: 'u', before: null }).unsealed).toEqual([]);
+});
+
+test('targets of two uids are compared by what their values say', () => {
+  const b = (target: HttpTarget) => ({ uid: 'w', target });
+  const a = { uid: 'u', target: sealed() };
+  expect(sameSecrets(SECRETS, a, b(GIVEN))).toBe(true);
+  expect(sameSecrets(SECRETS, a, b({ ...GIVEN, secret: ['one', 'three'] }))).toBe(false);
+  expect(sameSecrets(SECRETS, a, b({ ...GIVEN, headers: {} }))).toBe(false);
+  // Nobody can tell any more.
+  expect(sameSecrets(ringless(), a, b(GIVEN))).toBe(true);
+});
+
+function ringless() {
+  return { ...ringOf(`none:${Buffer.alloc(32, 1).toString('base64')}`), sealsWith: null };
+}

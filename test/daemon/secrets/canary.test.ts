@@ -1,0 +1,207 @@
+import postgres from 'postgres';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Daemon, readyDaemon } from '../../support/daemon.ts';
+import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { SECRET_KEYS } from '../../support/secrets.ts';
+import { until } from '../../support/until.ts';
+
+/** Each secret value that is sent holds one of these; in front of each stands a number, so that all are different. */
+const CANARY = 'canary-Vq8sZt3xWm5k';
+const secretBytes = Buffer.from(`${CANARY}-signs-with-this`);
+const SECRET = `whsec_${secretBytes.toString('base64')}`;
+/** What is no secret, and so must be found wherever one would be: the search works. */
+const CONTROL = 'control-Vq8sZt3xWm5k';
+
+let database: TestDatabase;
+let receiver: Receiver;
+let daemon: Daemon;
+let seen: string[];
+
+beforeEach(async () => {
+  database = await createMigrated();
+  receiver = await startReceiver(({ path }, response) => {
+    const [, answer] = path.split('/');
+    if (answer === 'hang') return;
+    response.writeHead(Number(answer) || 200, { 'content-type': 'application/json' });
+    response.end('{"executionId":"e"}');
+  });
+  daemon = await readyDaemon(database.url, {
+    LOG_LEVEL: 'trace',
+    FIRELOCK_SECRET_KEYS: SECRET_KEYS,
+    FIRELOCK_TICK_INTERVAL_MS: '50',
+  });
+  seen = [];
+});
+
+afterEach(async () => {
+  await receiver.close();
+  await database.drop();
+});
+
+let number = 0;
+const canary = () => `${(number += 1)}-${CANARY}`;
+const callOf = (url: string) => ({ url, headers: { Authorization: canary() } });
+const targetOf = (path: string, more: object = {}) => {
+  const url = path.startsWith('http') ? path : `${receiver.url}/${path}`;
+  const calls = {
+    lookup: callOf(`${receiver.url}/404/lookup`),
+    cancel: callOf(`${receiver.url}/500/cancel`),
+  };
+  const headers = { Authorization: `Bearer ${canary()}`, 'x-b': `${canary()} {{runId}}` };
+  return { type: 'http', url, headers, secret: SECRET, ...calls, ...more };
+};
+
+async function call(method: string, path: string, body?: unknown): Promise<unknown> {
+  const answer = await daemon.call(method, `/api/v1${path}`, body);
+  seen.push(JSON.stringify([method, path, answer.body, [...answer.headers]]));
+  expect(answer.status, seen.at(-1)).not.toBe(500);
+  return answer.body;
+}
+
+const ENDS = [
+  '200/ok',
+  '400/no',
+  '503/later',
+  'hang',
+  'http://127.0.0.1:1/',
+  'http://169.254.169.254/',
+  '410/gone',
+];
+const ONCE = { timeoutSeconds: 1, retry: { maxAttempts: 1 } };
+const FAR = { cron: '0 12 29 2 *', description: CONTROL };
+
+/** All ways that a run can go. */
+async function haveRuns(): Promise<void> {
+  for (const [index, path] of ENDS.entries()) {
+    await call('PUT', `/schedules/s${index}`, { ...FAR, ...ONCE, target: targetOf(path) });
+    await call('POST', `/schedules/s${index}/fire`);
+    await call('POST', '/runs', { ...ONCE, key: `k${index}`, target: targetOf(path) });
+  }
+  const callback = { ...ONCE, completion: 'callback', target: targetOf('200/callback') };
+  const { id } = (await call('POST', '/runs', callback)) as { id: string };
+  await until(
+    async () => ((await call('GET', `/runs/${id}`)) as { status: string }).status === 'running' || null,
+  );
+  await call('POST', `/runs/${id}/cancel`);
+  const ended = until(async () => {
+    const { items } = (await call('GET', '/runs?status=pending,running,waiting')) as { items: unknown[] };
+    return items.length === 0 ? true : null;
+  });
+  await ended;
+  await call('POST', '/runs/bulk', { action: 'retry', filter: { status: ['failed'] } });
+  await call('POST', '/runs', { ...ONCE, key: 'k0', target: targetOf(ENDS[0] ?? '') });
+}
+
+/** Edits, those that change nothing, and those that are refused. */
+async function edit(): Promise<void> {
+  const target = targetOf('200/ok');
+  await call('PUT', '/schedules/s0', { ...FAR, target });
+  await call('PATCH', '/schedules/s0', { target: { headers: { Authorization: canary(), Host: canary() } } });
+  await call('PATCH', '/schedules/s0', { target: { headers: { Authorization: canary() } } });
+  await call('PATCH', '/schedules/s0', { target: { url: 'http://127.0.0.1:2/' } });
+  const items = [{ id: 's0', ...FAR, target: targetOf('200/ok') }];
+  await call('POST', '/schedules/batch', { items, dryRun: true });
+  await call('POST', '/schedules/batch', { items });
+  const bad = [`a\n${canary()}`, `{{${CANARY}}}`, ` ${canary()}`, `${canary()}€`];
+  const headers = Object.fromEntries(bad.map((value, index) => [`x-${index}`, value]));
+  const wrong = [
+    { headers },
+    { headers: { a: canary().repeat(900) } },
+    { headers: { a: [canary()] } },
+    { headers: canary() },
+    { secret: canary() },
+    { secret: [SECRET, canary()] },
+    { lookup: { headers } },
+  ];
+  for (const more of wrong) {
+    await call('PUT', '/schedules/s0', { ...FAR, target: targetOf('200/ok', more) });
+    await call('PATCH', '/schedules/s0', { target: more });
+    await call('POST', '/runs', { target: targetOf('200/ok', more) });
+    await call('POST', '/schedules/batch', { items: [{ id: 'x', ...FAR, target: targetOf('x', more) }] });
+  }
+  for (const text of [
+    `{"target":{"headers":{"A":"${CANARY}"`,
+    `{"target":{"headers":{"A":"${CANARY}\u0000"}}}`,
+  ]) {
+    const response = await fetch(`${daemon.url}/api/v1/schedules/s0`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: text,
+    });
+    seen.push(await response.text());
+  }
+  await call('DELETE', '/schedules/s6');
+}
+
+const PERIOD = 'from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z';
+const PERIODS = ['/load', '/schedules/s0/occurrences'];
+
+async function readEverything(): Promise<void> {
+  const document = (await daemon.call('GET', '/openapi.json')).body as {
+    paths: Record<string, { get?: unknown }>;
+  };
+  const { items } = (await call('GET', '/runs?limit=500')) as { items: { id: string }[] };
+  for (const { id } of items) await call('GET', `/runs/${id}`);
+  for (const [path, { get }] of Object.entries(document.paths)) {
+    if (get === undefined || !path.startsWith('/api/v1/')) continue;
+    const asked = path.slice('/api/v1'.length).replace('{id}', 's0');
+    await call('GET', PERIODS.includes(asked) ? `${asked}?${PERIOD}` : asked);
+  }
+  for (const path of ['/openapi.json', '/metrics', '/readyz', '/docs']) {
+    seen.push(JSON.stringify((await daemon.call('GET', path)).body));
+  }
+}
+
+/** Every row of every table, as text. */
+async function dump(): Promise<string> {
+  const sql = postgres(database.url, { max: 1, onnotice: () => undefined });
+  try {
+    const tables = await sql<{ name: string }[]>`SELECT quote_ident(table_name) AS name
+      FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`;
+    const rows: string[] = [];
+    for (const { name } of tables) {
+      for (const { row } of await sql.unsafe<{ row: string }[]>(`SELECT t::text AS row FROM ${name} t`))
+        rows.push(row);
+    }
+    return rows.join('\n');
+  } finally {
+    await sql.end();
+  }
+}
+
+/** As it is, in hexadecimal, and in base64 wherever it stands among other bytes. */
+function spellings(text: string): string[] {
+  const inBase64 = [0, 1, 2].map((before) => {
+    const encoded = Buffer.from('x'.repeat(before) + text).toString('base64');
+    return encoded.slice(before === 0 ? 0 : 4, -4);
+  });
+  return [text, Buffer.from(text).toString('hex'), ...inBase64];
+}
+
+const found = (text: string, inText: string) =>
+  spellings(text).filter((one) => inText.toLowerCase().includes(one.toLowerCase()));
+
+test('no header value and no secret is found in any log, answer, metric or table, whatever happens to the runs', async () => {
+  await haveRuns();
+  await edit();
+  await readEverything();
+  daemon.signal('SIGTERM');
+  expect(await daemon.exited).toBe(0);
+
+  // It was sent all the same, and what is no secret is found.
+  const arrived = JSON.stringify(receiver.arrivals.map(({ headers }) => headers));
+  expect(found(CANARY, arrived)).not.toEqual([]);
+  const paths = receiver.arrivals.map(({ path }) => path);
+  expect(paths).toEqual(
+    expect.arrayContaining(['/200/ok', '/hang', '/404/lookup', '/500/cancel', '/410/gone']),
+  );
+  const tables = await dump();
+  const answers = seen.join('\n');
+  const lines = daemon.lines.join('\n');
+  for (const text of [tables, answers]) expect(found(CONTROL, text)).not.toEqual([]);
+  expect(lines).toContain('/api/v1/schedules/s0');
+
+  for (const text of [tables, answers, lines]) expect(found(CANARY, text)).toEqual([]);
+  expect(found(CANARY, Buffer.from(SECRET.slice(6), 'base64').toString())).not.toEqual([]);
+});

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Definition, HttpTarget } from '../../../src/core/schedules/schedule.ts';
+import { sealTarget } from '../../../src/core/secrets/target-secrets.ts';
+import { findRun } from '../../../src/store/runs/search/find-runs.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { SECRETS, ringOf } from '../../support/secrets.ts';
+import { until } from '../../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+/** With a header that is encrypted by one of these keys. */
+async function put(id: string, ring: typeof SECRETS, more: Partial<Definition> = {}): Promise<void> {
+  const url = receiver.url;
+  const { uid } = await instance.put(id, { url, ...more });
+  const call = { url: `${url}/lookup`, method: 'GET' as const, headers: {} };
+  const given: HttpTarget = {
+    type: 'http',
+    url,
+    method: 'POST',
+    headers: { 'x-key': id },
+    secret: null,
+    lookup: call,
+    cancel: null,
+  };
+  const { target } = sealTarget(given, { ring, uid, before: null });
+  await instance.put(id, { url, ...more, target });
+}
+
+const LOST = ringOf(`lost:${Buffer.alloc(32, 1).toString('base64')}`);
+const retry = { maxAttempts: 2, minBackoffSeconds: 0.05, maxBackoffSeconds: 0.05 };
+
+it('runs whose secrets cannot be decrypted are tried again, end as failed, and send nothing; others of the batch go on', async () => {
+  await put('fine', SECRETS);
+  await put('lost', LOST, { retry });
+  await put('once', LOST, { retry, delivery: 'atMostOnce' });
+  const runs = await Promise.all(['fine', 'lost', 'once'].map((id) => instance.fire(id)));
+  await instance.start();
+  const ended = await until(async () => {
+    const found = await Promise.all(runs.map(({ id }) => store.database.run((db) => findRun(db, id))));
+    return found.every((run) => run !== null && run.finishedAt !== null) ? found : null;
+  });
+  const message =
+    'nothing was sent: /target/headers/x-key is encrypted with the key "lost", which FIRELOCK_SECRET_KEYS does not have';
+  const failed = { status: 'failed', failures: 2, error: { kind: 'network', message }, handedOffAt: null };
+  expect(ended).toMatchObject([{ status: 'succeeded' }, failed, failed]);
+  expect(receiver.arrivals.map(({ headers }) => headers['x-key'])).toEqual(['fine']);
+});

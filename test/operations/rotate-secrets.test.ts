@@ -1,0 +1,84 @@
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Target } from '../../src/core/schedules/schedule.ts';
+import { keyIdsIn, sealTarget } from '../../src/core/secrets/target-secrets.ts';
+import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
+import { sampleUsedKeys } from '../../src/store/secrets/used-keys.ts';
+import { SECRETS, opened, ringOf } from '../support/secrets.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+
+const keyOf = (id: string, fill: number) => `${id}:${Buffer.alloc(32, fill).toString('base64')}`;
+const NEWER = ringOf(`${keyOf('newer', 9)},${keyOf('test', 7)}`);
+const never = new AbortController().signal;
+
+let store: Store;
+let instance: TestInstance;
+beforeAll(async () => {
+  store = await createStore();
+  instance = await createInstance(store);
+});
+afterAll(async () => {
+  await instance.stop();
+  await store.drop();
+});
+
+const targetWith = (value: string): Target => ({
+  type: 'http',
+  url: 'https://example.com/',
+  method: 'POST',
+  headers: { A: value },
+  secret: value,
+  lookup: null,
+  cancel: null,
+});
+
+/** Written twice: its values can be encrypted once its uid is known. */
+async function put(id: string, ring = SECRETS): Promise<string> {
+  const { uid } = await instance.put(id, { url: 'https://example.com/' });
+  const { target } = sealTarget(targetWith(id), { ring, uid, before: null });
+  await instance.put(id, { url: '', target });
+  return uid;
+}
+
+const targetOf = async (uid: string) => {
+  const rows = await store.rows<{ target: Target }>(
+    sql`SELECT definition->'target' AS target FROM schedule_versions WHERE schedule_uid = ${uid} ORDER BY version DESC LIMIT 1`,
+  );
+  return rows[0]?.target ?? targetWith('');
+};
+const usedKeys = async () => (await store.database.run((db) => sampleUsedKeys(db, null))).values;
+
+test('all that can be read is encrypted with the first key, whatever one definition holds', async () => {
+  const uids = await Promise.all(['a', 'b', 'c'].map((id) => put(id)));
+  const lost = await put('lost', ringOf(keyOf('lost', 3)));
+  await instance.put('plain', { url: '', target: targetWith('plain') });
+  const broken = await put('broken');
+  await store.rows(
+    sql`UPDATE schedule_versions SET definition = jsonb_set(definition, '{target,lookup}', '{"url": 5, "headers": {"a": null}}')
+    WHERE schedule_uid = ${broken} AND version = 2`,
+  );
+  expect((await usedKeys()).keyIds.sort()).toEqual(['lost', 'test']);
+
+  const rotation = await rotateSecrets({ database: store.database, secrets: NEWER, signal: never });
+  expect(rotation.byKey).toEqual(
+    new Map([
+      ['lost', 2],
+      ['newer', 8],
+    ]),
+  );
+  expect(rotation.unreadable.map(({ uid }) => uid)).toEqual([broken]);
+  for (const uid of uids) {
+    const target = await targetOf(uid);
+    expect(keyIdsIn(target)).toEqual(['newer', 'newer']);
+    expect(() => opened(uid, target)).toThrow('key "newer"');
+  }
+  expect(keyIdsIn(await targetOf(lost))).toEqual(['lost', 'lost']);
+  expect((await usedKeys()).keyIds.sort()).toEqual(['lost', 'newer', 'test']);
+});
+
+test('is interrupted between two batches, and needs a key', async () => {
+  const { database } = store;
+  await expect(rotateSecrets({ database, secrets: NEWER, signal: AbortSignal.abort() })).rejects.toThrow();
+  const secrets = { ...NEWER, sealsWith: null };
+  await expect(rotateSecrets({ database, secrets, signal: never })).rejects.toThrow('FIRELOCK_SECRET_KEYS');
+});
