@@ -47,7 +47,10 @@ async function run(databaseUrl: string): Promise<Tally> {
     const operations = await callSchemathesis(url, token);
     const faults = [...daemon.faults(), ...(await isReady(url)), ...(await daemon.stop())];
     for (const fault of faults) console.error(`== the daemon: ${fault}`);
-    return { passed: operations.passed + (faults.length === 0 ? 1 : 0), failed: operations.failed + faults.length };
+    return {
+      passed: operations.passed + (faults.length === 0 ? 1 : 0),
+      failed: operations.failed + faults.length,
+    };
   } finally {
     await daemon.stop();
   }
@@ -96,11 +99,20 @@ async function callSchemathesis(url: string, token: string): Promise<Tally> {
   const file = join(directory, 'report.json');
   const config = join(root, 'test', 'schemathesis', 'schemathesis.toml');
   const options = ['--config-file', config, 'run', `${url}/openapi.json`, '--report-json-path', file];
-  const child = spawn(program(), [...options, ...rest.filter((argument) => !argument.startsWith('--report='))], {
-    cwd: directory,
-    env: { ...process.env, FIRELOCK_TOKEN: token, PYTHONUNBUFFERED: '1' },
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
+  const child = spawn(
+    program(),
+    [...options, ...rest.filter((argument) => !argument.startsWith('--report='))],
+    {
+      cwd: directory,
+      env: {
+        ...process.env,
+        FIRELOCK_TOKEN: token,
+        PYTHONUNBUFFERED: '1',
+        SCHEMATHESIS_HOOKS: join(root, 'test', 'schemathesis', 'hooks.py'),
+      },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    },
+  );
   const [code] = (await once(child, 'exit')) as [number | null];
   if (!existsSync(file)) return { passed: 0, failed: 1 };
   writeFileSync('/tmp/h-input-run/report.json', readFileSync(file));

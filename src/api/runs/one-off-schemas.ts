@@ -52,11 +52,6 @@ export const oneOffRunInput = z
   .meta({
     id: 'OneOffRun',
     description: 'A piece of work that is done once, of no schedule.',
-    example: {
-      target: { type: 'http', url: 'https://example.com/jobs/invoice' },
-      payload: { invoice: 4711 },
-      key: 'invoice-4711',
-    },
   });
 export type OneOffRunInput = z.output<typeof oneOffRunInput>;
 
@@ -78,17 +73,7 @@ export const oneOffItemInput = z
   .meta({ id: 'OneOffRunWithRef', description: 'A one-off run that other items of the call can name.' });
 export type OneOffItemInput = z.output<typeof oneOffItemInput>;
 
-const job = (name: string) => ({ type: 'http', url: `https://example.com/jobs/${name}` });
-
-export const oneOffBatchInput = z.strictObject({ items: z.array(oneOffItemInput).max(MAX_ITEMS) }).meta({
-  example: {
-    items: [
-      { ref: 'extract', target: job('extract'), payload: { day: '2026-11-20' } },
-      { ref: 'load', target: job('load'), dependsOn: ['extract'] },
-      { ref: 'tell', target: job('tell'), dependsOn: ['load'], onDependencyFailure: 'run' },
-    ],
-  },
-});
+export const oneOffBatchInput = z.strictObject({ items: z.array(oneOffItemInput).max(MAX_ITEMS) });
 
 export const oneOffBatchAnswer = z.object({
   items: z
