@@ -46,6 +46,7 @@ export const oneOffRunInput = z
   .strictObject({
     ...oneOffFields,
     dependsOn: z.array(runIdText).max(MAX_DEPENDENCIES).default([]).meta({
+      uniqueItems: true,
       description: 'Ids of the runs that have to end before it starts; their ends go with its handoff.',
     }),
   })
@@ -65,6 +66,7 @@ export const oneOffItemInput = z
       .max(MAX_DEPENDENCIES)
       .default([])
       .meta({
+        uniqueItems: true,
         description:
           'What has to end before it starts: the `ref` of another item of this call, before or after it, or the id of a run.',
         example: ['extract', '019a9f00-0000-7000-8000-000000000000'],
