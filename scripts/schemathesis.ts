@@ -2,7 +2,7 @@
  * The OpenAPI document against a real daemon: schemathesis generates requests from it, right and wrong ones, and compares
  * every answer with what is documented. test/schemathesis/README.md says more.
  *
- *     npm run schemathesis [-- --report=FILE] [-- arguments of `st run`]     FILE gets {"passed": N, "failed": M}
+ *     npm run schemathesis [-- --report=FILE] [arguments of `st run`]     FILE gets {"passed": N, "failed": M}
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -18,8 +18,9 @@ import { QUICK_START } from '../test/support/runner/quick-start.ts';
 import { until } from '../test/support/until.ts';
 
 const root = join(import.meta.dirname, '..');
-const rest = process.argv.slice(2);
-const report = rest.find((argument) => argument.startsWith('--report='))?.slice('--report='.length);
+const REPORT = '--report=';
+const report = process.argv.find((argument) => argument.startsWith(REPORT))?.slice(REPORT.length);
+const rest = process.argv.slice(2).filter((argument) => !argument.startsWith(REPORT));
 const directory = mkdtempSync(join(tmpdir(), 'firelock-schemathesis-'));
 const cluster = await startCluster();
 try {
@@ -47,7 +48,10 @@ async function run(databaseUrl: string): Promise<Tally> {
     const operations = await callSchemathesis(url, token);
     const faults = [...daemon.faults(), ...(await isReady(url)), ...(await daemon.stop())];
     for (const fault of faults) console.error(`== the daemon: ${fault}`);
-    return { passed: operations.passed + (faults.length === 0 ? 1 : 0), failed: operations.failed + faults.length };
+    return {
+      passed: operations.passed + (faults.length === 0 ? 1 : 0),
+      failed: operations.failed + faults.length,
+    };
   } finally {
     await daemon.stop();
   }
@@ -74,9 +78,17 @@ function follow(child: ChildProcess & { stdout: Readable; stderr: Readable }) {
   const lines: string[] = [];
   for (const input of [child.stdout, child.stderr])
     createInterface({ input }).on('line', (line) => lines.push(line));
-  const ended = once(child, 'close').then(([code, signal]: unknown[]) => code ?? signal);
+  let hasEnded = false;
+  const ended = once(child, 'close').then(([code, signal]: unknown[]) => {
+    hasEnded = true;
+    return code ?? signal;
+  });
   return {
-    url: () => until(() => /listens on (http:[^ "]+:\d+)/.exec(lines.join('\n'))?.[1] ?? null),
+    url: () =>
+      until(() => {
+        if (hasEnded) throw new Error(`the daemon did not start:\n${lines.join('\n')}`);
+        return /listens on (http:[^ "]+:\d+)/.exec(lines.join('\n'))?.[1] ?? null;
+      }),
     /** Nothing that a client sends is an error of the server, nor a value that only the database refuses. */
     faults: () => lines.filter((line) => /unforeseen error|the database cannot hold/.test(line)),
     stop: async () => {
@@ -92,21 +104,31 @@ async function isReady(url: string): Promise<string[]> {
   return status === 200 ? [] : [`/readyz answers ${status}`];
 }
 
+/** Of the operations of the document, those that did all that was asked of them. */
 async function callSchemathesis(url: string, token: string): Promise<Tally> {
   const file = join(directory, 'report.json');
-  const config = join(root, 'test', 'schemathesis', 'schemathesis.toml');
-  const options = ['--config-file', config, 'run', `${url}/openapi.json`, '--report-json-path', file];
-  const child = spawn(program(), [...options, ...rest.filter((argument) => !argument.startsWith('--report='))], {
+  const tests = join(root, 'test', 'schemathesis');
+  const config = ['--config-file', join(tests, 'schemathesis.toml')];
+  const options = ['run', `${url}/openapi.json`, '--report-json-path', file, '--no-color', ...rest];
+  const child = spawn(program(), [...config, ...options], {
+    // It keeps files where it runs.
     cwd: directory,
-    env: { ...process.env, FIRELOCK_TOKEN: token, PYTHONUNBUFFERED: '1' },
+    env: { ...process.env, FIRELOCK_TOKEN: token, SCHEMATHESIS_HOOKS: join(tests, 'hooks.py') },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (!existsSync(file)) return { passed: 0, failed: 1 };
-  writeFileSync('/tmp/h-input-run/report.json', readFileSync(file));
-  return { passed: 1, failed: code === 0 ? 0 : 1 };
+  const { operations, failures } = JSON.parse(readFileSync(file, 'utf8')) as Report;
+  const failed = new Set(failures.flatMap((failure) => failure.operations)).size;
+  return { passed: operations.tested - failed, failed: failed === 0 && code !== 0 ? 1 : failed };
 }
 
+interface Report {
+  operations: { tested: number };
+  failures: { operations: string[] }[];
+}
+
+/** As the README of test/schemathesis installs it, or whichever there is. */
 function program(): string {
   const installed = join(root, 'node_modules', '.cache', 'schemathesis', 'bin', 'st');
   return existsSync(installed) ? installed : 'st';

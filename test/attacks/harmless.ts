@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type postgres from 'postgres';
 
 /** An answer, whatever way it came. */
-export interface Refusal {
+interface Refusal {
   status: number;
   headers: Headers;
   text: string;

@@ -132,9 +132,16 @@ export function wordList<const Word extends string>(words: readonly Word[]) {
     })
     .meta({
       type: 'string',
+      pattern: listPattern(words),
       description: `Comma-separated list (OR) of ${words.join(', ')}.`,
       example: words.slice(0, 2).join(','),
     });
+}
+
+/** Words of a known set with commas between them. */
+export function listPattern(words: readonly string[]): string {
+  const word = `(?:${words.join('|')})`;
+  return `^${word}(?:,${word})*$`;
 }
 
 export const problem = z
@@ -181,6 +188,9 @@ function toInstant(value: string, context: z.core.$RefinementCtx<string>): Insta
   return z.NEVER;
 }
 
+/** `key:value`; the key may be any text without a colon. */
+export const LABEL = '^[^:]+:';
+
 /** `key:value`; given more than once, all of them must match. */
 export const labelQuery = z
   .preprocess(
@@ -196,7 +206,7 @@ export const labelQuery = z
   )
   .meta({
     type: 'array',
-    items: { type: 'string' },
+    items: { type: 'string', pattern: LABEL },
     description: '`key:value`; repeated, all must match (AND).',
     example: ['team:billing'],
   });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LABEL, listPattern } from './common-schemas.ts';
 import { isObject } from './json/json-body.ts';
 
 /** Of the filter of a body: words of a known set, comma-separated as in a query, or as a list. */
@@ -17,7 +18,7 @@ export function filterWords<const Word extends string>(words: readonly Word[]) {
     .optional()
     .meta({
       anyOf: [
-        { type: 'string' },
+        { type: 'string', pattern: listPattern(words) },
         { type: 'array', minItems: 1, items: { type: 'string', enum: [...words] } },
       ],
       description: `Comma-separated, or a list (OR): ${words.join(', ')}.`,
@@ -37,7 +38,10 @@ export const filterLabels = z
   })
   .optional()
   .meta({
-    anyOf: [{ type: 'string' }, { type: 'array', minItems: 1, items: { type: 'string' } }],
+    anyOf: [
+      { type: 'string', pattern: LABEL },
+      { type: 'array', minItems: 1, items: { type: 'string', pattern: LABEL } },
+    ],
     description: '`key:value`, or a list of them (AND).',
     example: 'team:billing',
   });

@@ -82,7 +82,11 @@ function cursorOf<T>(content: z.ZodType<T>) {
       context.issues.push({ code: 'custom', input: value, message: FOREIGN });
       return z.NEVER;
     })
-    .meta({ type: 'string', description: 'The `nextCursor` of the page before.' });
+    .meta({
+      type: 'string',
+      pattern: '^[A-Za-z0-9_-]+$',
+      description: 'The `nextCursor` of the page before, as it is.',
+    });
 }
 
 function decode(value: string): unknown {

@@ -3,7 +3,10 @@ import type { Fault } from './problem.ts';
 import { queryInstant } from './common-schemas.ts';
 
 /** The period that a call is about, of `scheduledFor`: `from` inclusive, `to` exclusive. */
-export const periodQuery = { from: queryInstant.optional(), to: queryInstant.optional() };
+export const periodQuery = {
+  from: queryInstant.optional().meta({ description: 'Inclusive.', example: '2026-11-20T00:00:00Z' }),
+  to: queryInstant.optional().meta({ description: 'Exclusive.', example: '2026-11-21T00:00:00Z' }),
+};
 
 /** For `alsoCheck`: a period in which nothing can lie is a mistake of the caller. */
 export function emptyPeriod({ query }: FastifyRequest): Fault[] {

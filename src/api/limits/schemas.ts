@@ -22,7 +22,7 @@ export const limitInput = z
     waiting: ignored,
     updatedAt: ignored,
   })
-  .meta({ id: 'LimitDefinition', example: { description: 'connections to the warehouse', maxRunning: 3 } });
+  .meta({ id: 'LimitDefinition' });
 
 export const limit = z
   .object({

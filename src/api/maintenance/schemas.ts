@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MAINTENANCE_DISPATCHES } from '../../core/maintenance.ts';
+import { NOT_GIVEN, where } from '../document/kinds.ts';
 import { answeredInstant, instant, text } from '../http/common-schemas.ts';
 
 const dispatch = z.enum(MAINTENANCE_DISPATCHES).meta({
@@ -26,7 +27,13 @@ export const maintenanceInput = z
     for (const [name, isGiven] of Object.entries(given))
       if (isGiven) context.addIssue({ code: 'custom', path: [name], message: ONLY_WHILE_ON });
   })
-  .meta({ id: 'MaintenanceRequest' });
+  .meta({
+    id: 'MaintenanceRequest',
+    ...where('on', [
+      { is: true },
+      { is: false, properties: { reason: NOT_GIVEN, until: NOT_GIVEN, dispatch: { const: 'continue' } } },
+    ]),
+  });
 
 export const maintenanceAnswer = z
   .object({

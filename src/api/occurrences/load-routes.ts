@@ -22,9 +22,13 @@ import { load } from './schemas.ts';
 const MAX_BUCKETS = 2000;
 
 const loadQuery = z.strictObject({
-  from: queryInstant.optional().meta({ description: 'Inclusive; now where it is not given.' }),
+  from: queryInstant.optional().meta({
+    description: 'Inclusive; now where it is not given.',
+    example: '2026-11-20T00:00:00Z',
+  }),
   to: queryInstant.optional().meta({
     description: `Exclusive; 24 h after \`from\`, or ${MAX_BUCKETS} buckets, where it is not given.`,
+    example: '2026-11-21T00:00:00Z',
   }),
   bucketSeconds: queryInteger(1, 86_400, 60),
 });

@@ -7,6 +7,7 @@ import {
   scheduleIdText,
   whole,
 } from '../http/common-schemas.ts';
+import { exactlyOneOf } from '../document/kinds.ts';
 import { cronInput } from '../schedules/timing/cron-schemas.ts';
 import { everySeconds, zoneText } from '../schedules/timing/timing-schemas.ts';
 import { excludeInput } from '../schedules/timing/exclude-schemas.ts';
@@ -37,11 +38,7 @@ export const previewInput = z
   .superRefine(oneOfTwo, { when: ({ value }) => isObject(value) })
   .meta({
     description: 'Exactly one of `cron` and `everySeconds`.',
-    examples: [
-      { cron: '30 2 * * *', timezone: 'Europe/Berlin' },
-      { cron: ['0 9 * * MON-FRI', '0 11 * * SAT'] },
-      { everySeconds: 900 },
-    ],
+    ...exactlyOneOf(['cron', 'everySeconds']),
   });
 
 const fireTime = z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NOT_GIVEN, where } from '../document/kinds.ts';
 import { whole } from '../http/common-schemas.ts';
 import { workerIdText } from '../queues/schemas.ts';
 import { ALWAYS } from '../schedules/timing/timing-schemas.ts';
@@ -41,7 +42,7 @@ export const completionInput = z
   .meta({
     id: 'Completion',
     description: 'How a run ended.',
-    example: { status: 'succeeded', result: { rows: 1200 } },
+    ...where('status', [{ is: 'succeeded', properties: { error: NOT_GIVEN } }, { is: 'failed' }]),
   });
 
 export const heartbeatInput = z

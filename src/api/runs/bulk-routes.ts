@@ -27,7 +27,7 @@ const runFilter = z
   .meta({
     id: 'RunFilter',
     description: 'As in `GET /runs`: all that is named must hold. `from` and `to` mean `scheduledFor`.',
-    example: { label: 'team:billing', status: 'failed,unknown' },
+    minProperties: 1,
   });
 
 const MOST = 10_000;

@@ -46,17 +46,13 @@ export const oneOffRunInput = z
   .strictObject({
     ...oneOffFields,
     dependsOn: z.array(runIdText).max(MAX_DEPENDENCIES).default([]).meta({
+      uniqueItems: true,
       description: 'Ids of the runs that have to end before it starts; their ends go with its handoff.',
     }),
   })
   .meta({
     id: 'OneOffRun',
     description: 'A piece of work that is done once, of no schedule.',
-    example: {
-      target: { type: 'http', url: 'https://example.com/jobs/invoice' },
-      payload: { invoice: 4711 },
-      key: 'invoice-4711',
-    },
   });
 export type OneOffRunInput = z.output<typeof oneOffRunInput>;
 
@@ -70,6 +66,7 @@ export const oneOffItemInput = z
       .max(MAX_DEPENDENCIES)
       .default([])
       .meta({
+        uniqueItems: true,
         description:
           'What has to end before it starts: the `ref` of another item of this call, before or after it, or the id of a run.',
         example: ['extract', '019a9f00-0000-7000-8000-000000000000'],
@@ -78,17 +75,7 @@ export const oneOffItemInput = z
   .meta({ id: 'OneOffRunWithRef', description: 'A one-off run that other items of the call can name.' });
 export type OneOffItemInput = z.output<typeof oneOffItemInput>;
 
-const job = (name: string) => ({ type: 'http', url: `https://example.com/jobs/${name}` });
-
-export const oneOffBatchInput = z.strictObject({ items: z.array(oneOffItemInput).max(MAX_ITEMS) }).meta({
-  example: {
-    items: [
-      { ref: 'extract', target: job('extract'), payload: { day: '2026-11-20' } },
-      { ref: 'load', target: job('load'), dependsOn: ['extract'] },
-      { ref: 'tell', target: job('tell'), dependsOn: ['load'], onDependencyFailure: 'run' },
-    ],
-  },
-});
+export const oneOffBatchInput = z.strictObject({ items: z.array(oneOffItemInput).max(MAX_ITEMS) });
 
 export const oneOffBatchAnswer = z.object({
   items: z

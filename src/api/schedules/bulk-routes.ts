@@ -4,6 +4,7 @@ import { setEnabledOfMatching } from '../../operations/schedules/bulk-schedules.
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
+import { NOT_GIVEN, where } from '../document/kinds.ts';
 import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
 import { instant, text } from '../http/common-schemas.ts';
 import { filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
@@ -26,7 +27,7 @@ const scheduleFilter = z
   .meta({
     id: 'ScheduleFilter',
     description: 'As in `GET /schedules`: all that is named must hold.',
-    example: { label: ['team:billing', 'tier:batch'] },
+    minProperties: 1,
   });
 
 const bulkInput = z
@@ -50,7 +51,10 @@ const bulkInput = z
       if (value === null || value === undefined) continue;
       context.addIssue({ code: 'custom', path: [name], message: 'goes only with the action pause' });
     }
-  }, ALWAYS);
+  }, ALWAYS)
+  .meta(
+    where('action', [{ is: 'pause' }, { is: 'resume', properties: { reason: NOT_GIVEN, until: NOT_GIVEN } }]),
+  );
 
 export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
   api.post(

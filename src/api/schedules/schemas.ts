@@ -7,6 +7,7 @@ import {
   DELIVERIES,
   MAX_COMPLETION_TIMEOUT_SECONDS,
 } from '../../core/schedules/schedule.ts';
+import { atMostOneOf, exactlyOneOf } from '../document/kinds.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
 import { answeredInstant, limitIdText, scheduleIdText, text, whole } from '../http/common-schemas.ts';
 import { pauseAnswer, pauseInput, pausePatch } from './timing/pause-schemas.ts';
@@ -123,12 +124,7 @@ export const scheduleInput = z
   .meta({
     id: 'ScheduleDefinition',
     description: ONE_OF_FOUR,
-    example: {
-      cron: '0 2 * * *',
-      timezone: 'Europe/Berlin',
-      target: { type: 'http', url: 'https://example.com/jobs/nightly' },
-      overlap: 'skip',
-    },
+    ...exactlyOneOf(),
   });
 export type ScheduleInput = z.output<typeof scheduleInput>;
 
@@ -136,7 +132,7 @@ export type ScheduleInput = z.output<typeof scheduleInput>;
 export const itemInput = z
   .strictObject({ id: scheduleIdText, ...definitionInput })
   .superRefine(exactlyOneKind, ALWAYS)
-  .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR });
+  .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR, ...exactlyOneOf() });
 
 /** Beside the items of a batch. */
 export const besideItems = {
@@ -172,7 +168,7 @@ export const schedulePatch = z
     id: 'SchedulePatch',
     description:
       'RFC 7396: null resets a field to its default. Naming another of `cron`, `everySeconds`, `at` and `after` takes the old one away.',
-    example: { everySeconds: 900, labels: { team: null } },
+    ...atMostOneOf(),
   });
 
 export const schedule = z

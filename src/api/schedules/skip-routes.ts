@@ -10,12 +10,10 @@ import { TAGS } from '../http/plugins/openapi.ts';
 import { Problem, invalid, noSuchSchedule } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 
-const skipInput = z
-  .strictObject({
-    fireAt: instant.meta({ description: 'The fire: its nominal time, as `upcoming` answers it.' }),
-    reason: text(1000).nullish().meta({ description: 'In your words, for those who read `upcoming`.' }),
-  })
-  .meta({ example: { fireAt: '2026-12-25T08:00:00Z', reason: 'closed for Christmas' } });
+const skipInput = z.strictObject({
+  fireAt: instant.meta({ description: 'The fire: its nominal time, as `upcoming` answers it.' }),
+  reason: text(1000).nullish().meta({ description: 'In your words, for those who read `upcoming`.' }),
+});
 
 const skipAnswer = z.object({ fireAt: answeredInstant, skipped: z.boolean() });
 

@@ -34,7 +34,10 @@ export const url = z
 export const method = z.enum(HTTP_METHODS);
 
 export const headers = z
-  .record(z.string(), z.string().max(MAX_HEADER_VALUE_LENGTH))
+  .record(
+    z.string().meta({ format: 'http-header-name' }),
+    z.string().max(MAX_HEADER_VALUE_LENGTH).meta({ format: 'http-header-value' }),
+  )
   .superRefine((value, context) => {
     for (const [name, message] of headerFaults(value)) {
       context.addIssue({ code: 'custom', path: [name], message });

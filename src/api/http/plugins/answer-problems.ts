@@ -16,7 +16,11 @@ export function answerProblems(server: Api): Handler {
     if (paths.isMeantFor(pathOf(url), routeOptions)) return Promise.resolve();
     throw methodNotAllowed(paths.methodsAt(pathOf(url)));
   });
-  server.setErrorHandler((error: unknown, request, reply) => sendProblem(error, request, reply));
+  server.setErrorHandler((error: unknown, request, reply) => {
+    // Where there is no route, it does not matter what is wrong with the body.
+    if (request.is404 && [400, 413, 415].includes(toProblem(error).status)) answerNotFound(request, reply);
+    else sendProblem(error, request, reply);
+  });
   const answerNotFound: Handler = (request, reply) => {
     const allowed = paths.methodsAt(pathOf(request.url));
     sendProblem(allowed.length === 0 ? nothingHere() : methodNotAllowed(allowed), request, reply);

@@ -3,8 +3,8 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifySchema } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from '../../deps.ts';
+import { finishDocument } from '../../document/document.ts';
 import type { RoleNeeded } from '../../../core/access/roles.ts';
-import { isObject } from '../json/json-body.ts';
 import { problems } from '../response-schemas.ts';
 
 declare module 'fastify' {
@@ -50,7 +50,7 @@ export async function documentRoutes(
         role === undefined ? input : { ...input, schema: guarded(input.schema, role) },
       );
     },
-    transformObject: (document) => tidy(jsonSchemaTransformObject(document)),
+    transformObject: (document) => finishDocument(jsonSchemaTransformObject(document)),
   });
   await server.register(swaggerUi, { routePrefix: `${basePath}/docs`, staticCSP: DOCS_CSP });
 }
@@ -70,41 +70,6 @@ const BEARER = {
 
 /** What every route that asks for a role can answer too, and the role itself. */
 function guarded(schema: FastifySchema, role: RoleNeeded): FastifySchema {
-  const response = { ...(schema.response as object), ...problems(401, 403, 429) };
+  const response = { ...(schema.response as object), ...problems(401, 403, 408, 429, 431) };
   return { ...schema, response, security: [{ bearer: role === 'any' ? [] : [role] }] };
-}
-
-/** What no reader needs: the bounds of JavaScript's whole numbers, and schemas that nothing refers to. */
-function tidy<Document extends object>(document: Document): Document {
-  const text = JSON.stringify(document, (key, value: unknown) => {
-    const isBound =
-      (key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
-    if (isObject(value) && 'x-body-optional' in value) return withOptionalBody(value);
-    return isBound ? undefined : value;
-  });
-  return withoutUnused(JSON.parse(text) as Document);
-}
-
-function withOptionalBody(operation: Record<string, unknown>) {
-  const body = operation['requestBody'];
-  const requestBody = isObject(body) ? { ...body, required: false } : body;
-  return { ...operation, 'x-body-optional': undefined, requestBody };
-}
-
-/** Every registered schema comes in two forms, as sent and as answered; most are needed in one. */
-function withoutUnused<Document extends object>(document: Document): Document {
-  const { components: all, ...rest } = document as Record<string, unknown>;
-  const components = isObject(all) ? all : {};
-  const schemas = isObject(components['schemas']) ? components['schemas'] : {};
-  const used = new Map<string, unknown>();
-  const visit = (text: string): void => {
-    for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (used.has(name) || !(name in schemas)) continue;
-      used.set(name, schemas[name]);
-      visit(JSON.stringify(schemas[name]));
-    }
-  };
-  visit(JSON.stringify(rest));
-  const sorted = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
-  return { ...document, components: { ...components, schemas: Object.fromEntries(sorted) } };
 }

@@ -22,8 +22,10 @@ const tags = z
   )
   .optional();
 
-const IF_MATCH = { type: 'string', description: 'Only if the version is still this `ETag`, else 412.' };
-const IF_NONE_MATCH = { type: 'string', description: '`*`: create only, 412 where it exists.' };
+/** What our own tags need of what HTTP allows. */
+const TAGS = { type: 'string', pattern: '^(\\*|"[0-9]+"(, "[0-9]+")*)$', example: '"3"' };
+const IF_MATCH = { ...TAGS, description: 'Only if the version is still this `ETag`, else 412.' };
+const IF_NONE_MATCH = { ...TAGS, example: '*', description: '`*`: create only, 412 where it exists.' };
 
 export const ifMatchHeader = z.object({ 'If-Match': tags.meta(IF_MATCH) });
 export const preconditionHeaders = z.object({

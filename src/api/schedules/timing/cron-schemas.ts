@@ -15,6 +15,7 @@ const expression = z
     if (fault !== null) context.addIssue({ code: 'custom', message: fault });
   })
   .meta({
+    format: 'cron',
     maxLength: MAX_EXPRESSION_LENGTH,
     description: `A cron expression: ${SYNTAX}`,
     example: '0 2 * * *',
@@ -22,7 +23,7 @@ const expression = z
 
 /** How many there are is looked at before what they say, since reading thousands of them would take long. */
 const expressions = z
-  .array(z.string().meta({ maxLength: MAX_EXPRESSION_LENGTH }))
+  .array(z.string().meta({ format: 'cron', maxLength: MAX_EXPRESSION_LENGTH }))
   .superRefine(checkList, { when: ({ value }) => Array.isArray(value) })
   .meta({
     minItems: MIN_EXPRESSIONS,

@@ -14,6 +14,7 @@ const dateEntry = z
     if (typeof read === 'string') context.addIssue({ code: 'custom', message: read });
   })
   .meta({
+    format: 'date-or-range',
     description: 'A date, or a range of dates, whose both ends belong to it; between 2000 and 2100.',
     example: '2026-12-24/2027-01-02',
   });

@@ -29,6 +29,7 @@ export const zoneText = z
     context.addIssue({ code: 'custom', message });
   })
   .meta({
+    format: 'time-zone',
     description:
       'IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC.',
     example: 'Europe/Berlin',

@@ -52,7 +52,11 @@ export type AnsweredPullTarget = {
     queue: string;
 };
 
-export type AnsweredTarget = AnsweredHttpTarget | AnsweredPullTarget;
+export type AnsweredTarget = ({
+    type: 'http';
+} & AnsweredHttpTarget) | ({
+    type: 'pull';
+} & AnsweredPullTarget);
 
 export type Attempt = {
     attempt: number;
@@ -85,6 +89,18 @@ export type AuditEntry = {
     };
 };
 
+export type BackfillInput = {
+    from: string;
+    to: string;
+    limit?: number;
+};
+
+export type BackfillResult = {
+    created: number;
+    existing: number;
+    remainingFrom: string | null;
+};
+
 export type Calendar = {
     id: string;
     description: string | null;
@@ -94,13 +110,18 @@ export type Calendar = {
     nextFiresMoved: boolean;
 };
 
-export type CalendarDefinitionInput = {
+export type CalendarInput = {
     id?: string;
     description?: string | null;
     dates: Array<string>;
     readonly version?: unknown;
     readonly updatedAt?: unknown;
     readonly nextFiresMoved?: unknown;
+};
+
+export type CalendarPage = {
+    items: Array<Calendar>;
+    nextCursor: string | null;
 };
 
 export type Caller = {
@@ -169,7 +190,16 @@ export type ClaimedRun = {
     dependencies?: Array<Dependency>;
 };
 
-export type CompletionInput = {
+export type ClaimedRuns = {
+    items: Array<ClaimedRun>;
+};
+
+export type CompletionInput = ({
+    status: 'succeeded';
+    error?: null;
+} | {
+    status: 'failed';
+}) & {
     status: 'succeeded' | 'failed';
     result?: unknown;
     error?: string | null;
@@ -190,6 +220,14 @@ export type Dependency = {
 export type ExcludeInput = {
     dates?: Array<string>;
     calendars?: Array<string>;
+};
+
+export type FireInput = {
+    payload?: unknown;
+};
+
+export type Health = {
+    status: 'ok';
 };
 
 export type HeartbeatInput = {
@@ -224,6 +262,10 @@ export type Instance = {
     inFlight: number;
 };
 
+export type InstanceList = {
+    items: Array<Instance>;
+};
+
 export type Limit = {
     id: string;
     description: string | null;
@@ -233,13 +275,35 @@ export type Limit = {
     updatedAt: string;
 };
 
-export type LimitDefinitionInput = {
+export type LimitInput = {
     id?: string;
     description?: string | null;
     maxRunning: number;
     readonly running?: unknown;
     readonly waiting?: unknown;
     readonly updatedAt?: unknown;
+};
+
+export type LimitPage = {
+    items: Array<Limit>;
+    nextCursor: string | null;
+};
+
+export type ListAuditAnswer = {
+    items: Array<AuditEntry>;
+    nextCursor: string | null;
+};
+
+export type Load = {
+    items: Array<{
+        at: string;
+        fires: number;
+    }>;
+    busiest: {
+        at: string;
+        fires: number;
+    } | null;
+    schedules: number;
 };
 
 export type LookupInput = {
@@ -258,12 +322,23 @@ export type Maintenance = {
     since: string | null;
 };
 
-export type MaintenanceRequestInput = {
+export type MaintenanceInput = ({
+    on: true;
+} | {
+    on: false;
+    reason?: null;
+    until?: null;
+    dispatch?: 'continue';
+}) & {
     on: boolean;
     reason?: string | null;
     until?: string | null;
     dispatch?: 'continue' | 'hold';
     since?: unknown;
+};
+
+export type NothingInput = {
+    [key: string]: never;
 };
 
 export type Occurrence = {
@@ -272,6 +347,17 @@ export type Occurrence = {
     reason?: string;
     runId?: string;
     version: number;
+};
+
+export type OccurrencePage = {
+    items: Array<Occurrence>;
+    nextCursor: string | null;
+    unplannable?: Array<{
+        version: number;
+        from: string;
+        to: string | null;
+        error: string;
+    }>;
 };
 
 export type OneOffRunInput = {
@@ -307,6 +393,32 @@ export type OneOffRunWithRefInput = {
     dependsOn?: Array<string>;
 };
 
+export type Preview = {
+    description: string;
+    items: Array<{
+        fireAt: string;
+        local: string;
+        note?: 'moved by DST' | 'repeated hour';
+    }>;
+    assumes?: string;
+};
+
+export type PreviewInput = ({
+    everySeconds?: null;
+    cron: string | Array<unknown>;
+} | {
+    cron?: null;
+    everySeconds: number;
+}) & {
+    cron?: string | Array<string> | null;
+    everySeconds?: number | null;
+    timezone?: string | null;
+    exclude?: ExcludeInput | null;
+    from?: string | null;
+    count?: number;
+    id?: string | null;
+};
+
 export type Problem = {
     type: string;
     title: string;
@@ -335,6 +447,10 @@ export type Queue = {
     running: number;
     oldestPendingSeconds: number;
     workers: number;
+};
+
+export type QueueList = {
+    items: Array<Queue>;
 };
 
 export type Readiness = {
@@ -396,6 +512,31 @@ export type Run = {
     updatedAt: string;
 };
 
+export type RunBatchInput = {
+    items: Array<OneOffRunWithRefInput>;
+};
+
+export type RunBatchResult = {
+    items: Array<{
+        ref: string;
+        id: string;
+    }>;
+};
+
+export type RunBulkInput = {
+    action: 'retry' | 'cancel';
+    filter: RunFilterInput;
+    limit?: number;
+    dryRun?: boolean;
+};
+
+export type RunBulkResult = {
+    matched: number;
+    changed: number;
+    remaining: number;
+    sample: Array<string>;
+};
+
 export type RunFilterInput = {
     scheduleId?: string;
     label?: string | Array<string>;
@@ -403,6 +544,11 @@ export type RunFilterInput = {
     trigger?: string | Array<'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api'>;
     from?: string;
     to?: string;
+};
+
+export type RunPage = {
+    items: Array<Run>;
+    nextCursor: string | null;
 };
 
 export type Schedule = {
@@ -454,7 +600,77 @@ export type Schedule = {
     updatedAt: string;
 };
 
-export type ScheduleDefinitionInput = {
+export type ScheduleBatchInput = {
+    items: Array<ScheduleWithIdInput>;
+    dryRun?: boolean;
+};
+
+export type ScheduleBatchResult = {
+    created: number;
+    updated: number;
+    unchanged: number;
+    changes?: Array<ScheduleDiff>;
+};
+
+export type ScheduleBulkInput = ({
+    action: 'pause';
+} | {
+    action: 'resume';
+    reason?: null;
+    until?: null;
+}) & {
+    action: 'pause' | 'resume';
+    filter: ScheduleFilterInput;
+    reason?: string | null;
+    until?: string | null;
+    dryRun?: boolean;
+};
+
+export type ScheduleBulkResult = {
+    matched: number;
+    changed: number;
+    remaining: number;
+    sample: Array<string>;
+};
+
+export type ScheduleDiff = {
+    id: string;
+    change: 'created' | 'updated' | 'unchanged';
+    fields: Array<{
+        path: string;
+        before: unknown;
+        after: unknown;
+    }>;
+};
+
+export type ScheduleFilterInput = {
+    label?: string | Array<string>;
+    q?: string;
+    status?: string | Array<'active' | 'paused' | 'ended' | 'error'>;
+    late?: boolean;
+};
+
+export type ScheduleInput = ({
+    everySeconds?: null;
+    at?: null;
+    after?: null;
+    cron: string | Array<unknown>;
+} | {
+    cron?: null;
+    at?: null;
+    after?: null;
+    everySeconds: number;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    after?: null;
+    at: string;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    at?: null;
+    exclude?: null;
+}) & {
     id?: string;
     description?: string | null;
     cron?: string | Array<string> | null;
@@ -499,24 +715,37 @@ export type ScheduleDefinitionInput = {
     readonly updatedAt?: unknown;
 };
 
-export type ScheduleDiff = {
-    id: string;
-    change: 'created' | 'updated' | 'unchanged';
-    fields: Array<{
-        path: string;
-        before: unknown;
-        after: unknown;
+export type SchedulePage = {
+    items: Array<Schedule & {
+        recentRuns?: Array<{
+            id: string;
+            scheduledFor: string;
+            trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api';
+            status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
+            latenessMs: number | null;
+        }>;
     }>;
+    nextCursor: string | null;
 };
 
-export type ScheduleFilterInput = {
-    label?: string | Array<string>;
-    q?: string;
-    status?: string | Array<'active' | 'paused' | 'ended' | 'error'>;
-    late?: boolean;
-};
-
-export type SchedulePatchInput = {
+export type SchedulePatchInput = ({
+    everySeconds?: null;
+    at?: null;
+    after?: null;
+} | {
+    cron?: null;
+    at?: null;
+    after?: null;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    after?: null;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    at?: null;
+    exclude?: null;
+}) & {
     id?: string;
     description?: string | null;
     cron?: string | Array<string> | null;
@@ -605,7 +834,27 @@ export type ScheduleVersion = {
     schedule: VersionedSchedule;
 };
 
-export type ScheduleWithIdInput = {
+export type ScheduleWithIdInput = ({
+    everySeconds?: null;
+    at?: null;
+    after?: null;
+    cron: string | Array<unknown>;
+} | {
+    cron?: null;
+    at?: null;
+    after?: null;
+    everySeconds: number;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    after?: null;
+    at: string;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    at?: null;
+    exclude?: null;
+}) & {
     id: string;
     description?: string | null;
     cron?: string | Array<string> | null;
@@ -650,6 +899,16 @@ export type ScheduleWithIdInput = {
     readonly updatedAt?: unknown;
 };
 
+export type SkipInput = {
+    fireAt: string;
+    reason?: string | null;
+};
+
+export type SkippedFire = {
+    fireAt: string;
+    skipped: boolean;
+};
+
 export type Stats = {
     totalRuns: number;
     succeededRuns: number;
@@ -677,7 +936,22 @@ export type Stats = {
     };
 };
 
-export type TargetInput = HttpTargetInput | PullTargetInput;
+export type TargetInput = ({
+    type: 'http';
+} & HttpTargetInput) | ({
+    type: 'pull';
+} & PullTargetInput);
+
+export type UpcomingFires = {
+    items: Array<{
+        fireAt: string;
+        local: string;
+        note?: 'moved by DST' | 'repeated hour';
+        dueAt?: string;
+        skipped?: true;
+        skipReason?: string;
+    }>;
+};
 
 export type Verification = {
     ok: boolean;
@@ -688,6 +962,11 @@ export type Verification = {
         violations: number;
         examples: Array<string>;
     }>;
+};
+
+export type VersionPage = {
+    items: Array<ScheduleVersion>;
+    nextCursor: string | null;
 };
 
 export type VersionedSchedule = {
@@ -776,19 +1055,48 @@ export type WholeRun = {
     attemptLog: Array<Attempt>;
 };
 
-export type CalendarDefinitionInputWritable = {
+export type CalendarInputWritable = {
     id?: string;
     description?: string | null;
     dates: Array<string>;
 };
 
-export type LimitDefinitionInputWritable = {
+export type LimitInputWritable = {
     id?: string;
     description?: string | null;
     maxRunning: number;
 };
 
-export type ScheduleDefinitionInputWritable = {
+export type NothingInputWritable = {
+    [key: string]: never;
+};
+
+export type ScheduleBatchInputWritable = {
+    items: Array<ScheduleWithIdInputWritable>;
+    dryRun?: boolean;
+};
+
+export type ScheduleInputWritable = ({
+    everySeconds?: null;
+    at?: null;
+    after?: null;
+    cron: string | Array<unknown>;
+} | {
+    cron?: null;
+    at?: null;
+    after?: null;
+    everySeconds: number;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    after?: null;
+    at: string;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    at?: null;
+    exclude?: null;
+}) & {
     id?: string;
     description?: string | null;
     cron?: string | Array<string> | null;
@@ -823,7 +1131,24 @@ export type ScheduleDefinitionInputWritable = {
     };
 };
 
-export type SchedulePatchInputWritable = {
+export type SchedulePatchInputWritable = ({
+    everySeconds?: null;
+    at?: null;
+    after?: null;
+} | {
+    cron?: null;
+    at?: null;
+    after?: null;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    after?: null;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    at?: null;
+    exclude?: null;
+}) & {
     id?: string;
     description?: string | null;
     cron?: string | Array<string> | null;
@@ -894,7 +1219,27 @@ export type SchedulePatchInputWritable = {
     } | null;
 };
 
-export type ScheduleWithIdInputWritable = {
+export type ScheduleWithIdInputWritable = ({
+    everySeconds?: null;
+    at?: null;
+    after?: null;
+    cron: string | Array<unknown>;
+} | {
+    cron?: null;
+    at?: null;
+    after?: null;
+    everySeconds: number;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    after?: null;
+    at: string;
+} | {
+    cron?: null;
+    everySeconds?: null;
+    at?: null;
+    exclude?: null;
+}) & {
     id: string;
     description?: string | null;
     cron?: string | Array<string> | null;
@@ -937,9 +1282,7 @@ export type GetHealthData = {
 };
 
 export type GetHealthResponses = {
-    200: {
-        status: 'ok';
-    };
+    200: Health;
 };
 
 export type GetHealthResponse = GetHealthResponses[keyof GetHealthResponses];
@@ -996,7 +1339,9 @@ export type ListSchedulesErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1004,18 +1349,7 @@ export type ListSchedulesErrors = {
 export type ListSchedulesError = ListSchedulesErrors[keyof ListSchedulesErrors];
 
 export type ListSchedulesResponses = {
-    200: {
-        items: Array<Schedule & {
-            recentRuns?: Array<{
-                id: string;
-                scheduledFor: string;
-                trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api';
-                status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
-                latenessMs: number | null;
-            }>;
-        }>;
-        nextCursor: string | null;
-    };
+    200: SchedulePage;
 };
 
 export type ListSchedulesResponse = ListSchedulesResponses[keyof ListSchedulesResponses];
@@ -1037,9 +1371,11 @@ export type DeleteScheduleErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     412: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1066,7 +1402,9 @@ export type GetScheduleErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1096,11 +1434,13 @@ export type PatchScheduleErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     412: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1114,7 +1454,7 @@ export type PatchScheduleResponses = {
 export type PatchScheduleResponse = PatchScheduleResponses[keyof PatchScheduleResponses];
 
 export type PutScheduleData = {
-    body: ScheduleDefinitionInputWritable;
+    body: ScheduleInputWritable;
     headers?: {
         'If-Match'?: string;
         'If-None-Match'?: string;
@@ -1131,11 +1471,13 @@ export type PutScheduleErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     412: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1150,10 +1492,7 @@ export type PutScheduleResponses = {
 export type PutScheduleResponse = PutScheduleResponses[keyof PutScheduleResponses];
 
 export type PutSchedulesData = {
-    body: {
-        items: Array<ScheduleWithIdInputWritable>;
-        dryRun?: boolean;
-    };
+    body: ScheduleBatchInputWritable;
     path?: never;
     query?: never;
     url: '/api/v1/schedules/batch';
@@ -1163,10 +1502,12 @@ export type PutSchedulesErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1174,24 +1515,13 @@ export type PutSchedulesErrors = {
 export type PutSchedulesError = PutSchedulesErrors[keyof PutSchedulesErrors];
 
 export type PutSchedulesResponses = {
-    200: {
-        created: number;
-        updated: number;
-        unchanged: number;
-        changes?: Array<ScheduleDiff>;
-    };
+    200: ScheduleBatchResult;
 };
 
 export type PutSchedulesResponse = PutSchedulesResponses[keyof PutSchedulesResponses];
 
 export type ActOnSchedulesData = {
-    body: {
-        action: 'pause' | 'resume';
-        filter: ScheduleFilterInput;
-        reason?: string | null;
-        until?: string | null;
-        dryRun?: boolean;
-    };
+    body: ScheduleBulkInput;
     path?: never;
     query?: never;
     url: '/api/v1/schedules/bulk';
@@ -1201,10 +1531,12 @@ export type ActOnSchedulesErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1212,20 +1544,13 @@ export type ActOnSchedulesErrors = {
 export type ActOnSchedulesError = ActOnSchedulesErrors[keyof ActOnSchedulesErrors];
 
 export type ActOnSchedulesResponses = {
-    200: {
-        matched: number;
-        changed: number;
-        remaining: number;
-        sample: Array<string>;
-    };
+    200: ScheduleBulkResult;
 };
 
 export type ActOnSchedulesResponse = ActOnSchedulesResponses[keyof ActOnSchedulesResponses];
 
 export type FireScheduleData = {
-    body?: {
-        payload?: unknown;
-    };
+    body?: FireInput;
     headers?: {
         'Idempotency-Key'?: string;
     };
@@ -1241,10 +1566,12 @@ export type FireScheduleErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1259,10 +1586,7 @@ export type FireScheduleResponses = {
 export type FireScheduleResponse = FireScheduleResponses[keyof FireScheduleResponses];
 
 export type SkipFireData = {
-    body: {
-        fireAt: string;
-        reason?: string | null;
-    };
+    body: SkipInput;
     path: {
         id: string;
     };
@@ -1275,11 +1599,13 @@ export type SkipFireErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1287,19 +1613,13 @@ export type SkipFireErrors = {
 export type SkipFireError = SkipFireErrors[keyof SkipFireErrors];
 
 export type SkipFireResponses = {
-    200: {
-        fireAt: string;
-        skipped: boolean;
-    };
+    200: SkippedFire;
 };
 
 export type SkipFireResponse = SkipFireResponses[keyof SkipFireResponses];
 
 export type UnskipFireData = {
-    body: {
-        fireAt: string;
-        reason?: string | null;
-    };
+    body: SkipInput;
     path: {
         id: string;
     };
@@ -1312,11 +1632,13 @@ export type UnskipFireErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1324,20 +1646,13 @@ export type UnskipFireErrors = {
 export type UnskipFireError = UnskipFireErrors[keyof UnskipFireErrors];
 
 export type UnskipFireResponses = {
-    200: {
-        fireAt: string;
-        skipped: boolean;
-    };
+    200: SkippedFire;
 };
 
 export type UnskipFireResponse = UnskipFireResponses[keyof UnskipFireResponses];
 
 export type BackfillScheduleData = {
-    body: {
-        from: string;
-        to: string;
-        limit?: number;
-    };
+    body: BackfillInput;
     path: {
         id: string;
     };
@@ -1350,11 +1665,13 @@ export type BackfillScheduleErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1362,11 +1679,7 @@ export type BackfillScheduleErrors = {
 export type BackfillScheduleError = BackfillScheduleErrors[keyof BackfillScheduleErrors];
 
 export type BackfillScheduleResponses = {
-    202: {
-        created: number;
-        existing: number;
-        remainingFrom: string | null;
-    };
+    202: BackfillResult;
 };
 
 export type BackfillScheduleResponse = BackfillScheduleResponses[keyof BackfillScheduleResponses];
@@ -1388,7 +1701,9 @@ export type ListVersionsErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1396,10 +1711,7 @@ export type ListVersionsErrors = {
 export type ListVersionsError = ListVersionsErrors[keyof ListVersionsErrors];
 
 export type ListVersionsResponses = {
-    200: {
-        items: Array<ScheduleVersion>;
-        nextCursor: string | null;
-    };
+    200: VersionPage;
 };
 
 export type ListVersionsResponse = ListVersionsResponses[keyof ListVersionsResponses];
@@ -1421,8 +1733,10 @@ export type ListUpcomingFiresErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1430,30 +1744,13 @@ export type ListUpcomingFiresErrors = {
 export type ListUpcomingFiresError = ListUpcomingFiresErrors[keyof ListUpcomingFiresErrors];
 
 export type ListUpcomingFiresResponses = {
-    200: {
-        items: Array<{
-            fireAt: string;
-            local: string;
-            note?: 'moved by DST' | 'repeated hour';
-            dueAt?: string;
-            skipped?: true;
-            skipReason?: string;
-        }>;
-    };
+    200: UpcomingFires;
 };
 
 export type ListUpcomingFiresResponse = ListUpcomingFiresResponses[keyof ListUpcomingFiresResponses];
 
 export type PreviewFiresData = {
-    body: {
-        cron?: string | Array<string> | null;
-        everySeconds?: number | null;
-        timezone?: string | null;
-        exclude?: ExcludeInput | null;
-        from?: string | null;
-        count?: number;
-        id?: string | null;
-    };
+    body: PreviewInput;
     path?: never;
     query?: never;
     url: '/api/v1/preview';
@@ -1463,10 +1760,12 @@ export type PreviewFiresErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1474,15 +1773,7 @@ export type PreviewFiresErrors = {
 export type PreviewFiresError = PreviewFiresErrors[keyof PreviewFiresErrors];
 
 export type PreviewFiresResponses = {
-    200: {
-        description: string;
-        items: Array<{
-            fireAt: string;
-            local: string;
-            note?: 'moved by DST' | 'repeated hour';
-        }>;
-        assumes?: string;
-    };
+    200: Preview;
 };
 
 export type PreviewFiresResponse = PreviewFiresResponses[keyof PreviewFiresResponses];
@@ -1506,8 +1797,10 @@ export type ListOccurrencesErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1515,16 +1808,7 @@ export type ListOccurrencesErrors = {
 export type ListOccurrencesError = ListOccurrencesErrors[keyof ListOccurrencesErrors];
 
 export type ListOccurrencesResponses = {
-    200: {
-        items: Array<Occurrence>;
-        nextCursor: string | null;
-        unplannable?: Array<{
-            version: number;
-            from: string;
-            to: string | null;
-            error: string;
-        }>;
-    };
+    200: OccurrencePage;
 };
 
 export type ListOccurrencesResponse = ListOccurrencesResponses[keyof ListOccurrencesResponses];
@@ -1544,8 +1828,10 @@ export type GetLoadErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1553,17 +1839,7 @@ export type GetLoadErrors = {
 export type GetLoadError = GetLoadErrors[keyof GetLoadErrors];
 
 export type GetLoadResponses = {
-    200: {
-        items: Array<{
-            at: string;
-            fires: number;
-        }>;
-        busiest: {
-            at: string;
-            fires: number;
-        } | null;
-        schedules: number;
-    };
+    200: Load;
 };
 
 export type GetLoadResponse = GetLoadResponses[keyof GetLoadResponses];
@@ -1583,7 +1859,9 @@ export type ListCalendarsErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1591,10 +1869,7 @@ export type ListCalendarsErrors = {
 export type ListCalendarsError = ListCalendarsErrors[keyof ListCalendarsErrors];
 
 export type ListCalendarsResponses = {
-    200: {
-        items: Array<Calendar>;
-        nextCursor: string | null;
-    };
+    200: CalendarPage;
 };
 
 export type ListCalendarsResponse = ListCalendarsResponses[keyof ListCalendarsResponses];
@@ -1616,9 +1891,11 @@ export type DeleteCalendarErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     412: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1645,7 +1922,9 @@ export type GetCalendarErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1659,7 +1938,7 @@ export type GetCalendarResponses = {
 export type GetCalendarResponse = GetCalendarResponses[keyof GetCalendarResponses];
 
 export type PutCalendarData = {
-    body: CalendarDefinitionInputWritable;
+    body: CalendarInputWritable;
     headers?: {
         'If-Match'?: string;
         'If-None-Match'?: string;
@@ -1676,10 +1955,12 @@ export type PutCalendarErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     412: Problem;
     413: Problem;
     415: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1714,7 +1995,9 @@ export type ListRunsErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1722,10 +2005,7 @@ export type ListRunsErrors = {
 export type ListRunsError = ListRunsErrors[keyof ListRunsErrors];
 
 export type ListRunsResponses = {
-    200: {
-        items: Array<Run>;
-        nextCursor: string | null;
-    };
+    200: RunPage;
 };
 
 export type ListRunsResponse = ListRunsResponses[keyof ListRunsResponses];
@@ -1741,10 +2021,12 @@ export type CreateRunErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1779,7 +2061,9 @@ export type ListRunsOfScheduleErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1787,10 +2071,7 @@ export type ListRunsOfScheduleErrors = {
 export type ListRunsOfScheduleError = ListRunsOfScheduleErrors[keyof ListRunsOfScheduleErrors];
 
 export type ListRunsOfScheduleResponses = {
-    200: {
-        items: Array<Run>;
-        nextCursor: string | null;
-    };
+    200: RunPage;
 };
 
 export type ListRunsOfScheduleResponse = ListRunsOfScheduleResponses[keyof ListRunsOfScheduleResponses];
@@ -1809,7 +2090,9 @@ export type GetRunErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1823,9 +2106,7 @@ export type GetRunResponses = {
 export type GetRunResponse = GetRunResponses[keyof GetRunResponses];
 
 export type CreateRunsData = {
-    body: {
-        items: Array<OneOffRunWithRefInput>;
-    };
+    body: RunBatchInput;
     path?: never;
     query?: never;
     url: '/api/v1/runs/batch';
@@ -1835,10 +2116,12 @@ export type CreateRunsErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1846,26 +2129,14 @@ export type CreateRunsErrors = {
 export type CreateRunsError = CreateRunsErrors[keyof CreateRunsErrors];
 
 export type CreateRunsResponses = {
-    200: {
-        items: Array<{
-            ref: string;
-            id: string;
-        }>;
-    };
-    201: {
-        items: Array<{
-            ref: string;
-            id: string;
-        }>;
-    };
+    200: RunBatchResult;
+    201: RunBatchResult;
 };
 
 export type CreateRunsResponse = CreateRunsResponses[keyof CreateRunsResponses];
 
 export type CancelRunData = {
-    body?: {
-        [key: string]: never;
-    };
+    body?: NothingInputWritable;
     path: {
         id: string;
     };
@@ -1878,10 +2149,12 @@ export type CancelRunErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     413: Problem;
     415: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1895,9 +2168,7 @@ export type CancelRunResponses = {
 export type CancelRunResponse = CancelRunResponses[keyof CancelRunResponses];
 
 export type RetryRunData = {
-    body?: {
-        [key: string]: never;
-    };
+    body?: NothingInputWritable;
     path: {
         id: string;
     };
@@ -1910,10 +2181,12 @@ export type RetryRunErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     413: Problem;
     415: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1940,10 +2213,12 @@ export type CompleteRunErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     413: Problem;
     415: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1970,10 +2245,12 @@ export type HeartbeatRunErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     413: Problem;
     415: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -1987,12 +2264,7 @@ export type HeartbeatRunResponses = {
 export type HeartbeatRunResponse = HeartbeatRunResponses[keyof HeartbeatRunResponses];
 
 export type ActOnRunsData = {
-    body: {
-        action: 'retry' | 'cancel';
-        filter: RunFilterInput;
-        limit?: number;
-        dryRun?: boolean;
-    };
+    body: RunBulkInput;
     path?: never;
     query?: never;
     url: '/api/v1/runs/bulk';
@@ -2002,9 +2274,11 @@ export type ActOnRunsErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2012,12 +2286,7 @@ export type ActOnRunsErrors = {
 export type ActOnRunsError = ActOnRunsErrors[keyof ActOnRunsErrors];
 
 export type ActOnRunsResponses = {
-    200: {
-        matched: number;
-        changed: number;
-        remaining: number;
-        sample: Array<string>;
-    };
+    200: RunBulkResult;
 };
 
 export type ActOnRunsResponse = ActOnRunsResponses[keyof ActOnRunsResponses];
@@ -2035,9 +2304,11 @@ export type ClaimRunsErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2045,9 +2316,7 @@ export type ClaimRunsErrors = {
 export type ClaimRunsError = ClaimRunsErrors[keyof ClaimRunsErrors];
 
 export type ClaimRunsResponses = {
-    200: {
-        items: Array<ClaimedRun>;
-    };
+    200: ClaimedRuns;
 };
 
 export type ClaimRunsResponse = ClaimRunsResponses[keyof ClaimRunsResponses];
@@ -2063,7 +2332,9 @@ export type ListQueuesErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2071,9 +2342,7 @@ export type ListQueuesErrors = {
 export type ListQueuesError = ListQueuesErrors[keyof ListQueuesErrors];
 
 export type ListQueuesResponses = {
-    200: {
-        items: Array<Queue>;
-    };
+    200: QueueList;
 };
 
 export type ListQueuesResponse = ListQueuesResponses[keyof ListQueuesResponses];
@@ -2092,7 +2361,9 @@ export type ListLimitsErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2100,10 +2371,7 @@ export type ListLimitsErrors = {
 export type ListLimitsError = ListLimitsErrors[keyof ListLimitsErrors];
 
 export type ListLimitsResponses = {
-    200: {
-        items: Array<Limit>;
-        nextCursor: string | null;
-    };
+    200: LimitPage;
 };
 
 export type ListLimitsResponse = ListLimitsResponses[keyof ListLimitsResponses];
@@ -2122,8 +2390,10 @@ export type DeleteLimitErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     409: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2150,7 +2420,9 @@ export type GetLimitErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2164,7 +2436,7 @@ export type GetLimitResponses = {
 export type GetLimitResponse = GetLimitResponses[keyof GetLimitResponses];
 
 export type PutLimitData = {
-    body: LimitDefinitionInputWritable;
+    body: LimitInputWritable;
     path: {
         id: string;
     };
@@ -2176,9 +2448,11 @@ export type PutLimitErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2206,7 +2480,9 @@ export type GetStatsErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2236,7 +2512,9 @@ export type GetStatsOfScheduleErrors = {
     401: Problem;
     403: Problem;
     404: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2260,7 +2538,9 @@ export type ListInstancesErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2268,9 +2548,7 @@ export type ListInstancesErrors = {
 export type ListInstancesError = ListInstancesErrors[keyof ListInstancesErrors];
 
 export type ListInstancesResponses = {
-    200: {
-        items: Array<Instance>;
-    };
+    200: InstanceList;
 };
 
 export type ListInstancesResponse = ListInstancesResponses[keyof ListInstancesResponses];
@@ -2286,7 +2564,9 @@ export type GetMaintenanceErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2300,7 +2580,7 @@ export type GetMaintenanceResponses = {
 export type GetMaintenanceResponse = GetMaintenanceResponses[keyof GetMaintenanceResponses];
 
 export type SetMaintenanceData = {
-    body: MaintenanceRequestInput;
+    body: MaintenanceInput;
     path?: never;
     query?: never;
     url: '/api/v1/maintenance';
@@ -2310,10 +2590,12 @@ export type SetMaintenanceErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     413: Problem;
     415: Problem;
     422: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2337,7 +2619,9 @@ export type GetMeErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2361,7 +2645,9 @@ export type VerifyErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2393,7 +2679,9 @@ export type ListAuditErrors = {
     400: Problem;
     401: Problem;
     403: Problem;
+    408: Problem;
     429: Problem;
+    431: Problem;
     500: Problem;
     503: Problem;
 };
@@ -2401,10 +2689,7 @@ export type ListAuditErrors = {
 export type ListAuditError = ListAuditErrors[keyof ListAuditErrors];
 
 export type ListAuditResponses = {
-    200: {
-        items: Array<AuditEntry>;
-        nextCursor: string | null;
-    };
+    200: ListAuditAnswer;
 };
 
 export type ListAuditResponse = ListAuditResponses[keyof ListAuditResponses];

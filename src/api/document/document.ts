@@ -1,0 +1,75 @@
+import { isObject } from '../http/json/json-body.ts';
+import { addExamples, addHeaders } from './operations.ts';
+import {
+  type Schemas,
+  isInput,
+  nameInlineSchemas,
+  opened,
+  shortName,
+  withDiscriminators,
+  withoutExamples,
+} from './schemas.ts';
+
+type Tree = Record<string, unknown>;
+
+/** From what the plugin makes of the routes to the document that clients and dashboards are generated from. */
+export function finishDocument<Document extends object>(made: Document): Document {
+  const document = tidy(made) as Tree;
+  const components = isObject(document['components']) ? document['components'] : {};
+  const schemas: Schemas = new Map(
+    Object.entries(isObject(components['schemas']) ? components['schemas'] : {}),
+  );
+  for (const operation of operationsOf(document)) {
+    nameInlineSchemas(operation, schemas);
+    addExamples(operation);
+    addHeaders(operation);
+  }
+  const finished = [...schemas].map(([name, schema]) => {
+    const tidied = isInput(name) ? withoutExamples(schema) : opened(schema);
+    return [name, withDiscriminators(tidied, schemas)] as const;
+  });
+  const named = withUsedSchemas(document, components, new Map(finished));
+  return JSON.parse(renamed(JSON.stringify(named))) as Document;
+}
+
+/** What no reader needs: the bounds of JavaScript's whole numbers. And what the plugin cannot be told. */
+function tidy(document: object): unknown {
+  const text = JSON.stringify(document, (key, value: unknown) => {
+    const isBound =
+      (key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
+    if (isObject(value) && 'x-body-optional' in value) return withOptionalBody(value);
+    return isBound ? undefined : value;
+  });
+  return JSON.parse(text);
+}
+
+function withOptionalBody(operation: Tree): Tree {
+  const body = operation['requestBody'];
+  const requestBody = isObject(body) ? { ...body, required: false } : body;
+  return { ...operation, 'x-body-optional': undefined, requestBody };
+}
+
+function operationsOf({ paths }: Tree): Tree[] {
+  const methods = Object.values(isObject(paths) ? paths : {}).filter(isObject);
+  return methods.flatMap((operations) => Object.values(operations).filter(isObject));
+}
+
+/** Every registered schema comes in two forms, as sent and as answered; most are needed in one. */
+function withUsedSchemas({ paths, ...rest }: Tree, components: Tree, schemas: Schemas): Tree {
+  const used = new Map<string, unknown>();
+  const visit = (text: string): void => {
+    for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name) || !schemas.has(name)) continue;
+      used.set(name, schemas.get(name));
+      visit(JSON.stringify(schemas.get(name)));
+    }
+  };
+  visit(JSON.stringify(paths));
+  const sorted = [...used].sort(([a], [b]) => (shortName(a) < shortName(b) ? -1 : 1));
+  const named = sorted.map(([name, schema]) => [shortName(name), schema]);
+  return { ...rest, components: { ...components, schemas: Object.fromEntries(named) as Tree }, paths };
+}
+
+function renamed(text: string): string {
+  return text.replace(/(?<="#\/components\/schemas\/)[^"]+/g, shortName);
+}

@@ -1,0 +1,116 @@
+import type { Examples } from './example.ts';
+
+const target = { type: 'http', url: 'https://example.com/jobs/nightly' } as const;
+
+/** The last one is what a reader finds there in the end, and what fires at two in the morning in Berlin. */
+const SCHEDULES: Examples = {
+  interval: {
+    summary: 'By interval: every quarter of an hour',
+    value: { everySeconds: 900, target, timeoutSeconds: 60 },
+  },
+  once: {
+    summary: 'Once, at a moment',
+    value: { at: '2099-12-31T23:00:00+01:00', target, payload: { century: 21 } },
+  },
+  after: {
+    summary: 'After runs of other schedules: tell somebody what failed',
+    value: {
+      after: { scheduleId: '*', on: ['failed', 'unknown', 'abandoned'] },
+      target: { type: 'http', url: 'https://example.com/notify' },
+    },
+  },
+  pull: {
+    summary: 'For workers that pull: nothing is sent',
+    value: { cron: '@hourly', target: { type: 'pull', queue: 'reports' }, completionTimeoutSeconds: 600 },
+  },
+  list: {
+    summary: 'By several cron expressions',
+    value: { cron: ['0 9 * * MON-FRI', '0 11 * * SAT'], timezone: 'Europe/Berlin', target },
+  },
+  whole: {
+    summary: 'By cron expression, with what else there is to say',
+    value: {
+      description: 'The nightly report',
+      cron: '0 2 * * *',
+      timezone: 'Europe/Berlin',
+      exclude: { dates: ['2026-12-24/2027-01-02'] },
+      target: {
+        type: 'http',
+        url: 'https://example.com/jobs/nightly?run={{runId}}',
+        method: 'POST',
+        headers: { 'X-Team': 'billing' },
+        lookup: { url: 'https://example.com/jobs/nightly/{{runId}}' },
+        cancel: { url: 'https://example.com/jobs/nightly/{{runId}}/cancel' },
+      },
+      payload: { report: 'daily' },
+      catchUp: 'latest',
+      overlap: 'skip',
+      retry: { maxAttempts: 3, minBackoffSeconds: 30, maxBackoffSeconds: 600 },
+      completion: 'callback',
+      pauseAfterFailures: 5,
+      labels: { team: 'billing' },
+    },
+  },
+  cron: {
+    summary: 'By cron expression: every night at two',
+    value: { cron: '0 2 * * *', timezone: 'Europe/Berlin', target, labels: { team: 'billing' } },
+  },
+};
+
+const skip = { fireAt: '2099-12-25T01:00:00Z' };
+
+export const SCHEDULE_EXAMPLES: Readonly<Record<string, Examples>> = {
+  putSchedule: SCHEDULES,
+  patchSchedule: {
+    pause: {
+      summary: 'Pause, until a moment',
+      value: { enabled: false, pauseReason: 'The warehouse moves', pauseUntil: '2099-01-01T00:00:00Z' },
+    },
+    resume: { summary: 'Resume', value: { enabled: true } },
+    kind: {
+      summary: 'Another kind: the interval takes the place of the expression',
+      value: { everySeconds: 900, labels: { team: null } },
+    },
+    back: { summary: 'Another time, and a label', value: { cron: '0 2 * * *', labels: { team: 'billing' } } },
+  },
+  putSchedules: {
+    dryRun: {
+      summary: 'What would change',
+      value: { items: [{ id: 'hourly', cron: '@hourly', target }], dryRun: true },
+    },
+    two: {
+      summary: 'Two schedules, both or none',
+      value: {
+        items: [
+          { id: 'hourly', cron: '@hourly', target },
+          { id: 'weekly', cron: '0 6 * * MON', timezone: 'Europe/Berlin', target },
+        ],
+      },
+    },
+  },
+  actOnSchedules: {
+    dryRun: {
+      summary: 'How many would be paused',
+      value: { action: 'pause', filter: { label: ['team:billing'] }, dryRun: true },
+    },
+    pause: {
+      summary: 'Pause those with a label',
+      value: { action: 'pause', filter: { label: 'team:billing' }, reason: 'The warehouse moves' },
+    },
+    resume: { summary: 'Resume them', value: { action: 'resume', filter: { label: 'team:billing' } } },
+  },
+  fireSchedule: {
+    own: { summary: 'With its own payload', value: {} },
+    other: { summary: 'With another payload', value: { payload: { report: 'daily', again: true } } },
+  },
+  skipFire: {
+    christmas: { summary: 'One fire', value: { ...skip, reason: 'Closed for Christmas' } },
+  },
+  unskipFire: { christmas: { summary: 'It is made after all', value: skip } },
+  backfillSchedule: {
+    day: {
+      summary: 'The fires of three days',
+      value: { from: '2025-01-01T00:00:00Z', to: '2025-01-04T00:00:00Z' },
+    },
+  },
+};

@@ -1,0 +1,55 @@
+/**
+ * Of fields that exclude each other, for the document: which goes with which. Validation says the same in words of its own,
+ * field by field; as a schema it would only say that nothing fits.
+ */
+export const NOT_GIVEN = { type: 'null' } as const;
+
+const TRIGGERS = {
+  cron: { title: 'By cron expression', given: { type: ['string', 'array'] } },
+  everySeconds: { title: 'By interval', given: { type: 'integer' } },
+  at: { title: 'Once', given: { type: 'string' } },
+  after: { title: 'After runs of another schedule', given: { type: 'object' } },
+} as const;
+type Trigger = keyof typeof TRIGGERS;
+const ALL = Object.keys(TRIGGERS) as Trigger[];
+
+/** Exactly one of these is given. */
+export function exactlyOneOf(triggers: readonly Trigger[] = ALL): { oneOf: object[] } {
+  return {
+    oneOf: triggers.map((trigger) => {
+      const { title, given } = TRIGGERS[trigger];
+      const others = withoutOthers(triggers, trigger);
+      return { title, required: [trigger], properties: { ...others, [trigger]: given } };
+    }),
+  };
+}
+
+/** One of them is given at most: the others are absent, or null. */
+export function atMostOneOf(triggers: readonly Trigger[] = ALL): { anyOf: object[] } {
+  return {
+    anyOf: triggers.map((trigger) => ({
+      title: TRIGGERS[trigger].title,
+      properties: withoutOthers(triggers, trigger),
+    })),
+  };
+}
+
+/** Where a field has one value, others say nothing. */
+export function where(
+  field: string,
+  cases: readonly { is: unknown; properties?: Record<string, object> }[],
+): { oneOf: object[] } {
+  return {
+    oneOf: cases.map(({ is, properties = {} }) => ({
+      title: `${field}: ${String(is)}`,
+      required: [field],
+      properties: { [field]: { const: is }, ...properties },
+    })),
+  };
+}
+
+function withoutOthers(triggers: readonly Trigger[], trigger: Trigger): Record<string, object> {
+  const others = triggers.filter((other) => other !== trigger).map((other) => [other, NOT_GIVEN] as const);
+  // What has no fire times of its own has none to be excluded.
+  return { ...Object.fromEntries(others), ...(trigger === 'after' ? { exclude: NOT_GIVEN } : {}) };
+}

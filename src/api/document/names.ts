@@ -1,0 +1,30 @@
+/**
+ * Of bodies and answers that are no schema with a name: how the document calls them. One that is not listed is called after
+ * its operation: `PutThingInput`, `PutThingAnswer`.
+ */
+export const NAMES: Readonly<Record<string, { input?: string; answer?: string }>> = {
+  getHealth: { answer: 'Health' },
+  listSchedules: { answer: 'SchedulePage' },
+  putSchedules: { input: 'ScheduleBatchInput', answer: 'ScheduleBatchResult' },
+  actOnSchedules: { input: 'ScheduleBulkInput', answer: 'ScheduleBulkResult' },
+  fireSchedule: { input: 'FireInput' },
+  skipFire: { input: 'SkipInput', answer: 'SkippedFire' },
+  unskipFire: { input: 'SkipInput', answer: 'SkippedFire' },
+  backfillSchedule: { input: 'BackfillInput', answer: 'BackfillResult' },
+  listVersions: { answer: 'VersionPage' },
+  listUpcomingFires: { answer: 'UpcomingFires' },
+  previewFires: { input: 'PreviewInput', answer: 'Preview' },
+  listOccurrences: { answer: 'OccurrencePage' },
+  getLoad: { answer: 'Load' },
+  listCalendars: { answer: 'CalendarPage' },
+  listRuns: { answer: 'RunPage' },
+  listRunsOfSchedule: { answer: 'RunPage' },
+  createRuns: { input: 'RunBatchInput', answer: 'RunBatchResult' },
+  cancelRun: { input: 'NothingInput' },
+  retryRun: { input: 'NothingInput' },
+  actOnRuns: { input: 'RunBulkInput', answer: 'RunBulkResult' },
+  claimRuns: { answer: 'ClaimedRuns' },
+  listQueues: { answer: 'QueueList' },
+  listLimits: { answer: 'LimitPage' },
+  listInstances: { answer: 'InstanceList' },
+};

@@ -1,0 +1,155 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EXAMPLES } from '../../src/api/document/examples/examples.ts';
+import { type Api, type Answer, startApi } from './api.ts';
+
+interface Operation {
+  operationId: string;
+  parameters?: { name: string; in: string; schema: { example?: unknown } }[];
+  requestBody?: { required?: boolean; content: Record<string, Media> };
+  responses: Record<string, { content?: Record<string, Media> }>;
+}
+
+interface Media {
+  schema: { $ref?: string; type?: string };
+  examples?: Record<string, { value: unknown }>;
+}
+
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, { oneOf?: unknown[]; discriminator?: object }> };
+}
+
+const file = join(import.meta.dirname, '..', '..', 'openapi', 'openapi.json');
+const document = JSON.parse(readFileSync(file, 'utf8')) as Document;
+const operations = new Map(
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(
+      ([method, operation]) =>
+        [operation.operationId, { path, method: method.toUpperCase(), operation }] as const,
+    ),
+  ),
+);
+
+const PROBLEM = ['application/problem+json', '#/components/schemas/Problem'];
+
+function answersOf(
+  responses: Operation['responses'],
+): [status: string, type: string, named: string | undefined][] {
+  return Object.entries(responses).flatMap(([status, { content = {} }]) =>
+    Object.entries(content).map(
+      ([type, { schema }]) =>
+        [status, type, schema.$ref ?? schema.type] as [string, string, string | undefined],
+    ),
+  );
+}
+
+describe('the document', () => {
+  test('has whole examples of every body', () => {
+    const without = [...operations.values()].flatMap(({ operation: { operationId, requestBody } }) =>
+      Object.values(requestBody?.content ?? {})
+        .filter(({ examples }) => Object.keys(examples ?? {}).length === 0)
+        .map(() => operationId),
+    );
+    expect(without).toEqual([]);
+    expect(Object.keys(EXAMPLES).filter((id) => !operations.has(id))).toEqual([]);
+  });
+
+  test('refers to schemas with names, and says which problems there are', () => {
+    for (const { operation } of operations.values()) {
+      const { operationId, requestBody, responses } = operation;
+      for (const { schema } of Object.values(requestBody?.content ?? {}))
+        expect([operationId, schema.$ref]).toEqual([operationId, expect.any(String)]);
+      for (const [status, type, named] of answersOf(responses)) {
+        const isProblem = Number(status) >= 400 && operationId !== 'getReadiness';
+        if (isProblem) expect([operationId, status, type, named]).toEqual([operationId, status, ...PROBLEM]);
+        else
+          expect([operationId, named]).toEqual([
+            operationId,
+            type === 'text/plain' ? 'string' : expect.any(String),
+          ]);
+      }
+    }
+    for (const name of [
+      'Schedule',
+      'ScheduleInput',
+      'Run',
+      'Problem',
+      'Calendar',
+      'CalendarInput',
+      'Limit',
+      'LimitInput',
+    ])
+      expect(Object.keys(document.components.schemas)).toContain(name);
+  });
+
+  test('tells kinds of triggers and of targets apart', () => {
+    const { schemas } = document.components;
+    expect(schemas['ScheduleInput']?.oneOf).toHaveLength(4);
+    for (const name of ['TargetInput', 'AnsweredTarget'])
+      expect(schemas[name]?.discriminator).toMatchObject({
+        propertyName: 'type',
+        mapping: { http: expect.any(String) as string },
+      });
+  });
+
+  test('has only patterns that every tool reads', () => {
+    const patterns = new Set<string>();
+    JSON.stringify(document, (key, value: unknown) => {
+      if (key === 'pattern' && typeof value === 'string') patterns.add(value);
+      return value;
+    });
+    expect(patterns.size).toBeGreaterThan(5);
+    for (const pattern of patterns) {
+      expect(pattern).not.toMatch(/\(\?[=!<]|\\[pPkbB]|\[\[|&&/);
+      expect(() => new RegExp(pattern, 'u')).not.toThrow();
+    }
+  });
+});
+
+describe('every example works as it stands:', () => {
+  let api: Api;
+  /** What the worker of the examples has claimed, and not yet reported on. */
+  let runs: string[] = [];
+  beforeAll(async () => {
+    api = await startApi();
+    const run = { target: { type: 'pull', queue: 'reports' } };
+    for (let count = 0; count < 2; count += 1) await api.call('POST', '/api/v1/runs', run);
+  });
+  afterAll(async () => {
+    expect(api.warnings).toEqual([]);
+    await api.stop();
+  });
+
+  const all = Object.entries(EXAMPLES).flatMap(([id, examples]) =>
+    Object.entries(examples).map(([name, { value }]) => [`${id} ${name}`, id, value] as const),
+  );
+  test.each(all)('%s', async (_name, id, value) => {
+    const { path, method, operation } = operations.get(id) ?? { path: '', method: '' };
+    const at = path
+      .replace('/runs/{id}', () => `/runs/${runOf(id)}`)
+      .replace(/\{(.+?)\}/, (_match, parameter) => {
+        const found = operation?.parameters?.find((one) => one.in === 'path' && one.name === parameter);
+        return String(found?.schema.example);
+      });
+    const answer = await api.call(method, at, value);
+    const expected = Object.keys(operation?.responses ?? {}).filter((status) => status.startsWith('2'));
+    expect([answer.status, expected, answer.text]).toEqual([
+      answer.status,
+      expect.arrayContaining([String(answer.status)]),
+      answer.text,
+    ]);
+    if (id === 'claimRuns') runs = idsIn(answer);
+  });
+
+  function runOf(id: string): string {
+    const run = id === 'completeRun' ? runs.shift() : runs[0];
+    expect(run).toBeDefined();
+    return run ?? '';
+  }
+});
+
+function idsIn({ body }: Answer): string[] {
+  return (body['items'] as unknown as { id: string }[]).map(({ id }) => id);
+}
