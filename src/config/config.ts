@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { ApiToken } from '../core/access/token-lines.ts';
 import type { AddressRange } from './address-ranges.ts';
 import { type TokenSources, readApiTokens } from './api-tokens.ts';
+import { type TracesConfig, tracesFaults, tracesOf } from './otel-variables.ts';
 import { NOT_SUPPORTED_YET, OF_CALLERS, VARIABLES } from './variables.ts';
 
 type Name = keyof typeof VARIABLES;
@@ -43,6 +44,8 @@ export interface Config {
   /** Which addresses no target may have, unless the second list allows them. */
   targetDenied: readonly AddressRange[];
   targetAllowed: readonly AddressRange[];
+  /** Where spans go; undefined: there are no traces. */
+  traces: TracesConfig | undefined;
 }
 
 /** The whole configuration, or every fault of it, each with a hint. */
@@ -56,7 +59,7 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { fault
     if (parsed.success) values[name] = parsed.data;
     else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}${entryFaults(parsed.error)}`);
   }
-  faults.push(...faultsTogether(values));
+  faults.push(...faultsTogether(values), ...tracesFaults(values));
   const read = readApiTokens(sourcesOf(values));
   if ('faults' in read) return { faults: [...faults, ...read.faults] };
   if (faults.length > 0) return { faults };
@@ -97,6 +100,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
     shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
+    traces: tracesOf(values),
   };
 }
 
@@ -156,5 +160,6 @@ function entryFaults({ issues }: z.ZodError): string {
 
 /** Passwords stay out of terminals and logs. */
 function shown(name: string, value: string | undefined): string {
+  if (name.endsWith('_HEADERS')) return 'not a list of headers';
   return name.endsWith('DATABASE_URL') ? 'not a URL of PostgreSQL' : JSON.stringify(value ?? '');
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { headerFault, isReservedHeader } from '../core/http/header-rules.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { HttpCall, HttpMethod } from '../core/schedules/schedule.ts';
@@ -35,17 +34,20 @@ export function prepareTarget(target: HttpCall): PreparedTarget {
   return prepare(target, target.method !== 'GET' && target.method !== 'HEAD');
 }
 
+interface Sender {
+  now: Instant;
+  userAgent: string;
+  /** Of the span that the request is. */
+  spanId: string;
+}
+
 /** Beside the handoff itself: without a body. @throws TypeError as above. */
 export function prepareCall(call: HttpCall): PreparedTarget {
   return prepare(call, false);
 }
 
 /** @throws TypeError or URIError where the rendered URL is none. */
-export function buildRequest(
-  prepared: PreparedTarget,
-  attempt: Attempt,
-  sender: { now: Instant; userAgent: string },
-): HttpRequest {
+export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sender): HttpRequest {
   const address = prepared.address ?? parseAddress(renderTemplate(prepared.url, attempt, encodeURIComponent));
   return {
     origin: address.origin,
@@ -81,7 +83,7 @@ function prepare(target: HttpCall, carriesBody: boolean): PreparedTarget {
 function buildHeaders(
   prepared: PreparedTarget,
   attempt: Attempt,
-  { now, userAgent }: { now: Instant; userAgent: string },
+  { now, userAgent, spanId }: Sender,
 ): string[] {
   const { runId, scheduleId } = attempt;
   const headers = [
@@ -104,31 +106,15 @@ function buildHeaders(
     'ce-time',
     isoInstant(attempt.scheduledFor),
     'traceparent',
-    traceparent(runId),
+    traceparent(runId, spanId),
   ];
   for (const [name, value] of prepared.headers) headers.push(name, renderTemplate(value, attempt));
   return headers;
 }
 
 /** W3C Trace Context: all attempts of a run are one trace, each its own span. */
-function traceparent(runId: string): string {
-  return `00-${runId.replaceAll('-', '')}-${spanId()}-01`;
-}
-
-const SPAN_ID_LENGTH = 16;
-const SPAN_IDS_AT_ONCE = 256;
-const NO_SPAN_ID = '0'.repeat(SPAN_ID_LENGTH);
-let spanIds = '';
-let usedSpanIds = 0;
-
-/** Random, and never all zeros, which is no span id. */
-function spanId(): string {
-  if (usedSpanIds >= spanIds.length) {
-    spanIds = randomBytes((SPAN_IDS_AT_ONCE * SPAN_ID_LENGTH) / 2).toString('hex');
-    usedSpanIds = 0;
-  }
-  const id = spanIds.slice(usedSpanIds, (usedSpanIds += SPAN_ID_LENGTH));
-  return id === NO_SPAN_ID ? spanId() : id;
+function traceparent(runId: string, spanId: string): string {
+  return `00-${runId.replaceAll('-', '')}-${spanId}-01`;
 }
 
 /** The payload goes in as the text it is: parsing it would cost its numbers their digits. */

@@ -2,6 +2,7 @@ import { type Outcome, answerError, notSent } from '../core/runs/attempts/outcom
 import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { newSpanId } from '../runtime/span-id.ts';
 import { type AddressBlocked, type AddressGuard, createAddressGuard } from './guard/address-guard.ts';
 import { type Resolve, resolveByMachine } from './guard/resolve.ts';
 import { type Dial, createDial } from './http-connect.ts';
@@ -40,6 +41,7 @@ type Prepare = (call: HttpCall) => PreparedTarget;
 
 interface SendOptions {
   prepare: Prepare;
+  spanId: string;
   asked: boolean;
   freshConnection: boolean;
   signal: AbortSignal;
@@ -75,7 +77,14 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
 
   deliver(target: HttpTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
     const freshConnection = attempt.delivery === 'atMostOnce';
-    return this.#send(target, attempt, { prepare: prepareTarget, asked: false, freshConnection, signal });
+    const { spanId = newSpanId() } = attempt;
+    return this.#send(target, attempt, {
+      prepare: prepareTarget,
+      spanId,
+      asked: false,
+      freshConnection,
+      signal,
+    });
   }
 
   hasLookup(target: HttpTarget): boolean {
@@ -109,7 +118,8 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
   }
 
   #call(call: HttpCall, attempt: Attempt, options: Pick<SendOptions, 'asked' | 'signal'>): Promise<Outcome> {
-    return this.#send(call, attempt, { ...options, prepare: prepareCall, freshConnection: false });
+    const own = { prepare: prepareCall, spanId: newSpanId(), freshConnection: false };
+    return this.#send(call, attempt, { ...options, ...own });
   }
 
   /** Never throws, also where the URL or a header is none. */
@@ -119,7 +129,7 @@ class HttpTargetKind implements TargetKind<HttpTarget> {
     }
     let request: HttpRequest;
     try {
-      const sender = { now: this.#deps.clock.now(), userAgent: this.#userAgent };
+      const sender = { now: this.#deps.clock.now(), userAgent: this.#userAgent, spanId: options.spanId };
       request = buildRequest(remembered(call, options.prepare), attempt, sender);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
