@@ -65,7 +65,11 @@ function observeLoops(registry: Registry, loops: readonly Turning[]): void {
   );
 }
 
+/** A pool that has two uses is counted once, under the first. */
 function observePools(registry: Registry, pools: Record<string, Database>): void {
+  const own = Object.entries(pools).filter(
+    ([, database], index, all) => all.findIndex(([, other]) => other === database) === index,
+  );
   const byPool = (name: string, help: string, value: (usage: PoolUsage) => number) => {
     new Gauge({
       name,
@@ -73,7 +77,7 @@ function observePools(registry: Registry, pools: Record<string, Database>): void
       labelNames: ['pool'],
       registers: [registry],
       collect() {
-        for (const [pool, database] of Object.entries(pools)) {
+        for (const [pool, database] of own) {
           const usage = database.usage?.();
           if (usage) this.set({ pool }, value(usage));
         }

@@ -16,6 +16,7 @@ test('a scrape says how far the clock is off, how its loops fare, and who waits 
   expect(await value('firelock_database_connections{pool="main"}')).toBe(5);
   expect(await value('firelock_database_connections_busy{pool="main"}')).toBe(4);
   expect(await value('firelock_database_waiting{pool="main"}')).toBe(3);
+  expect(await value('firelock_database_waiting{pool="background"}')).toBeUndefined();
   expect(await value('firelock_database_waiting{pool="foreign"}')).toBeUndefined();
   expect(await value('firelock_zone_data_year')).toBe(2025);
 });
@@ -39,7 +40,13 @@ function observed({ zoneData }: { zoneData: string }) {
     inPassMs: () => 31_000,
     failingMs: () => 2_000,
   };
-  observeInstance(registry, { clock, databaseClock, pools: { main, foreign }, loops: [tick], zoneData });
+  observeInstance(registry, {
+    clock,
+    databaseClock,
+    pools: { main, background: main, foreign },
+    loops: [tick],
+    zoneData,
+  });
   const value = async (name: string): Promise<number | undefined> => {
     const line = (await registry.metrics()).split('\n').find((one) => one.startsWith(`${name} `));
     return line === undefined ? undefined : Number(line.slice(name.length));
