@@ -2,13 +2,13 @@ import type { TestContext } from 'vitest';
 import { parse } from 'yaml';
 import { askHelm, readText, type Rule } from './kit.ts';
 
-export const CHART = 'deploy/helm/firelock';
+const CHART = 'deploy/helm/firelock';
 const SECRET = { secret: { name: 's' } };
 
 /** The oldest that the chart allows, and the newest that there are schemas for. */
 const VERSIONS = ['1.27', '1.37'];
 
-export const CASES = {
+const CASES = {
   minimal: SECRET,
   production: parse(readText(`${CHART}/examples/production.yaml`)) as object,
   unusual: {
@@ -83,7 +83,7 @@ interface Document {
   data: Record<string, string>;
 }
 
-export interface Rendered {
+interface Rendered {
   error?: string;
   documents: Document[];
   notes: string;

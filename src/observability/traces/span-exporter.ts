@@ -15,7 +15,7 @@ interface SpanExporterDeps {
   events: EventBus;
 }
 
-export interface SpanExporter {
+interface SpanExporter {
   add(span: Span): void;
   loop: Loop;
   /** Sends what waits, if the collector takes it in this time; drops the rest. */
