@@ -99,6 +99,11 @@ describe('the chart', () => {
     }
   });
 
+  test('writes numbers as the daemon reads them', async (context) => {
+    const [{ env }] = only(await rendered(context, 'unusual'), 'Deployment').spec.template.spec.containers;
+    expect(env).toContainEqual({ name: 'FIRELOCK_MAX_RECOVERY_AGE_SECONDS', value: '31622400' });
+  });
+
   test('migrates by a hook, by an init container, or leaves it to the instances', async (context) => {
     const kinds = async (name: 'minimal' | 'production') =>
       (await rendered(context, name)).documents.map(({ kind }) => kind);

@@ -26,6 +26,7 @@ const CASES = {
     networkPolicy: { enabled: true },
     podDisruptionBudget: { maxUnavailable: '50%' },
     serviceAccount: { create: false, name: 'jobs' },
+    env: { FIRELOCK_MAX_RECOVERY_AGE_SECONDS: 31_622_400 },
     extraEnv: [{ name: 'PGAPPNAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
   },
   noSecret: {},

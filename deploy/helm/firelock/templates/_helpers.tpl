@@ -99,7 +99,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- range $name, $value := .Values.env }}
 - name: {{ $name }}
-  value: {{ $value | quote }}
+  {{- /* Helm reads numbers as floats, and would write large ones as 1e+06. */}}
+  value: {{ kindIs "float64" $value | ternary (int64 $value) $value | quote }}
 {{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
