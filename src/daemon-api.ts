@@ -17,6 +17,7 @@ export function createApi(common: Common, workers: Workers, loops: readonly Turn
   const { metrics, wake, pullQueues, heartbeat } = workers;
   const { retentionDays, host, port, metricsPort, basePath } = config;
   const hasSignsElsewhere = metricsPort !== undefined;
+  metrics.observe({ ...common, loops });
   const readiness = () => readinessOf(state, lease, loops, maintenance.current());
   const learnMaintenance = () => heartbeat.wake();
   const serving = {

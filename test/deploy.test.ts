@@ -112,23 +112,6 @@ describe('docker-compose.yml', () => {
   });
 });
 
-describe('the alerts', () => {
-  const { groups } = parse(readText('deploy/alerts.yml')) as AlertRules;
-  const rules = groups.flatMap((group) => group.rules);
-
-  test('say what is wrong, how bad it is, and ask the job that is scraped', () => {
-    expect(rules.length).toBeGreaterThan(0);
-    for (const rule of rules) {
-      expect(rule.labels.severity, rule.alert).toMatch(/^(warning|critical)$/);
-      expect(rule.annotations.summary, rule.alert).not.toBe('');
-      expect(rule.annotations.description, rule.alert).not.toBe('');
-      const selectors = rule.expr.match(/\b(up|firelock_\w+)(\{[^}]*\})?/g) ?? [];
-      expect(selectors.length, rule.alert).toBeGreaterThan(0);
-      for (const selector of selectors) expect(selector, rule.alert).toContain('{job="firelock"');
-    }
-  });
-});
-
 interface Service {
   build?: string;
   image?: string;
@@ -150,17 +133,6 @@ interface Compose {
 interface PrometheusConfig {
   rule_files: string[];
   scrape_configs: unknown[];
-}
-
-interface AlertRules {
-  groups: {
-    rules: {
-      alert: string;
-      expr: string;
-      labels: { severity: string };
-      annotations: { summary: string; description: string };
-    }[];
-  }[];
 }
 
 /** Instructions with their continuation lines joined and comments left out, by stage; ARGs before the first. */

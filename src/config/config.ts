@@ -4,6 +4,7 @@ import type { ApiToken } from '../core/access/token-lines.ts';
 import type { SecretKey } from '../core/secrets/secret-keys.ts';
 import type { AddressRange } from './address-ranges.ts';
 import { type TokenSources, readApiTokens } from './api-tokens.ts';
+import { type TracesConfig, tracesFaults, tracesOf } from './otel-variables.ts';
 import { NOT_SUPPORTED_YET, OF_CALLERS, VARIABLES } from './variables.ts';
 
 type Name = keyof typeof VARIABLES;
@@ -48,6 +49,8 @@ export interface Config {
   targetAllowed: readonly AddressRange[];
   /** The first encrypts header values and secrets of targets, all decrypt. */
   secretKeys: readonly SecretKey[];
+  /** Where spans go; undefined: there are no traces. */
+  traces: TracesConfig | undefined;
 }
 
 /** The whole configuration, or every fault of it, each with a hint. */
@@ -61,7 +64,7 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { fault
     if (parsed.success) values[name] = parsed.data;
     else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}${entryFaults(parsed.error)}`);
   }
-  faults.push(...faultsTogether(values));
+  faults.push(...faultsTogether(values), ...tracesFaults(values));
   const read = readApiTokens(sourcesOf(values));
   if ('faults' in read) return { faults: [...faults, ...read.faults] };
   if (faults.length > 0) return { faults };
@@ -104,6 +107,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
     secretKeys: values.FIRELOCK_SECRET_KEYS,
+    traces: tracesOf(values),
   };
 }
 
@@ -164,5 +168,6 @@ function entryFaults({ issues }: z.ZodError): string {
 /** Passwords and keys stay out of terminals and logs. */
 function shown(name: string, value: string | undefined): string {
   if (name === 'FIRELOCK_SECRET_KEYS') return 'not a list of keys';
+  if (name.endsWith('_HEADERS')) return 'not a list of headers';
   return name.endsWith('DATABASE_URL') ? 'not a URL of PostgreSQL' : JSON.stringify(value ?? '');
 }

@@ -3,6 +3,7 @@ import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts'
 import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
 import { parseDatabaseUrl } from './database-url.ts';
 import { DENIED_PRESETS } from './denied-ranges.ts';
+import { OTEL_VARIABLES } from './otel-variables.ts';
 
 /** One environment variable: how it is read, what it is for, and what to do where it is wrong. */
 interface Variable<T> {
@@ -170,6 +171,7 @@ export const VARIABLES = {
       .optional()
       .transform((value) => value === '1'),
   },
+  ...OTEL_VARIABLES,
 } satisfies Record<string, Variable<unknown>>;
 
 /** Of programs that call the daemon; it may find them in its environment, and does not use them. */

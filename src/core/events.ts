@@ -1,11 +1,11 @@
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
-import type { Outcome } from './runs/attempts/outcome.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
+import type { TraceEvent } from './trace-events.ts';
 
 /** What happened, for observers: metrics and log lines are made of these and of nothing else. */
 export type FirelockEvent =
@@ -39,14 +39,6 @@ export type FirelockEvent =
   | { type: 'admissionRefused'; limitId: string; error: string }
   | { type: 'runsClaimed'; count: number }
   | { type: 'dispatchIdle' }
-  | {
-      type: 'attemptEnded';
-      target: string;
-      runId: string;
-      attempt: number;
-      outcome: Outcome['kind'];
-      durationMs: number;
-    }
   /** Nothing was sent: the operator forbids `address`, which is one of those of `origin`. */
   | {
       type: 'targetBlocked';
@@ -192,7 +184,8 @@ export type FirelockEvent =
       lasts: boolean;
     }
   | ({ type: 'firesMissed' } & MissedFires)
-  | AccessEvent;
+  | AccessEvent
+  | TraceEvent;
 
 /** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */
 export type LostBecause = 'orphaned' | 'forgotten' | 'expired';

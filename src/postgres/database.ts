@@ -16,6 +16,17 @@ export interface Database {
   /** READ COMMITTED; committed when the work resolves. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, limitMs?: number): Promise<T>;
   close(): Promise<void>;
+  /** Absent where the connections are not its own. */
+  usage?(): PoolUsage;
+}
+
+/** At this moment. */
+export interface PoolUsage {
+  size: number;
+  /** Connections that work. */
+  busy: number;
+  /** Pieces of work that wait for one. */
+  waiting: number;
 }
 
 export const STATEMENT_LIMIT_MS = 5_000;
@@ -40,10 +51,12 @@ export function openDatabase(url: string, size: number): Database {
     run: (work, limitMs = STATEMENT_LIMIT_MS) => within(work, limitMs),
     transaction: (work, limitMs = TRANSACTION_LIMIT_MS) => within((db) => db.transaction(work), limitMs),
     close: () => pool.close(),
+    usage: () => pool.usage(),
   };
 }
 
 interface Pool {
+  usage(): PoolUsage;
   use<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T>;
   close(): Promise<void>;
 }
@@ -123,6 +136,7 @@ function createPool(url: string, size: number): Pool {
   }
 
   return {
+    usage: () => ({ size, busy: size - idle.length, waiting: waiting.length }),
     use: async (work, limitMs) => {
       const using = use(work, limitMs);
       underWay.add(using);

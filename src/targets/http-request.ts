@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
@@ -39,17 +38,20 @@ export function prepareTarget(target: HttpTarget<string>): PreparedTarget {
   return prepare(target, { carriesBody, keys: signingKeys(target.secret) });
 }
 
+interface Sender {
+  now: Instant;
+  userAgent: string;
+  /** Of the span that the request is. */
+  spanId: string;
+}
+
 /** Beside the handoff itself: without a body, and signed with the secret of its target. @throws TypeError as above. */
 export function prepareCall(call: HttpCall<string>, secret: HttpTarget<string>['secret']): PreparedTarget {
   return prepare(call, { carriesBody: false, keys: signingKeys(secret) });
 }
 
 /** @throws TypeError or URIError where the rendered URL is none, or no header can carry a rendered value. */
-export function buildRequest(
-  prepared: PreparedTarget,
-  attempt: Attempt,
-  sender: { now: Instant; userAgent: string },
-): HttpRequest {
+export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sender): HttpRequest {
   const address = prepared.address ?? parseAddress(renderTemplate(prepared.url, attempt, encodeURIComponent));
   const body = prepared.carriesBody ? buildBody(attempt) : null;
   const { origin, path } = address;
@@ -90,7 +92,7 @@ function prepare(
 function buildHeaders(
   prepared: PreparedTarget,
   attempt: Attempt,
-  { now, userAgent }: { now: Instant; userAgent: string },
+  { now, userAgent, spanId }: Sender,
   body: string | null,
 ): string[] {
   const { runId, scheduleId } = attempt;
@@ -115,7 +117,7 @@ function buildHeaders(
     'ce-time',
     isoInstant(attempt.scheduledFor),
     'traceparent',
-    traceparent(runId),
+    traceparent(runId, spanId),
   ];
   if (prepared.keys.length > 0) {
     headers.push('webhook-signature', signatureOf(prepared.keys, `${runId}.${timestamp}.${body ?? ''}`));
@@ -133,24 +135,8 @@ function rendered(name: string, value: string, attempt: Attempt): string {
 }
 
 /** W3C Trace Context: all attempts of a run are one trace, each its own span. */
-function traceparent(runId: string): string {
-  return `00-${runId.replaceAll('-', '')}-${spanId()}-01`;
-}
-
-const SPAN_ID_LENGTH = 16;
-const SPAN_IDS_AT_ONCE = 256;
-const NO_SPAN_ID = '0'.repeat(SPAN_ID_LENGTH);
-let spanIds = '';
-let usedSpanIds = 0;
-
-/** Random, and never all zeros, which is no span id. */
-function spanId(): string {
-  if (usedSpanIds >= spanIds.length) {
-    spanIds = randomBytes((SPAN_IDS_AT_ONCE * SPAN_ID_LENGTH) / 2).toString('hex');
-    usedSpanIds = 0;
-  }
-  const id = spanIds.slice(usedSpanIds, (usedSpanIds += SPAN_ID_LENGTH));
-  return id === NO_SPAN_ID ? spanId() : id;
+function traceparent(runId: string, spanId: string): string {
+  return `00-${runId.replaceAll('-', '')}-${spanId}-01`;
 }
 
 /** The payload goes in as the text it is: parsing it would cost its numbers their digits. */

@@ -2,6 +2,7 @@ import { type Outcome, answerError, notSent } from '../core/runs/attempts/outcom
 import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { newSpanId } from '../runtime/span-id.ts';
 import { type AddressBlocked, type AddressGuard, createAddressGuard } from './guard/address-guard.ts';
 import { type Resolve, resolveByMachine } from './guard/resolve.ts';
 import { type Dial, createDial } from './http-connect.ts';
@@ -40,6 +41,7 @@ type Call = HttpCall<string>;
 
 interface SendOptions {
   prepare: () => PreparedTarget;
+  spanId: string;
   asked: boolean;
   freshConnection: boolean;
   signal: AbortSignal;
@@ -76,7 +78,8 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   deliver(target: HttpTarget<string>, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
     const freshConnection = attempt.delivery === 'atMostOnce';
     const prepare = () => prepareTarget(target);
-    return this.#send(target, attempt, { prepare, asked: false, freshConnection, signal });
+    const { spanId = newSpanId() } = attempt;
+    return this.#send(target, attempt, { prepare, spanId, asked: false, freshConnection, signal });
   }
 
   hasLookup({ lookup }: HttpTarget): boolean {
@@ -119,8 +122,12 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
 
-  #call(call: Call, attempt: Attempt, options: Omit<SendOptions, 'freshConnection'>): Promise<Outcome> {
-    return this.#send(call, attempt, { ...options, freshConnection: false });
+  #call(
+    call: Call,
+    attempt: Attempt,
+    options: Omit<SendOptions, 'freshConnection' | 'spanId'>,
+  ): Promise<Outcome> {
+    return this.#send(call, attempt, { ...options, spanId: newSpanId(), freshConnection: false });
   }
 
   /** Never throws, also where the URL or a header is none. */
@@ -130,7 +137,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     }
     let request: HttpRequest;
     try {
-      const sender = { now: this.#deps.clock.now(), userAgent: this.#userAgent };
+      const sender = { now: this.#deps.clock.now(), userAgent: this.#userAgent, spanId: options.spanId };
       request = buildRequest(remembered(call, options.prepare), attempt, sender);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);

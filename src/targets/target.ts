@@ -11,6 +11,8 @@ export interface Attempt {
   scheduledFor: Instant;
   trigger: RunTrigger;
   attempt: number;
+  /** Of the span that the attempt is; absent: the kind makes one up. A call beside it, such as a lookup, is another span. */
+  spanId?: string;
   /** The client's JSON text, or null. */
   payload: string | null;
   timeoutSeconds: number;

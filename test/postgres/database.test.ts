@@ -60,9 +60,13 @@ describe('the database', () => {
     },
   );
 
-  it('counts the wait for a connection as part of that time', async () => {
+  it('counts the wait for a connection as part of that time, and says how much work waits', async () => {
+    expect(database.usage?.()).toEqual({ size: 2, busy: 0, waiting: 0 });
     const holders = [1, 2].map(() => database.run((db) => db.execute(sql`SELECT pg_sleep(1)`)));
-    await expect(database.run((db) => db.execute(sql`SELECT 1`), 100)).rejects.toThrow(QueryTimeout);
+    const another = database.run((db) => db.execute(sql`SELECT 1`), 100);
+    expect(database.usage?.()).toEqual({ size: 2, busy: 2, waiting: 1 });
+    await expect(another).rejects.toThrow(QueryTimeout);
+    expect(database.usage?.()).toEqual({ size: 2, busy: 2, waiting: 0 });
     await Promise.all(holders);
     expect(await one()).toEqual([{ one: 1 }]);
   });

@@ -11,6 +11,7 @@ import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
+import { newSpanId } from '../../runtime/span-id.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt } from '../../targets/target.ts';
@@ -127,6 +128,13 @@ async function send(
     attempt: run.attempt,
     outcome: outcome.kind,
     durationMs,
+    startedAt,
+    spanId: attempt.spanId,
+    scheduleId: run.scheduleId,
+    trigger: run.trigger,
+    recoveries: run.recoveries,
+    to: handoff.target,
+    result: outcome,
   });
   const attempted = attemptedOf(run, handoff, kind, startedAt);
   return settlementFor(databaseClock, run, attempted, outcome, { latenessMs, sent: !isUnsent(outcome) });
@@ -146,6 +154,7 @@ function attemptOf(
     scheduledFor: run.scheduledFor,
     trigger: run.trigger,
     attempt: run.attempt,
+    spanId: newSpanId(),
     payload: run.ownPayload ?? handoff.payload,
     timeoutSeconds: handoff.timeoutSeconds,
     delivery: handoff.delivery,

@@ -13,6 +13,7 @@ import { PAUSE_LINES } from './pause-lines.ts';
 import { RECOVERY_LINES } from './recovery-lines.ts';
 import { secretKeysLogger } from './secret-lines.ts';
 import { TARGET_LINES } from './target-lines.ts';
+import { TRACE_LINES } from './trace-lines.ts';
 
 /** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
@@ -55,6 +56,7 @@ const LINES: Lines = {
   ...CALENDAR_LINES,
   ...RECOVERY_LINES,
   ...TARGET_LINES,
+  ...TRACE_LINES,
   instanceRegistered: (logger, { instanceId, host, zoneData }) =>
     logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
   instanceReplaced: (logger, { instanceId, previousId }) =>

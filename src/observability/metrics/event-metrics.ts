@@ -6,6 +6,7 @@ import type { Handlers } from '../handlers.ts';
 import { historyHandlers } from './history-metrics.ts';
 import { loopHandlers } from './loop-metrics.ts';
 import { runHandlers } from './run-metrics.ts';
+import { traceHandlers } from './trace-metrics.ts';
 
 /** Counters and histograms of what happens in this process, since its start. */
 export function countEvents(registry: Registry, events: EventBus): void {
@@ -14,6 +15,7 @@ export function countEvents(registry: Registry, events: EventBus): void {
     ...loopHandlers(registry),
     ...historyHandlers(registry),
     ...accessHandlers(registry),
+    ...traceHandlers(registry),
   };
   events.subscribe((event) => {
     (handlers[event.type] as ((event: FirelockEvent) => void) | undefined)?.(event);

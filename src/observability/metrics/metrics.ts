@@ -3,11 +3,14 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type DatabaseGauges, gaugesOfDatabase } from './database-metrics.ts';
 import { countEvents } from './event-metrics.ts';
+import { type InstanceParts, observeInstance } from './instance-metrics.ts';
 
 export interface Metrics extends DatabaseGauges {
   contentType: string;
   /** The Prometheus text format; asks nothing of the database. */
   text(): Promise<string>;
+  /** To be called once, when the instance has been put together. */
+  observe(parts: InstanceParts): void;
 }
 
 interface MetricsDeps {
@@ -29,6 +32,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
+    observe: (parts) => observeInstance(registry, parts),
     ...gaugesOfDatabase(registry, deps.clock),
   };
 }

@@ -1,0 +1,39 @@
+import postgres from 'postgres';
+import { expect, test } from 'vitest';
+import { readyDaemon } from '../support/daemon.ts';
+import { createMigrated } from '../support/postgres/cluster.ts';
+import { metricsIn, readAlerts, readText } from './kit.ts';
+
+const runbook = readText('docs/runbook.md');
+
+test('a daemon has every metric that rules, dashboard and pages name, and answers as the runbook says', async () => {
+  const database = await createMigrated();
+  const sql = postgres(database.url, { max: 1 });
+  try {
+    const daemon = await readyDaemon(database.url);
+    const text = String((await daemon.call('GET', '/metrics')).body);
+    const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+    const sources = {
+      alerts: readAlerts().flatMap(({ expr, annotations }) => metricsIn(expr + annotations.description)),
+      dashboard: metricsIn(readText('deploy/grafana/firelock.json')),
+      runbook: metricsIn(runbook),
+    };
+    for (const [source, names] of Object.entries(sources)) {
+      expect(names.length, source).toBeGreaterThan(5);
+      expect(
+        names.filter((name) => !known.has(name)),
+        source,
+      ).toEqual([]);
+    }
+
+    const statements = [...runbook.matchAll(/```sql\n([^]*?)```/g)].map(([, statement = '']) => statement);
+    expect(statements.length).toBeGreaterThan(5);
+    for (const statement of statements) await sql.unsafe(statement);
+    const paths = [...runbook.matchAll(/"\$FIRELOCK(\/[^"]+)"/g)].map(([, path = '']) => path);
+    expect(paths.length).toBeGreaterThan(10);
+    for (const path of paths) expect((await daemon.call('GET', path)).status, path).toBe(200);
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+});

@@ -1,0 +1,32 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readText, tool } from './kit.ts';
+
+const unit = readText('deploy/systemd/firelock.service');
+const valueOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
+
+describe('the unit', () => {
+  test('gives the daemon its time to drain and 10 s more, and starts it again however it ended', () => {
+    expect(valueOf('TimeoutStopSec')).toBe(String(30 + 10));
+    expect(valueOf('KillSignal')).toBe('SIGTERM');
+    expect(valueOf('Restart')).toBe('always');
+    expect(valueOf('StartLimitIntervalSec')).toBe('0');
+  });
+
+  test('is one that systemd understands, and leaves the daemon few rights', async (context) => {
+    const folder = await mkdtemp(join(tmpdir(), 'firelock-unit-'));
+    const file = join(folder, 'firelock.service');
+    try {
+      // What is started is not on this machine.
+      await writeFile(file, unit.replace(/^ExecStart=.*$/m, 'ExecStart=/bin/true').replace(/^Doc.*$/m, ''));
+      expect(await tool(context, 'systemd-analyze', 'verify', '--man=no', file)).toBe('');
+      const security = await tool(context, 'systemd-analyze', 'security', '--offline=true', file);
+      const exposure = Number(/exposure level for \S+: ([\d.]+)/.exec(security)?.[1]);
+      expect(exposure).toBeLessThan(2);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
