@@ -1,3 +1,5 @@
+import { type DatabaseTls, type ParameterFault, takeTls } from './database-tls.ts';
+
 /** Where a server is: a name or address, or the folder of a unix socket. */
 export interface Host {
   readonly name: string;
@@ -13,6 +15,7 @@ export interface DatabaseUrl {
   readonly rest: string;
   /** A server that does not write is refused; otherwise it is the last choice. */
   readonly mustWrite: boolean;
+  readonly tls: DatabaseTls;
 }
 
 /**
@@ -21,8 +24,18 @@ export interface DatabaseUrl {
  * percent-encoded or as `?host=`. Null: it is none, or asks for servers that firelock cannot use.
  */
 export function parseDatabaseUrl(text: string, env: NodeJS.ProcessEnv = process.env): DatabaseUrl | null {
+  const read = readDatabaseUrl(text, env);
+  return 'faults' in read ? null : read;
+}
+
+/** As parseDatabaseUrl, or the parameters that are at fault; none of them: it is no such URL at all. */
+export function readDatabaseUrl(
+  text: string,
+  env: NodeJS.ProcessEnv = process.env,
+): DatabaseUrl | { faults: ParameterFault[] } {
+  const none = { faults: [] };
   const whole = WHOLE.exec(text);
-  if (!whole) return null;
+  if (!whole) return none;
   const [, authority = '', path = '', query = ''] = whole;
   const parameters = new URLSearchParams(query);
   const take = (name: string): string | undefined => {
@@ -38,9 +51,11 @@ export function parseDatabaseUrl(text: string, env: NodeJS.ProcessEnv = process.
   );
   const names = given ?? 'localhost';
   const attributes = take('target_session_attrs') ?? 'any';
+  const { tls, faults } = takeTls(parameters, env);
   try {
     const hosts = names.split(',').map((name) => parseHost(name, port));
-    if (!hosts.every((host) => host !== null) || !['any', ...WRITING].includes(attributes)) return null;
+    if (!hosts.every((host) => host !== null) || !['any', ...WRITING].includes(attributes)) return none;
+    if (faults.length > 0) return { faults };
     const search = parameters.size > 0 ? `?${parameters.toString()}` : '';
     return {
       hosts,
@@ -48,9 +63,10 @@ export function parseDatabaseUrl(text: string, env: NodeJS.ProcessEnv = process.
       password: password === '' ? undefined : decodeURIComponent(password),
       rest: `${path}${search}`,
       mustWrite: WRITING.includes(attributes),
+      tls,
     };
   } catch {
-    return null;
+    return none;
   }
 }
 

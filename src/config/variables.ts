@@ -1,7 +1,9 @@
+import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
 import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
 import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
-import { parseDatabaseUrl } from './database-url.ts';
+import { type ParameterFault, tlsFiles } from './database-tls.ts';
+import { readDatabaseUrl } from './database-url.ts';
 import { DENIED_PRESETS } from './denied-ranges.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
 
@@ -37,9 +39,28 @@ const databaseUrl: Variable<string | undefined> = {
     '(target_session_attrs, if given: any, read-write or primary, since firelock writes)',
   schema: z
     .string()
-    .refine((text) => parseDatabaseUrl(text) !== null)
+    .superRefine((text, context) => {
+      const read = readDatabaseUrl(text);
+      const faults = 'faults' in read ? read.faults : unreadable(tlsFiles(read.tls));
+      if ('faults' in read && faults.length === 0) context.addIssue({ code: 'custom', message: '' });
+      for (const { parameter, message } of faults)
+        context.addIssue({ code: 'custom', message, path: [parameter] });
+    })
     .optional(),
 };
+
+/** They are read with each connection, so that they can be replaced; at the start it is said if they are not there. */
+function unreadable(files: ReturnType<typeof tlsFiles>): ParameterFault[] {
+  return files.flatMap(({ parameter, file }) => {
+    try {
+      accessSync(file, constants.R_OK);
+      return [];
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
+      return [{ parameter, message: `names ${file}, which cannot be read (${code})` }];
+    }
+  });
+}
 
 const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00::/8, separated by commas';
 

@@ -28,6 +28,12 @@ export class ConnectionLost extends Error {
   }
 }
 
+/** The way to a server is not as safe as the URL asks for. */
+export class TlsFailed extends Error {
+  override readonly name = 'TlsFailed';
+  readonly code = TLS_FAILED;
+}
+
 /** A server that may not be written where another one, or none, is wanted. */
 export class ServerReadOnly extends Error {
   override readonly name = 'ServerReadOnly';
@@ -67,7 +73,7 @@ export function isUnavailable(error: unknown): boolean {
   return (
     CONNECTION_CODES.has(code) ||
     /^(08|28|53|57|58)/.test(code) ||
-    [READ_ONLY, NOT_READ_COMMITTED, '3D000'].includes(code)
+    [READ_ONLY, NOT_READ_COMMITTED, TLS_FAILED, '3D000'].includes(code)
   );
 }
 
@@ -141,6 +147,7 @@ export function isTableGone(error: unknown): boolean {
 }
 
 const READ_ONLY = '25006';
+const TLS_FAILED = 'TLS_FAILED';
 const NOT_READ_COMMITTED = 'NOT_READ_COMMITTED';
 const LOCK_NOT_AVAILABLE = '55P03';
 const CONNECTION_CODES = new Set([

@@ -87,6 +87,19 @@ describe('with a bad configuration the process ends with code 1 before it touche
     );
   });
 
+  it('naming each parameter of a URL that it would not do as it says, and each file that is not there', async () => {
+    const output = await refused({
+      DATABASE_URL: `${databaseUrl}?sslmode=allow&channel_binding=require`,
+      FIRELOCK_MIGRATION_DATABASE_URL: `${databaseUrl}?sslmode=verify-full&sslrootcert=/nowhere.pem`,
+    });
+    expect(output).toMatch(
+      /^ {2}DATABASE_URL is not .*; "channel_binding" is not supported.*; "sslmode" must be one of disable, /m,
+    );
+    expect(output).toMatch(
+      /FIRELOCK_MIGRATION_DATABASE_URL is not .*; "sslrootcert" names \/nowhere\.pem, which cannot be read \(ENOENT\)/,
+    );
+  });
+
   it('where it would answer anybody on an address that is not loopback', async () => {
     const output = await refused({ HOST: '0.0.0.0' });
     expect(output).toMatch(

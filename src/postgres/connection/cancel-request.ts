@@ -1,5 +1,7 @@
+import type { Socket } from 'node:net';
+import type { DatabaseTls } from '../../config/database-tls.ts';
 import type { Host } from '../../config/database-url.ts';
-import { connectTo } from './socket.ts';
+import { openSocket } from './socket.ts';
 
 /** What the server gave to the session, to be shown where something of it is to be cancelled. */
 export interface Key {
@@ -19,18 +21,25 @@ const LIMIT_MS = 2_000;
  * "Message Flow", canceling requests in progress): by a connection of its own, with the key of the one that runs it. Not by the driver's
  * `cancel`, whose failure no caller could catch.
  */
-export function sendCancelRequest(host: Host, { pid, secret }: Key): Promise<void> {
+export async function sendCancelRequest(host: Host, tls: DatabaseTls, { pid, secret }: Key): Promise<void> {
   const message = Buffer.alloc(16);
   message.writeUInt32BE(16, 0);
   message.writeUInt32BE(CANCEL_REQUEST, 4);
   message.writeUInt32BE(pid >>> 0, 8);
   message.writeUInt32BE(secret >>> 0, 12);
-  const socket = connectTo(host);
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  socket.setTimeout(LIMIT_MS, () => socket.destroy());
-  socket.unref();
-  // Left open until the other side closes it: PgBouncer 1.18 ends itself over a cancel request whose sender has gone already.
-  socket.resume();
-  socket.write(message);
-  return closed;
+  let closed: Promise<void> = Promise.resolve();
+  const begun = (socket: Socket) => {
+    closed = new Promise((resolve) => socket.once('close', () => resolve()));
+    socket.setTimeout(LIMIT_MS, () => socket.destroy());
+    socket.unref();
+  };
+  try {
+    const socket = await openSocket(host, tls, begun);
+    // Left open until the other side closes it: PgBouncer 1.18 ends itself over a cancel request whose sender has gone already.
+    socket.resume();
+    socket.write(message);
+  } catch {
+    // It cannot be reached: then it cannot be asked.
+  }
+  await closed;
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import postgres from 'postgres';
 import { type DatabaseUrl, type Host, hostText } from '../../config/database-url.ts';
 import { ConnectionLost } from '../errors.ts';
-import { connectTo, connected } from './socket.ts';
+import { openSocket } from './socket.ts';
 
 /**
  * A client of the driver that has one connection, to one server, and never another: the driver by itself would open one where that is
@@ -26,7 +26,7 @@ export interface Client {
 
 /** Nothing is sent before its first statement; `onNotify` hears the channels of NOTIFY. */
 export function createClient(url: DatabaseUrl, host: Host, onNotify?: (channel: string) => void): Client {
-  const line = createLine(host);
+  const line = createLine(url, host);
   const sql = postgres(`postgres://localhost${url.rest}`, {
     ...OPTIONS,
     // As lists they are taken as they are, colons of IPv6 and all.
@@ -68,6 +68,8 @@ const OPTIONS = {
   // The driver would ask for array types on every connection, and its caller does not wait for that question: cut in the middle of
   // it, a connection would end the process. Arrays are sent as text here (arrays.ts) and never read.
   fetch_types: false,
+  // Done before the driver gets the socket (tls.ts).
+  ssl: false,
   // These limits are kept here: the driver would end a session between two statements of a transaction.
   connect_timeout: 0,
   max_lifetime: null,
@@ -92,7 +94,7 @@ interface Line {
   end: () => void;
 }
 
-function createLine(host: Host): Line {
+function createLine({ tls }: DatabaseUrl, host: Host): Line {
   let state: State = 'new';
   let socket: Socket | undefined;
   let aging: NodeJS.Timeout | undefined;
@@ -108,8 +110,7 @@ function createLine(host: Host): Line {
         throw new ConnectionLost('CONNECTION_CLOSED', `${hostText(host)} closed the connection`);
       state = 'usable';
       aging = setTimeout(() => (state = 'old'), LIFETIME_MS * (1 + Math.random())).unref();
-      socket = connectTo(host);
-      return connected(socket);
+      return openSocket(host, tls, (begun) => (socket = begun));
     },
     state: () => state,
     shut,

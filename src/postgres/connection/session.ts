@@ -41,7 +41,7 @@ export async function openSession(
     timer = setTimeout(() => reject(new ConnectionLost('CONNECT_TIMEOUT', message)), limitMs);
   });
   try {
-    return sessionOn(host, client, await Promise.race([look(client.sql), late]));
+    return sessionOn(url, host, client, await Promise.race([look(client.sql), late]));
   } catch (error) {
     void client.drop();
     throw error;
@@ -81,7 +81,7 @@ async function look(sql: postgres.Sql): Promise<Look> {
 const LOOK = `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only,
   current_setting('transaction_isolation') AS isolation, quote_ident(current_user) AS role`;
 
-function sessionOn(host: Host, client: Client, { key, isOwn, mayWrite }: Look): Session {
+function sessionOn(url: DatabaseUrl, host: Host, client: Client, { key, isOwn, mayWrite }: Look): Session {
   return {
     host,
     mayWrite,
@@ -91,7 +91,7 @@ function sessionOn(host: Host, client: Client, { key, isOwn, mayWrite }: Look): 
     close: client.close,
     destroy: async () => {
       client.shut();
-      await sendCancelRequest(host, key);
+      await sendCancelRequest(host, url.tls, key);
       await client.drop();
     },
   };

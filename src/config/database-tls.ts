@@ -1,0 +1,86 @@
+const MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+
+type Mode = (typeof MODES)[number];
+
+/** How the connection to a database is protected (PostgreSQL documentation, "SSL Support" of libpq). */
+export interface DatabaseTls {
+  /** `prefer`: where the server offers it; `require`: always, with whoever answers. */
+  readonly mode: Mode;
+  /** A file of certificates, one of which must have signed that of the server; null: those that Node trusts. */
+  readonly rootCertificate: string | null;
+  /** Files of this side's own, for servers that ask for it. */
+  readonly own: { certificate: string; key: string } | null;
+}
+
+/** One parameter of the URL that firelock cannot do as it says. */
+export interface ParameterFault {
+  parameter: string;
+  message: string;
+}
+
+/** Of libpq and others. What firelock does not do must not look as if it were done. */
+const NOT_SUPPORTED = [
+  ...['ssl', 'requiressl', 'sslpassword', 'sslcrl', 'sslcrldir', 'sslsni', 'sslcompression', 'sslcertmode'],
+  ...['sslnegotiation', 'ssl_min_protocol_version', 'ssl_max_protocol_version', 'channel_binding'],
+  ...['gssencmode', 'require_auth'],
+];
+
+/**
+ * Takes the parameters that are about TLS out of a URL, and means by them what libpq means. But it reads no files beside those that are
+ * named, and without `sslmode` it does not ask for TLS. With `sslrootcert`, `require` checks the certificate, as libpq does.
+ */
+export function takeTls(
+  parameters: URLSearchParams,
+  env: NodeJS.ProcessEnv,
+): { tls: DatabaseTls; faults: ParameterFault[] } {
+  const take = (name: string): string | undefined => {
+    const value = parameters.get(name) ?? env[`PG${name.toUpperCase()}`];
+    parameters.delete(name);
+    return value === '' ? undefined : value;
+  };
+  const [given, root] = [take('sslmode'), take('sslrootcert')];
+  const [certificate, key] = [take('sslcert'), take('sslkey')];
+  const faults: ParameterFault[] = NOT_SUPPORTED.filter((name) => parameters.has(name)).map((parameter) => ({
+    ...{ parameter, message: 'is not supported; sslmode, sslrootcert, sslcert and sslkey are' },
+  }));
+  const asked = given ?? (root === 'system' ? 'verify-full' : 'disable');
+  const mode = MODES.find((known) => known === asked);
+  if (mode === undefined)
+    faults.push({ parameter: 'sslmode', message: `must be one of ${MODES.join(', ')}` });
+  faults.push(...rootFaults(mode, root));
+  if ((certificate === undefined) !== (key === undefined))
+    faults.push({
+      parameter: certificate === undefined ? 'sslcert' : 'sslkey',
+      message: 'must be given too',
+    });
+  const tls = {
+    mode: mode === 'require' && root !== undefined ? 'verify-ca' : (mode ?? 'disable'),
+    rootCertificate: root === undefined || root === 'system' ? null : root,
+    own: certificate === undefined || key === undefined ? null : { certificate, key },
+  };
+  return { tls, faults };
+}
+
+function rootFaults(mode: Mode | undefined, root: string | undefined): ParameterFault[] {
+  const fault = (message: string) => [{ parameter: 'sslrootcert', message }];
+  if (mode === 'verify-ca' && root === undefined)
+    return fault('must name a file of certificates: sslmode=verify-ca trusts whoever has one of these');
+  if (root === 'system' && mode !== 'verify-full')
+    return fault('goes, as system, with sslmode=verify-full only');
+  if (root !== undefined && (mode === 'disable' || mode === 'prefer'))
+    return fault('does nothing without sslmode=verify-full, verify-ca or require');
+  return [];
+}
+
+/** The files that the settings name, each with its parameter. */
+export function tlsFiles({ rootCertificate, own }: DatabaseTls): { parameter: string; file: string }[] {
+  return [
+    ...(rootCertificate === null ? [] : [{ parameter: 'sslrootcert', file: rootCertificate }]),
+    ...(own === null
+      ? []
+      : [
+          { parameter: 'sslcert', file: own.certificate },
+          { parameter: 'sslkey', file: own.key },
+        ]),
+  ];
+}
