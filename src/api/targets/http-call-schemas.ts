@@ -77,6 +77,10 @@ export const patchedCall = {
   method: method.nullish(),
   headers: z.record(z.string(), z.string().nullable()).nullish(),
 };
+/** Likewise. */
+export const patchedSecret = z
+  .union([z.string(), z.array(z.string()), z.null()], { error: 'must be a string, or a list of two' })
+  .optional();
 
 export const answeredCall = { url: z.string(), method, headers: z.record(z.string(), z.string()) };
 

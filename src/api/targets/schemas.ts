@@ -6,6 +6,7 @@ import {
   headers,
   method,
   patchedCall,
+  patchedSecret,
   secret,
   url,
 } from './http-call-schemas.ts';
@@ -71,7 +72,7 @@ const PATCHED = {
     ...patchedCall,
     lookup: patchedHttpCall.nullish(),
     cancel: patchedHttpCall.nullish(),
-    secret: secret.optional(),
+    secret: patchedSecret,
   },
   pull: { queue: queue.nullish() },
 };

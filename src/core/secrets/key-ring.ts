@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import {
+  type KeyObject,
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  randomBytes,
+} from 'node:crypto';
 import { SECRET_KEY_BYTES, type SecretKey } from './secret-keys.ts';
 
 /** A text as it is stored: encrypted, with the id of its key. */
@@ -34,14 +42,15 @@ const TAG_BYTES = 16;
 const CIPHER = 'aes-256-gcm';
 
 export function createKeyRing(keys: readonly SecretKey[]): KeyRing {
-  const byId = new Map(keys.map(({ id, bytes }) => [id, bytes]));
-  const [first] = keys;
-  const sealing = (): SecretKey => {
+  // Node takes ten times as long with the bytes themselves.
+  const byId = new Map(keys.map(({ id, bytes }) => [id, createSecretKey(bytes)]));
+  const [first] = byId;
+  const sealing = () => {
     if (!first) throw new Error('there is no key to encrypt secrets with');
     return first;
   };
   return {
-    sealsWith: first?.id ?? null,
+    sealsWith: first?.[0] ?? null,
     has: (keyId) => byId.has(keyId),
     seal: (text, boundTo) => seal(sealing(), text, boundTo),
     open: (text, boundTo) => {
@@ -53,22 +62,22 @@ export function createKeyRing(keys: readonly SecretKey[]): KeyRing {
       return open(key, text, boundTo);
     },
     fingerprint: (text) => {
-      const { bytes } = sealing();
-      const derived = hkdfSync('sha256', bytes, '', 'firelock fingerprint', SECRET_KEY_BYTES);
+      const [, key] = sealing();
+      const derived = hkdfSync('sha256', key, '', 'firelock fingerprint', SECRET_KEY_BYTES);
       return createHmac('sha256', Buffer.from(derived)).update(text).digest();
     },
   };
 }
 
-function seal({ id, bytes }: SecretKey, text: string, boundTo: string): SealedText {
+function seal([keyId, key]: [string, KeyObject], text: string, boundTo: string): SealedText {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, bytes, nonce).setAAD(Buffer.from(boundTo));
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(boundTo));
   const encrypted = [cipher.update(text, 'utf8'), cipher.final()];
-  return { keyId: id, sealed: Buffer.concat([nonce, ...encrypted, cipher.getAuthTag()]).toString('base64') };
+  return { keyId, sealed: Buffer.concat([nonce, ...encrypted, cipher.getAuthTag()]).toString('base64') };
 }
 
 /** Whatever is wrong with it, a foreign hand's object included, is one error that says nothing of what it holds. */
-function open(key: Buffer, { keyId, sealed }: SealedText, boundTo: string): string {
+function open(key: KeyObject, { keyId, sealed }: SealedText, boundTo: string): string {
   try {
     const bytes = Buffer.from(sealed, 'base64');
     const end = bytes.length - TAG_BYTES;

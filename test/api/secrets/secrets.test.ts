@@ -68,6 +68,18 @@ describe('a secret', () => {
     }
   });
 
+  test('is refused together with all else that is wrong with the target, also in a PATCH', async () => {
+    await put('together', {});
+    const wrong = { secret: 'canary-secret', headers: { 'X-Firelock-User': 'canary', a: '{{canary}}' } };
+    const answer = await patch('together', wrong);
+    expect([answer.status, faultPaths(answer)]).toEqual([
+      400,
+      ['/target/headers/X-Firelock-User', '/target/headers/a', '/target/secret'],
+    ]);
+    expect(answer.text).not.toContain('canary');
+    expect(faultPaths(await patch('together', { secret: 5 }))).toEqual(['/target/secret']);
+  });
+
   test('sent back masked keeps what stands in its place, also while one takes the other’s place', async () => {
     await put('keep', { secret: ONE });
     expect((await put('keep', { secret: '***' })).body['version']).toBe(1);
