@@ -42,7 +42,7 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
     .description('A cron daemon that never loses a fire: starts it, and talks to it.')
     .version(`firelock ${version}`, '--version', 'say which version this is')
     .helpOption('-h, --help', 'say what a command does')
-    .helpCommand(false)
+    .helpCommand('help [command]', 'say what a command does')
     .option('--json', 'print JSON, as elsewhere than on a terminal')
     .option('--no-json', 'print for people, also elsewhere than on a terminal')
     .option('--wide', 'print all columns, and cut none off')

@@ -267,6 +267,22 @@ test('schedule why says what became of each fire, in words, and of runs that nob
 
   const one = await run('schedule', 'why', 'past', ...period, '--limit', '1');
   expect(one.json()).toMatchObject({ items: [{ fireAt: iso(end - 3 * hour) }], otherRuns: [] });
+  await run(
+    'schedule',
+    'set',
+    'follower',
+    '--after',
+    'past',
+    '--on',
+    'failed',
+    '--url',
+    'https://example.com',
+  );
+  const followed = await onTerminal(100, 'schedule', 'why', 'follower');
+  expect([followed.code, followed.out]).toEqual([
+    0,
+    'follower fires after past (failed) and is active\ntimes are UTC\n',
+  ]);
   const none = await onTerminal(100, 'schedule', 'why', 'invoices', '--from', '-1m', '--to', 'now');
   expect(none.out).toContain('no fire was due between');
 });
