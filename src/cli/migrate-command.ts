@@ -19,7 +19,7 @@ export async function migrateNow({
     print(count === 0 ? 'the schema is up to date' : `migrations applied: ${count}`);
     return 0;
   } catch (error) {
-    print(`failed: ${reasonOf(error)}; nothing was changed`);
+    print(`failed: ${reasonOf(error)}`);
     return 1;
   }
 }

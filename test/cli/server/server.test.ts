@@ -65,6 +65,11 @@ test('the exit code and the words say what became of a call', async () => {
   ]);
   expect((await asked(problem(403, { detail: 'needs admin' })))[0]).toBe(5);
   expect((await asked(problem(404, { detail: 'nothing' })))[0]).toBe(3);
+  expect(await asked(problem(404, { detail: 'there is nothing at this path' }))).toEqual([
+    1,
+    '',
+    'firelock: there is nothing at this path; FIRELOCK_URL says where the server is, with its base path\n',
+  ]);
   expect((await asked(problem(409, { detail: 'not now' })))[0]).toBe(1);
   expect((await asked(problem(503, { detail: 'no database' })))[0]).toBe(4);
   expect(await asked((_request, response) => response.writeHead(502).end('<html>'))).toEqual([
