@@ -1,12 +1,14 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { withExamples } from '../tree.ts';
+import { type ExportOptions, exportAll } from './export-command.ts';
 import { type FileOptions, planOrApply } from './plan-apply.ts';
 
 const FILE = 'YAML or JSON; - is standard input';
 
 export function addFileCommands(program: Command, cli: Cli): void {
   addPlanAndApply(program, cli);
+  addExport(program, cli);
 }
 
 function addPlanAndApply(program: Command, cli: Cli): void {
@@ -33,4 +35,16 @@ function withFileOptions(command: Command): Command {
     .argument('<file>', FILE)
     .option('--set <name>', 'label all schedules of the file with this set (default: what the file says)')
     .option('--prune', 'delete schedules that carry the label of the set and are not in the file any more');
+}
+
+function addExport(program: Command, cli: Cli): void {
+  const command = program
+    .command('export')
+    .description('write all schedules, calendars and limits as a file for `firelock apply`')
+    .option('--set <name>', 'only the schedules of this set')
+    .addOption(new Option('--format <format>', 'of the file').choices(['yaml', 'json']).default('yaml'))
+    .action(async (options: ExportOptions) => {
+      await exportAll(cli, options);
+    });
+  withExamples(command, 'firelock export > schedules.yaml', 'firelock export --set billing --format json');
 }
