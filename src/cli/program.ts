@@ -6,6 +6,7 @@ import { addDaemonCommands } from './daemon-commands.ts';
 import { addFileCommands } from './files/file-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
 import type { Surroundings } from './surroundings.ts';
+import { addVerifyCommand } from './verify-command.ts';
 
 /** Runs the command that these arguments name; answers the exit code of the process. Never throws. */
 export async function runCommand(args: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -51,5 +52,6 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
   addDaemonCommands(program, cli);
   addScheduleCommands(program, cli);
   addFileCommands(program, cli);
+  addVerifyCommand(program, cli);
   return { program, cli };
 }
