@@ -38,6 +38,8 @@ export interface DaemonOptions {
   logger: Logger;
   /** It can do no more for itself: the process is to end, and to be started again. */
   onStuck: (reason: string) => void;
+  /** It was started with something that is wrong, and does not begin to work. */
+  onRefused?: (lines: readonly string[]) => void;
 }
 
 /** What the daemon is built of; a test build puts its own between. */

@@ -57,7 +57,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const api = createApi(common, workers, loops);
   /** Handoffs aborted at the end of the shutdown time. */
   const ending = { cutOff: 0 };
-  const migrations = createMigrations(common, () => services.start('migrated'));
+  const migrations = createMigrations(common, workers, () => services.start('migrated'));
   const services = createServices(
     [
       ...baseTable(common, workers, { api, migrations, ending }),
@@ -189,23 +189,28 @@ function leavingCluster(
   };
 }
 
-function createMigrations(
-  { config, databaseUrl, clock, events, state }: Common,
-  startWorkers: () => Promise<void>,
-): Loop {
+function createMigrations(common: Common, workers: Workers, startWorkers: () => Promise<void>): Loop {
+  const { config, databaseUrl, clock, events, state } = common;
   return createLoop({
     name: 'migrations',
     clock,
     body: async () => {
       const count = await migrate(config.migrationDatabaseUrl ?? databaseUrl);
       events.emit({ type: 'migrationsApplied', count });
-      if (state.stopping) return Infinity;
+      if (!(await isPrepared(common, workers)) || state.stopping) return Infinity;
       state.migrated = true;
       await startWorkers();
       return Infinity;
     },
     events,
   });
+}
+
+/** What must be done before the first fire; false: the process is to end. */
+async function isPrepared(common: Common, workers: Workers): Promise<boolean> {
+  if (common.config.schedulesFile === undefined) return true;
+  const { applySchedulesFile } = await import('./daemon-schedules-file.ts');
+  return applySchedulesFile(common, workers);
 }
 
 function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Service {

@@ -90,7 +90,11 @@ async function serve(config: Config, logger: Logger): Promise<number> {
       logger.fatal(`${reason}; the process ends, to be started again`);
       process.exit(1);
     };
-    daemon = createDaemon({ config, databaseUrl, version, logger, onStuck });
+    const onRefused = (lines: readonly string[]) => {
+      for (const line of lines) logger.fatal(line);
+      process.exit(1);
+    };
+    daemon = createDaemon({ config, databaseUrl, version, logger, onStuck, onRefused });
     // The file was changed after it had been read, while PostgreSQL started.
     if (hangUps.before > 0) daemon.rereadTokens();
     const { url, signsUrl } = await daemon.start();

@@ -30,6 +30,7 @@ import { addScheduleRoutes } from './schedules/routes.ts';
 import { addSkipRoutes } from './schedules/skip-routes.ts';
 import { type SignsDeps, addSignsOfLife } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
+import { addVerifyRoute } from './verify/routes.ts';
 import { addVersionsRoute } from './schedules/version-routes.ts';
 import { validateRequest } from './http/validation.ts';
 
@@ -71,6 +72,25 @@ export async function createSignsServer(
       done();
     },
     { prefix: deps.basePath },
+  );
+  await server.ready();
+  return server;
+}
+
+/**
+ * All routes, for the daemon itself: it calls them without a socket (`inject`), as the caller that `access` names. It never listens. So
+ * what the daemon changes by itself is checked and recorded as what others change.
+ */
+export async function createInnerServer(deps: ApiDeps): Promise<Api> {
+  const { server } = emptyServer(deps);
+  acceptJsonBodies(server);
+  await server.register(
+    (api: Api, _options, done) => {
+      guardRoutes(api, deps.access);
+      addApi(api, deps);
+      done();
+    },
+    { prefix: '/api/v1' },
   );
   await server.ready();
   return server;
@@ -140,4 +160,5 @@ function addApi(api: Api, deps: ApiDeps): void {
   addInstanceRoutes(api, deps);
   addMaintenanceRoutes(api, deps);
   addMeRoute(api);
+  addVerifyRoute(api, deps);
 }

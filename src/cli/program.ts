@@ -10,11 +10,13 @@ import { addMe } from './reports/me.ts';
 import { addPreview } from './reports/preview.ts';
 import { addStats } from './reports/stats.ts';
 import { addRunCommands } from './runs/run-commands.ts';
+import { addFileCommands } from './files/file-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
 import { addCalendarCommands } from './settings/calendar-commands.ts';
 import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
+import { addVerifyCommand } from './verify-command.ts';
 
 /** Runs the command that these arguments name; answers the exit code of the process. Never throws. */
 export async function runCommand(args: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -70,5 +72,7 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
   addAudit(program, cli);
   addMe(program, cli);
   addCompletion(program, cli);
+  addFileCommands(program, cli);
+  addVerifyCommand(program, cli);
   return { program, cli };
 }

@@ -40,6 +40,8 @@ export interface Config {
   /** Older than this nothing is planned. */
   retentionDays: number;
   shutdownSeconds: number;
+  /** Applied at the start. */
+  schedulesFile: string | undefined;
   /** Which addresses no target may have, unless the second list allows them. */
   targetDenied: readonly AddressRange[];
   targetAllowed: readonly AddressRange[];
@@ -95,6 +97,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
     databasePool: values.FIRELOCK_DATABASE_POOL,
     retentionDays: values.FIRELOCK_RETENTION_DAYS,
     shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
+    schedulesFile: values.FIRELOCK_SCHEDULES_FILE,
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
   };

@@ -142,6 +142,10 @@ export const VARIABLES = {
     {},
     [],
   ),
+  FIRELOCK_SCHEDULES_FILE: {
+    hint: 'a file of schedules, calendars and limits that is applied at the start (default none)',
+    schema: z.string().optional(),
+  },
   FIRELOCK_ALLOW_ANONYMOUS: {
     hint: '1: answer anybody on an address that is not loopback, as long as there are no tokens',
     schema: z
@@ -155,4 +159,4 @@ export const VARIABLES = {
 export const OF_CALLERS = ['FIRELOCK_URL', 'FIRELOCK_TOKEN'];
 
 /** Known to the design, not brought by this version: set, they would be relied on and do nothing. */
-export const NOT_SUPPORTED_YET = ['FIRELOCK_SECRET_KEYS', 'FIRELOCK_SCHEDULES_FILE', 'FIRELOCK_PG_TARGETS'];
+export const NOT_SUPPORTED_YET = ['FIRELOCK_SECRET_KEYS', 'FIRELOCK_PG_TARGETS'];

@@ -125,6 +125,11 @@ export function isLockedByOthers(error: unknown): boolean {
   return codeOf(error) === LOCK_NOT_AVAILABLE;
 }
 
+/** The server stopped the statement, since its time was up. */
+export function isStatementCancelled(error: unknown): boolean {
+  return codeOf(error) === '57014';
+}
+
 /** A table is gone. */
 export function isTableGone(error: unknown): boolean {
   return codeOf(error) === '42P01';

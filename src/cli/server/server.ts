@@ -26,7 +26,9 @@ export interface Server {
   readonly url: string;
   /** @throws CliError for every answer that is not 2xx, and where there is none */
   call(method: string, path: string, request?: Request): Promise<Answer>;
-  /** The same, but answers null where there is no such thing (404). */
+  /** The same, but answers whatever status there is. @throws CliError where there is no answer */
+  ask(method: string, path: string, request?: Request): Promise<Answer>;
+  /** As call, but answers null where there is no such thing (404). */
   find(path: string, request?: Request): Promise<Answer | null>;
 }
 
@@ -64,6 +66,7 @@ export function connectTo({ env, signal, version }: Options): Server {
   const refused = ({ status, text }: Answer) => refusal(status, text, { hasToken: token !== '' });
   return {
     url,
+    ask: send,
     call: async (method, path, request) => {
       const answer = await send(method, path, request);
       if (!isDone(answer)) throw refused(answer);

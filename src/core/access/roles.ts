@@ -31,16 +31,22 @@ export function isRole(text: string): text is Role {
 
 /** Of what firelock itself does, `by` says this: no caller may have this name. */
 const OWN_NAME = 'firelock';
+/** Of what it does because the file says so that it is started with. */
+export const SCHEDULES_FILE_NAME = 'schedules-file';
+
+function isReserved(text: string): boolean {
+  return text === OWN_NAME || text === SCHEDULES_FILE_NAME;
+}
 
 /** A person's name from a proxy may be a mail address; the name of a token has no `@` and no `+`. */
 export function isCallerName(text: string): boolean {
-  return /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/.test(text) && text !== OWN_NAME;
+  return /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/.test(text) && !isReserved(text);
 }
 
 export const TOKEN_NAME_RULE =
   `1 to 63 letters (A-Z, a-z), digits, dots, dashes or underscores, begin with a letter or digit, and be neither ` +
-  `"${OWN_NAME}" nor a token`;
+  `"${OWN_NAME}", "${SCHEDULES_FILE_NAME}" nor a token`;
 
 export function isTokenName(text: string): boolean {
-  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text) && text !== OWN_NAME && !text.startsWith('flk_');
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text) && !isReserved(text) && !text.startsWith('flk_');
 }

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { systemClock } from '../../runtime/clock.ts';
+import { VERIFY_LIMIT_MS, checkOnSnapshot } from '../../store/verify/check-on-snapshot.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { TAGS } from '../http/plugins/openapi.ts';
+import { json, problems } from '../http/response-schemas.ts';
+
+const verification = z
+  .object({
+    ok: z.boolean().meta({ description: 'Every check was completed, and none found a violation.' }),
+    checks: z.array(
+      z.object({
+        name: z.string(),
+        holds: z.string().meta({ description: 'What the check looks for violations of.' }),
+        complete: z.boolean().meta({ description: 'False: it took longer than 5 seconds, and was stopped.' }),
+        violations: z.int().meta({ minimum: 0, description: 'Counted up to 10,000.' }),
+        examples: z.array(z.string()).meta({ description: 'The first 10 of them.' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Verification' });
+
+export function addVerifyRoute(api: Api, { database }: ApiDeps): void {
+  /** One after the other, since each keeps a connection and a snapshot for some time. */
+  let last: Promise<unknown> = Promise.resolve();
+  const verify = () =>
+    database.transaction((tx) => checkOnSnapshot(tx, () => systemClock.monotonic()), VERIFY_LIMIT_MS);
+  api.get(
+    '/verify',
+    {
+      config: { role: 'operator' },
+      schema: {
+        operationId: 'verify',
+        summary: 'Check on the live database what must always hold',
+        description:
+          'One snapshot, read only. All schedules and open runs are looked at, and of ended runs the newest 100,000. ' +
+          'Takes 30 seconds at most. Soon after an outage it may name work that is being made up for.',
+        tags: [TAGS.instances],
+        response: { 200: json('What was found', verification), ...problems(400) },
+      },
+    },
+    async (): Promise<z.output<typeof verification>> => {
+      const mine = last.then(verify);
+      last = mine.catch(() => undefined);
+      const checks = await mine;
+      return { ok: checks.every(({ complete, violations }) => complete && violations === 0), checks };
+    },
+  );
+}

@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { NotApplied, applyPlan } from '../../schedules-file/apply/apply-plan.ts';
+import { type Caller, Refused } from '../../schedules-file/apply/caller.ts';
+import { planFile } from '../../schedules-file/apply/plan-file.ts';
+import type { Plan } from '../../schedules-file/apply/plan.ts';
+import { type FileFault, faultLines } from '../../schedules-file/schedules-file.ts';
+import { readSchedulesFile } from '../../schedules-file/read/read-file.ts';
+import type { Cli } from '../cli.ts';
+import { CliError, EXIT } from '../exit-codes.ts';
+import { JsonText } from '../server/digits.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import { planLines } from './plan-text.ts';
+
+export interface FileOptions {
+  prune?: true;
+  set?: string;
+}
+
+/** Something changes, or has changed: of `plan` and `apply`. */
+const CHANGES = 2;
+
+/** Answers the exit code: 0 nothing to do, 2 something changes, 1 everything else. */
+export async function planOrApply(
+  cli: Cli,
+  path: string,
+  { prune = false, set }: { prune?: boolean | undefined; set?: string | undefined },
+  isApplied: boolean,
+): Promise<number> {
+  try {
+    return await inOrder(cli, path, { prune, set }, isApplied);
+  } catch (error) {
+    if (error instanceof CliError && error.exitCode !== EXIT.interrupted)
+      throw new CliError(EXIT.failed, error.message);
+    if (error instanceof Refused) throw new CliError(EXIT.failed, error.message);
+    throw error;
+  }
+}
+
+async function inOrder(
+  cli: Cli,
+  path: string,
+  { prune, set }: { prune: boolean; set: string | undefined },
+  isApplied: boolean,
+): Promise<number> {
+  const { env } = cli.surroundings;
+  const file = readSchedulesFile(await textOf(cli, path), { variables: env, set });
+  if (prune && file.set === null && !file.isBroken)
+    file.faults.push({ line: 1, message: '--prune needs the name of a set: `set` in the file, or --set' });
+  if (file.isBroken) throw faulty(path, file.faults);
+  const caller = callerOf(cli);
+  const plan = await planFile(caller, file, { prune });
+  if (plan.faults.length > 0) throw faulty(path, plan.faults);
+  if (isApplied) await apply(caller, path, plan);
+  const { changes, unchanged } = plan;
+  cli.output().show({ changes, unchanged, applied: isApplied }, (view) => planLines(plan, view));
+  return changes.length === 0 ? EXIT.done : CHANGES;
+}
+
+async function apply(caller: Caller, path: string, plan: Plan): Promise<void> {
+  try {
+    await applyPlan(caller, plan);
+  } catch (error) {
+    if (!(error instanceof NotApplied)) throw error;
+    const { created, updated, deleted } = error.applied;
+    const stays = `created ${created}, changed ${updated}, deleted ${deleted}; that stays so. Apply the file again for the rest`;
+    const lines = [error.message, ...faultLines(path, error.faults), stays];
+    throw new CliError(EXIT.failed, lines.join('\n'));
+  }
+}
+
+function faulty(path: string, faults: readonly FileFault[]): CliError {
+  const lines = faultLines(path, faults);
+  return new CliError(EXIT.failed, [`nothing is applied; ${path} has faults:`, ...lines].join('\n'));
+}
+
+/** `-` is standard input. @throws CliError */
+export async function textOf({ surroundings }: Cli, path: string): Promise<string> {
+  if (path === '-') return surroundings.input.read();
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new CliError(EXIT.failed, `cannot read the file: ${reasonOf(error)}`);
+  }
+}
+
+function callerOf(cli: Cli): Caller {
+  const server = cli.server();
+  return {
+    send: (method, path, body, headers = {}) =>
+      server.ask(method, path, { ...(body === undefined ? {} : { body: new JsonText(body) }), headers }),
+  };
+}

@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises';
+import type { Access } from './api/access/access.ts';
+import { createInnerServer } from './api/server.ts';
+import { SCHEDULES_FILE_NAME } from './core/access/roles.ts';
+import type { Common, Workers } from './daemon-parts.ts';
+import { openDatabase } from './postgres/database.ts';
+import { reasonOf } from './runtime/reason.ts';
+import { NotApplied, applyPlan } from './schedules-file/apply/apply-plan.ts';
+import type { Caller } from './schedules-file/apply/caller.ts';
+import { planFile } from './schedules-file/apply/plan-file.ts';
+import { readSchedulesFile } from './schedules-file/read/read-file.ts';
+import { type FileFault, type SchedulesFile, faultLines } from './schedules-file/schedules-file.ts';
+import { keepSchedulesFileLock, lockSchedulesFile } from './store/schedules/schedules-file-lock.ts';
+
+/** As long as others that start at the same time may take, each for a hundred thousand schedules. */
+const LIMIT_MS = 10 * 60_000;
+
+/**
+ * Makes the database have what FIRELOCK_SCHEDULES_FILE says, before the first fire of this instance. What has not changed keeps its
+ * version, and nothing is removed. Where the file has a fault, nothing is applied and the daemon does not start.
+ * False: the file has faults, and the process is to end.
+ * @throws where the database does not answer: it is tried again
+ */
+export async function applySchedulesFile(common: Common, workers: Workers): Promise<boolean> {
+  const { config, databaseUrl, logger, onRefused, onStuck } = common;
+  const path = config.schedulesFile;
+  if (path === undefined) return true;
+  const refuse = onRefused ?? ((lines: readonly string[]) => onStuck(lines.join('\n')));
+  const database = openDatabase(databaseUrl, 1);
+  try {
+    const lines = await database.transaction(async (lock) => {
+      await lockSchedulesFile(lock);
+      const caller = await innerCaller(common, workers, () => keepSchedulesFileLock(lock));
+      return apply(common, caller, path);
+    }, LIMIT_MS);
+    if (lines.length > 0) refuse(['firelock cannot start with FIRELOCK_SCHEDULES_FILE:', ...lines]);
+    return lines.length === 0;
+  } catch (error) {
+    logger.warn(`FIRELOCK_SCHEDULES_FILE is not applied yet: ${reasonOf(error)}`);
+    throw error;
+  } finally {
+    await database.close();
+  }
+}
+
+/** What keeps the daemon from starting; nothing: the file is applied. */
+async function apply({ logger }: Common, caller: Caller, path: string): Promise<string[]> {
+  const file = await fileAt(path);
+  if (file.isBroken) return faultLines(path, file.faults);
+  const plan = await planFile(caller, file, { prune: false });
+  if (plan.faults.length > 0) return faultLines(path, plan.faults);
+  try {
+    const { created, updated } = await applyPlan(caller, plan);
+    logger.info({ created, updated, unchanged: plan.unchanged }, `applied the schedules file ${path}`);
+    return [];
+  } catch (error) {
+    if (error instanceof NotApplied && error.faults.length > 0) return faultLines(path, error.faults);
+    throw error;
+  }
+}
+
+async function fileAt(path: string): Promise<SchedulesFile> {
+  try {
+    return readSchedulesFile(await readFile(path, 'utf8'), { variables: process.env });
+  } catch (error) {
+    const fault: FileFault = { line: 1, message: `cannot be read: ${reasonOf(error)}` };
+    const entries = { limits: [], calendars: [], schedules: [] };
+    return { set: null, entries, faults: [fault], isBroken: true };
+  }
+}
+
+/** Calls the routes of the API without a socket and without a token; versions say by whom. */
+async function innerCaller(
+  common: Common,
+  { metrics, wake, pullQueues }: Workers,
+  beforeEach: () => Promise<void>,
+): Promise<Caller> {
+  const caller = { name: SCHEDULES_FILE_NAME, role: 'admin' } as const;
+  const access: Access = {
+    identify: () => caller,
+    authorize: () => undefined,
+    replaceTokens: () => undefined,
+  };
+  const { pools, config } = common;
+  const server = await createInnerServer({
+    ...common,
+    ...{ access, metrics, wake, pullQueues, database: pools.api, retentionDays: config.retentionDays },
+    ...{ basePath: '', hasSignsElsewhere: true, learnMaintenance: () => undefined },
+    readiness: () => ({ status: 'ready', checks: { migrations: 'ok' }, warnings: [] }),
+  });
+  return {
+    send: async (method, path, body, headers = {}) => {
+      await beforeEach();
+      const { statusCode, payload } = await server.inject({
+        method: method as 'GET' | 'PUT' | 'POST' | 'DELETE',
+        url: `/api/v1/${path}`,
+        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { payload: body }),
+      });
+      return { status: statusCode, text: payload };
+    },
+  };
+}

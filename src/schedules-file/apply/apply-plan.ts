@@ -1,0 +1,96 @@
+import { type FileFault, type Kind, entryText, faultOf } from '../schedules-file.ts';
+import { type Caller, Refused, ask } from './caller.ts';
+import type { Plan, ToSend } from './plan.ts';
+import { batchesOf } from './plan-schedules.ts';
+
+interface Applied {
+  created: number;
+  updated: number;
+  deleted: number;
+}
+
+/** Something was refused that the plan had found to be possible: meanwhile something else has changed. */
+export class NotApplied extends Error {
+  override readonly name = 'NotApplied';
+  readonly faults: readonly FileFault[];
+  /** Before that. It stays done. */
+  readonly applied: Applied;
+
+  constructor(message: string, faults: readonly FileFault[], applied: Applied) {
+    super(message);
+    this.faults = faults;
+    this.applied = applied;
+  }
+}
+
+/**
+ * Does what a plan says: limits and calendars, then schedules, each thousand of them all or none, then what is to be deleted.
+ * @throws NotApplied, and what the caller throws
+ */
+export async function applyPlan(caller: Caller, { toSend, toDelete, changes }: Plan): Promise<Applied> {
+  const applied: Applied = { created: 0, updated: 0, deleted: 0 };
+  const createdIds = new Set(
+    changes.filter(({ change }) => change === 'created').map(({ kind, id }) => `${kind} ${id}`),
+  );
+  const done = ({ entry: { kind, id } }: ToSend) =>
+    (applied[createdIds.has(`${kind} ${id}`) ? 'created' : 'updated'] += 1);
+  const textOf = ({ entry, fields }: ToSend) => entryText(entry, fields);
+  try {
+    for (const kind of ['limits', 'calendars'] as const satisfies Kind[]) {
+      for (const one of toSend[kind]) {
+        await sending([one], '', () =>
+          ask(caller, 'PUT', `${kind}/${encodeURIComponent(one.entry.id)}`, textOf(one)),
+        );
+        done(one);
+      }
+    }
+    for (const { items, body } of batchesOf(toSend.schedules, textOf)) {
+      await sending(items, '/items/', () => ask(caller, 'POST', 'schedules/batch', body));
+      items.forEach(done);
+    }
+    for (const { id, version } of toDelete) {
+      await ask(caller, 'DELETE', `schedules/${id}`, undefined, { 'if-match': `"${version}"` }).catch(
+        unlessGone,
+      );
+      applied.deleted += 1;
+    }
+    return applied;
+  } catch (error) {
+    if (error instanceof Refused) throw new NotApplied(error.message, [], applied);
+    if (error instanceof Places) throw new NotApplied(error.message, error.faults, applied);
+    throw error;
+  }
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof Refused && error.status === 404)) throw error;
+}
+
+/** A refusal, with the lines of what was sent. */
+class Places extends Error {
+  readonly faults: readonly FileFault[];
+
+  constructor(message: string, faults: readonly FileFault[]) {
+    super(message);
+    this.faults = faults;
+  }
+}
+
+async function sending(
+  items: readonly ToSend[],
+  prefix: string,
+  send: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await send();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    const faults = error.faults.flatMap(({ path, message }): FileFault[] => {
+      const [, index = '0', pointer = ''] =
+        prefix === '' ? ['', '0', path] : (/^\/items\/(\d+)(.*)$/s.exec(path) ?? []);
+      const item = items[Number(index)];
+      return item ? [faultOf(item.entry, pointer, message)] : [];
+    });
+    throw new Places(error.message, faults);
+  }
+}

@@ -1,0 +1,22 @@
+import type { FileEntry } from '../schedules-file.ts';
+import type { FieldChange } from './plan.ts';
+
+const PAUSE = ['enabled', 'pauseReason', 'pauseUntil'] as const;
+
+/**
+ * A file that does not say whether a schedule is enabled leaves a pause alone: what was paused, by hand or by firelock, must not go on
+ * because a daemon starts or a file is applied. And payloads that differ in white space only are the same.
+ */
+export function keepWhatIsNotSaid(changes: readonly FieldChange[], { fields, payload }: FileEntry) {
+  let left = changes.filter(
+    ({ path, before, after }) => path !== '/payload' || JSON.stringify(before) !== JSON.stringify(after),
+  );
+  const saysNothing = PAUSE.every((name) => fields[name] === undefined);
+  const ends = left.some(({ path, before }) => path === '/enabled' && before === false);
+  const kept: Record<string, unknown> = {};
+  if (saysNothing && ends) {
+    for (const name of PAUSE) kept[name] = left.find(({ path }) => path === `/${name}`)?.before ?? null;
+    left = left.filter(({ path }) => !PAUSE.some((name) => path === `/${name}`));
+  }
+  return { changes: left, fields: { ...fields, ...kept }, payload };
+}

@@ -1,0 +1,44 @@
+import type { SchedulesFile } from '../schedules-file.ts';
+import type { Caller } from './caller.ts';
+import { planNamedSets } from './named-sets.ts';
+import { parentsFirst } from './parents-first.ts';
+import type { Change, Plan } from './plan.ts';
+import { planSchedules } from './plan-schedules.ts';
+import { toPrune } from './prune.ts';
+
+/**
+ * What applying the file would change, and every fault, also those that reading it found. Changes nothing. Where a file has both, what is
+ * planned is not all: it is not to be applied.
+ * @throws Refused, and what the caller throws
+ */
+export async function planFile(
+  caller: Caller,
+  file: SchedulesFile,
+  { prune }: { prune: boolean },
+): Promise<Plan> {
+  const { entries } = file;
+  const limits = await planNamedSets(caller, 'limits', entries.limits);
+  const calendars = await planNamedSets(caller, 'calendars', entries.calendars);
+  const { sorted, faults: circles } = parentsFirst(entries.schedules);
+  const inOrder = new Set(sorted);
+  const schedules = await planSchedules(caller, sorted, {
+    limits: limits.fresh,
+    calendars: calendars.fresh,
+    circular: entries.schedules.filter((entry) => !inOrder.has(entry)).map(({ id }) => id),
+  });
+  const faults = [...file.faults, ...limits.faults, ...calendars.faults, ...circles, ...schedules.faults];
+  const toDelete = prune && faults.length === 0 ? await toPrune(caller, file) : [];
+  const deleted = toDelete.map(({ id }): Change => ({
+    kind: 'schedules',
+    id,
+    change: 'deleted',
+    fields: [],
+  }));
+  return {
+    faults,
+    changes: [...limits.changes, ...calendars.changes, ...schedules.changes, ...deleted],
+    unchanged: limits.unchanged + calendars.unchanged + schedules.unchanged,
+    toSend: { limits: limits.toSend, calendars: calendars.toSend, schedules: schedules.toSend },
+    toDelete,
+  };
+}

@@ -1,0 +1,134 @@
+import { type FileEntry, type FileFault, entryText, faultOf } from '../schedules-file.ts';
+import { type Caller, Refused, ask } from './caller.ts';
+import { keepWhatIsNotSaid } from './kept-fields.ts';
+import type { Change, FieldChange, ToSend } from './plan.ts';
+import { type NotThereYet, withReal, withStandIns } from './stand-ins.ts';
+
+const MAX_ITEMS = 1000;
+/** A batch may have 16 MiB. */
+const MAX_BYTES = 12 * 1024 * 1024;
+
+/** Bodies of batches, each with what it contains. */
+export function* batchesOf<Item>(
+  items: readonly Item[],
+  textOf: (item: Item) => string,
+  more: object = {},
+): Generator<{ items: Item[]; body: string }, void, void> {
+  let batch: Item[] = [];
+  let texts: string[] = [];
+  let bytes = 0;
+  const beside = JSON.stringify(more).slice(1, -1);
+  const close = () => {
+    const closed = {
+      items: batch,
+      body: `{"items":[${texts.join(',')}]${beside === '' ? '' : `,${beside}`}}`,
+    };
+    [batch, texts, bytes] = [[], [], 0];
+    return closed;
+  };
+  for (const item of items) {
+    const text = textOf(item);
+    const size = Buffer.byteLength(text);
+    if (batch.length === MAX_ITEMS || (batch.length > 0 && bytes + size > MAX_BYTES)) yield close();
+    batch.push(item);
+    texts.push(text);
+    bytes += size;
+  }
+  if (batch.length > 0) yield close();
+}
+
+interface PlannedSchedules {
+  faults: FileFault[];
+  changes: Change[];
+  unchanged: number;
+  toSend: ToSend[];
+}
+
+type Missing = NotThereYet & { schedules: Set<string> };
+
+/** Dry runs of schedules that are in the order of parentsFirst. */
+export async function planSchedules(
+  caller: Caller,
+  entries: readonly FileEntry[],
+  absent: Omit<NotThereYet, 'schedules'> & { circular: Iterable<string> },
+): Promise<PlannedSchedules> {
+  const planned: PlannedSchedules = { faults: [], changes: [], unchanged: 0, toSend: [] };
+  const missing: Missing = { ...absent, schedules: new Set(absent.circular) };
+  const textOf = (entry: FileEntry) => entryText(entry, entry.fields);
+  for (const { items } of batchesOf(entries, textOf)) {
+    let left = items;
+    // What is invalid is refused before what is impossible is looked for: without the former, the rest is asked again.
+    while (left.length > 0) {
+      const refused = await tryBatch(caller, left, missing, planned);
+      for (const { id } of refused) missing.schedules.add(id);
+      left = refused.size === 0 ? [] : left.filter((entry) => !refused.has(entry));
+    }
+  }
+  return planned;
+}
+
+/** Answers the entries that are refused; none: all are planned. */
+async function tryBatch(
+  caller: Caller,
+  entries: readonly FileEntry[],
+  missing: Missing,
+  planned: PlannedSchedules,
+): Promise<ReadonlySet<FileEntry>> {
+  const tried = entries.map((entry) => ({ entry, ...withStandIns(entry, missing) }));
+  const texts = tried.map(({ entry, sent }) => entryText(entry, sent));
+  try {
+    const body = `{"items":[${texts.join(',')}],"dryRun":true}`;
+    const answer = await ask(caller, 'POST', 'schedules/batch', body);
+    const { changes } = answer as {
+      changes: { change: 'created' | 'updated' | 'unchanged'; fields: FieldChange[] }[];
+    };
+    for (const [index, { change, fields }] of changes.entries()) {
+      const one = tried[index];
+      if (!one) continue;
+      if (change === 'created') missing.schedules.add(one.entry.id);
+      note(planned, one.entry, change === 'created', withReal(fields, one.replaced, one.entry));
+    }
+    return new Set();
+  } catch (error) {
+    if (!(error instanceof Refused) || (error.status !== 400 && error.status !== 422)) throw error;
+    return refusedAmong(entries, error, planned);
+  }
+}
+
+function refusedAmong(
+  entries: readonly FileEntry[],
+  error: Refused,
+  { faults }: PlannedSchedules,
+): ReadonlySet<FileEntry> {
+  const refused = new Set<FileEntry>();
+  for (const { path, message } of error.faults) {
+    const [, index = '', pointer = ''] = /^\/items\/(\d+)(.*)$/s.exec(path) ?? [];
+    const entry = entries[Number(index === '' ? -1 : index)];
+    if (!entry) throw error;
+    refused.add(entry);
+    faults.push(faultOf(entry, pointer, message));
+  }
+  if (refused.size === 0) throw error;
+  return refused;
+}
+
+function note(
+  planned: PlannedSchedules,
+  entry: FileEntry,
+  isNew: boolean,
+  changes: readonly FieldChange[],
+): void {
+  const { id, kind } = entry;
+  const kept = keepWhatIsNotSaid(changes, entry);
+  if (!isNew && kept.changes.length === 0) {
+    planned.unchanged += 1;
+    return;
+  }
+  planned.toSend.push({ entry, fields: kept.fields });
+  planned.changes.push({
+    kind,
+    id,
+    change: isNew ? 'created' : 'updated',
+    fields: isNew ? [] : kept.changes,
+  });
+}

@@ -1,0 +1,37 @@
+import type { FileEntry, FileFault, Kind } from '../schedules-file.ts';
+
+/** What becomes of a field; `path` is a JSON pointer. */
+export interface FieldChange {
+  path: string;
+  before: unknown;
+  after: unknown;
+}
+
+export interface Change {
+  kind: Kind;
+  id: string;
+  change: 'created' | 'updated' | 'deleted';
+  /** Of what is updated. */
+  fields: FieldChange[];
+}
+
+/** An entry of the file that is to be sent, with the fields to be sent. */
+export interface ToSend {
+  entry: FileEntry;
+  fields: FileEntry['fields'];
+}
+
+/** What is to be deleted, if it is still of that version. */
+export interface ToDelete {
+  id: string;
+  version: number;
+}
+
+export interface Plan {
+  faults: FileFault[];
+  changes: Change[];
+  unchanged: number;
+  /** In the order in which they can be sent. */
+  toSend: Record<Kind, ToSend[]>;
+  toDelete: ToDelete[];
+}

@@ -1,0 +1,75 @@
+import { type Document, type Node, type Scalar, isAlias, isMap, isPair, isScalar, isSeq } from 'yaml';
+import { pointer } from '../../api/http/json/json-body.ts';
+import { numberText } from './number-text.ts';
+import { keyText, resolved } from './places.ts';
+
+interface Reading {
+  document: Document;
+  /** The whole file. */
+  source: string;
+  /** What a text of this place becomes. */
+  textAt: (text: string, path: readonly string[]) => string;
+  fault: (path: string, message: string) => void;
+  /** Values that aliases may still stand for. */
+  expansion: { left: number };
+}
+
+/** Any call of the API takes 64; an entry of a batch is three deep in it. */
+const DEEPEST = 61;
+/** A few aliases of aliases can stand for billions of values. */
+export const MAX_EXPANDED = 1_000_000;
+
+/** What a node says, as JSON.stringify writes it: numbers keep their digits. What JSON does not have is a fault. */
+export function treeOf(
+  node: unknown,
+  reading: Reading,
+  path: readonly string[] = [],
+  inAlias = false,
+): unknown {
+  const { document, fault, expansion } = reading;
+  const isExpanding = inAlias || isAlias(node);
+  const at = resolved(node, document);
+  if (isAlias(node) && at === null) fault(pointer(path), `there is no anchor ${node.source}`);
+  if (isExpanding) expansion.left -= 1;
+  if (expansion.left === 0) fault(pointer(path), `aliases stand for more than ${MAX_EXPANDED} values`);
+  if (path.length > DEEPEST) fault(pointer(path), `is nested deeper than ${DEEPEST}`);
+  if (at === null || expansion.left <= 0 || path.length > DEEPEST) return null;
+  if (isMap(at)) {
+    const members = at.items.map(({ key, value }): [string, unknown] => {
+      const name = keyText(key);
+      return [name, treeOf(value, reading, [...path, name], isExpanding)];
+    });
+    return Object.fromEntries(members);
+  }
+  if (isSeq(at)) {
+    const elements: unknown[] = at.items.map((element) => (isPair(element) ? null : element));
+    return elements.map((element, index) => treeOf(element, reading, [...path, String(index)], isExpanding));
+  }
+  return isScalar(at) ? scalarOf(at, reading, path) : null;
+}
+
+function scalarOf({ value, source }: Scalar, { textAt, fault }: Reading, path: readonly string[]): unknown {
+  if (typeof value === 'string') return textAt(value, path);
+  if (typeof value === 'boolean' || value === null) return value;
+  const text = typeof value === 'number' && source !== undefined ? numberText(source) : null;
+  if (typeof value === 'number' && text !== null) return text === String(value) ? value : JSON.rawJSON(text);
+  fault(pointer(path), `is nothing that JSON has: ${source ?? typeof value}`);
+  return null;
+}
+
+/** JSON text of a node: as it stands in the file, if that is JSON. So its bytes are kept, white space included. */
+export function jsonTextOf(node: Node, reading: Reading, path: readonly string[]): string {
+  const [start, end] = node.range ?? [0, 0];
+  const written = reading.source.slice(start, end);
+  const tree = treeOf(node, reading, path);
+  return !isAlias(node) && isJson(written) ? written : JSON.stringify(tree);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

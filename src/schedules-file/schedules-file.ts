@@ -1,0 +1,50 @@
+/** One thing that is wrong with a file. */
+export interface FileFault {
+  line: number;
+  message: string;
+}
+
+export const KINDS = ['limits', 'calendars', 'schedules'] as const;
+export type Kind = (typeof KINDS)[number];
+export const SINGULAR = { limits: 'limit', calendars: 'calendar', schedules: 'schedule' } as const;
+
+/** A limit, calendar or schedule of a file. */
+export interface FileEntry {
+  kind: Kind;
+  id: string;
+  /** As the API takes them, without the payload. Numbers that a double does not have are raw JSON. */
+  fields: Readonly<Record<string, unknown>>;
+  /** JSON text, as it stands in the file where that is JSON; null: none. */
+  payload: string | null;
+  /** The line of what a JSON pointer into the entry names, or of the nearest thing around it. */
+  lineOf: (pointer: string) => number;
+}
+
+export interface SchedulesFile {
+  /** All schedules of the file get it as a label; null: none. */
+  set: string | null;
+  entries: Record<Kind, FileEntry[]>;
+  faults: FileFault[];
+  /** The text could not be read as a whole: there may be more in it than `entries`. */
+  isBroken: boolean;
+}
+
+/** The label that says which file a schedule comes from. */
+export const SET_LABEL = 'firelock.set';
+
+/** Its JSON, as the API takes it. */
+export function entryText({ payload }: FileEntry, fields: FileEntry['fields']): string {
+  const text = JSON.stringify(fields);
+  return payload === null ? text : `${text.slice(0, -1)},"payload":${payload}}`;
+}
+
+export function faultOf(entry: FileEntry, pointer: string, message: string): FileFault {
+  const place = pointer === '' ? '' : `, ${pointer}`;
+  return { line: entry.lineOf(pointer), message: `${SINGULAR[entry.kind]} ${entry.id}${place}: ${message}` };
+}
+
+/** By line, each once, as `FILE:LINE: MESSAGE`. */
+export function faultLines(name: string, faults: readonly FileFault[]): string[] {
+  const sorted = [...faults].sort((a, b) => a.line - b.line);
+  return [...new Set(sorted.map(({ line, message }) => `${name}:${line}: ${message}`))];
+}

@@ -1,0 +1,78 @@
+import { sql } from 'drizzle-orm';
+import { type Check, NEWEST_ASKED, RUN_NAME, newestEnded, newestOpen } from './check.ts';
+
+const PLANNED_IDS = sql`trigger IN ('schedule', 'catchUp', 'backfill')`;
+
+/** Runs against each other, and against what their rows say. */
+export const RUN_CHECKS: readonly Check[] = [
+  {
+    name: 'oneRunForEachFire',
+    holds: 'a fire time of a schedule has one run',
+    found: sql`SELECT 'schedule ' || min(r.schedule_id) AS name, 'has ' || count(*) || ' runs for ' || r.scheduled_for AS fault
+      FROM (SELECT schedule_uid, scheduled_for, schedule_id FROM ${newestEnded} AS ended WHERE ${PLANNED_IDS}
+        UNION ALL SELECT schedule_uid, scheduled_for, schedule_id FROM ${newestOpen} AS open WHERE ${PLANNED_IDS}) AS r
+      GROUP BY r.schedule_uid, r.scheduled_for HAVING count(*) > 1`,
+  },
+  {
+    name: 'runsAreInOneTable',
+    holds: 'a run is either open or ended',
+    found: sql`SELECT ${RUN_NAME} AS name, 'is open and ended' AS fault
+      FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${NEWEST_ASKED}) AS r WHERE EXISTS (SELECT FROM history h WHERE h.id = r.id)
+      UNION SELECT ${RUN_NAME}, 'is open and ended' FROM ${newestEnded} AS r WHERE EXISTS (SELECT FROM runs o WHERE o.id = r.id)`,
+  },
+  {
+    name: 'cursorsCoverRuns',
+    holds: 'a schedule has been planned up to its newest planned run, so that no fire is planned again',
+    found: sql`SELECT ${RUN_NAME} AS name,
+        'is for ' || r.scheduled_for || '; its schedule counts as planned up to ' || coalesce(s.planned_through::text, 'nothing') AS fault
+      FROM (SELECT id, schedule_uid, schedule_id, scheduled_for, trigger FROM ${newestEnded} AS ended
+        UNION ALL SELECT id, schedule_uid, schedule_id, scheduled_for, trigger FROM ${newestOpen} AS open) AS r
+      JOIN schedules s ON s.uid = r.schedule_uid
+      WHERE r.trigger IN ('schedule', 'catchUp') AND coalesce(s.planned_through < r.scheduled_for, true)`,
+  },
+  {
+    name: 'idsTellTheirMoment',
+    holds: 'the time bits of a run’s id are its scheduledFor',
+    found: sql`SELECT ${RUN_NAME} AS name, 'is for ' || r.scheduled_for AS fault
+      FROM (SELECT id, schedule_id, scheduled_for FROM ${newestEnded} AS ended
+        UNION ALL SELECT id, schedule_id, scheduled_for FROM ${newestOpen} AS open) AS r
+      WHERE ('x' || left(replace(r.id::text, '-', ''), 12))::bit(48)::bigint <> round(extract(epoch FROM r.scheduled_for) * 1000)`,
+  },
+  {
+    name: 'endedRunsAddUp',
+    holds: 'what the row of an ended run says of its end and of its attempts fits together',
+    found: sql`SELECT * FROM (SELECT ${RUN_NAME} AS name, CASE
+        WHEN r.status NOT IN ('succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled') THEN 'has ended as ' || r.status
+        WHEN r.status = 'succeeded' AND r.handed_off_at IS NULL THEN 'succeeded and was never handed off'
+        WHEN r.status IN ('skipped', 'abandoned') AND r.reason IS NULL THEN 'is ' || r.status || ' without a reason'
+        WHEN r.recoveries > 0 AND r.lost_at IS NULL THEN 'was recovered and never lost'
+        WHEN r.failures > r.attempts THEN 'has ' || r.failures || ' failures in ' || r.attempts || ' attempts'
+        END AS fault FROM ${newestEnded} AS r) AS ended WHERE fault IS NOT NULL`,
+  },
+  {
+    name: 'limitsAreKept',
+    holds: 'of the runs that name a limit, no more than its maxRunning are under way',
+    // A limit that was made smaller stops nothing that was under way already.
+    found: sql`SELECT 'limit ' || l.id AS name, count(*) || ' runs are under way, of ' || l.max_running AS fault
+      FROM limits l JOIN runs r ON r.limit_id = l.id AND r.admitted_at IS NOT NULL
+      GROUP BY l.id HAVING count(*) > l.max_running AND max(r.admitted_at) > l.updated_at`,
+  },
+  {
+    name: 'oneActiveRun',
+    holds: 'of a schedule whose runs must not overlap, one run is active',
+    // Backfills and retries start all the same, and an edit of `overlap` counts for what is recorded after it.
+    found: sql`SELECT 'schedule ' || s.id AS name, count(*) || ' runs are active' AS fault
+      FROM runs r JOIN schedules s ON s.uid = r.schedule_uid AND s.overlap IN ('skip', 'queue', 'replace')
+      WHERE r.overlap_guarded AND r.status IN ('pending', 'running') AND r.trigger <> 'backfill' AND r.retried_after IS NULL
+        AND r.created_at > s.updated_at
+      GROUP BY s.uid HAVING count(*) > 1`,
+  },
+  {
+    name: 'openDependenciesAddUp',
+    holds: 'a run that waits for others counts those that have not ended',
+    found: sql`SELECT ${RUN_NAME} AS name, 'waits for ' || r.open_dependencies || ' runs, of which ' || open.count || ' are not counted' AS fault
+      FROM ${newestOpen} AS r, LATERAL (
+        SELECT count(*) FROM run_dependencies d WHERE d.run_id = r.id AND d.counted_at IS NULL) AS open
+      WHERE r.status = 'waiting' AND r.open_dependencies IS NOT NULL AND r.open_dependencies <> open.count`,
+  },
+];

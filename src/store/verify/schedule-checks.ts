@@ -1,0 +1,63 @@
+import { sql } from 'drizzle-orm';
+import { ALL_SCHEDULES } from '../effects/followers.ts';
+import { noPlanning } from '../maintenance/maintenance.ts';
+import { type Check, newestOpen } from './check.ts';
+
+/** Of schedules there are at most some hundred thousand, and all are read. */
+export const SCHEDULE_CHECKS: readonly Check[] = [
+  {
+    name: 'dueSchedulesArePlanned',
+    holds: 'a schedule that is due is planned, unless maintenance is in force',
+    found: sql`SELECT 'schedule ' || s.id AS name, 'was due at ' || s.next_fire_at AS fault FROM schedules s
+      WHERE s.enabled AND s.error IS NULL AND s.next_fire_at < (SELECT at FROM settled) AND NOT ${noPlanning}`,
+  },
+  {
+    name: 'enabledSchedulesWake',
+    holds: 'an enabled schedule with an occurrence to come has a moment at which it is looked at',
+    found: sql`SELECT 'schedule ' || s.id AS name, 'has an occurrence at ' || s.next_occurrence_at || ' and no next fire' AS fault
+      FROM schedules s WHERE s.enabled AND s.next_occurrence_at IS NOT NULL AND s.next_fire_at IS NULL`,
+  },
+  {
+    name: 'pausesEnd',
+    holds: 'a pause that ends by itself has ended when its time is up',
+    found: sql`SELECT 'schedule ' || s.id AS name, 'was to be enabled at ' || s.pause_until AS fault FROM schedules s
+      WHERE s.pause_until < (SELECT at FROM settled) AND NOT s.enabled AND s.error IS NULL`,
+  },
+  {
+    name: 'definitionsAreThere',
+    holds: 'the version that a schedule or an open run names is stored',
+    found: sql`SELECT 'schedule ' || s.id AS name, 'has no version ' || s.version AS fault FROM schedules s
+      WHERE NOT EXISTS (SELECT FROM schedule_versions v WHERE v.schedule_uid = s.uid AND v.version = s.version)
+      UNION ALL SELECT 'run ' || r.id, 'goes by version ' || r.schedule_version || ', which is not stored' FROM ${newestOpen} AS r
+      WHERE NOT EXISTS (SELECT FROM schedule_versions v WHERE v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version)`,
+  },
+  {
+    name: 'followedSchedulesExist',
+    holds: 'the schedule that another one follows exists',
+    found: sql`SELECT 'schedule ' || s.id AS name, 'follows a schedule that does not exist' AS fault FROM schedules s
+      WHERE s.after_uid IS NOT NULL AND s.after_uid <> ${ALL_SCHEDULES}
+        AND NOT EXISTS (SELECT FROM schedules p WHERE p.uid = s.after_uid)`,
+  },
+  {
+    name: 'namedLimitsExist',
+    holds: 'the limit that a schedule or an open run names exists',
+    found: sql`SELECT 'schedule ' || s.id AS name, 'names the limit ' || s.limit_id || ', which does not exist' AS fault FROM schedules s
+      WHERE s.limit_id IS NOT NULL AND NOT EXISTS (SELECT FROM limits l WHERE l.id = s.limit_id)
+      UNION ALL SELECT 'run ' || r.id, 'names the limit ' || r.limit_id || ', which does not exist' FROM runs r
+      WHERE r.limit_id IS NOT NULL AND NOT EXISTS (SELECT FROM limits l WHERE l.id = r.limit_id)`,
+  },
+  {
+    name: 'namedCalendarsExist',
+    holds: 'the calendar that a schedule excludes exists',
+    found: sql`SELECT 'schedule ' || coalesce(s.id, sc.schedule_uid::text) AS name,
+        'excludes the calendar ' || sc.calendar_id || ', which does not exist' AS fault
+      FROM schedule_calendars sc LEFT JOIN schedules s ON s.uid = sc.schedule_uid
+      WHERE NOT EXISTS (SELECT FROM calendars c WHERE c.id = sc.calendar_id)`,
+  },
+  {
+    name: 'calendarsAreApplied',
+    holds: 'the next fires of those who exclude a calendar follow its version',
+    found: sql`SELECT 'calendar ' || c.id AS name, 'version ' || c.version || ': next fires follow version ' || c.applied_version AS fault
+      FROM calendars c WHERE c.applied_version < c.version AND c.updated_at < (SELECT at FROM settled)`,
+  },
+];

@@ -1,0 +1,325 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type Api, startApi } from '../../api/api.ts';
+import { firelock } from '../cli.ts';
+
+let api: Api;
+let folder: string;
+beforeAll(async () => {
+  api = await startApi();
+  folder = await mkdtemp(join(tmpdir(), 'firelock-file-'));
+});
+afterAll(async () => {
+  await api.stop();
+  await rm(folder, { recursive: true });
+});
+afterEach(async () => {
+  const tables = ['schedules', 'schedule_versions', 'schedule_calendars', 'calendars', 'limits'];
+  await api.sql.unsafe(tables.map((table) => `DELETE FROM ${table}`).join(';'));
+});
+
+/** Runs `firelock COMMAND FILE`, with this text in the file; lines of the error name the file as FILE. */
+async function run(
+  command: 'plan' | 'apply',
+  text: string,
+  args: string[] = [],
+  env: Record<string, string> = {},
+) {
+  const path = join(folder, 'schedules.yaml');
+  await writeFile(path, text);
+  const { code, out, err } = await firelock([command, path, '--no-json', ...args], { url: api.url, env });
+  const lines = (said: string) => said.replaceAll(path, 'FILE').trimEnd().split('\n');
+  return { code, out: lines(out), err: lines(err) };
+}
+
+const get = async (path: string) => (await api.call('GET', `/api/v1/${path}`)).body;
+const versionOf = async (id: string) => (await get(`schedules/${id}`))['version'];
+const idsOf = async () => {
+  const rows = await api.sql<{ id: string }[]>`SELECT id FROM schedules ORDER BY id`;
+  return rows.map(({ id }) => id);
+};
+
+const WHOLE = `
+set: billing
+limits:
+  - id: warehouse
+    maxRunning: 3
+calendars:
+  - id: closed
+    dates: [2090-12-24, 2090-12-31/2091-01-01]
+schedules:
+  # Before the schedule that it follows.
+  - id: report
+    after: {scheduleId: nightly}
+    target: &reports
+      type: pull
+      queue: reports
+  - id: nightly
+    cron: 0 2 * * *
+    timezone: Europe/Berlin
+    exclude: {calendars: [closed]}
+    limit: warehouse
+    target: *reports
+    payload: {"amount": 12345678901234567890.10,  "n": 1e400}
+    labels: {team: money}
+  - id: yearly
+    cron: ["0 0 1 1 *", 0 0 2 1 *]
+    target: {type: http, url: "https://example.com/y", headers: {authorization: "Bearer \${TOKEN}"}}
+    payload:
+      big: 9007199254740993
+      hex: 0x1F
+      text: yes
+`;
+const env = { TOKEN: 'one' };
+
+test('plan says what would change, apply changes it, and afterwards there is nothing to do', async () => {
+  const planned = await run('plan', WHOLE, [], env);
+  expect(planned).toMatchObject({ code: 2, err: [''] });
+  expect(planned.out).toEqual([
+    '+ limit warehouse',
+    '+ calendar closed',
+    '+ schedule nightly',
+    '+ schedule report',
+    '+ schedule yearly',
+    '5 to create, 0 to change, 0 to delete, 0 as they are',
+  ]);
+  expect(await idsOf()).toEqual([]);
+  expect(await get('limits')).toMatchObject({ items: [] });
+
+  expect((await run('apply', WHOLE, [], env)).code).toBe(2);
+  expect(await get('schedules/nightly')).toMatchObject({
+    timezone: 'Europe/Berlin',
+    exclude: { calendars: ['closed'] },
+    limit: 'warehouse',
+    labels: { team: 'money', 'firelock.set': 'billing' },
+  });
+  const { text } = await api.call('GET', '/api/v1/schedules/nightly');
+  expect(text).toContain('"payload":{"amount": 12345678901234567890.10,  "n": 1e400}');
+  const yearly = await api.call('GET', '/api/v1/schedules/yearly');
+  expect(yearly.text).toContain('"payload":{"big":9007199254740993,"hex":31,"text":"yes"}');
+
+  for (const command of ['plan', 'apply'] as const) {
+    expect(await run(command, WHOLE, [], env)).toEqual({
+      code: 0,
+      out: ['0 to create, 0 to change, 0 to delete, 5 as they are'],
+      err: [''],
+    });
+  }
+  expect(await versionOf('yearly')).toBe(1);
+});
+
+test('field by field, also of what the file names for the first time, and of secrets', async () => {
+  await run('apply', WHOLE, [], env);
+  const changed = WHOLE.replace('maxRunning: 3', 'maxRunning: 4')
+    .replace('0 2 * * *', '0 3 * * *')
+    .replace('limit: warehouse', 'limit: new')
+    .replace('limits:', 'limits:\n  - {id: new, maxRunning: 1}')
+    .replace('"n": 1e400', '"n":1e400')
+    .replace('after: {scheduleId: nightly}', 'after: {scheduleId: nightly, "on": [failed]}');
+  const planned = await run('plan', changed, [], { TOKEN: 'two' });
+  expect(planned.out).toEqual([
+    '+ limit new',
+    '~ limit warehouse',
+    '    /maxRunning: 3 → 4',
+    '~ schedule nightly',
+    '    /cron: "0 2 * * *" → "0 3 * * *"',
+    '    /limit: "warehouse" → "new"',
+    '~ schedule report',
+    '    /after/on: ["succeeded"] → ["failed"]',
+    '~ schedule yearly',
+    '    /target/headers/authorization: another secret value',
+    '1 to create, 4 to change, 0 to delete, 1 as they are',
+  ]);
+  expect(planned.code).toBe(2);
+  expect((await run('apply', changed, [], { TOKEN: 'two' })).code).toBe(2);
+  expect((await run('plan', changed, [], { TOKEN: 'two' })).code).toBe(0);
+});
+
+test('--prune deletes what carries the label of the set and is not in the file, followers first', async () => {
+  await run('apply', WHOLE, [], env);
+  await api.call('PUT', '/api/v1/schedules/other', {
+    everySeconds: 60,
+    target: { type: 'pull', queue: 'q' },
+  });
+  const less =
+    'set: billing\nschedules:\n  - {id: yearly, everySeconds: 60, target: {type: pull, queue: q}}\n';
+  expect((await run('plan', less)).out).not.toContainEqual(expect.stringMatching(/^-/));
+  const planned = await run('plan', less, ['--prune']);
+  expect(planned.err).toEqual(['']);
+  expect(planned.out.filter((line) => line.startsWith('-'))).toEqual([
+    '- schedule report',
+    '- schedule nightly',
+  ]);
+  expect((await run('apply', less, ['--prune'])).code).toBe(2);
+  expect(await idsOf()).toEqual(['other', 'yearly']);
+  expect((await run('apply', less, ['--prune'])).code).toBe(0);
+
+  const noSet = await run('apply', 'schedules: []', ['--prune']);
+  expect([noSet.code, noSet.err[1]]).toEqual([1, expect.stringMatching(/^FILE:1: --prune/)]);
+  // The set may be named beside the file, but not another one.
+  expect((await run('plan', 'schedules: []', ['--prune', '--set', 'billing'])).out[0]).toBe(
+    '- schedule yearly',
+  );
+  const two = await run('plan', less, ['--set', 'else']);
+  expect([two.code, two.err[1]]).toEqual([1, 'FILE:1: set is billing, and --set says else']);
+});
+
+test('a file with faults names each of them with its line, and nothing is applied', async () => {
+  const { code, err } = await run(
+    'apply',
+    `set: billing
+limit: []
+limits:
+  - id: few
+    maxRunning: many
+  - {id: fine, maxRunning: 1}
+calendars:
+  - id: closed
+    dates:
+      - 2090-12-24
+      - 2090-02-30
+schedules:
+  - id: one
+    cron: 0 25 * * *
+    target:
+      type: http
+      url: https://example.com/
+      headers:
+        authorization: Bearer \${MISSING}
+  - id: two
+    everySeconds: 60
+    cron: "@daily"
+    target: {type: pull, queue: q}
+    everySeconds: 61
+  - id: one
+    everySeconds: 60
+  - everySeconds: 60
+  - id: three
+    at: 2001-01-01T00:00:00Z
+    target: {type: pull, queue: q}
+    limit: nowhere
+    labels: {firelock.set: else}
+  - id: four
+    cron: 0 0 30 2 *
+    target: {type: pull, queue: q, size: 1}
+    exclude: {calendars: [closed, unknown]}
+  - id: five
+    everySeconds: .inf
+    after: {scheduleId: six}
+    target: {type: pull, queue: q}
+  - id: six
+    after: {scheduleId: five}
+    target: {type: pull, queue: q}
+  - id: seven
+    after: {scheduleId: nobody}
+    target: {type: pull, queue: q}
+`,
+  );
+  expect(code).toBe(1);
+  const said = err
+    .slice(1)
+    .map((line) =>
+      line.replace(
+        /(: must|, \/cron: hour|: stands beside|names a day|field of the file;|that JSON has).*/,
+        '$1',
+      ),
+    );
+  expect(said).toEqual([
+    'FILE:2: limit is not a field of the file;',
+    'FILE:5: limit few, /maxRunning: must',
+    'FILE:11: calendar closed, /dates/1: names a day',
+    'FILE:14: schedule one, /cron: hour',
+    'FILE:19: schedule one, /target/headers/authorization: the environment variable MISSING is not set, or empty',
+    'FILE:21: schedule two, /everySeconds: stands beside',
+    'FILE:22: schedule two, /cron: stands beside',
+    'FILE:24: the name everySeconds is there twice',
+    'FILE:25: schedule one is on line 13 too',
+    'FILE:27: schedule, /id: is required',
+    'FILE:29: schedule three, /at: is more than graceSeconds (60) in the past: it never fires',
+    'FILE:31: schedule three, /limit: names no limit: there is no nowhere',
+    'FILE:32: schedule three: its label firelock.set is "else", and the set is billing',
+    'FILE:35: schedule four, /target/size: is not a field of a target of type "pull"',
+    'FILE:38: schedule five, /everySeconds: is nothing that JSON has',
+    'FILE:39: schedule five, /after/scheduleId: six follows it, directly or by way of others',
+    'FILE:42: schedule six, /after/scheduleId: five follows it, directly or by way of others',
+    'FILE:45: schedule seven, /after/scheduleId: there is no schedule nobody',
+  ]);
+  expect(await idsOf()).toEqual([]);
+  expect(await get('limits')).toMatchObject({ items: [] });
+  expect(await get('calendars')).toMatchObject({ items: [] });
+});
+
+test('what is no YAML, no object, or empty is refused by its line', async () => {
+  for (const [text, line] of [
+    ['schedules:\n  - id: a\n  cron: x\n', 3],
+    ['{"schedules": [{"id": "a",]\n', 1],
+    ['', 1],
+    ['- a\n', 1],
+    ['schedules: {}\n', 1],
+    ['schedules: []\n---\nschedules: []\n', 2],
+    [`schedules:\n  - &a {id: x, labels: [*a]}\n`, 2],
+    [`a: &a [1,1,1,1,1,1,1,1,1]\nschedules:\n  - {id: x, labels: *b}\n`, 1],
+  ] as const) {
+    const { code, err } = await run('plan', text);
+    expect([text, code]).toEqual([text, 1]);
+    expect(
+      err.filter((one) => one.startsWith(`FILE:${line}: `)).length,
+      `${text}\n${err.join('\n')}`,
+    ).toBeGreaterThan(0);
+  }
+});
+
+test('a pause stays where the file says nothing of it, and ends where it does', async () => {
+  const file = 'schedules:\n  - id: a\n    everySeconds: 60\n    target: {type: pull, queue: q}\n';
+  await run('apply', file);
+  await api.call('PATCH', '/api/v1/schedules/a', {
+    enabled: false,
+    pauseReason: 'by hand',
+    pauseUntil: '2090-01-01T00:00:00Z',
+  });
+  expect((await run('apply', file)).code).toBe(0);
+  expect((await run('apply', file.replace('60', '61'))).out).toContain('    /everySeconds: 60 → 61');
+  const paused = {
+    enabled: false,
+    pauseReason: 'by hand',
+    pauseUntil: '2090-01-01T00:00:00.000Z',
+    everySeconds: 61,
+  };
+  expect(await get('schedules/a')).toMatchObject(paused);
+  expect((await run('apply', `${file}    enabled: true\n`)).code).toBe(2);
+  expect(await get('schedules/a')).toMatchObject({ enabled: true, pauseReason: null });
+});
+
+test('more than a thousand, as JSON, in batches whose schedules follow each other', async () => {
+  const target = { type: 'pull', queue: 'q' };
+  const schedules = Array.from({ length: 1203 }, (_, n) => {
+    const when = n === 1202 ? { everySeconds: 60 } : { after: { scheduleId: n === 1 ? 's2' : 's1202' } };
+    return { id: `s${n}`, ...when, target };
+  });
+  const text = JSON.stringify({ schedules }, null, '\t');
+  const applied = await run('apply', text);
+  expect(applied).toMatchObject({ code: 2, err: [''] });
+  expect(applied.out.at(-1)).toBe('1203 to create, 0 to change, 0 to delete, 0 as they are');
+  expect((await idsOf()).length).toBe(1203);
+  const faulty = await run('plan', text.replace('"everySeconds": 60', '"everySeconds": 0'));
+  expect([faulty.code, faulty.err.length]).toEqual([1, 2]);
+});
+
+test('without a server, or without its role, the exit code is 1 and not that of a change', async () => {
+  const path = join(folder, 'schedules.yaml');
+  await writeFile(path, 'schedules: [{id: a, everySeconds: 1, target: {type: pull, queue: q}}]');
+  const { code, err } = await firelock(['plan', path], { url: 'http://127.0.0.1:9' });
+  expect([code, err]).toEqual([1, expect.stringMatching(/cannot reach/)]);
+  expect((await firelock(['apply', join(folder, 'none.yaml')], { url: api.url })).code).toBe(1);
+  expect(
+    (
+      await firelock(['plan', '-', '--json'], { url: api.url, input: 'limits: [{id: x, maxRunning: 1}]' })
+    ).json(),
+  ).toEqual({
+    changes: [{ kind: 'limits', id: 'x', change: 'created', fields: [] }],
+    unchanged: 0,
+    applied: false,
+  });
+});

@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readyDaemon, spawnDaemon } from '../../support/daemon.ts';
+import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+
+let database: TestDatabase;
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  database = await createMigrated();
+  folder = await mkdtemp(join(tmpdir(), 'firelock-file-'));
+  path = join(folder, 'schedules.yaml');
+});
+afterEach(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+const FILE = `set: deployed
+limits: [{id: few, maxRunning: 2}]
+schedules:
+  - id: nightly
+    cron: 0 2 * * *
+    limit: few
+    target: {type: http, url: https://example.com/, headers: {authorization: "Bearer \${JOB_TOKEN}"}}
+  - id: report
+    after: {scheduleId: nightly}
+    target: {type: pull, queue: q}
+`;
+
+test('instances that start together apply the file once, and later starts change only what has changed', async () => {
+  await writeFile(path, FILE);
+  const variables = { FIRELOCK_SCHEDULES_FILE: path, JOB_TOKEN: 'secret', FIRELOCK_API_TOKENS: '' };
+  const daemons = await Promise.all([1, 2].map(() => readyDaemon(database.url, variables)));
+  const [daemon] = daemons;
+  const versions = async (id: string) => {
+    const answer = await daemon?.call('GET', `/api/v1/schedules/${id}/versions`);
+    const { items } = answer?.body as { items: { version: number; by: string; change: string }[] };
+    return items.map(({ version, by, change }) => [version, by, change]);
+  };
+  expect(await versions('nightly')).toEqual([[1, 'schedules-file', 'created']]);
+  expect(await versions('report')).toEqual([[1, 'schedules-file', 'created']]);
+  const logged = await Promise.all(daemons.map((one) => one.logged(/^applied the schedules file/)));
+  expect(logged.map(({ created, updated }) => [created, updated]).sort()).toEqual([
+    [0, 0],
+    [3, 0],
+  ]);
+
+  await writeFile(path, FILE.replace('0 2 * * *', '0 3 * * *').replace(/ {2}- id: report[^]*/, ''));
+  await readyDaemon(database.url, variables);
+  expect(await versions('nightly')).toEqual([
+    [2, 'schedules-file', 'updated'],
+    [1, 'schedules-file', 'created'],
+  ]);
+  // Nothing is removed.
+  expect(await versions('report')).toEqual([[1, 'schedules-file', 'created']]);
+});
+
+test('a file with faults keeps the daemon from starting: each is named with its line, and nothing is applied', async () => {
+  await writeFile(path, FILE.replace('0 2 * * *', '0 25 * * *').replace('limit: few', 'limit: none'));
+  const started = spawnDaemon({ DATABASE_URL: database.url, PORT: '0', FIRELOCK_SCHEDULES_FILE: path });
+  expect(await started.exited).toBe(1);
+  const said = started.lines.join('\n');
+  expect(said).toContain('firelock cannot start with FIRELOCK_SCHEDULES_FILE:');
+  expect(said).toMatch(/schedules\.yaml:5: schedule nightly, \/cron: hour, column 3/);
+  expect(said).toMatch(/schedules\.yaml:7: schedule nightly, .*JOB_TOKEN is not set, or empty/);
+
+  const plain = await readyDaemon(database.url);
+  expect((await plain.call('GET', '/api/v1/schedules')).body).toMatchObject({ items: [] });
+  expect((await plain.call('GET', '/api/v1/limits')).body).toMatchObject({ items: [] });
+});
