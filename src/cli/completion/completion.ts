@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { Cli } from './cli.ts';
-import { CliError, EXIT } from './exit-codes.ts';
+import type { Cli } from '../cli.ts';
+import { CliError, EXIT } from '../exit-codes.ts';
 import { type Completions, bashScript, fishScript, zshScript } from './completion-scripts.ts';
-import { group, withExamples } from './tree.ts';
+import { group, withExamples } from '../tree.ts';
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
