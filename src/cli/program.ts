@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Cli, createCli } from './cli.ts';
-import { addCompletion } from './completion.ts';
+import { addCompletion } from './completion/completion.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addFileCommands } from './files/file-commands.ts';
@@ -16,6 +16,7 @@ import { addCalendarCommands } from './settings/calendar-commands.ts';
 import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
+import { addVerifyCommand } from './verify-command.ts';
 
 /** Runs the command that these arguments name; answers the exit code of the process. Never throws. */
 export async function runCommand(args: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -43,7 +44,7 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
     .description('A cron daemon that never loses a fire: starts it, and talks to it.')
     .version(`firelock ${version}`, '--version', 'say which version this is')
     .helpOption('-h, --help', 'say what a command does')
-    .helpCommand(false)
+    .helpCommand('help [command]', 'say what a command does')
     .option('--json', 'print JSON, as elsewhere than on a terminal')
     .option('--no-json', 'print for people, also elsewhere than on a terminal')
     .option('--wide', 'print all columns, and cut none off')
@@ -71,6 +72,7 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
   addAudit(program, cli);
   addMe(program, cli);
   addFileCommands(program, cli);
+  addVerifyCommand(program, cli);
   addCompletion(program, cli);
   return { program, cli };
 }

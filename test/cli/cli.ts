@@ -29,10 +29,15 @@ interface Around {
 /** Runs a command as main does, with everything around it captured. */
 export async function firelock(args: readonly string[], around: Around = {}): Promise<Run> {
   const said = { out: '', err: '' };
+  const code = await runCommand(args, surroundings(around, said));
+  return { code, ...said, json: () => JSON.parse(said.out) as unknown };
+}
+
+export function surroundings(around: Around = {}, said = { out: '', err: '' }): Surroundings {
   const { terminal, typed = [] } = around;
   const isTerminal = terminal !== undefined;
   const noDaemon = () => Promise.reject(new Error('no daemon here'));
-  const code = await runCommand(args, {
+  return {
     out: {
       write: (text) => {
         said.out += text;
@@ -53,6 +58,5 @@ export async function firelock(args: readonly string[], around: Around = {}): Pr
     signal: around.signal ?? new AbortController().signal,
     version: '0.0.0-test',
     daemon: { serve: noDaemon, onDatabase: noDaemon, ...around.daemon },
-  });
-  return { code, ...said, json: () => JSON.parse(said.out) as unknown };
+  };
 }

@@ -46,6 +46,7 @@ const examples = join(import.meta.dirname, '..', '..', 'examples');
 const ROLES_OF_EXAMPLES: Record<string, Role> = {
   'pull-worker.js': 'worker',
   'pull-worker.sh': 'worker',
+  'crontab-worker.js': 'worker',
   'reminder.sh': 'operator',
   'pipeline/submit.mjs': 'operator',
   'callback-job/schedule.sh': 'admin',

@@ -1,12 +1,16 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { withExamples } from '../tree.ts';
+import { type ExportOptions, exportAll } from './export-command.ts';
+import { type ImportCommandOptions, importCrontab } from './crontab/import-command.ts';
 import { type FileOptions, planOrApply } from './plan-apply.ts';
 
 const FILE = 'YAML or JSON; - is standard input';
 
 export function addFileCommands(program: Command, cli: Cli): void {
   addPlanAndApply(program, cli);
+  addExport(program, cli);
+  addImport(program, cli);
 }
 
 function addPlanAndApply(program: Command, cli: Cli): void {
@@ -33,4 +37,41 @@ function withFileOptions(command: Command): Command {
     .argument('<file>', FILE)
     .option('--set <name>', 'label all schedules of the file with this set (default: what the file says)')
     .option('--prune', 'delete schedules that carry the label of the set and are not in the file any more');
+}
+
+function addExport(program: Command, cli: Cli): void {
+  const command = program
+    .command('export')
+    .description('write all schedules, calendars and limits as a file for `firelock apply`')
+    .option('--set <name>', 'only the schedules of this set')
+    .addOption(new Option('--format <format>', 'of the file').choices(['yaml', 'json']).default('yaml'))
+    .action(async (options: ExportOptions) => {
+      await exportAll(cli, options);
+    });
+  withExamples(command, 'firelock export > schedules.yaml', 'firelock export --set billing --format json');
+}
+
+function addImport(program: Command, cli: Cli): void {
+  const command = program
+    .command('import-crontab')
+    .description(
+      'print a file of schedules for a crontab or for CronJobs of Kubernetes; exit code 1: something cannot be carried over',
+    )
+    .argument('<file>', 'a crontab or manifests; - is standard input')
+    .option('--system', 'its lines name their user, as those of /etc/crontab do')
+    .option('--set <name>', 'the set of the schedules')
+    .option('--queue <name>', 'the queue that workers pull the commands from (default: crontab)')
+    .option(
+      '--target-url <url>',
+      'send the commands to this URL instead; templates as {{scheduleId}} work in it',
+    )
+    .option('--timezone <zone>', 'of times that name none (default: that of this machine)')
+    .action(async (path: string, options: ImportCommandOptions) => {
+      cli.exitCode = await importCrontab(cli, path, options);
+    });
+  withExamples(
+    command,
+    'crontab -l | firelock import-crontab - --set crontab > schedules.yaml',
+    'firelock import-crontab /etc/crontab --system --timezone Europe/Berlin',
+  );
 }

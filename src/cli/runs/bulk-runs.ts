@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { numberOrText } from '../arguments.ts';
-import { type BulkOptions, actOnMatching, bulkOptions } from '../bulk.ts';
+import { numberOrText } from '../common/arguments.ts';
+import { type BulkOptions, actOnMatching, bulkOptions } from '../common/bulk.ts';
 import type { Cli } from '../cli.ts';
 import { group, withExamples } from '../tree.ts';
 import { type FilterInPeriod, filterOf, filterOptions, periodOf, periodOptions } from './run-filter.ts';

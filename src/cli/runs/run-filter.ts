@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { INSTANT, collect, instantText } from '../arguments.ts';
+import { INSTANT, collect, instantText } from '../common/arguments.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 export interface RunFilter {

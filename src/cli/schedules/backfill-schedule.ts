@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { INSTANT, instantText, numberOrText } from '../arguments.ts';
+import { INSTANT, instantText, numberOrText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import { pathOf } from '../server/server.ts';
 import { withExamples } from '../tree.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { INSTANT, collect, instantText } from '../arguments.ts';
-import { type BulkOptions, actOnMatching, bulkOptions } from '../bulk.ts';
+import { INSTANT, collect, instantText } from '../common/arguments.ts';
+import { type BulkOptions, actOnMatching, bulkOptions } from '../common/bulk.ts';
 import type { Cli } from '../cli.ts';
 import { group, withExamples } from '../tree.ts';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type PayloadOptions, collect, jsonValue, numberOrText, payloadOf } from '../arguments.ts';
+import { type PayloadOptions, collect, jsonValue, numberOrText, payloadOf } from '../common/arguments.ts';
 import { usageError } from '../exit-codes.ts';
 import type { JsonText } from '../server/digits.ts';
 import { type Tree, over, treeAt } from '../server/trees.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addDelete } from '../delete.ts';
+import { addDelete } from '../common/delete.ts';
 import type { Cli } from '../cli.ts';
 import { withExamples } from '../tree.ts';
 

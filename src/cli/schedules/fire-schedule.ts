@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type PayloadOptions, payloadOf } from '../arguments.ts';
+import { type PayloadOptions, payloadOf } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import type { RunAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server.ts';

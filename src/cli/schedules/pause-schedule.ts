@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { INSTANT, instantText } from '../arguments.ts';
+import { INSTANT, instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server.ts';

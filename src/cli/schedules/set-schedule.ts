@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { fileText, jsonText } from '../arguments.ts';
+import { fileText, jsonText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';

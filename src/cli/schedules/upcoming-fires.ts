@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { INSTANT, instantText } from '../arguments.ts';
+import { INSTANT, instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
-import { fireTimeLines } from '../fire-times.ts';
+import { fireTimeLines } from '../common/fire-times.ts';
 import type { FireTimeAnswer, Page } from '../server/answers.ts';
 import { pathOf } from '../server/server.ts';
 import { withExamples } from '../tree.ts';

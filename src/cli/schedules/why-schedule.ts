@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { INSTANT, instantText } from '../arguments.ts';
+import { INSTANT, instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import type { OccurrenceAnswer, Page, RunAnswer, ScheduleAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';

@@ -13,6 +13,8 @@ export function refusal(status: number, text: string, env: { hasToken: boolean }
     /, see errors$/,
     '',
   );
+  if (status === 404 && (problem?.detail ?? NO_ROUTE) === NO_ROUTE)
+    return new CliError(EXIT.failed, `${detail}; FIRELOCK_URL says where the server is, with its base path`);
   const errors = problem?.errors ?? [];
   // A single fault is the detail already.
   const listed = errors.length === 1 && detail.includes(errors[0]?.message ?? '') ? [] : errors;
@@ -20,6 +22,9 @@ export function refusal(status: number, text: string, env: { hasToken: boolean }
   const lines = [`${advice(status, env)}${detail}`, ...faults];
   return new CliError(exitCodeOf(status), lines.join('\n'));
 }
+
+/** What a server says where its API is not, or an older one of a call that it does not know. */
+const NO_ROUTE = 'there is nothing at this path';
 
 function exitCodeOf(status: number): CliError['exitCode'] {
   if (status === 404) return EXIT.notFound;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { collect } from '../arguments.ts';
+import { collect } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
-import { addDelete } from '../delete.ts';
+import { addDelete } from '../common/delete.ts';
 import { usageError } from '../exit-codes.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';
 import { type Server, pathOf } from '../server/server.ts';

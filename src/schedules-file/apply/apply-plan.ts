@@ -3,7 +3,7 @@ import { type Caller, Refused, ask } from './caller.ts';
 import type { Plan, ToSend } from './plan.ts';
 import { batchesOf } from './plan-schedules.ts';
 
-export interface Applied {
+interface Applied {
   created: number;
   updated: number;
   deleted: number;

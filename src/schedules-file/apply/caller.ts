@@ -1,7 +1,7 @@
 import { isObject } from '../../api/http/json/json-body.ts';
 import type { Fault } from '../../api/http/problem.ts';
 
-export interface CallAnswer {
+interface CallAnswer {
   status: number;
   text: string;
 }

@@ -17,6 +17,7 @@ import {
   SINGULAR,
   type SchedulesFile,
 } from '../schedules-file.ts';
+import { cutIntoItems } from './cut-items.ts';
 import { MAX_EXPANDED, jsonTextOf, treeOf } from './json-tree.ts';
 import { keyText, offsetAt, offsetOf, resolved } from './places.ts';
 import { type Variables, isSecret, substitute } from './variables.ts';
@@ -25,35 +26,33 @@ interface Options {
   variables: Variables;
   /** Given beside the file. */
   set?: string | undefined;
+  /** Longer files are read item by item, if they can be. */
+  cutAbove?: number;
 }
 
+/** In characters. The tree of the text takes about a hundred times as much memory. */
+const CUT_ABOVE = 1_000_000;
+
 /** Reads YAML, of which JSON is a part. Never throws: what is wrong is in `faults`. */
-export function readSchedulesFile(source: string, { variables, set }: Options): SchedulesFile {
-  const lines = new LineCounter();
-  const document: Document = parseDocument(source, {
-    lineCounter: lines,
-    prettyErrors: false,
-    stringKeys: true,
-  });
+export function readSchedulesFile(
+  source: string,
+  { variables, set, cutAbove = CUT_ABOVE }: Options,
+): SchedulesFile {
   const file: SchedulesFile = {
     set: set ?? null,
     entries: { limits: [], calendars: [], schedules: [] },
     faults: [],
-    isBroken: document.errors.some(({ code }) => code !== 'DUPLICATE_KEY'),
+    isBroken: false,
   };
-  const reading: FileReading = {
-    file,
-    document,
-    source,
-    variables,
-    lineAt: (offset) => lines.linePos(offset).line,
-    expansion: { left: MAX_EXPANDED },
-  };
-  for (const { pos, code, message } of [...document.errors, ...document.warnings]) {
-    const said = code === 'DUPLICATE_KEY' ? `the name ${wordAt(source, pos[0])} is there twice` : message;
-    file.faults.push({ line: reading.lineAt(pos[0]), message: said });
+  const seen = { limits: new Map(), calendars: new Map(), schedules: new Map() };
+  const cut = source.length > cutAbove ? cutIntoItems(source) : null;
+  const root = parsed(cut?.rest ?? source, { file, variables, seen, firstLine: 1, isPiece: false });
+  if (!file.isBroken) readRoot(root);
+  for (const { kind, text, firstLine } of cut?.pieces ?? []) {
+    const piece = parsed(text, { file, variables, seen, firstLine, isPiece: true });
+    if (!file.isBroken) readItems(piece, kind, piece.document.contents);
   }
-  if (!file.isBroken) readRoot(reading);
+  if (file.set !== null) file.entries.schedules = file.entries.schedules.map((one) => labelled(one, file));
   return file;
 }
 
@@ -64,11 +63,38 @@ interface FileReading {
   variables: Variables;
   lineAt: (offset: number) => number;
   expansion: { left: number };
+  /** On which line an id was first. */
+  seen: Record<Kind, Map<string, number>>;
+  firstLine: number;
+  isPiece: boolean;
+}
+
+/** Parses all of a file or a piece of it, and notes what is wrong with its text. */
+function parsed(
+  source: string,
+  { file, firstLine, ...more }: Pick<FileReading, 'file' | 'variables' | 'seen' | 'firstLine' | 'isPiece'>,
+): FileReading {
+  const { document, lineAt } = documentOf(source, firstLine);
+  file.isBroken ||= document.errors.some(({ code }) => code !== 'DUPLICATE_KEY');
+  for (const { pos, code, message } of [...document.errors, ...document.warnings]) {
+    const said = code === 'DUPLICATE_KEY' ? `the name ${wordAt(source, pos[0])} is there twice` : message;
+    file.faults.push({ line: lineAt(pos[0]), message: said });
+  }
+  return { file, firstLine, ...more, document, source, lineAt, expansion: { left: MAX_EXPANDED } };
+}
+
+function documentOf(source: string, firstLine: number) {
+  const lines = new LineCounter();
+  const document: Document = parseDocument(source, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+  });
+  return { document, lineAt: (offset: number) => lines.linePos(offset).line + firstLine - 1 };
 }
 
 function readRoot(reading: FileReading): void {
-  const { file, document } = reading;
-  const root = document.contents;
+  const root = reading.document.contents;
   if (!isMap(root) || root.items.length === 0) {
     faultAt(reading, root, `must be an object with some of ${['set', ...KINDS].join(', ')}`);
     return;
@@ -79,7 +105,6 @@ function readRoot(reading: FileReading): void {
     else if (isKind(name)) readList(reading, name, value, key);
     else faultAt(reading, key, `${name} is not a field of the file; it has ${['set', ...KINDS].join(', ')}`);
   }
-  if (file.set !== null) file.entries.schedules = file.entries.schedules.map((one) => labelled(one, file));
 }
 
 function isKind(name: string): name is Kind {
@@ -101,7 +126,12 @@ function readList(reading: FileReading, kind: Kind, node: unknown, key: unknown)
     faultAt(reading, offsetOf(node) === null ? key : node, `${kind} must be a list`);
     return;
   }
-  const first = new Map<string, number>();
+  readItems(reading, kind, list);
+}
+
+function readItems(reading: FileReading, kind: Kind, list: unknown): void {
+  if (!isSeq(list)) return;
+  const first = reading.seen[kind];
   for (const item of list.items) {
     const at = resolved(item, reading.document);
     const id = isMap(at) ? at.get('id') : null;
@@ -125,9 +155,11 @@ function readList(reading: FileReading, kind: Kind, node: unknown, key: unknown)
 
 function entryOf(reading: FileReading, kind: Kind, id: string, map: YAMLMap): FileEntry {
   const { document, source, variables, lineAt, file, expansion } = reading;
-  const lineOf = (pointer: string) => lineAt(offsetAt(map, pointer, document));
   const fault = (path: string, message: string) =>
-    file.faults.push({ line: lineOf(path), message: `${SINGULAR[kind]} ${id}, ${path}: ${message}` });
+    file.faults.push({
+      line: lineAt(offsetAt(map, path, document)),
+      message: `${SINGULAR[kind]} ${id}, ${path}: ${message}`,
+    });
   const textAt = (text: string, path: readonly string[]) => {
     if (!isSecret(path)) return text;
     const replaced = substitute(text, variables);
@@ -143,7 +175,21 @@ function entryOf(reading: FileReading, kind: Kind, id: string, map: YAMLMap): Fi
     payload = value === null ? null : jsonTextOf(value as Node, into, [name]);
     return [];
   });
-  return { kind, id, fields: Object.fromEntries(members), payload, lineOf };
+  return { kind, id, fields: Object.fromEntries(members), payload, lineOf: linesOf(reading, map) };
+}
+
+/** Of a piece of the file the tree is not kept: it is parsed again when a line is asked for. */
+function linesOf({ document, source, lineAt, firstLine, isPiece }: FileReading, map: YAMLMap) {
+  return isPiece ? linesOfPiece(source, firstLine) : (path: string) => lineAt(offsetAt(map, path, document));
+}
+
+/** A function of its own: it must not keep what the one above knows. */
+function linesOfPiece(source: string, firstLine: number) {
+  return (path: string) => {
+    const { document, lineAt } = documentOf(source, firstLine);
+    const item = isSeq(document.contents) ? resolved(document.contents.items[0], document) : null;
+    return item === null ? firstLine : lineAt(offsetAt(item, path, document));
+  };
 }
 
 function labelled(entry: FileEntry, file: SchedulesFile): FileEntry {

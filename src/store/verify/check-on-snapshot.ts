@@ -7,7 +7,7 @@ import { RUN_CHECKS } from './run-checks.ts';
 import { SCHEDULE_CHECKS } from './schedule-checks.ts';
 import { WORK_CHECKS } from './work-checks.ts';
 
-export interface CheckResult {
+interface CheckResult {
   name: string;
   holds: string;
   /** False: the check took too long and was stopped. It says nothing then. */
@@ -19,7 +19,7 @@ export interface CheckResult {
 }
 
 /** After which the server stops one check, and all of them together. */
-export const CHECK_LIMIT_MS = 5_000;
+const CHECK_LIMIT_MS = 5_000;
 const ALL_LIMIT_MS = 30_000;
 /** All of them, with the time that the server needs to stop one. */
 export const VERIFY_LIMIT_MS = ALL_LIMIT_MS + 2 * CHECK_LIMIT_MS;

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { Cli } from './cli.ts';
-import type { BulkAnswer } from './server/answers.ts';
-import type { Tree } from './server/trees.ts';
-import { confirm, requireAnswer } from './terminal/confirm.ts';
+import type { Cli } from '../cli.ts';
+import type { BulkAnswer } from '../server/answers.ts';
+import type { Tree } from '../server/trees.ts';
+import { confirm, requireAnswer } from '../terminal/confirm.ts';
 
 export interface BulkOptions {
   dryRun?: true;

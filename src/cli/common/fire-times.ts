@@ -1,5 +1,5 @@
-import type { FireTimeAnswer } from './server/answers.ts';
-import type { View } from './terminal/output.ts';
+import type { FireTimeAnswer } from '../server/answers.ts';
+import type { View } from '../terminal/output.ts';
 
 /** Fires to come, one on each line. `local` is in the zone of the schedule, and not of whoever reads. */
 export function fireTimeLines(items: readonly FireTimeAnswer[], view: View): string[] {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Cli } from './cli.ts';
-import { pathOf } from './server/server.ts';
-import { confirm } from './terminal/confirm.ts';
+import type { Cli } from '../cli.ts';
+import { pathOf } from '../server/server.ts';
+import { confirm } from '../terminal/confirm.ts';
 
 interface Deletable {
   noun: string;

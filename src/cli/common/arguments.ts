@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { isoInstant } from '../core/instant.ts';
-import { reasonOf } from '../runtime/reason.ts';
-import { usageError } from './exit-codes.ts';
-import { JsonText, parseKeepingDigits } from './server/digits.ts';
-import type { Surroundings } from './surroundings.ts';
+import { isoInstant } from '../../core/instant.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import { usageError } from '../exit-codes.ts';
+import { JsonText, parseKeepingDigits } from '../server/digits.ts';
+import type { Surroundings } from '../surroundings.ts';
 
 /** Of an option that may be given several times: its values, in order. */
 export function collect(value: string, before: readonly string[] = []): string[] {

@@ -1,4 +1,9 @@
-import type { Completions } from './completion.ts';
+/** What can follow the commands of a path. */
+export interface Completions {
+  /** `schedule list`; empty: of the program. */
+  path: string;
+  words: { word: string; description: string }[];
+}
 
 /**
  * In each of the scripts a walk over the words before the cursor finds the command: the longest path of words that are

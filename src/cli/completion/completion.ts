@@ -1,15 +1,8 @@
 import type { Command } from 'commander';
-import type { Cli } from './cli.ts';
-import { CliError, EXIT } from './exit-codes.ts';
-import { bashScript, fishScript, zshScript } from './completion-scripts.ts';
-import { group, withExamples } from './tree.ts';
-
-/** What can follow the commands of a path. */
-export interface Completions {
-  /** `schedule list`; empty: of the program. */
-  path: string;
-  words: { word: string; description: string }[];
-}
+import type { Cli } from '../cli.ts';
+import { CliError, EXIT } from '../exit-codes.ts';
+import { type Completions, bashScript, fishScript, zshScript } from './completion-scripts.ts';
+import { group, withExamples } from '../tree.ts';
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 

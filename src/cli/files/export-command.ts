@@ -1,0 +1,140 @@
+import { parseJsonBody } from '../../api/http/json/json-body.ts';
+import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
+import type { Cli } from '../cli.ts';
+import { jsonOf, JsonText } from '../server/digits.ts';
+import type { Server } from '../server/server.ts';
+import { type Exported, createOrder, exported } from './export-schedules.ts';
+import { JsonSource, inComment, listItem } from './yaml-text.ts';
+
+export interface ExportOptions {
+  set?: string;
+  format?: 'yaml' | 'json';
+}
+
+/** Writes all there is, page by page: only what follows something else is kept until the end. */
+export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOptions): Promise<void> {
+  const server = cli.server();
+  const { out, now } = cli.surroundings;
+  const write = (text: string) => out.write(text);
+  const writer = format === 'json' ? jsonWriter(write) : yamlWriter(write);
+  writer.begin(set ?? null, server.url);
+  for (const kind of ['limits', 'calendars'] as const) {
+    writer.list(kind);
+    for await (const { fields } of pagesOf(server, kind, {}))
+      writer.item({ fields: nonEmpty(kind, fields), isOver: null });
+  }
+  writer.list('schedules');
+  const order = createOrder();
+  const over = new Set<string>();
+  const query = set === undefined ? {} : { label: `${SET_LABEL}:${set}` };
+  for await (const answered of pagesOf(server, 'schedules', query)) {
+    const one = exported(answered, now(), set ?? null);
+    if (one.isOver !== null) over.add(String(one.fields['id']));
+    if (!order.hold(one)) writer.item(one);
+  }
+  for (const one of order.held((id) => over.has(id))) writer.item(one);
+  const left = writer.end();
+  if (left > 0)
+    cli
+      .output()
+      .note(`left out, since a new installation would refuse them: ${left} schedules that are over`);
+}
+
+/** Items, with their payloads as the server wrote them: byte for byte. */
+async function* pagesOf(server: Server, path: string, query: Record<string, string>) {
+  let cursor: string | null = null;
+  do {
+    const asked: Record<string, string | number> = {
+      ...query,
+      limit: 500,
+      ...(cursor === null ? {} : { cursor }),
+    };
+    const { text } = await server.call('GET', path, { query: asked });
+    const { value, payloads } = await parseJsonBody(Buffer.from(text));
+    const page = value as { items: Record<string, unknown>[]; nextCursor: string | null };
+    for (const [index, fields] of page.items.entries())
+      yield { fields, payload: payloads.get(`/items/${index}/payload`) ?? null };
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}
+
+/** What a client may set of a limit or a calendar. */
+function nonEmpty(
+  kind: 'limits' | 'calendars',
+  fields: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const names = kind === 'limits' ? ['id', 'description', 'maxRunning'] : ['id', 'description', 'dates'];
+  return Object.fromEntries(names.flatMap((name) => (fields[name] === null ? [] : [[name, fields[name]]])));
+}
+
+interface Writer {
+  begin(set: string | null, url: string): void;
+  list(kind: string): void;
+  item(one: Exported): void;
+  /** Answers how many are only in comments, or not there. */
+  end(): number;
+}
+
+const SECRETS = `# Values of headers and secrets are "***": where the server has the schedule already, it keeps them. For another server
+# write them as \${NAME} and set the environment variable NAME.`;
+
+function yamlWriter(write: (text: string) => void): Writer {
+  let left = 0;
+  let isEmpty = false;
+  const close = () => isEmpty && write('  []\n');
+  return {
+    begin: (set, url) => {
+      write(`# What firelock at ${url} has (docs/git.md): firelock export.\n${SECRETS}\n`);
+      if (set !== null) write(`set: ${JSON.stringify(set)}\n`);
+    },
+    list: (kind) => {
+      close();
+      write(`${kind}:\n`);
+      isEmpty = true;
+    },
+    item: ({ fields, isOver }) => {
+      if (isOver !== null) {
+        left += 1;
+        write(
+          `${inComment(`${isOver}: a new installation would refuse it\n${listItem(fields)}`).trimEnd()}\n`,
+        );
+        return;
+      }
+      isEmpty = false;
+      write(listItem(fields));
+    },
+    end: () => {
+      close();
+      return left;
+    },
+  };
+}
+
+function jsonWriter(write: (text: string) => void): Writer {
+  let left = 0;
+  let separator = '';
+  let isOpen = false;
+  return {
+    begin: (set) => write(`{${set === null ? '' : `"set":${JSON.stringify(set)},`}`),
+    list: (kind) => {
+      write(`${isOpen ? '\n],' : ''}\n"${kind}":[`);
+      [separator, isOpen] = ['', true];
+    },
+    item: ({ fields, isOver }) => {
+      if (isOver !== null) {
+        left += 1;
+        return;
+      }
+      const said = Object.entries(fields).map(([name, value]): [string, unknown] => [
+        name,
+        value instanceof JsonSource ? new JsonText(value.text) : value,
+      ]);
+      write(`${separator}\n${jsonOf(Object.fromEntries(said))}`);
+      separator = ',';
+    },
+    end: () => {
+      write('\n]}\n');
+      return left;
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/** A value as YAML below a name, at this depth. JSON texts stand as they are: JSON is YAML. */
+export function member(name: string, value: unknown, depth: number): string {
+  const indent = '  '.repeat(depth);
+  if (!isTree(value) || Object.keys(value).length === 0) return `${indent}${name}: ${inline(value)}\n`;
+  const below = Object.entries(value).map(([key, inner]) => member(plainOrQuoted(key), inner, depth + 1));
+  return `${indent}${name}:\n${below.join('')}`;
+}
+
+/** An item of a list; its members, the first of which is its id. */
+export function listItem(fields: Readonly<Record<string, unknown>>): string {
+  const members = Object.entries(fields).map(([name, value]) => member(name, value, 2));
+  return `  - ${members.join('').slice(4)}`;
+}
+
+export function inComment(text: string): string {
+  return text.replace(/^/gm, '# ').replace(/# $/, '');
+}
+
+/** For a comment: on one line. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+function isTree(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !JSON.isRawJSON(value) &&
+    !isText(value)
+  );
+}
+
+/** JSON whose bytes count. */
+export class JsonSource {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+function isText(value: unknown): value is JsonSource {
+  return value instanceof JsonSource;
+}
+
+function inline(value: unknown): string {
+  if (isText(value)) return value.text;
+  if (typeof value === 'string') return plainOrQuoted(value);
+  return JSON.stringify(value);
+}
+
+/** Words that YAML, in any of its versions, takes for something else than text are quoted. */
+function plainOrQuoted(text: string): string {
+  return /^[A-Za-z][\w./-]*$/.test(text) && !OTHERWISE.test(text) ? text : JSON.stringify(text);
+}
+
+const OTHERWISE = /^(?:true|false|yes|no|on|off|null|y|n|~|nan|inf)$/i;

@@ -1,0 +1,151 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Api, startApi } from '../../api/api.ts';
+import { firelock } from '../cli.ts';
+
+let full: Api;
+let empty: Api;
+let folder: string;
+beforeAll(async () => {
+  [full, empty] = await Promise.all([startApi(), startApi()]);
+  folder = await mkdtemp(join(tmpdir(), 'firelock-file-'));
+  await fill();
+});
+afterAll(async () => {
+  await full.stop();
+  await empty.stop();
+  await rm(folder, { recursive: true });
+});
+
+const pull = { type: 'pull', queue: 'q' };
+
+async function put(path: string, body: unknown): Promise<void> {
+  const { status, text } = await full.call('PUT', `/api/v1/${path}`, body);
+  expect([path, status, status < 300 ? '' : text]).toEqual([path, 201, '']);
+}
+
+async function fill(): Promise<void> {
+  await put('limits/few', { description: 'two: #1', maxRunning: 2 });
+  await put('calendars/closed', { dates: ['2090-12-24', '2090-12-31/2091-01-02'] });
+  await put('schedules/minutely', { everySeconds: 60, target: pull, limit: 'few', priority: 'high' });
+  await put('schedules/b-parent', {
+    cron: ['0 2 * * *', '30 4 * * SUN'],
+    timezone: 'Europe/Berlin',
+    target: pull,
+  });
+  // By their ids before what they follow.
+  await put('schedules/a-child', { after: { scheduleId: 'b-parent', on: ['failed', 'late'] }, target: pull });
+  await put('schedules/a-grandchild', { after: { scheduleId: 'a-child' }, target: pull });
+  await put('schedules/all', { after: { scheduleId: '*', on: ['failed'] }, target: pull });
+  await put('schedules/many', {
+    at: '2090-06-01T00:00:00Z',
+    startAt: '2090-01-01T00:00:00Z',
+    exclude: { dates: ['2090-05-01'], calendars: ['closed'] },
+    description: 'yes: # "no"\n- two lines',
+    target: {
+      type: 'http',
+      url: 'https://example.com/{{runId}}?a=b#c',
+      lookup: { url: 'https://example.com/l' },
+      cancel: { url: 'https://example.com/c', method: 'DELETE' },
+    },
+    enabled: false,
+    pauseReason: 'null',
+    pauseUntil: '2090-02-01T00:00:00Z',
+    retry: { maxAttempts: 1 },
+    labels: { 'a.b/c': 'true', 'firelock.set': 'here', 'x y': '- {' },
+    successWithinSeconds: 60,
+    delivery: 'atMostOnce',
+    overlap: 'queue',
+  });
+  const payloads = [
+    '{"n": 1.0,  "b":12345678901234567890, "s": "a: #\\u2028 \\ud83d\\ude00"}',
+    '"text"',
+    '1e400',
+    '[\n 1,\r\n\t" \\n "]',
+  ];
+  for (const [index, payload] of payloads.entries()) {
+    const body = `{"everySeconds": 3600, "target": {"type":"pull","queue":"q"}, "payload":${payload}}`;
+    await full.call('PUT', `/api/v1/schedules/payload-${index}`, body);
+  }
+  await full.sql`UPDATE schedules SET next_occurrence_at = NULL, next_fire_at = NULL WHERE id = 'payload-1'`;
+}
+
+async function exportOf(api: Api, ...args: string[]) {
+  const { code, out, err } = await firelock(['export', ...args], { url: api.url });
+  expect(code).toBe(0);
+  return { out, err };
+}
+
+async function applied(api: Api, text: string): Promise<[code: number, said: string]> {
+  const path = join(folder, 'file');
+  await writeFile(path, text);
+  const { code, out, err } = await firelock(['apply', path, '--no-json'], { url: api.url });
+  return [code, `${out.trimEnd().split('\n').at(-1) ?? ''}${err}`];
+}
+
+/** All that a client may set. */
+async function definitions(api: Api): Promise<unknown> {
+  const readOnly = [
+    'nextFireAt',
+    'lastFireAt',
+    'version',
+    'createdAt',
+    'updatedAt',
+    'running',
+    'waiting',
+    'nextFiresMoved',
+  ];
+  const lists = await Promise.all(
+    ['schedules?limit=500', 'limits', 'calendars'].map((path) => api.call('GET', `/api/v1/${path}`)),
+  );
+  return lists.map(({ text }) => {
+    const { items } = JSON.parse(text, (key, value: unknown, { source }) =>
+      readOnly.includes(key) ? undefined : typeof value === 'number' ? source : value,
+    ) as { items: unknown[] };
+    return items;
+  });
+}
+
+test('applied where it comes from there is nothing to do, and applied elsewhere it restores all but what is over', async () => {
+  for (const format of ['yaml', 'json']) {
+    const { out, err } = await exportOf(full, '--format', format);
+    expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 11 as they are']);
+    expect(err).toMatch(/left out, .*: 1 schedules that are over/);
+    expect(await applied(empty, out)).toEqual(
+      format === 'yaml'
+        ? [2, '11 to create, 0 to change, 0 to delete, 0 as they are']
+        : [0, '0 to create, 0 to change, 0 to delete, 11 as they are'],
+    );
+  }
+  await full.sql`DELETE FROM schedules WHERE id = 'payload-1'`;
+  expect(await definitions(empty)).toEqual(await definitions(full));
+  const restored = await empty.call('GET', '/api/v1/schedules/payload-0');
+  expect(restored.text).toContain('"payload":{"n": 1.0,  "b":12345678901234567890,');
+});
+
+test('what follows another stands after it, and a set can be exported alone', async () => {
+  const { out } = await exportOf(full);
+  const order = ['id: b-parent', 'id: a-child', 'id: a-grandchild'].map((id) => out.indexOf(id));
+  expect(order).toEqual([...order].sort((a, b) => a - b));
+  expect(out).not.toMatch(/nextFireAt|version|status/);
+  const one = await exportOf(full, '--set', 'here');
+  expect(one.out).toMatch(/^set: "here"$/m);
+  expect(one.out.match(/^ {2}- id: .*$/gm)).toEqual(['  - id: few', '  - id: closed', '  - id: many']);
+  expect(one.out).not.toContain('firelock.set');
+});
+
+test('secrets are not in it: the server that has them keeps them, and another one asks for them by the line', async () => {
+  const target = { type: 'http', url: 'https://example.com/', headers: { authorization: 'Bearer x' } };
+  await put('schedules/secret', { everySeconds: 60, target });
+  const { out } = await exportOf(full);
+  expect(out).toContain('authorization: "***"');
+  expect(out).not.toContain('Bearer x');
+  expect(await applied(full, out)).toEqual([0, expect.any(String)]);
+  const [code, said] = await applied(empty, out);
+  expect([code, said]).toEqual([
+    1,
+    expect.stringMatching(/file:\d+: schedule secret, \/target\/headers\/authorization: is "\*\*\*"/),
+  ]);
+});

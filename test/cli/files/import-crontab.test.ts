@@ -1,0 +1,224 @@
+import { parse } from 'yaml';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Api, startApi } from '../../api/api.ts';
+import { firelock } from '../cli.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+interface Schedule {
+  id: string;
+  cron: string;
+  timezone: string;
+  payload: { command: string; stdin?: string; user?: string; env: Record<string, string> };
+  [field: string]: unknown;
+}
+
+async function imported(input: string, ...args: string[]) {
+  const { code, out, err } = await firelock(['import-crontab', '-', ...args], {
+    input,
+    zone: 'Europe/Berlin',
+  });
+  const { schedules } = parse(out) as { schedules: Schedule[] };
+  return { code, out, schedules, remarks: err.trimEnd().split('\n') };
+}
+
+/** What the server makes of the file. */
+async function accepted(file: string): Promise<string> {
+  const { code, err } = await firelock(['plan', '-', '--no-json'], { url: api.url, input: file });
+  return `${code}${err}`;
+}
+
+test('lines of a user’s crontab become schedules that workers pull', async () => {
+  const { code, out, schedules } = await imported(`# nightly
+SHELL=/bin/bash
+NAME = "a b"
+0 2 * * *   /usr/bin/backup --all   # not a comment
+CRON_TZ=America/New_York
+*/15 9-17 * jan-mar MON-FRI\treport \\%d%first line%second\\%
+RANDOM_DELAY=10
+@daily X=1 tidy
+CRON_TZ=
+SHELL=/bin/sh
+  @daily X=1 tidy
+`);
+  expect(code).toBe(0);
+  expect(await accepted(out)).toBe('2');
+  const common = { catchUp: 'skip', retry: { maxAttempts: 1 }, target: { type: 'pull', queue: 'crontab' } };
+  const env = { SHELL: '/bin/bash', NAME: 'a b' };
+  expect(schedules).toEqual([
+    {
+      ...common,
+      id: expect.stringMatching(/^backup-[\da-f]{8}$/) as string,
+      description: '/usr/bin/backup --all   # not a comment',
+      cron: '0 2 * * *',
+      timezone: 'Europe/Berlin',
+      payload: { command: '/usr/bin/backup --all   # not a comment', env },
+    },
+    {
+      ...common,
+      id: expect.stringMatching(/^report-/) as string,
+      description: 'report \\%d%first line%second\\%',
+      cron: '*/15 9-17 * jan-mar MON-FRI',
+      timezone: 'America/New_York',
+      payload: { command: 'report %d', stdin: 'first line\nsecond%\n', env },
+    },
+    {
+      ...common,
+      id: expect.stringMatching(/^tidy-/) as string,
+      description: 'X=1 tidy',
+      cron: '@daily',
+      timezone: 'America/New_York',
+      jitterSeconds: 600,
+      payload: { command: 'X=1 tidy', env },
+    },
+    {
+      ...common,
+      id: `${schedules[2]?.id ?? ''}-2`,
+      description: 'X=1 tidy',
+      cron: '@daily',
+      timezone: 'Europe/Berlin',
+      jitterSeconds: 600,
+      payload: { command: 'X=1 tidy', env: { ...env, SHELL: '/bin/sh' } },
+    },
+  ]);
+});
+
+test('the system’s lines name their user; the target and the set can be chosen', async () => {
+  const url = 'https://example.com/run/{{scheduleId}}';
+  const { schedules, out } = await imported(
+    '-5 4 * * * root run-parts /etc/cron.daily\n',
+    '--system',
+    '--set',
+    'etc',
+    '--target-url',
+    url,
+  );
+  expect(schedules).toMatchObject([
+    {
+      cron: '5 4 * * *',
+      target: { type: 'http', url },
+      payload: { user: 'root', command: 'run-parts /etc/cron.daily' },
+    },
+  ]);
+  expect(parse(out)).toMatchObject({ set: 'etc' });
+  expect(await accepted(out)).toBe('2');
+  expect((await imported('0 0 * * * a', '--timezone', 'UTC', '--queue', 'q')).schedules).toMatchObject([
+    { timezone: 'UTC', target: { type: 'pull', queue: 'q' } },
+  ]);
+  expect(
+    (await firelock(['import-crontab', '-', '--queue', 'q', '--target-url', url], { input: '' })).code,
+  ).toBe(2);
+});
+
+test('a day that both day fields choose: cron’s rule, also for fields that begin with *', async () => {
+  const expressions = [
+    '0 0 13 * 5',
+    '0 0 */2 * 1',
+    '0 0 1 * */2',
+    '0 0 */2 * */3',
+    '0 0 * * 1',
+    '0 0 */1 * 1',
+    '0 0 1-31 * 1',
+  ];
+  const { schedules, out } = await imported(expressions.map((one) => `${one} x`).join('\n'));
+  expect(schedules.map(({ cron }) => cron)).toEqual([
+    '0 0 13 * 5',
+    '0 0 */2 * +1',
+    '0 0 1 * +*/2',
+    '0 0 */2 * +*/3',
+    '0 0 * * 1',
+    '0 0 */1 * 1',
+    '0 0 1-31 * 1',
+  ]);
+  expect(await accepted(out)).toBe('2');
+});
+
+test('what cannot be carried over is named with its line and the reason, and stands in the file as a comment', async () => {
+  const { code, out, schedules, remarks } = await imported(`@reboot start
+0 0 30 2 * never
+61 * * * * a
+* * * * *
+5/15 * * * * b
+H 0 * * * c
+0 0 L * * d
+*,5 * * * * e
+@every_minute f
+RANDOM_DELAY=soon
+MAILTO=me@example.com
+TZ=Asia/Tokyo
+0 0 * * * fine
+CRON_TZ=Mars/Olympus
+0 0 * * * g
+`);
+  expect(code).toBe(1);
+  expect(schedules.map(({ payload }) => payload.command)).toEqual(['fine']);
+  expect(schedules[0]?.timezone).toBe('Europe/Berlin');
+  const lost = remarks
+    .filter((remark) => remark.includes('not carried over'))
+    .map((remark) => remark.split(':')[1]);
+  expect(lost).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '15']);
+  expect(remarks).toContainEqual(
+    '-:1: not carried over: @reboot: there is no boot to wait for; fire it by hand, or from where the machine boots: @reboot start',
+  );
+  expect(remarks).toContainEqual('-:2: not carried over: it never runs: 0 0 30 2 * never');
+  expect(remarks).toContainEqual(expect.stringMatching(/^-:11: MAILTO: firelock sends no mail/));
+  expect(remarks).toContainEqual(expect.stringMatching(/^-:12: TZ is the zone of the commands/));
+  for (const remark of remarks) expect(out).toContain(`  # line ${remark.replace(/^-:(\d+): /, '$1: ')}\n`);
+});
+
+test('CronJobs of Kubernetes, several documents and lists of them', async () => {
+  const job = (name: string, spec: string) => `apiVersion: batch/v1
+kind: CronJob
+metadata: {name: ${name}, namespace: shop}
+spec:
+${spec.replace(/^/gm, '  ')}
+  jobTemplate:
+    spec:
+      backoffLimit: 2
+      template: {spec: {restartPolicy: Never, containers: [{name: c, image: "busybox:1", command: [date]}]}}
+`;
+  const manifests = [
+    job(
+      'report',
+      'schedule: "5/15 8 ? * MON"\ntimeZone: Europe/Paris\nconcurrencyPolicy: Forbid\nstartingDeadlineSeconds: 200',
+    ),
+    job(
+      'paused',
+      'schedule: "@every 1h30m"\nsuspend: true\nconcurrencyPolicy: Replace\nsuccessfulJobsHistoryLimit: 3',
+    ),
+    'apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {}\n',
+    job('odd', 'schedule: "0 0 L * *"'),
+    `apiVersion: v1\nkind: List\nitems:\n${job('listed', 'schedule: "CRON_TZ=Asia/Tokyo 0 0 * * *"').replace(/^/gm, '    ').replace('    api', '  - api')}`,
+  ].join('---\n');
+  const { code, out, schedules, remarks } = await imported(manifests);
+  expect(code).toBe(1);
+  const retry = { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 360 };
+  expect(schedules).toMatchObject([
+    {
+      id: 'shop.report',
+      cron: '5-59/15 8 * * MON',
+      timezone: 'Europe/Paris',
+      overlap: 'skip',
+      graceSeconds: 200,
+      catchUp: 'skip',
+      retry,
+    },
+    { id: 'shop.paused', everySeconds: 5400, enabled: false, overlap: 'replace', catchUp: 'latest' },
+    { id: 'shop.listed', cron: '0 0 * * *', timezone: 'Asia/Tokyo', overlap: 'allow' },
+  ]);
+  expect(schedules[0]?.payload).toMatchObject({
+    namespace: 'shop',
+    name: 'report',
+    job: { backoffLimit: 2, template: { spec: { containers: [{ image: 'busybox:1', command: ['date'] }] } } },
+  });
+  expect(remarks).toEqual([
+    expect.stringMatching(/^-:14: CronJob paused: successfulJobsHistoryLimit has no meaning here/),
+    '-:27: not carried over: Service web is not a CronJob',
+    '-:32: not carried over: “L” is not what Kubernetes understands',
+  ]);
+  expect(await accepted(out)).toBe('2');
+});
