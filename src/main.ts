@@ -5,6 +5,7 @@ import type { Config } from './config/config.ts';
 import type { Daemon } from './daemon.ts';
 import type { Logger } from './observability/log/logger.ts';
 import type { Clock } from './runtime/clock.ts';
+import type { DaemonCommands, DatabaseWork } from './cli/surroundings.ts';
 
 interface Package {
   version: string;
@@ -32,7 +33,10 @@ async function command(): Promise<void> {
     import('./cli/process-surroundings.ts'),
   ]);
   const { systemClock } = await import('./runtime/clock.ts');
-  const daemon = { serve: () => configured(serve), resume: () => configured(resume) };
+  const daemon: DaemonCommands = {
+    serve: () => configured(serve),
+    onDatabase: (work) => configured((config, logger) => onDatabase(config, logger, work)),
+  };
   process.exitCode = await runCommand(args, processSurroundings({ clock: systemClock, version, daemon }));
 }
 
@@ -107,7 +111,7 @@ async function serve(config: Config, logger: Logger): Promise<number> {
 }
 
 /** Answers on standard output, and in the exit code; the log has only what fails. */
-async function resume(config: Config, logger: Logger): Promise<number> {
+async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): Promise<number> {
   if (logger.isLevelEnabled('warn')) logger.level = 'error';
   const { systemClock } = await import('./runtime/clock.ts');
   const interrupted = new AbortController();
@@ -115,8 +119,7 @@ async function resume(config: Config, logger: Logger): Promise<number> {
   const local =
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   try {
-    const { resume } = await import('./cli/resume-command.ts');
-    return await resume({
+    return await work({
       ...config,
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
       signal: interrupted.signal,

@@ -17,8 +17,22 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
       'after a restored backup or a failover that lost data, with every instance stopped: begin at this moment',
     )
     .requiredOption('--from-now', 'record what was due before now as skipped (docs/restoring.md)')
-    .action(async () => void (cli.exitCode = await daemon.resume()));
+    .action(async () => {
+      const { resume } = await import('./resume-command.ts');
+      cli.exitCode = await daemon.onDatabase(resume);
+    });
   withExamples(resume, 'firelock resume --from-now');
+  const migrate = program
+    .command('migrate')
+    .description('bring the schema of the database up to this version, as the daemon does at its start')
+    .action(async () => {
+      const { migrateNow } = await import('./migrate-command.ts');
+      cli.exitCode = await daemon.onDatabase(migrateNow);
+    });
+  withExamples(
+    migrate,
+    'FIRELOCK_MIGRATION_DATABASE_URL=postgres://owner@127.0.0.1/firelock firelock migrate',
+  );
   addTokenCommands(program, cli);
 }
 

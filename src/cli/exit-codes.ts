@@ -7,7 +7,7 @@ export const EXIT = {
   usage: 2,
   /** There is no such schedule, run, limit or calendar. */
   notFound: 3,
-  /** The server could not be reached, or its database could not. */
+  /** The server could not be reached, or has no time or no database just now: the same command may do later. */
   unreachable: 4,
   /** The token is missing, wrong, or not enough. */
   notAllowed: 5,

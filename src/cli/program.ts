@@ -1,10 +1,20 @@
 import { Command, CommanderError } from 'commander';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Cli, createCli } from './cli.ts';
+import { addCompletion } from './completion.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addFileCommands } from './files/file-commands.ts';
+import { addAudit } from './reports/audit.ts';
+import { addInstanceCommands, addQueueCommands } from './reports/lists.ts';
+import { addMe } from './reports/me.ts';
+import { addPreview } from './reports/preview.ts';
+import { addStats } from './reports/stats.ts';
+import { addRunCommands } from './runs/run-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
+import { addCalendarCommands } from './settings/calendar-commands.ts';
+import { addLimitCommands } from './settings/limit-commands.ts';
+import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
 import { addVerifyCommand } from './verify-command.ts';
 
@@ -34,7 +44,7 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
     .description('A cron daemon that never loses a fire: starts it, and talks to it.')
     .version(`firelock ${version}`, '--version', 'say which version this is')
     .helpOption('-h, --help', 'say what a command does')
-    .helpCommand(false)
+    .helpCommand('help [command]', 'say what a command does')
     .option('--json', 'print JSON, as elsewhere than on a terminal')
     .option('--no-json', 'print for people, also elsewhere than on a terminal')
     .option('--wide', 'print all columns, and cut none off')
@@ -53,5 +63,16 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
   addScheduleCommands(program, cli);
   addFileCommands(program, cli);
   addVerifyCommand(program, cli);
+  addRunCommands(program, cli);
+  addPreview(program, cli);
+  addCalendarCommands(program, cli);
+  addLimitCommands(program, cli);
+  addMaintenanceCommands(program, cli);
+  addQueueCommands(program, cli);
+  addInstanceCommands(program, cli);
+  addStats(program, cli);
+  addAudit(program, cli);
+  addMe(program, cli);
+  addCompletion(program, cli);
   return { program, cli };
 }

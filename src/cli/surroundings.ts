@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts';
 import type { Instant } from '../core/instant.ts';
 
 interface Stream {
@@ -26,8 +27,16 @@ export interface Surroundings {
   readonly signal: AbortSignal;
   readonly version: string;
   /** What needs the configuration and the log of the daemon; each answers the exit code. */
-  readonly daemon: {
-    serve(): Promise<number>;
-    resume(): Promise<number>;
-  };
+  readonly daemon: DaemonCommands;
 }
+
+export interface DaemonCommands {
+  serve(): Promise<number>;
+  /** Starts the embedded database first, where that is the one to work on. */
+  onDatabase(work: DatabaseWork): Promise<number>;
+}
+
+/** Answers the exit code. */
+export type DatabaseWork = (
+  options: Config & { databaseUrl: string; signal: AbortSignal; print: (line: string) => void },
+) => Promise<number>;

@@ -29,10 +29,15 @@ interface Around {
 /** Runs a command as main does, with everything around it captured. */
 export async function firelock(args: readonly string[], around: Around = {}): Promise<Run> {
   const said = { out: '', err: '' };
+  const code = await runCommand(args, surroundings(around, said));
+  return { code, ...said, json: () => JSON.parse(said.out) as unknown };
+}
+
+export function surroundings(around: Around = {}, said = { out: '', err: '' }): Surroundings {
   const { terminal, typed = [] } = around;
   const isTerminal = terminal !== undefined;
   const noDaemon = () => Promise.reject(new Error('no daemon here'));
-  const code = await runCommand(args, {
+  return {
     out: {
       write: (text) => {
         said.out += text;
@@ -52,7 +57,6 @@ export async function firelock(args: readonly string[], around: Around = {}): Pr
     zone: around.zone ?? 'UTC',
     signal: around.signal ?? new AbortController().signal,
     version: '0.0.0-test',
-    daemon: { serve: noDaemon, resume: noDaemon, ...around.daemon },
-  });
-  return { code, ...said, json: () => JSON.parse(said.out) as unknown };
+    daemon: { serve: noDaemon, onDatabase: noDaemon, ...around.daemon },
+  };
 }

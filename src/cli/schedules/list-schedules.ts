@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { collect } from '../collect.ts';
+import { collect } from '../arguments.ts';
 import { withExamples } from '../tree.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';
@@ -47,9 +47,9 @@ function columnsOf(view: View): Column<ScheduleAnswer>[] {
     { title: 'ID', cell: ({ id }) => id, shrinks: true },
     { title: 'STATUS', cell: statusText, paint: paintStatus },
     { title: 'WHEN', cell: triggerText, shrinks: true },
-    { title: 'ZONE', cell: ({ timezone }) => timezone, shrinks: true },
-    { title: 'NEXT FIRE', cell: ({ nextFireAt }) => view.time(nextFireAt) },
-    { title: 'LAST FIRE', cell: ({ lastFireAt }) => view.time(lastFireAt), isExtra: true },
+    { title: 'ZONE', cell: ({ timezone }) => timezone, shrinks: true, mayGo: true },
+    { title: 'NEXT FIRE', cell: ({ nextFireAt }) => view.cellTime(nextFireAt) },
+    { title: 'LAST FIRE', cell: ({ lastFireAt }) => view.cellTime(lastFireAt), isExtra: true },
     { title: 'LABELS', cell: ({ labels }) => labelsText(labels), isExtra: true },
     { title: 'DESCRIPTION', cell: ({ description }) => description, isExtra: true },
   ];

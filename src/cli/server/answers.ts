@@ -20,12 +20,21 @@ export interface ScheduleAnswer {
   error: string | null;
   nextFireAt: string | null;
   lastFireAt: string | null;
+  target: unknown;
+  payload: unknown;
+  overlap: string;
+  catchUp: string;
+  graceSeconds: number;
+  retry: unknown;
+  limit: string | null;
   version: number;
+  updatedAt: string;
   labels: Record<string, string>;
 }
 
 export interface RunAnswer {
   id: string;
+  name: string | null;
   scheduleId: string | null;
   scheduledFor: string;
   trigger: string;
@@ -33,8 +42,63 @@ export interface RunAnswer {
   reason: string | null;
   attempts: number;
   failures: number;
+  recoveries: number;
+  coalesced: number;
+  coalescedFrom: string | null;
   nextAttemptAt: string | null;
+  handedOffAt: string | null;
   latenessMs: number | null;
   finishedAt: string | null;
-  error: { kind: string; message: string; statusCode?: number } | null;
+  executionId: string | null;
+  key: string | null;
+  queue: string | null;
+  workerId: string | null;
+  limit: string | null;
+  payload: unknown;
+  result: { statusCode: number | null; body: string } | null;
+  error: AttemptError | null;
+  createdAt: string;
+  /** Of one run only, not in lists. */
+  target?: unknown;
+  attemptLog?: AttemptAnswer[];
+}
+
+interface AttemptError {
+  kind: string;
+  message: string;
+  statusCode?: number;
+}
+
+export interface AttemptAnswer {
+  attempt: number;
+  instanceId: string;
+  startedAt: string;
+  finishedAt: string;
+  outcome: string;
+  statusCode?: number;
+  error?: AttemptError;
+  recovery: boolean;
+}
+
+export interface OccurrenceAnswer {
+  fireAt: string;
+  state: string;
+  reason?: string;
+  runId?: string;
+}
+
+export interface FireTimeAnswer {
+  fireAt: string;
+  local: string;
+  note?: string;
+  dueAt?: string;
+  skipped?: true;
+  skipReason?: string;
+}
+
+export interface BulkAnswer {
+  matched: number;
+  changed: number;
+  remaining: number;
+  sample: string[];
 }

@@ -9,18 +9,27 @@ interface Problem {
 /** What the server refused, in words: its own, and what to do where only the caller knows. */
 export function refusal(status: number, text: string, env: { hasToken: boolean }): CliError {
   const problem = problemOf(text);
-  const detail = problem?.detail ?? problem?.title ?? `the server answered ${status}`;
-  const faults = (problem?.errors ?? []).map(
-    ({ path, message }) => `  ${path === '' ? 'body' : path}: ${message}`,
+  const detail = (problem?.detail ?? problem?.title ?? `the server answered ${status}`).replace(
+    /, see errors$/,
+    '',
   );
+  if (status === 404 && (problem?.detail ?? NO_ROUTE) === NO_ROUTE)
+    return new CliError(EXIT.failed, `${detail}; FIRELOCK_URL says where the server is, with its base path`);
+  const errors = problem?.errors ?? [];
+  // A single fault is the detail already.
+  const listed = errors.length === 1 && detail.includes(errors[0]?.message ?? '') ? [] : errors;
+  const faults = listed.map(({ path, message }) => `  ${path === '' ? 'body' : path}: ${message}`);
   const lines = [`${advice(status, env)}${detail}`, ...faults];
   return new CliError(exitCodeOf(status), lines.join('\n'));
 }
 
+/** What a server says where its API is not, or an older one of a call that it does not know. */
+const NO_ROUTE = 'there is nothing at this path';
+
 function exitCodeOf(status: number): CliError['exitCode'] {
   if (status === 404) return EXIT.notFound;
   if (status === 401 || status === 403) return EXIT.notAllowed;
-  return status === 502 || status === 503 || status === 504 ? EXIT.unreachable : EXIT.failed;
+  return [429, 502, 503, 504].includes(status) ? EXIT.unreachable : EXIT.failed;
 }
 
 function advice(status: number, { hasToken }: { hasToken: boolean }): string {

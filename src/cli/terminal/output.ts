@@ -1,15 +1,19 @@
 import type { Surroundings } from '../surroundings.ts';
 import { type Column, pairLines, tableLines } from './table.ts';
 import { type Paint, paintFor } from './paint.ts';
-import { timeText, zoneNote } from './time-text.ts';
+import { timeCell, timeText, zoneNote } from './time-text.ts';
 
 /** How people see an answer. */
 export interface View {
-  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[];
-  pairs(pairs: readonly (readonly [name: string, value: string | null | undefined])[]): string[];
+  table: <Row>(columns: readonly Column<Row>[], rows: readonly Row[]) => string[];
+  pairs: (pairs: readonly (readonly [name: string, value: string | null | undefined])[]) => string[];
   /** UTC, and local time. */
-  time(instant: string | null | undefined): string;
+  time: (instant: string | null | undefined) => string;
+  /** The same, shorter, for a column; `zoneNote` is to stand below. */
+  cellTime: (instant: string | null | undefined) => string;
   readonly zoneNote: string;
+  /** The same below whole times. */
+  readonly zones: string;
   readonly paint: Paint;
 }
 
@@ -19,6 +23,8 @@ export interface Output {
    * The answer of a command, on standard output: one JSON document (text as it is, or a tree), or lines for people.
    */
   show(json: unknown, lines: (view: View) => readonly string[]): void;
+  /** One of many answers that come one by one: a line of JSON, or a line for people. */
+  line(json: unknown, line: (view: View) => string): void;
   /** Progress and remarks, on standard error. */
   note(line: string): void;
 }
@@ -30,17 +36,26 @@ export interface OutputOptions {
 }
 
 const NARROWEST_TERMINAL = 40;
+/** Below that a column has no room for two times. */
+const LOCAL_FROM = 100;
 
-export function createOutput({ out, err, env, zone }: Surroundings, { json, wide }: OutputOptions): Output {
+export function createOutput(
+  { out, err, env, zone, now }: Surroundings,
+  { json, wide }: OutputOptions,
+): Output {
   const isJson = json ?? !out.isTerminal;
   const paint = paintFor(out.isTerminal, env);
   const width = Math.max(NARROWEST_TERMINAL, out.columns ?? 80);
   const room = { columns: wide || !out.isTerminal ? null : width, paint };
+  const hasLocal = room.columns === null || room.columns >= LOCAL_FROM;
   const view: View = {
     table: (columns, rows) => tableLines(columns, rows, room),
     pairs: (pairs) => pairLines(pairs, room),
     time: (instant) => timeText(instant, zone),
-    zoneNote: zoneNote(zone),
+    cellTime: (instant) =>
+      room.columns === null ? timeText(instant, zone) : timeCell(instant, { zone, now: now(), hasLocal }),
+    zoneNote: zoneNote(zone, hasLocal),
+    zones: zoneNote(zone, true),
     paint,
   };
   return {
@@ -49,6 +64,7 @@ export function createOutput({ out, err, env, zone }: Surroundings, { json, wide
       const text = isJson ? jsonLine(value) : lines(view).join('\n');
       if (text !== '') out.write(`${text}\n`);
     },
+    line: (value, line) => out.write(`${isJson ? jsonLine(value) : line(view)}\n`),
     note: (line) => err.write(`${line}\n`),
   };
 }

@@ -8,6 +8,8 @@ export interface Column<Row> {
   align?: 'right';
   /** It gives way first where the terminal is narrow. */
   shrinks?: true;
+  /** It is left out where the terminal is too narrow for all. */
+  mayGo?: true;
   /** With --wide only. */
   isExtra?: true;
   /** Colours a cell by its text. */
@@ -24,32 +26,63 @@ const GAP = '  ';
 /** What a shrinking column keeps. */
 const NARROWEST = 8;
 
-/** Lines, the titles first. What is absent is a dash. */
+/** Lines, the titles first. What is absent is a dash. What neither shrinks nor may go is never cut: ids are to be copied. */
 export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], room: Room): string[] {
-  const shown = columns.filter(({ isExtra }) => !isExtra || room.columns === null);
-  const cells = rows.map((row) => shown.map(({ cell }) => textOf(cell(row))));
-  const widths = shown.map(({ title }, index) =>
-    Math.max(displayWidth(title), ...cells.map((row) => displayWidth(row[index] ?? ''))),
-  );
-  if (room.columns !== null) shrink(shown, widths, room.columns);
-  const line = (texts: readonly string[], paintCell: (text: string, column: Column<Row>) => string) =>
-    shown
-      .map((column, index) => {
-        const width = widths[index] ?? 0;
-        const text = cutToWidth(texts[index] ?? '', width);
-        const blank = ' '.repeat(width - displayWidth(text));
-        const painted = paintCell(text, column);
-        return column.align === 'right' ? blank + painted : painted + blank;
-      })
-      .join(GAP)
-      .trimEnd();
+  const measured = columns
+    .filter(({ isExtra }) => !isExtra || room.columns === null)
+    .map((column): Measured<Row> => {
+      const texts = rows.map((row) => textOf(column.cell(row)));
+      const width = Math.max(displayWidth(column.title), ...texts.map(displayWidth));
+      return { column, texts, width };
+    });
+  const shown = room.columns === null ? measured : fitted(measured, room.columns);
+  const line = (cells: readonly string[]) => cells.join(GAP).trimEnd();
   return [
-    line(
-      shown.map(({ title }) => title),
-      (text) => room.paint('bold', text),
+    line(shown.map((one) => cellOf(one, one.column.title, (text) => room.paint('bold', text)))),
+    ...rows.map((_row, index) =>
+      line(
+        shown.map((one) =>
+          cellOf(one, one.texts[index] ?? '', (text) => one.column.paint?.(text, room.paint) ?? text),
+        ),
+      ),
     ),
-    ...cells.map((texts) => line(texts, (text, { paint }) => paint?.(text, room.paint) ?? text)),
   ];
+}
+
+interface Measured<Row> {
+  column: Column<Row>;
+  texts: string[];
+  width: number;
+}
+
+function cellOf<Row>(
+  { column, width }: Measured<Row>,
+  whole: string,
+  paint: (text: string) => string,
+): string {
+  const text = cutToWidth(whole, width);
+  const blank = ' '.repeat(width - displayWidth(text));
+  return column.align === 'right' ? blank + paint(text) : paint(text) + blank;
+}
+
+/** Leaves out the last columns that may go, as many as it takes; then the widest that may shrink give way. */
+function fitted<Row>(measured: readonly Measured<Row>[], available: number): Measured<Row>[] {
+  const shown = [...measured];
+  const least = ({ column, width }: Measured<Row>) => (column.shrinks ? Math.min(width, NARROWEST) : width);
+  const needed = (width: (one: Measured<Row>) => number) =>
+    shown.reduce((sum, one) => sum + width(one), GAP.length * (shown.length - 1));
+  while (needed(least) > available) {
+    const index = shown.findLastIndex(({ column }) => column.mayGo);
+    if (index < 0) break;
+    shown.splice(index, 1);
+  }
+  for (let over = needed(({ width }) => width) - available; over > 0; over -= 1) {
+    const shrinking = shown.filter(({ column, width }) => column.shrinks && width > NARROWEST);
+    const widest = shrinking.sort((one, other) => other.width - one.width)[0];
+    if (widest === undefined) break;
+    shown[shown.indexOf(widest)] = { ...widest, width: widest.width - 1 };
+  }
+  return shown;
 }
 
 /** A name and a value on each line; those without a value are left out. */
@@ -69,23 +102,4 @@ export function pairLines(
 function textOf(value: string | number | null | undefined): string {
   const text = value === null || value === undefined ? '' : printable(String(value));
   return text === '' ? '-' : text;
-}
-
-/** Takes columns from the widest that may shrink, then from the last ones. */
-function shrink<Row>(columns: readonly Column<Row>[], widths: number[], available: number): void {
-  const excess = () =>
-    widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - available;
-  for (let over = excess(); over > 0; over -= 1) {
-    let widest = -1;
-    for (const [index, { shrinks }] of columns.entries()) {
-      if (shrinks && (widths[index] ?? 0) > Math.max(NARROWEST, widths[widest] ?? 0)) widest = index;
-    }
-    if (widest < 0) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-  }
-  for (let index = widths.length - 1, over = excess(); index > 0 && over > 0; index -= 1) {
-    const taken = Math.min(over, (widths[index] ?? 0) - 1);
-    widths[index] = (widths[index] ?? 0) - taken;
-    over -= taken;
-  }
 }

@@ -1,3 +1,5 @@
+import type { Instant } from '../../core/instant.ts';
+
 /**
  * An instant of an answer as people read it: in UTC and, where that differs, in the zone of whoever reads, with its
  * offset. What is no instant stays as it is.
@@ -13,9 +15,29 @@ export function timeText(instant: string | null | undefined, zone: string): stri
   return `${shown} = ${local.date === utc.date ? '' : `${local.date.slice(5)} `}${local.time}${local.offset}`;
 }
 
-/** What stands behind the times of a table. */
-export function zoneNote(zone: string): string {
-  return zone === 'UTC' ? 'times are UTC' : `times are UTC = ${zone}`;
+export interface CellTime {
+  zone: string;
+  now: Instant;
+  hasLocal: boolean;
+}
+
+/** The same for a column: without the year where it is this one, and in whole seconds. */
+export function timeCell(instant: string | null | undefined, { zone, now, hasLocal }: CellTime): string {
+  const at = Date.parse(instant ?? '');
+  if (Number.isNaN(at)) return instant ?? '';
+  const second = at - (at % 1000);
+  const utc = wallOf(second, 'UTC');
+  const local = wallOf(second, zone);
+  const date = utc.date.slice(0, 4) === wallOf(now, 'UTC').date.slice(0, 4) ? utc.date.slice(5) : utc.date;
+  const shown = `${date} ${utc.time}Z`;
+  if (!hasLocal || zone === 'UTC') return shown;
+  return `${shown} = ${local.date === utc.date ? '' : `${local.date.slice(5)} `}${local.time}`;
+}
+
+/** What stands below the times of a table. */
+export function zoneNote(zone: string, hasLocal: boolean): string {
+  if (zone === 'UTC') return 'times are UTC';
+  return hasLocal ? `times are UTC = ${zone}` : `times are UTC; --wide shows those of ${zone} as well`;
 }
 
 /** `2.5 s`, `3 min`: roughly, as far as it matters. */

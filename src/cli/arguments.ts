@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { isoInstant } from '../core/instant.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import { usageError } from './exit-codes.ts';
+import { JsonText, parseKeepingDigits } from './server/digits.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** Of an option that may be given several times: its values, in order. */
+export function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}
+
+/** A number where it is one; what it may be is for the server to say, and so is what is none. */
+export function numberOrText(text: string): number | string {
+  return /^-?\d{1,15}(\.\d{1,6})?$/.test(text) ? Number(text) : text;
+}
+
+/** `now`, `-2h` and `+3d` are read by this machine's clock; everything else goes to the server as it is. */
+export function instantText(
+  text: string | undefined,
+  { now }: Pick<Surroundings, 'now'>,
+): string | undefined {
+  if (text === 'now') return isoInstant(now());
+  const [, sign, count, unit = ''] = /^([+-])(\d{1,6})([smhdw])$/.exec(text ?? '') ?? [];
+  if (count === undefined) return text;
+  return isoInstant(now() + (sign === '-' ? -1 : 1) * Number(count) * (UNIT_MS[unit] ?? 0));
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
+/** What the help says of an option that takes an instant. */
+export const INSTANT = 'an instant such as 2030-01-31T09:00:00Z, or now, -2h, +3d';
+
+/** The text of a file; `-` is standard input. @throws CliError where it cannot be read */
+export async function fileText(path: string, { input }: Pick<Surroundings, 'input'>): Promise<string> {
+  if (path === '-') return input.read();
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw usageError(`cannot read ${path}: ${reasonOf(error)}`);
+  }
+}
+
+/** JSON that goes to the server byte for byte. @throws CliError where it is none, and would spoil what stands around it */
+export function jsonText(text: string, what: string): JsonText {
+  const json = text.replace(/^\ufeff/, '').trim();
+  jsonValue(json, what);
+  return new JsonText(json);
+}
+
+/** JSON whose numbers keep their digits. @throws CliError where it is none */
+export function jsonValue(text: string, what: string): unknown {
+  try {
+    return parseKeepingDigits(text);
+  } catch (error) {
+    throw usageError(`${what} is not JSON: ${reasonOf(error)}; a text needs its quotes: '"text"'`);
+  }
+}
+
+export interface PayloadOptions {
+  payload?: string;
+  payloadFile?: string;
+}
+
+/** The payload that is given as it is or in a file; undefined: none is. */
+export async function payloadOf(
+  { payload, payloadFile }: PayloadOptions,
+  around: Pick<Surroundings, 'input'>,
+): Promise<JsonText | undefined> {
+  if (payload !== undefined && payloadFile !== undefined)
+    throw usageError('only one of --payload and --payload-file');
+  if (payload !== undefined) return jsonText(payload, '--payload');
+  if (payloadFile === undefined) return undefined;
+  return jsonText(await fileText(payloadFile, around), payloadFile);
+}

@@ -1,0 +1,88 @@
+/** What can follow the commands of a path. */
+export interface Completions {
+  /** `schedule list`; empty: of the program. */
+  path: string;
+  words: { word: string; description: string }[];
+}
+
+/**
+ * In each of the scripts a walk over the words before the cursor finds the command: the longest path of words that are
+ * commands, options left aside. Words are letters, digits and dashes only.
+ */
+export function bashScript(tree: readonly Completions[]): string {
+  return `# firelock completion bash
+_firelock() {
+  local path="" word next
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    next="\${path:+$path }$word"
+    case "$next" in
+      ${pathsOf(tree)}) path="$next" ;;
+    esac
+  done
+  local words=""
+  case "$path" in
+${tree.map(({ path, words }) => `    "${path}") words="${words.map(({ word }) => word).join(' ')}" ;;`).join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _firelock firelock
+`;
+}
+
+export function zshScript(tree: readonly Completions[]): string {
+  const described = (words: Completions['words']) =>
+    words.map(({ word, description }) => quoted(`${word}:${description}`)).join(' ');
+  return `#compdef firelock
+# firelock completion zsh
+_firelock() {
+  local path_="" word next
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    next="\${path_:+$path_ }$word"
+    case "$next" in
+      ${pathsOf(tree)}) path_="$next" ;;
+    esac
+  done
+  local -a found
+  case "$path_" in
+${tree.map(({ path, words }) => `    "${path}") found=(${described(words)}) ;;`).join('\n')}
+  esac
+  _describe 'firelock' found || _files
+}
+compdef _firelock firelock
+`;
+}
+
+export function fishScript(tree: readonly Completions[]): string {
+  const lines = tree.flatMap(({ path, words }) =>
+    words.map(({ word, description }) => {
+      const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-f -a ${word}`;
+      return `complete -c firelock -n '__firelock_at "${path}"' ${what} -d ${quoted(description, '\\\\')}`;
+    }),
+  );
+  return `# firelock completion fish
+function __firelock_at
+  set -l path
+  for word in (commandline -opc)[2..-1]
+    set -l next (string join -- " " $path $word)
+    contains -- "$next" ${tree.map(({ path }) => `"${path}"`).join(' ')}; and set path $next
+  end
+  test "$path" = "$argv[1]"
+end
+${lines.join('\n')}
+`;
+}
+
+function pathsOf(tree: readonly Completions[]): string {
+  return tree
+    .filter(({ path }) => path !== '')
+    .map(({ path }) => `"${path}"`)
+    .join('|');
+}
+
+/** A single-quoted word of a shell, on one line. zsh ends and begins the quotes again; fish has an escape inside them. */
+function quoted(text: string, escape?: string): string {
+  const line = text.replace(/\s+/g, ' ');
+  return escape === undefined
+    ? `'${line.replaceAll("'", "'\\''")}'`
+    : `'${line.replaceAll('\\', escape).replaceAll("'", "\\'")}'`;
+}

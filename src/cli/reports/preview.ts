@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import { INSTANT, instantText, numberOrText } from '../arguments.ts';
+import type { Cli } from '../cli.ts';
+import { usageError } from '../exit-codes.ts';
+import { fireTimeLines } from '../fire-times.ts';
+import type { FireTimeAnswer } from '../server/answers.ts';
+import { withExamples } from '../tree.ts';
+
+interface Options {
+  every?: string;
+  timezone?: string;
+  from?: string;
+  count?: string;
+  id?: string;
+}
+
+interface Preview {
+  description: string;
+  items: FireTimeAnswer[];
+  assumes?: string;
+}
+
+export function addPreview(program: Command, cli: Cli): void {
+  const command = program
+    .command('preview')
+    .description('what an expression means, and when it fires; nothing is created')
+    .argument('[cron...]', 'a cron expression; several: when any of them fires')
+    .option('--every <seconds>', 'an interval in its place')
+    .option('--timezone <zone>', 'the IANA zone of the expression')
+    .option('--from <instant>', `fires after it: ${INSTANT}`)
+    .option('--count <n>', 'how many (default: 10)')
+    .option('--id <id>', 'the schedule it is for: H and ? are picked by its id')
+    .action((cron: string[], options: Options) => preview(cli, cron, options));
+  withExamples(
+    command,
+    'firelock preview "30 2 * * *" --timezone Europe/Berlin --count 3',
+    'firelock preview "0 9 * * MON-FRI" "0 11 * * SAT"',
+  );
+}
+
+async function preview(
+  cli: Cli,
+  cron: string[],
+  { every, timezone, from, count, id }: Options,
+): Promise<void> {
+  if (cron.length === 0 && every === undefined) throw usageError('a cron expression is needed, or --every');
+  const body = {
+    ...(cron.length > 0 && { cron: cron.length === 1 ? cron[0] : cron }),
+    ...(every !== undefined && { everySeconds: numberOrText(every) }),
+    ...(count !== undefined && { count: numberOrText(count) }),
+    from: instantText(from, cli.surroundings),
+    timezone,
+    id,
+  };
+  const answer = await cli.server().call('POST', 'preview', { body });
+  const { description, items, assumes } = answer.body() as Preview;
+  cli
+    .output()
+    .show(answer.text, (view) => [
+      description,
+      ...fireTimeLines(items, view),
+      ...(assumes === undefined ? [] : [`assumed: ${assumes}`]),
+    ]);
+}

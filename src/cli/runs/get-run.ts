@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import type { AttemptAnswer, RunAnswer } from '../server/answers.ts';
+import { pathOf } from '../server/server.ts';
+import type { View } from '../terminal/output.ts';
+import { withExamples } from '../tree.ts';
+import { errorText, runText } from './run-text.ts';
+
+export function addGetRun(parent: Command, cli: Cli): void {
+  const command = parent
+    .command('get')
+    .description('show a run and its attempts')
+    .argument('<id>')
+    .action(async (id: string) => {
+      const answer = await cli.server().call('GET', pathOf('runs', id));
+      cli.output().show(answer.text, (view) => runLines(answer.body() as RunAnswer, view));
+    });
+  withExamples(command, 'firelock run get 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60');
+}
+
+function runLines(run: RunAnswer, view: View): string[] {
+  const { attemptLog = [], result, payload } = run;
+  return [
+    ...view.pairs([
+      ['id', run.id],
+      ['name', run.name],
+      ['schedule', run.scheduleId],
+      ['scheduled for', view.time(run.scheduledFor)],
+      ['trigger', run.trigger],
+      ['status', runText(run, view)],
+      ['execution', run.executionId],
+      ['key', run.key],
+      ['queue', run.queue],
+      ['limit', run.limit],
+      ['target', run.target === undefined ? null : JSON.stringify(run.target)],
+      ['payload', payload === null ? null : JSON.stringify(payload)],
+      ['result', result === null ? null : `${result.statusCode ?? 'reported'} ${result.body}`],
+      ['created', view.time(run.createdAt)],
+      ['handed off', view.time(run.handedOffAt)],
+    ]),
+    ...(attemptLog.length === 0 ? [] : attemptLines(attemptLog, view)),
+    view.zones,
+  ];
+}
+
+function attemptLines(attempts: readonly AttemptAnswer[], view: View): string[] {
+  return view.table(
+    [
+      { title: 'ATTEMPT', cell: ({ attempt }) => attempt, align: 'right' },
+      { title: 'STARTED', cell: ({ startedAt }) => view.cellTime(startedAt) },
+      { title: 'ENDED', cell: ({ finishedAt }) => view.cellTime(finishedAt), isExtra: true },
+      { title: 'OUTCOME', cell: ({ outcome, recovery }) => (recovery ? `${outcome}, taken over` : outcome) },
+      { title: 'CODE', cell: ({ statusCode }) => statusCode, align: 'right' },
+      { title: 'INSTANCE', cell: ({ instanceId }) => instanceId, isExtra: true },
+      { title: 'ERROR', cell: ({ error = null }) => errorText({ error }), shrinks: true },
+    ],
+    attempts,
+  );
+}

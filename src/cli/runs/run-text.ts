@@ -1,0 +1,49 @@
+import type { RunAnswer } from '../server/answers.ts';
+import type { View } from '../terminal/output.ts';
+import { durationText } from '../terminal/time-text.ts';
+
+/** What became of a run, in one sentence without an end. */
+export function runText(run: RunAnswer, view: View): string {
+  const { status, attempts, latenessMs, nextAttemptAt, finishedAt, recoveries, workerId } = run;
+  const parts = [
+    run.reason === null ? status : `${status} (${REASONS[`${status} ${run.reason}`] ?? run.reason})`,
+    attempts > 1 ? `${attempts} attempts` : null,
+    recoveries > 0 ? `taken over ${recoveries === 1 ? 'once' : `${recoveries} times`}` : null,
+    latenessMs !== null && latenessMs >= LATE_MS ? `${durationText(latenessMs)} late` : null,
+    workerId === null ? null : `by worker ${workerId}`,
+    coalescedText(run),
+    isLongAfter(run) ? `ended ${view.time(finishedAt)}` : null,
+    status === 'pending' && nextAttemptAt !== null ? `next attempt ${view.time(nextAttemptAt)}` : null,
+    errorText(run),
+  ];
+  return parts.filter((part) => part !== null).join(', ');
+}
+
+export function errorText({ error }: Pick<RunAnswer, 'error'>): string | null {
+  return error === null ? null : `${error.kind}: ${error.message}`;
+}
+
+/** Most end soon after they were due: that needs no word. */
+function isLongAfter({ scheduledFor, finishedAt }: RunAnswer): boolean {
+  return finishedAt !== null && Date.parse(finishedAt) - Date.parse(scheduledFor) > 60_000;
+}
+
+function coalescedText({ coalesced }: RunAnswer): string | null {
+  return coalesced === 0 ? null : `for ${coalesced} other ${coalesced === 1 ? 'fire' : 'fires'} as well`;
+}
+
+/** Less is not worth a word. */
+const LATE_MS = 1000;
+
+const REASONS: Readonly<Record<string, string>> = {
+  'skipped missed': 'missed',
+  'skipped limit': 'more than catchUpLimit',
+  'skipped overlap': 'an earlier run was active',
+  'skipped request': 'on request',
+  'abandoned age': 'too old to be taken over',
+  'abandoned recoveries': 'taken over too often',
+  'abandoned disabled': 'its schedule was paused',
+  'abandoned deleted': 'its schedule was deleted',
+  'cancelled request': 'on request',
+  'cancelled replaced': 'a newer run took its place',
+};

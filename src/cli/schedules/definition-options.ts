@@ -1,0 +1,110 @@
+import type { Command } from 'commander';
+import { type PayloadOptions, collect, jsonValue, numberOrText, payloadOf } from '../arguments.ts';
+import { usageError } from '../exit-codes.ts';
+import type { JsonText } from '../server/digits.ts';
+import { type Tree, over, treeAt } from '../server/trees.ts';
+import type { Surroundings } from '../surroundings.ts';
+
+export interface DefinitionOptions extends PayloadOptions {
+  cron?: string[];
+  every?: string;
+  at?: string;
+  after?: string;
+  on?: string;
+  timezone?: string;
+  description?: string;
+  label?: string[];
+  url?: string;
+  method?: string;
+  header?: string[];
+  queue?: string;
+  set?: string[];
+  unset?: string[];
+}
+
+export function definitionOptions(command: Command): Command {
+  return command
+    .option('--cron <expression>', 'when it fires; several: when any of them does', collect)
+    .option('--every <seconds>', 'fire at this interval')
+    .option('--at <instant>', 'fire once')
+    .option('--after <id>', 'fire after the runs of this schedule')
+    .option('--on <status,…>', 'with --after: only after runs that end so')
+    .option('--timezone <zone>', 'the IANA zone of --cron')
+    .option('--description <text>', 'what it is for')
+    .option('--label <key:value>', 'add this label, or change it; several', collect)
+    .option('--url <url>', 'call this target by HTTP')
+    .option('--method <method>', 'of the call')
+    .option('--header <name: value>', 'of the call; several', collect)
+    .option('--queue <queue>', 'put runs into this queue, for workers')
+    .option('--payload <json>', 'what the target gets, byte for byte; it replaces the payload')
+    .option('--payload-file <file>', 'the same, from a file (-: standard input)')
+    .option(
+      '--set <path=json>',
+      'any other field, as retry.maxAttempts=3 or /labels/a.b=\'"x"\'; several',
+      collect,
+    )
+    .option('--unset <path>', 'back to its default; several', collect);
+}
+
+/** What the options name, and nothing else, as a merge patch; the payload apart, since it is not to be merged. */
+export async function definitionOf(
+  options: DefinitionOptions,
+  around: Pick<Surroundings, 'input'>,
+): Promise<{ patch: Tree; payload: JsonText | undefined }> {
+  const parts: Tree[] = [timingOf(options), targetOf(options)];
+  if (options.description !== undefined) parts.push({ description: options.description });
+  for (const label of options.label ?? []) {
+    const [key, value] = pairIn(label, ':', '--label key:value');
+    parts.push({ labels: treeAt([key], value) });
+  }
+  for (const path of options.unset ?? []) parts.push(treeAt(segmentsOf(path), null));
+  for (const text of options.set ?? []) {
+    const [path, json] = pairIn(text, '=', '--set path=json');
+    parts.push(treeAt(segmentsOf(path), jsonValue(json, `--set ${path}`)));
+  }
+  return { patch: parts.reduce(over), payload: await payloadOf(options, around) };
+}
+
+function timingOf({ cron, every, at, after, on, timezone }: DefinitionOptions): Tree {
+  if (on !== undefined && after === undefined) throw usageError('--on says something only beside --after');
+  return {
+    ...(cron && { cron: cron.length === 1 ? cron[0] : cron }),
+    ...(every !== undefined && { everySeconds: numberOrText(every) }),
+    ...(at !== undefined && { at }),
+    ...(after !== undefined && {
+      after: { scheduleId: after, ...(on !== undefined && { on: on.split(',') }) },
+    }),
+    ...(timezone !== undefined && { timezone }),
+  };
+}
+
+/** Its kind as well, so that a target of another kind gives way. */
+function targetOf({ url, method, header = [], queue }: DefinitionOptions): Tree {
+  if (queue !== undefined && (url !== undefined || method !== undefined || header.length > 0))
+    throw usageError('--queue does not go with --url, --method and --header');
+  if (queue !== undefined) return { target: { type: 'pull', queue } };
+  const headers = header.map((text) => pairIn(text, ':', '--header "name: value"'));
+  const http = {
+    ...(url !== undefined && { type: 'http', url }),
+    ...(method !== undefined && { method }),
+    ...(headers.length > 0 && {
+      headers: Object.fromEntries(headers.map(([name, value]) => [name, value.trim()])),
+    }),
+  };
+  return Object.keys(http).length === 0 ? {} : { target: http };
+}
+
+/** `retry.maxAttempts`, or a JSON pointer where a name has a dot: `/labels/a.b`. */
+function segmentsOf(path: string): string[] {
+  if (!path.startsWith('/')) return path.split('.');
+  return path
+    .slice(1)
+    .split('/')
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+function pairIn(text: string, separator: string, form: string): [name: string, value: string] {
+  const at = text.indexOf(separator);
+  if (at <= 0) throw usageError(`"${text}" is not of the form ${form}`);
+  return [text.slice(0, at), text.slice(at + 1)];
+}

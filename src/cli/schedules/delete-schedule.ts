@@ -1,0 +1,9 @@
+import type { Command } from 'commander';
+import { addDelete } from '../delete.ts';
+import type { Cli } from '../cli.ts';
+import { withExamples } from '../tree.ts';
+
+export function addDeleteSchedule(parent: Command, cli: Cli): void {
+  const what = { noun: 'schedule', collection: 'schedules', warning: 'its open runs are abandoned' };
+  withExamples(addDelete(parent, cli, what), 'firelock schedule delete invoices --yes');
+}

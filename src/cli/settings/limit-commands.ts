@@ -1,0 +1,94 @@
+import type { Command } from 'commander';
+import { numberOrText } from '../arguments.ts';
+import type { Cli } from '../cli.ts';
+import { addDelete } from '../delete.ts';
+import { usageError } from '../exit-codes.ts';
+import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';
+import { pathOf } from '../server/server.ts';
+import type { View } from '../terminal/output.ts';
+import type { Column } from '../terminal/table.ts';
+import { group, withExamples } from '../tree.ts';
+
+interface Limit {
+  id: string;
+  description: string | null;
+  maxRunning: number;
+  running: number;
+  waiting: number;
+}
+
+interface SetOptions {
+  max?: string;
+  description?: string;
+}
+
+export function addLimitCommands(program: Command, cli: Cli): void {
+  const limit = group(
+    program,
+    'limit',
+    'limits: how many of the runs that name one may be under way at once',
+  );
+  addList(limit, cli);
+  const get = limit
+    .command('get')
+    .description('show a limit, and how many runs hold a place of it')
+    .argument('<id>')
+    .action(async (id: string) => {
+      const answer = await cli.server().call('GET', pathOf('limits', id));
+      cli.output().show(answer.text, (view) => lines([answer.body() as Limit], view));
+    });
+  withExamples(get, 'firelock limit get warehouse');
+  addSet(limit, cli);
+  const what = { noun: 'limit', collection: 'limits' };
+  withExamples(addDelete(limit, cli, what), 'firelock limit delete warehouse --yes');
+}
+
+function addList(limit: Command, cli: Cli): void {
+  const command = limit
+    .command('list')
+    .description('list limits, by their ids')
+    .action(async (pages: ListOptions) => {
+      const found = await readPages<Limit>(cli.server(), 'limits', {}, pages);
+      cli.output().show(found, (view) => [...lines(found.items, view), ...moreNote(found)]);
+    });
+  withExamples(listOptions(command), 'firelock limit list');
+}
+
+function addSet(limit: Command, cli: Cli): void {
+  const command = limit
+    .command('set')
+    .description('create a limit, or change what the options name and leave all else as it is')
+    .argument('<id>')
+    .option('--max <n>', 'how many may be under way at once')
+    .option('--description <text>', 'what it is for')
+    .action(async (id: string, { max, description }: SetOptions) => {
+      if (max === undefined && description === undefined)
+        throw usageError('nothing to set: --help says what can be');
+      const server = cli.server();
+      const path = pathOf('limits', id);
+      const found = await server.find(path);
+      const before = found === null ? null : (found.body() as Limit);
+      const body = {
+        description: description ?? before?.description,
+        maxRunning: max === undefined ? before?.maxRunning : numberOrText(max),
+      };
+      const answer = await server.call('PUT', path, { body });
+      const { maxRunning } = answer.body() as Limit;
+      const said = `${found === null ? 'created' : 'set'} limit ${id}: ${maxRunning} at once`;
+      const output = cli.output();
+      if (output.isJson) output.note(said);
+      output.show(answer.text, () => [said]);
+    });
+  withExamples(command, 'firelock limit set warehouse --max 3 --description "connections to the warehouse"');
+}
+
+function lines(limits: readonly Limit[], view: View): string[] {
+  const columns: Column<Limit>[] = [
+    { title: 'ID', cell: ({ id }) => id },
+    { title: 'MAX', cell: ({ maxRunning }) => maxRunning, align: 'right' },
+    { title: 'RUNNING', cell: ({ running }) => running, align: 'right' },
+    { title: 'WAITING', cell: ({ waiting }) => waiting, align: 'right' },
+    { title: 'DESCRIPTION', cell: ({ description }) => description, shrinks: true },
+  ];
+  return view.table(columns, limits);
+}

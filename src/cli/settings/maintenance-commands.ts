@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import { INSTANT, instantText } from '../arguments.ts';
+import type { Cli } from '../cli.ts';
+import type { Answer } from '../server/server.ts';
+import type { View } from '../terminal/output.ts';
+import { group, withExamples } from '../tree.ts';
+
+interface Maintenance {
+  on: boolean;
+  reason: string | null;
+  until: string | null;
+  dispatch: string;
+  since: string | null;
+}
+
+interface OnOptions {
+  reason?: string;
+  until?: string;
+  hold?: true;
+}
+
+export function addMaintenanceCommands(program: Command, cli: Cli): void {
+  const maintenance = group(program, 'maintenance', 'maintenance: while it is on, no instance plans');
+  const show = (answer: Answer) =>
+    cli.output().show(answer.text, (view) => [sentence(answer.body() as Maintenance, view)]);
+  const on = maintenance
+    .command('on')
+    .description('plan nothing; afterwards the catchUp of each schedule decides what becomes of what was due')
+    .option('--reason <text>', 'why, for those who look')
+    .option('--until <instant>', `end it by itself then: ${INSTANT}`)
+    .option('--hold', 'hand off nothing either')
+    .action(async ({ reason, until, hold }: OnOptions) => {
+      const dispatch = hold ? 'hold' : undefined;
+      const body = { on: true, reason, until: instantText(until, cli.surroundings), dispatch };
+      show(await cli.server().call('POST', 'maintenance', { body }));
+    });
+  withExamples(on, 'firelock maintenance on --reason "the warehouse moves" --until +2h --hold');
+  const off = maintenance
+    .command('off')
+    .description('plan again')
+    .action(async () => show(await cli.server().call('POST', 'maintenance', { body: { on: false } })));
+  withExamples(off, 'firelock maintenance off');
+  const status = maintenance
+    .command('status')
+    .description('whether it is on, why, and until when')
+    .action(async () => show(await cli.server().call('GET', 'maintenance')));
+  withExamples(status, 'firelock maintenance status');
+}
+
+function sentence({ on, reason, until, dispatch, since }: Maintenance, view: View): string {
+  if (!on) return 'maintenance is off';
+  const parts = [
+    `maintenance is on since ${view.time(since)}`,
+    until === null ? 'until it is ended' : `until ${view.time(until)}`,
+    dispatch === 'hold' ? 'nothing is handed off' : 'recorded runs are handed off',
+    reason === null ? null : `because: ${reason}`,
+  ];
+  return parts.filter((part) => part !== null).join('; ');
+}

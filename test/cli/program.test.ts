@@ -1,0 +1,89 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { completionsOf } from '../../src/cli/completion.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { firelock, surroundings } from './cli.ts';
+
+const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+const { program } = createProgram(surroundings());
+
+/** Each command of the tree with its path; those that do something have no commands below. */
+function walk(command: Command, path: readonly string[] = []): { path: string[]; command: Command }[] {
+  const here = { path: [...path], command };
+  return [here, ...command.commands.flatMap((one) => walk(one, [...path, one.name()]))];
+}
+const commands = walk(program);
+const doers = commands.filter(({ command }) => command.commands.length === 0);
+
+test('every command says what it does, with its options and examples that are commands', async () => {
+  expect(doers.length).toBeGreaterThan(40);
+  for (const { path, command } of commands) {
+    const { code, out, err } = await firelock([...path, '--help']);
+    expect([path, code, err]).toEqual([path, 0, '']);
+    expect(out).toContain(`Usage: ${['firelock', ...path].join(' ')}`);
+    for (const { long } of command.options) expect(out).toContain(long);
+    if (command.commands.length > 0) continue;
+    const examples = out.split('\nExamples:\n')[1]?.trim().split('\n') ?? [];
+    expect(examples.join('\n'), path.join(' ')).toContain(`firelock ${path.join(' ')}`);
+  }
+});
+
+test('every command stands in docs/cli.md with its options, and every exit code', () => {
+  for (const { path, command } of doers) {
+    const title = `### firelock ${path.join(' ')}`;
+    const section = page.split('\n### ').find((one) => `### ${one}`.startsWith(`${title}\n`));
+    expect(section, title).toBeDefined();
+    for (const { long, hidden } of command.options)
+      if (!hidden) expect(section, title).toContain(`\`${long ?? ''}`);
+  }
+  const titles = [...page.matchAll(/^### firelock (.*)$/gm)].map(([, path]) => path);
+  expect(titles.sort()).toEqual(doers.map(({ path }) => path.join(' ')).sort());
+  for (const code of Object.values(EXIT)) expect(page).toMatch(new RegExp(`^\\| ${code} +\\|`, 'm'));
+});
+
+test('what is not understood is said on standard error, with what was meant', async () => {
+  expect(await firelock(['schedul', 'list'])).toMatchObject({
+    code: 2,
+    out: '',
+    err: "firelock: unknown command 'schedul'\n(Did you mean schedule?)\n--help says what there is\n",
+  });
+  expect((await firelock(['schedule', 'list', '--limt', '3'])).err).toContain('(Did you mean --limit?)');
+  expect(await firelock(['--version'])).toMatchObject({ code: 0, out: 'firelock 0.0.0-test\n' });
+});
+
+test('the daemon and what works on its database are started as they answer', async () => {
+  const code = (number: number) => () => Promise.resolve(number);
+  expect((await firelock(['serve'], { daemon: { serve: code(7) } })).code).toBe(7);
+  for (const args of [['resume', '--from-now'], ['migrate']])
+    expect((await firelock(args, { daemon: { onDatabase: code(1) } })).code).toBe(1);
+});
+
+test('the scripts of shells complete commands and options', async (context) => {
+  const script = async (shell: string) => (await firelock(['completion', shell])).out;
+  const paths = completionsOf(program).map(({ path }) => path);
+  expect(paths).toEqual(commands.map(({ path }) => path.join(' ')));
+  for (const shell of ['zsh', 'fish']) {
+    const text = await script(shell);
+    for (const path of paths) expect(text).toContain(`"${path}"`);
+  }
+  if (spawnSync('bash', ['-c', 'true']).status !== 0) context.skip('there is no bash');
+  const complete = `${await script('bash')}
+    try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _firelock; echo "\${COMPREPLY[@]}"; }
+    try firelock sched
+    try firelock schedule un
+    try firelock --json schedule list --li
+    try firelock run bulk retry --dr
+    try firelock completion ''`;
+  const { stdout } = spawnSync('bash', ['-c', complete], { encoding: 'utf8' });
+  expect(stdout.split('\n')).toEqual([
+    'schedule',
+    'unskip',
+    '--limit',
+    '--dry-run',
+    'bash zsh fish --help --version --json --no-json --wide',
+    '',
+  ]);
+});

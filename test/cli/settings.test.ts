@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Api, startApi } from '../api/api.ts';
+import { firelock } from './cli.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const run = (...args: string[]) => firelock(args, { url: api.url });
+const onTerminal = (terminal: number, ...args: string[]) =>
+  firelock(args, { url: api.url, terminal, env: { NO_COLOR: '1' } });
+
+test('a calendar is made and changed date by date, and the rest of it stays', async () => {
+  const set = (...args: string[]) => run('calendar', 'set', 'holidays', ...args);
+  expect(await set('--add', '2030-12-25', '--description', 'closed')).toMatchObject({
+    code: 0,
+    err: 'created calendar holidays, version 1\n',
+  });
+  await set('--add', '2030-12-31/2031-01-01', '--add', '2030-12-25');
+  const removed = await set('--remove', '2030-12-25');
+  expect(removed.json()).toMatchObject({
+    description: 'closed',
+    dates: ['2030-12-31/2031-01-01'],
+    version: 3,
+  });
+  expect(await set('--remove', '2030-12-25')).toMatchObject({ code: 2, out: '' });
+  expect((await set()).code).toBe(2);
+  expect((await set('--date', 'Christmas')).code).toBe(1);
+  expect((await set('--date', '2031-05-01')).json()).toMatchObject({ dates: ['2031-05-01'], version: 4 });
+
+  expect((await run('calendar', 'list', '--q', 'holi')).json()).toMatchObject({
+    items: [{ id: 'holidays' }],
+  });
+  const list = await onTerminal(80, 'calendar', 'list');
+  expect(list.out).toMatch(/^ID +DATES +UPDATED +DESCRIPTION\nholidays +1 +.*Z +closed\n$/);
+  expect((await onTerminal(80, 'calendar', 'get', 'holidays')).out).toMatch(/^2031-05-01$/m);
+  expect((await run('calendar', 'delete', 'holidays', '--yes')).json()).toEqual({ deleted: 'holidays' });
+  expect((await run('calendar', 'get', 'holidays')).code).toBe(3);
+});
+
+test('a limit is made, and what is not named stays', async () => {
+  const made = await run('limit', 'set', 'warehouse', '--max', '3', '--description', 'connections');
+  expect([made.code, made.err]).toEqual([0, 'created limit warehouse: 3 at once\n']);
+  expect((await onTerminal(80, 'limit', 'set', 'warehouse', '--max', '4')).out).toBe(
+    'set limit warehouse: 4 at once\n',
+  );
+  expect((await run('limit', 'get', 'warehouse')).json()).toMatchObject({
+    description: 'connections',
+    maxRunning: 4,
+  });
+  expect((await onTerminal(80, 'limit', 'list')).out).toMatch(/^warehouse +4 +0 +0 +connections$/m);
+  expect((await onTerminal(80, 'limit', 'get', 'warehouse')).out).toMatch(/^warehouse +4 /m);
+  const wrong = await run('limit', 'set', 'warehouse', '--max', 'many');
+  expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/\/?maxRunning must be/)]);
+  expect((await run('limit', 'set', 'warehouse')).code).toBe(2);
+  expect((await run('limit', 'delete', 'warehouse', '--yes')).code).toBe(0);
+  expect((await run('limit', 'list')).json()).toEqual({ items: [], nextCursor: null });
+});
+
+test('maintenance begins, is told of, and ends', async () => {
+  expect((await onTerminal(80, 'maintenance', 'status')).out).toBe('maintenance is off\n');
+  const on = ['maintenance', 'on', '--reason', 'the move', '--until', '2040-01-01T00:00:00Z', '--hold'];
+  expect((await run(...on)).json()).toMatchObject({ on: true, dispatch: 'hold', reason: 'the move' });
+  expect((await onTerminal(80, 'maintenance', 'status')).out).toMatch(
+    /^maintenance is on since .*Z; until 2040-01-01 00:00:00Z; nothing is handed off; because: the move\n$/,
+  );
+  expect((await run('maintenance', 'off')).json()).toMatchObject({ on: false });
+});
+
+test('a preview says what an expression means', async () => {
+  const args = ['preview', '30 2 * * *', '--timezone', 'Europe/Berlin', '--from', '2030-03-30T12:00:00Z'];
+  expect((await run(...args, '--count', '1')).json()).toMatchObject({
+    description: 'At 02:30',
+    items: [{ fireAt: '2030-03-31T01:00:00.000Z', note: 'moved by DST' }],
+  });
+  expect((await onTerminal(100, ...args, '--count', '2')).out.split('\n').slice(0, 4)).toEqual([
+    'At 02:30',
+    expect.stringMatching(/^FIRES AT +IN ITS ZONE +REMARK$/),
+    expect.stringMatching(/^03-31 01:00:00Z +2030-03-31 03:00:00\+02:00 +moved by DST$/),
+    expect.stringMatching(/^04-01 00:30:00Z +2030-04-01 02:30:00\+02:00 +-$/),
+  ]);
+  expect((await onTerminal(100, 'preview', 'H * * * *')).out).toMatch(/^assumed: an id like no other/m);
+  expect((await run('preview', '--every', '60', '--id', 'x')).code).toBe(0);
+  expect((await run('preview', '61 * * * *')).err).toMatch(/61/);
+  expect((await run('preview')).code).toBe(2);
+});
+
+test('queues, instances, numbers and the caller are told of', async () => {
+  await api.call('POST', '/api/v1/runs', { target: { type: 'pull', queue: 'reports' } });
+  expect((await onTerminal(80, 'queue', 'list')).out).toMatch(/^reports +\d +\d +0 +\S+( \S+)? +0$/m);
+  expect((await run('queue', 'list')).json()).toMatchObject({ items: [{ queue: 'reports' }] });
+  await api.sql`INSERT INTO instances (id, host, version, zone_data, started_at, heartbeat_at)
+    VALUES (gen_random_uuid(), 'vm', '0.1.0', '2030a', now(), now())`;
+  expect((await onTerminal(100, 'instance', 'list')).out).toMatch(/^[\w-]{36} +vm +yes +0 +0\.1\.0 /m);
+  expect((await onTerminal(80, 'stats')).out).toMatch(/^runs +1$[^]*^open +1$/m);
+  expect((await run('stats', '--from', '+1d')).json()).toMatchObject({ totalRuns: 0 });
+  expect((await run('stats', '--schedule', 'nobody')).code).toBe(3);
+  expect((await run('me')).json()).toEqual({ name: null, role: 'admin' });
+  expect((await onTerminal(80, 'me')).out).toBe(`anonymous (no token is asked for), admin, at ${api.url}\n`);
+});
