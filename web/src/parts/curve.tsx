@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Options } from 'uplot';
-import { theme } from '../state/theme.ts';
+import { isDark } from '../state/theme.ts';
 import { clockText, dayText, shownZone } from '../state/zone.ts';
 
 interface Series {
@@ -41,7 +41,7 @@ export function Curve({ label, at, series, text, zone }: Props) {
       isGone = true;
       destroy();
     };
-  }, [told, theme.value]);
+  }, [told, isDark.value]);
   return (
     <figure class="curve" aria-label={`${label}, in ${inZone}`}>
       <div ref={frame} aria-hidden="true" />
