@@ -66,7 +66,14 @@ it('an operator retries what failed, an admin pauses by label, and a viewer is o
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   const paused = page.getByRole('region', { name: 'Schedules' }).getByText('paused', { exact: true });
   await expect.poll(() => paused.count()).toBe(3);
+  await page.getByRole('button', { name: 'Save this filter' }).click();
+  await page.getByLabel('Name of this filter').fill('ours');
+  await page.keyboard.press('Enter');
   const address = new URL(page.url());
+  await page.goto(address.origin + address.pathname);
+  await page.getByRole('link', { name: 'ours' }).click();
+  await page.getByTitle('Remove team:billing from the filter').waitFor();
+  expect(page.url()).toBe(address.href);
 
   const seen = await open(address.pathname + address.search, { token: viewer.secret });
   await seen.page.getByText('reminders').waitFor();

@@ -110,6 +110,7 @@ function Curves({ windows, span }: { windows: readonly Window[]; span: Span }) {
         <Curve
           label="Runs that did not succeed"
           at={at}
+          whole
           text={short}
           series={[
             { name: 'failed', tone: 'bad', values: of((s) => s.failedRuns + s.abandonedRuns) },
