@@ -793,10 +793,7 @@ export type SchedulePatchInput = ({
                 [key: string]: string | null;
             } | null;
         } | null;
-        secret?: string | [
-            string,
-            string
-        ] | null;
+        secret?: string | Array<string> | null;
         queue?: string | null;
     };
     payload?: unknown;
@@ -1196,10 +1193,7 @@ export type SchedulePatchInputWritable = ({
                 [key: string]: string | null;
             } | null;
         } | null;
-        secret?: string | [
-            string,
-            string
-        ] | null;
+        secret?: string | Array<string> | null;
         queue?: string | null;
     };
     payload?: unknown;
