@@ -1,6 +1,6 @@
 /**
  * Smoke of the built daemon, set up and started as the image does it: production packages only, by a user that is not
- * root. `npm run build` comes first.
+ * root, with nowhere to write to. `npm run build` comes first.
  *
  *     node scripts/smoke.ts [--report=FILE]     FILE gets {"passed": N, "failed": M}
  */

@@ -10,7 +10,10 @@ const root = join(import.meta.dirname, '..', '..');
 /** What the Dockerfile puts into /app, in a directory of this machine. */
 export interface Image {
   has(path: string): boolean;
-  /** Starts the daemon as the image does, with these variables and no others but the image's own. */
+  /**
+   * Starts the daemon as the image does, with these variables and no others but the image's own. It can write no file anywhere: as in a
+   * container whose file system is read-only.
+   */
   start(variables: Record<string, string>): Daemon;
   remove(): void;
 }
@@ -40,18 +43,37 @@ export function buildImage(): Image {
   // This Node may lie where only root can enter.
   const node = join(directory, 'node');
   copyFileSync(process.execPath, node);
+  // What Node lets through, such as a library in C, the system refuses.
+  setWritable(directory, false);
   return {
     has: (path) => existsSync(join(directory, path)),
     start: (variables) => follow(spawnDaemon(node, directory, variables)),
-    remove: () => rmSync(directory, { recursive: true, force: true }),
+    remove: () => {
+      setWritable(directory, true);
+      rmSync(directory, { recursive: true, force: true });
+    },
   };
 }
 
+function setWritable(directory: string, writable: boolean): void {
+  spawnSync('chmod', ['-R', writable ? 'u+w' : 'a-w', directory], { stdio: 'inherit' });
+}
+
+/** Node refuses all else: files that are written, and programs that are started (Node.js documentation, "Permissions"). */
+const WRITES_NOTHING = ['--permission', '--allow-fs-read=*', '--allow-worker'];
+
 function spawnDaemon(node: string, directory: string, variables: Record<string, string>) {
   const unprivileged = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : {};
-  return spawn(node, ['dist/main.js'], {
+  return spawn(node, [...WRITES_NOTHING, 'dist/main.js'], {
     cwd: directory,
-    env: { PATH: process.env['PATH'], NODE_ENV: 'production', ...variables },
+    // Where a program writes that finds no better place.
+    env: {
+      PATH: process.env['PATH'],
+      HOME: directory,
+      TMPDIR: directory,
+      NODE_ENV: 'production',
+      ...variables,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...unprivileged,
   });
