@@ -1,5 +1,9 @@
+// @module-tag long
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -11,21 +15,33 @@ const HOSTILE = `<script>document.title = 'taken over'</script> \u202e evil \u20
 const roles = ['admin', 'operator', 'viewer'] as const;
 const known = roles.map((role) => ({ role, ...newToken(role, role) }));
 const tokenOf = (role: (typeof roles)[number]) => known.find((one) => one.role === role)?.secret ?? '';
-const FIRELOCK_API_TOKENS = known
-  .map(({ role, known: { hash } }) => `${role}:${role}:${hash.toString('hex')}`)
-  .join(',');
+/** As the daemon's file of tokens has them. */
+const tokenLines = (operatorsRole: string) =>
+  known
+    .map(
+      ({ role, known: { hash } }) =>
+        `${role}:${role === 'operator' ? operatorsRole : role}:${hash.toString('hex')}\n`,
+    )
+    .join('');
 
 it('an admin makes a schedule in the browser, fires it, pauses it, learns why it did not run, and takes it all back', async (context) => {
-  const stage = await startStage(context, { FIRELOCK_API_TOKENS });
+  const folder = await mkdtemp(join(tmpdir(), 'firelock-tokens-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const tokens = join(folder, 'tokens');
+  await writeFile(tokens, tokenLines('operator'));
+  const stage = await startStage(context, { FIRELOCK_API_TOKENS_FILE: tokens });
   const receiver = await startReceiver();
   // What is half typed is refused by the preview, and what is wrong by the save.
-  const { page, faults } = await stage.open('/schedules', { token: tokenOf('admin'), expected: [400, 412] });
+  const { page, faults } = await stage.open('/schedules', {
+    token: tokenOf('admin'),
+    expected: [400, 412, 422],
+  });
   await make(page, receiver.url);
   await fireTwice(page, receiver);
-  await pauseAndAskWhy(page);
+  await pauseAndAskWhy(page, stage);
   await changeAndRevert(page, stage);
   await meetSomebodyElse(page, stage);
-  await lookWithoutRights(stage);
+  await lookWithoutRights(stage, () => writeFile(tokens, tokenLines('viewer')));
   expect(faults).toEqual([]);
   await receiver.close();
 });
@@ -84,7 +100,7 @@ async function fireTwice(page: Page, receiver: Awaited<ReturnType<typeof startRe
   await page.getByRole('region', { name: 'Last runs' }).getByText('succeeded').nth(1).waitFor();
 }
 
-async function pauseAndAskWhy(page: Page): Promise<void> {
+async function pauseAndAskWhy(page: Page, { daemon }: Stage): Promise<void> {
   await page.getByRole('button', { name: 'Skip…' }).first().click();
   await page.getByLabel('Reason').fill('closed that day');
   await page.getByRole('button', { name: 'Skip it' }).click();
@@ -92,19 +108,34 @@ async function pauseAndAskWhy(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Pause…' }).click();
   await page.getByLabel('Reason').fill('the target moves house');
   await page.getByLabel('Until').fill('2099-01-01T00:00:00');
-  await page.getByText('2000 or more fires will not be made until then').waitFor();
+  await page.getByText('1999 or more fires will not be made until then').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
   await page.getByText('Paused until 2099-01-01 00:00:00 CET').waitFor();
   await page.getByText('the target moves house').first().waitFor();
-  // The day of the fire that was skipped: by keyboard alone.
+  // The day of the fire that was skipped: there and back by the mouse, and then by keyboard alone.
   await page.getByRole('radio', { name: 'month' }).click();
   const days = page.getByRole('group', { name: /Occurrences, by day/ });
-  const skipped = days.getByRole('button', { name: /1 skipped/ });
-  if ((await skipped.count()) === 0) await page.getByRole('button', { name: 'Later' }).click();
-  await skipped.focus();
+  const upcoming = await daemon.call(
+    'GET',
+    '/api/v1/schedules/journey/upcoming',
+    undefined,
+    bearer('viewer'),
+  );
+  const { fireAt } = (upcoming.body as { items: { fireAt: string }[] }).items[0] ?? { fireAt: '' };
+  await page.goto(`${page.url().split('?')[0] ?? ''}?view=month&at=${fireAt}`);
+  await page.getByRole('button', { name: 'Earlier' }).click();
+  await page.getByText('No fire of this schedule is due in this month.').waitFor();
+  await page.getByRole('button', { name: 'Later' }).click();
+  await days
+    .getByRole('button', { name: /1 paused/ })
+    .first()
+    .focus();
   await page.keyboard.press('Enter');
-  await page.getByText('Somebody asked for it to be skipped.').waitFor();
+  const panel = page.getByRole('status').filter({ hasText: 'The schedule is paused' });
+  await panel.getByText('the target moves house').waitFor();
   await page.getByRole('button', { name: 'Resume' }).click();
+  await days.getByRole('button', { name: /1 skipped/ }).waitFor();
+  await page.getByText('Somebody asked for it to be skipped.').waitFor();
   await page.getByText(/Fires next at/).waitFor();
 }
 
@@ -139,7 +170,7 @@ async function meetSomebodyElse(page: Page, { daemon }: Stage): Promise<void> {
 }
 
 /** A viewer is offered nothing, an operator what is theirs; and whose rights end meanwhile is told so. */
-async function lookWithoutRights({ open }: Stage): Promise<void> {
+async function lookWithoutRights({ daemon, open }: Stage, demote: () => Promise<void>): Promise<void> {
   const viewer = await open('/schedules/journey', { token: tokenOf('viewer') });
   await viewer.page.getByText(/Fires next at/).waitFor();
   await viewer.page.getByRole('region', { name: 'Versions' }).waitFor();
@@ -150,7 +181,14 @@ async function lookWithoutRights({ open }: Stage): Promise<void> {
   await operator.page.getByRole('button', { name: 'Backfill' }).waitFor();
   expect(await operator.page.getByRole('button', { name: /Pause|Delete|Revert/ }).count()).toBe(0);
   await operator.page.getByRole('button', { name: 'Fire now' }).click();
-  await operator.page.evaluate(`sessionStorage.setItem('firelock.token', '${tokenOf('viewer')}')`);
+  await demote();
+  daemon.signal('SIGHUP');
+  await until(async () => {
+    const { body } = await daemon.call('GET', '/api/v1/me', undefined, bearer('operator'));
+    return (body as { role: string }).role === 'viewer' ? true : null;
+  });
+  await operator.page.getByRole('button', { name: 'Fire', exact: true }).click();
+  await operator.page.getByText(/You may not do this: /).waitFor();
   expect([viewer.faults, operator.faults]).toEqual([[], []]);
 }
 

@@ -1,6 +1,7 @@
 import { JsonText, faultOfJson, formatJson, stringifyJson, textOf } from '../../api/json.ts';
-import type { Fault } from '../../api/http.ts';
-import type { AfterInput, Schedule, VersionedSchedule } from '../../api/generated/types.gen.ts';
+import type { AfterInput, Problem, Schedule, VersionedSchedule } from '../../api/generated/types.gen.ts';
+
+type Fault = NonNullable<Problem['errors']>[number];
 
 /** A definition, as the daemon answers one. */
 export type Stored = Schedule | VersionedSchedule;

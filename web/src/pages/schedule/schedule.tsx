@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
 import type {
   ListRunsOfScheduleResponse,
@@ -43,7 +44,9 @@ function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSched
   const runs = usePoll(`runs ${id}`, (signal) =>
     get<ListRunsOfScheduleResponse>(callPath(id, '/runs'), { limit: SHOWN_FIRES }, signal),
   );
+  const [done, setDone] = useState(0);
   const refresh = (): void => {
+    setDone(done + 1);
     refreshSchedule();
     fires.refresh();
     runs.refresh();
@@ -54,7 +57,11 @@ function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSched
     <div class="stack">
       <Head schedule={schedule} onDone={refresh} />
       {hasTimes && isReady && (
-        <Why schedule={schedule} everyMs={everyMs(fires.data?.items.map(({ fireAt }) => fireAt) ?? [])} />
+        <Why
+          asOf={`${schedule.version} ${done}`}
+          schedule={schedule}
+          everyMs={everyMs(fires.data?.items.map(({ fireAt }) => fireAt) ?? [])}
+        />
       )}
       {!hasTimes && (
         <p class="card">

@@ -12,6 +12,12 @@ export interface Loaded {
   unplannable: NonNullable<ListOccurrencesResponse['unplannable']>;
 }
 
+interface Options {
+  mostPages: number;
+  /** When it is another, the past may be another too. */
+  asOf: string;
+}
+
 type Page = ListOccurrencesResponse;
 
 /** No call asks for more than that, so that each is quick whatever the schedule. */
@@ -25,9 +31,13 @@ const SETTLED_MS = 120_000;
  * What became of each occurrence of the period, in at most that many calls of 500. Asked again, it asks only for what may
  * have changed since, where that is less than all of it.
  */
-export function useOccurrences(id: string, { from, to }: Period, mostPages: number): Polled<Loaded> {
+export function useOccurrences(
+  id: string,
+  { from, to }: Period,
+  { mostPages, asOf }: Options,
+): Polled<Loaded> {
   const known = useRef<{ key: string; items: Occurrence[]; unplannable: Loaded['unplannable'] } | null>(null);
-  const key = `occurrences ${id} ${from} ${to} ${mostPages}`;
+  const key = `occurrences ${id} ${from} ${to} ${mostPages} ${asOf}`;
   return usePoll(
     key,
     async (signal) => {
@@ -43,7 +53,7 @@ export function useOccurrences(id: string, { from, to }: Period, mostPages: numb
       const told = items.map((item) => withOutcome(item, outcomes));
       return { items: told, through: loaded.through, unplannable };
     },
-    { everyMs: to < Date.now() ? 60_000 : 5_000 },
+    { everyMs: to < Date.now() ? 60_000 : 5_000, keep: true },
   );
 }
 

@@ -13,8 +13,16 @@ import { Strip } from './strip.tsx';
 /** At first: 20 calls, and 20 more whenever somebody asks to go on. */
 const PAGES_STEP = 20;
 
+interface Props {
+  schedule: Schedule;
+  /** How often it fires; null: it is not known. */
+  everyMs: number | null;
+  /** Of what was done here; see useOccurrences. */
+  asOf: string;
+}
+
 /** What became of each occurrence of an hour, a day or a month. Which one, the address says. */
-export function Why({ schedule, everyMs }: { schedule: Schedule; everyMs: number | null }) {
+export function Why({ schedule, everyMs, asOf }: Props) {
   const zone = shownZone(schedule.timezone);
   const asked = place.value.query;
   const view = VIEWS.find((one) => one === asked.get('view')) ?? viewFor(everyMs);
@@ -49,7 +57,7 @@ export function Why({ schedule, everyMs }: { schedule: Schedule; everyMs: number
       </div>
       <Shown
         key={`${schedule.id} ${period.from} ${period.to}`}
-        {...{ schedule, period, zone }}
+        {...{ schedule, period, zone, asOf }}
         onOpen={show}
       />
     </section>
@@ -60,12 +68,13 @@ interface ShownProps {
   schedule: Schedule;
   period: Period;
   zone: string;
+  asOf: string;
   onOpen: (view: View, at: number) => void;
 }
 
-function Shown({ schedule, period, zone, onOpen }: ShownProps) {
+function Shown({ schedule, period, zone, asOf, onOpen }: ShownProps) {
   const [pages, setPages] = useState(PAGES_STEP);
-  const loaded = useOccurrences(schedule.id, period, pages);
+  const loaded = useOccurrences(schedule.id, period, { mostPages: pages, asOf });
   return (
     <WhenLoaded from={loaded}>
       {(data) => (

@@ -2,7 +2,7 @@ import type { Schedule } from '../../../api/generated/types.gen.ts';
 import type { Told } from './outcome.ts';
 
 /** What became of an occurrence and why, as a sentence or two; what its run knows comes beside it. */
-export function whyText({ state, reason, outcome }: Told, schedule: Schedule): string {
+export function whyText({ state, reason, outcome, fireAt }: Told, schedule: Schedule): string {
   switch (state) {
     case 'fired':
       return FIRED[outcome] ?? 'It fired.';
@@ -13,11 +13,13 @@ export function whyText({ state, reason, outcome }: Told, schedule: Schedule): s
         ? 'Somebody asked for it to be skipped.'
         : `An earlier run was still active, and the schedule does not let two run at once (overlap: ${schedule.overlap}).`;
     case 'paused':
+      if (Date.parse(fireAt) > Date.now())
+        return 'The schedule is paused: unless it is resumed before, this does not fire.';
       return 'The schedule was paused then. What is due during a pause does not fire, and is not made up for.';
     case 'excluded':
       return `Its day is excluded, by ${excludedBy(reason ?? '')}: the schedule does not fire on such days.`;
     case 'upcoming':
-      return upcomingText(reason, schedule);
+      return upcomingText(reason, schedule.error);
   }
 }
 
@@ -45,8 +47,8 @@ function excludedBy(reason: string): string {
   return /^\d{4}-\d\d-\d\d/.test(reason) ? `the date ${reason}` : `the calendar ${reason}`;
 }
 
-function upcomingText(reason: string | undefined, { enabled, error }: Schedule): string {
+function upcomingText(reason: string | undefined, error: string | null): string {
   if (reason === 'error')
     return `It is to come, but the schedule cannot be planned: ${error ?? 'see above'}.`;
-  return enabled ? 'It is still to come.' : 'It is still to come, if the schedule is resumed before.';
+  return 'It is still to come.';
 }
