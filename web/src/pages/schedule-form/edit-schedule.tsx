@@ -5,7 +5,7 @@ import { Loaded, Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';
 import { usePoll } from '../../state/poll.ts';
 import { goTo, href, place } from '../../state/route.ts';
-import { may } from '../../state/session.ts';
+import { may, me } from '../../state/session.ts';
 import type { PageProps } from '../pages.ts';
 import { callPath, pagePath } from '../schedule/path.ts';
 import { ChangedMeanwhile } from './changed-meanwhile.tsx';
@@ -24,6 +24,7 @@ interface Opened {
 export function EditSchedule({ params: { id = '' } }: PageProps) {
   const version = Number(place.value.query.get('version') ?? 0);
   const opened = usePoll(`edit ${id} ${version}`, (signal) => open(id, version, signal), ONCE);
+  if (me.value === null) return null;
   if (!may('admin')) return <Refusal text="Your role may look at schedules, but not change any." />;
   return (
     <div class="stack">

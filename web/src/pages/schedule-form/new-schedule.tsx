@@ -6,18 +6,21 @@ import { Loaded, Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';
 import { usePoll } from '../../state/poll.ts';
 import { goTo, href, place } from '../../state/route.ts';
-import { may } from '../../state/session.ts';
+import { may, me } from '../../state/session.ts';
 import { callPath, pagePath } from '../schedule/path.ts';
 import { type Draft, EMPTY, type Stored, draftOf } from './draft.ts';
 import { ScheduleForm } from './form.tsx';
 import { TARGET_COMMAND, TEMPLATES, type Template } from './templates.ts';
 
+/** What lies behind does not change. */
+const ONCE = { everyMs: 86_400_000 };
 const CREATE_ONLY = { 'if-none-match': '*' };
 
 /** A new schedule: from a template, or from a version of one that was deleted. */
 export function NewSchedule() {
   const of = place.value.query.get('of');
   const version = Number(place.value.query.get('version'));
+  if (me.value === null) return null;
   if (!may('admin')) return <Refusal text="Your role may look at schedules, but not make any." />;
   return of === null ? <FromTemplate /> : <FromVersion id={of} version={version} />;
 }
@@ -53,8 +56,10 @@ function FromTemplate() {
 }
 
 function FromVersion({ id, version }: { id: string; version: number }) {
-  const versions = usePoll(`versions ${id}`, (signal) =>
-    get<ListVersionsResponse>(callPath(id, '/versions'), { limit: 500 }, signal),
+  const versions = usePoll(
+    `versions ${id}`,
+    (signal) => get<ListVersionsResponse>(callPath(id, '/versions'), { limit: 500 }, signal),
+    ONCE,
   );
   return (
     <div class="stack">

@@ -5,11 +5,15 @@ import { type Polled, usePoll } from '../../../state/poll.ts';
 import { type Outcomes, TOLD_STATUSES, type Told, withOutcome } from './outcome.ts';
 import type { Period } from './period.ts';
 
-export interface Loaded {
-  items: Told[];
+interface Read {
+  items: Occurrence[];
   /** Up to where it was asked, since the rest would take too many calls; null: all of it. */
   through: string | null;
   unplannable: NonNullable<ListOccurrencesResponse['unplannable']>;
+}
+
+export interface Loaded extends Read {
+  items: Told[];
 }
 
 interface Options {
@@ -24,44 +28,62 @@ type Page = ListOccurrencesResponse;
 const PAGE = 500;
 const RUNS_PAGE = 100;
 const MOST_RUN_PAGES = 3;
-/** What was due before it will not change by itself. */
+/** What was due before that will not change by itself. */
 const SETTLED_MS = 120_000;
+/** What comes after that does not, either. */
+const AHEAD_MS = 600_000;
+const MOST_PAGES_AGAIN = 20;
+
+interface Known extends Read {
+  key: string;
+}
 
 /**
- * What became of each occurrence of the period, in at most that many calls of 500. Asked again, it asks only for what may
- * have changed since, where that is less than all of it.
+ * What became of each occurrence of the period, in at most that many calls of 500. Asked again, it asks only for what may have
+ * changed since, if that is less than all of it.
  */
-export function useOccurrences(
-  id: string,
-  { from, to }: Period,
-  { mostPages, asOf }: Options,
-): Polled<Loaded> {
-  const known = useRef<{ key: string; items: Occurrence[]; unplannable: Loaded['unplannable'] } | null>(null);
+export function useOccurrences(id: string, period: Period, { mostPages, asOf }: Options): Polled<Loaded> {
+  const known = useRef<Known | null>(null);
+  const { from, to } = period;
   const key = `occurrences ${id} ${from} ${to} ${mostPages} ${asOf}`;
   return usePoll(
     key,
     async (signal) => {
       const before = known.current?.key === key ? known.current : null;
-      const settled = before && before.items.length > PAGE ? settledOf(before.items) : [];
-      const start = settled.at(-1)?.fireAt;
-      const since = start === undefined ? from : Date.parse(start) + 1;
-      const loaded = await readPages(id, { from: since, to }, mostPages, signal);
-      const items = [...settled, ...loaded.items];
-      const unplannable = [...loaded.unplannable, ...(settled.length > 0 ? (before?.unplannable ?? []) : [])];
-      if (loaded.through === null) known.current = { key, items, unplannable };
-      const outcomes = await readOutcomes(id, items, signal);
-      const told = items.map((item) => withOutcome(item, outcomes));
-      return { items: told, through: loaded.through, unplannable };
+      const isLong = before !== null && before.items.length > PAGE;
+      const read = isLong
+        ? await readAgain(id, before, period, signal)
+        : await readPages(id, period, mostPages, signal);
+      const told = await readOutcomes(id, read.items, signal);
+      known.current = { key, ...read };
+      return { ...read, items: read.items.map((item) => withOutcome(item, told)) };
     },
     { everyMs: to < Date.now() ? 60_000 : 5_000, keep: true },
   );
 }
 
-/** A long past that was loaded whole; what is near or still open is asked for again. */
-function settledOf(items: readonly Occurrence[]): Occurrence[] {
-  const limit = Date.now() - SETTLED_MS;
-  const first = items.findIndex(({ state, fireAt }) => state === 'upcoming' || Date.parse(fireAt) >= limit);
-  return items.slice(0, first === -1 ? items.length : first);
+/** The long past and what is far ahead stay as they were. */
+async function readAgain(
+  id: string,
+  { items, unplannable, through }: Known,
+  { from, to }: Period,
+  signal: AbortSignal,
+): Promise<Read> {
+  const now = Date.now();
+  const at = (item: Occurrence) => Date.parse(item.fireAt);
+  const open = items.findIndex((item) => item.state === 'upcoming' || at(item) >= now - SETTLED_MS);
+  const settled = items.slice(0, open === -1 ? items.length : open);
+  const last = settled.at(-1);
+  const since = last ? at(last) + 1 : from;
+  const until = Math.min(through === null ? to : Date.parse(through) + 1, now + AHEAD_MS);
+  if (since >= until) return { items, unplannable, through };
+  const fresh = await readPages(id, { from: since, to: until }, MOST_PAGES_AGAIN, signal);
+  const far = fresh.through === null ? items.filter((item) => at(item) >= until) : [];
+  return {
+    items: [...settled, ...fresh.items, ...far],
+    unplannable: [...unplannable.filter((span) => Date.parse(span.from) < since), ...fresh.unplannable],
+    through: fresh.through ?? through,
+  };
 }
 
 async function readPages(
@@ -69,10 +91,9 @@ async function readPages(
   { from, to }: { from: number; to: number },
   mostPages: number,
   signal: AbortSignal,
-): Promise<{ items: Occurrence[]; through: string | null; unplannable: Loaded['unplannable'] }> {
+): Promise<Read> {
   const items: Occurrence[] = [];
   const unplannable: Loaded['unplannable'] = [];
-  if (from >= to) return { items, through: null, unplannable };
   const period = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
   let cursor: string | null = null;
   for (let page = 0; page < mostPages; page += 1) {

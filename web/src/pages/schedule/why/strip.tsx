@@ -75,11 +75,12 @@ function cellOf(bucket: Bucket, { kind, zone, schedule, isFirst }: Around): Cell
   }
   const day = dayText(bucket.from, zone);
   if (kind === 'month') {
-    const name = `${day}: ${countsText(bucket.counts)}`;
+    const text = String(Number(day.slice(8)));
+    const name = `${text} (${day}): ${countsText(bucket.counts)}`;
     return {
       ...cell,
       name,
-      text: String(Number(day.slice(8))),
+      text,
       column: isFirst ? weekdayOf(day) : undefined,
     };
   }

@@ -26,7 +26,7 @@ export function Why({ schedule, everyMs, asOf }: Props) {
   const zone = shownZone(schedule.timezone);
   const asked = place.value.query;
   const view = VIEWS.find((one) => one === asked.get('view')) ?? viewFor(everyMs);
-  const [opened] = useState(Date.now);
+  const [opened, setOpened] = useState(() => beginOf(schedule));
   const at = Date.parse(asked.get('at') ?? '') || opened;
   const period = periodAt(view, at, zone);
   const show = (shown: View, moment: number | null) => {
@@ -51,7 +51,14 @@ export function Why({ schedule, everyMs, asOf }: Props) {
         <button type="button" aria-label="Later" onClick={() => show(view, period.to)}>
           →
         </button>
-        <button type="button" class="plain" onClick={() => show(view, null)}>
+        <button
+          type="button"
+          class="plain"
+          onClick={() => {
+            setOpened(Date.now());
+            show(view, null);
+          }}
+        >
           Now
         </button>
       </div>
@@ -62,6 +69,11 @@ export function Why({ schedule, everyMs, asOf }: Props) {
       />
     </section>
   );
+}
+
+/** What fires no more is looked at where it fired last. */
+function beginOf({ at, status, lastFireAt }: Schedule): number {
+  return Date.parse(at ?? (status === 'ended' ? lastFireAt : null) ?? '') || Date.now();
 }
 
 interface ShownProps {
