@@ -26,5 +26,17 @@ export const PAGES: Record<PageName, Page> = {
     nav: 'Schedules',
     load: async () => (await import('./schedules/schedules.tsx')).Schedules,
   },
+  newSchedule: {
+    title: 'New schedule',
+    load: async () => (await import('./schedule-form/new-schedule.tsx')).NewSchedule,
+  },
+  schedule: {
+    title: 'Schedule',
+    load: async () => (await import('./schedule/schedule.tsx')).SchedulePage,
+  },
+  editSchedule: {
+    title: 'Edit schedule',
+    load: async () => (await import('./schedule-form/edit-schedule.tsx')).EditSchedule,
+  },
   runs: { title: 'Runs', nav: 'Runs', load: async () => (await import('./runs/runs.tsx')).Runs },
 };

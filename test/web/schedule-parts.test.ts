@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { parseJson, stringifyJson } from '../../web/src/api/json.ts';
+import type { Occurrence, Schedule } from '../../web/src/api/generated/types.gen.ts';
+import { bucketEdges, dayEdges, periodAt, viewFor } from '../../web/src/pages/schedule/why/period.ts';
+import { type Outcome, countsText, fold, withOutcome } from '../../web/src/pages/schedule/why/outcome.ts';
+import { curlText, shellQuoted } from '../../web/src/pages/schedule-form/curl.ts';
+import { EMPTY, bodyOf, draftOf, faultsOf, rebase } from '../../web/src/pages/schedule-form/draft.ts';
+import { differencesOf } from '../../web/src/parts/difference.ts';
+import { instantOf, localText, startOfDay, startOfMonth, weekdayOf } from '../../web/src/state/local-time.ts';
+
+const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
+
+it('a local time is the first moment at which clocks show it, or the first one after a gap', () => {
+  expect(iso(instantOf('2026-07-01T09:00', 'Europe/Berlin'))).toBe('2026-07-01T07:00:00.000Z');
+  expect(iso(instantOf('2026-10-25T02:30:00', 'Europe/Berlin'))).toBe('2026-10-25T00:30:00.000Z');
+  expect(iso(instantOf('2026-03-29T02:30', 'Europe/Berlin'))).toBe('2026-03-29T01:00:00.000Z');
+  expect(iso(instantOf('2026-11-22T09:00', 'Asia/Kolkata'))).toBe('2026-11-22T03:30:00.000Z');
+  expect(instantOf('', 'UTC')).toBeNull();
+  expect(localText('2026-11-22T03:30:00.500Z', 'Asia/Kolkata')).toBe('2026-11-22T09:00:00');
+  // Beirut's clocks go forward at midnight: the day begins at one.
+  expect(iso(startOfDay('2026-03-29', 'Asia/Beirut'))).toBe('2026-03-28T22:00:00.000Z');
+  expect([startOfMonth('2026-12-31', 1), weekdayOf('2026-11-23')]).toEqual(['2027-01-01', 0]);
+});
+
+it('a day and a month are those of the zone, whatever its clocks do in them', () => {
+  const at = Date.parse('2026-10-25T12:00:00Z');
+  const day = periodAt('day', at, 'Europe/Berlin');
+  expect((day.to - day.from) / 3_600_000).toBe(25);
+  expect(bucketEdges(day)).toHaveLength(51);
+  const month = periodAt('month', at, 'Europe/Berlin');
+  expect([iso(month.from), iso(month.to)]).toEqual(['2026-09-30T22:00:00.000Z', '2026-10-31T23:00:00.000Z']);
+  expect(dayEdges(month, 'Europe/Berlin')).toHaveLength(32);
+  expect([null, 1_000, 60_000, 86_400_000].map(viewFor)).toEqual(['day', 'hour', 'day', 'month']);
+});
+
+it('many occurrences fold into buckets that show the worst of each, and count all', () => {
+  const occurrence = (fireAt: number, state: Occurrence['state'], runId?: string): Occurrence => ({
+    ...{ fireAt: new Date(fireAt).toISOString(), state, version: 1 },
+    ...(runId !== undefined && { runId }),
+  });
+  const statuses = new Map([['b', 'failed' as const]]);
+  const told = [
+    occurrence(1_000, 'fired', 'old'),
+    occurrence(61_000, 'fired', 'a'),
+    occurrence(62_000, 'fired', 'b'),
+    occurrence(179_000, 'paused'),
+    occurrence(999_000, 'upcoming'),
+  ].map((one) => withOutcome(one, { statuses, knownFrom: 60_000 }));
+  const buckets = fold(told, [0, 60_000, 120_000, 180_000, 240_000]);
+  expect(buckets.map(({ worst }) => worst)).toEqual<(Outcome | null)[]>(['fired', 'failed', 'paused', null]);
+  expect(buckets.map(({ counts }) => countsText(counts))).toEqual([
+    '1 fired',
+    '1 failed, 1 succeeded',
+    '1 paused',
+    'no fire is due',
+  ]);
+});
+
+const STORED = parseJson(
+  '{"id":"a","description":null,"cron":["0 9 * * *"],"everySeconds":null,"at":null,"after":null,"timezone":"Europe/Berlin",' +
+    '"exclude":{"dates":["2026-12-24"],"calendars":["holidays"]},"startAt":null,"endAt":null,"catchUp":"all","catchUpLimit":7,' +
+    '"graceSeconds":60,"overlap":"skip","jitterSeconds":0,"enabled":false,"pauseReason":"x","pauseUntil":null,' +
+    '"pauseAfterFailures":3,"successWithinSeconds":null,"target":{"type":"http","url":"http://a/","method":"POST",' +
+    '"headers":{"x":"***"},"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
+    '"payload":{"n": 12345678901234567890.10},"retry":{"maxAttempts":5,"minBackoffSeconds":0.5,"maxBackoffSeconds":60},' +
+    '"timeoutSeconds":30,"completion":"response","completionTimeoutSeconds":3600,"delivery":"atLeastOnce",' +
+    '"priority":"high","limit":null,"labels":{"team":"x"},"status":"paused","version":4}',
+) as Schedule;
+
+it('a form that nobody touches sends back what it was made of, and keeps what it has no field for', () => {
+  const sent = bodyOf(draftOf(STORED), STORED);
+  const others = { everySeconds: null, at: null, after: null };
+  expect(differencesOf(STORED, { ...sent, ...others, cron: ['0 9 * * *'] })).toEqual([]);
+  expect(stringifyJson(sent)).toContain('"payload":{"n": 12345678901234567890.10}');
+  expect(sent).toMatchObject({ enabled: false, pauseReason: 'x', cron: '0 9 * * *' });
+  expect(sent).not.toHaveProperty('version');
+  const renamed = { ...draftOf(STORED), lookupUrl: 'http://a/m', payload: '[1.0]' };
+  expect(bodyOf(renamed, STORED)['target']).toMatchObject({ lookup: { url: 'http://a/m', method: 'HEAD' } });
+  expect(stringifyJson(bodyOf(renamed, STORED)['payload'])).toBe('[1.0]');
+});
+
+it('what is typed goes as it is, so that the daemon says what is wrong; what cannot be sent is said at once', () => {
+  const typed = { ...EMPTY, id: 'b', kind: 'everySeconds' as const, everySeconds: 'often' };
+  const draft = { ...typed, policies: { graceSeconds: '', timeoutSeconds: '1e3', limit: '' } };
+  const sent = JSON.parse(stringifyJson(bodyOf(draft, null))) as Record<string, unknown>;
+  expect(sent).toMatchObject({ everySeconds: 'often', timeoutSeconds: 1000, limit: null, payload: null });
+  expect(sent).not.toHaveProperty('graceSeconds');
+  expect(sent).not.toHaveProperty('cron');
+  const labels = [['a', '1'] as const, ['a', '2'] as const];
+  expect(faultsOf({ ...EMPTY, payload: '{', labels }).map(({ path }) => path)).toEqual([
+    '/payload',
+    '/labels',
+  ]);
+});
+
+it('my changes are put on top of those of somebody else, field by field', () => {
+  const base = draftOf(STORED);
+  const mine = { ...base, description: 'mine', policies: { ...base.policies, overlap: 'queue' } };
+  const theirs = { ...base, timezone: 'UTC', policies: { ...base.policies, graceSeconds: '1' } };
+  expect(rebase(mine, base, theirs)).toMatchObject({
+    ...{ description: 'mine', timezone: 'UTC' },
+    policies: { overlap: 'queue', graceSeconds: '1' },
+  });
+});
+
+it('definitions differ field by field, and payloads by their text', () => {
+  const before = parseJson(
+    '{"id":"a","labels":{"a/b":"1"},"payload":{"n":1.0},"cron":["x"],"version":1}',
+  ) as object;
+  const after = parseJson('{"id":"a","labels":{},"payload":{"n":1},"cron":"x","version":2}') as object;
+  expect(differencesOf(before, after)).toEqual([
+    { path: '/cron', before: '["x"]', after: '"x"' },
+    { path: '/labels/a~1b', before: '"1"', after: null },
+    { path: '/payload', before: '{"n":1.0}', after: '{"n":1}' },
+  ]);
+});
+
+it('a shell reads back what was copied, whatever is in it', () => {
+  const hostile = `it's "$HOME" \`id\` \\ \n é ‮ {"n":12345678901234567890.10}`;
+  const read = execFileSync('sh', ['-c', `printf %s ${shellQuoted(hostile)}`], { encoding: 'utf8' });
+  expect(read).toBe(hostile);
+  const body = {
+    description: hostile,
+    payload: (parseJson('{"payload":1.0}') as { payload: unknown }).payload,
+  };
+  const command = curlText({ url: 'http://a/b', body, headers: { 'if-match': '"3"' }, needsToken: true });
+  const shown = execFileSync('sh', ['-c', command.replace(/^curl/, 'printf "%s\\n"')], {
+    encoding: 'utf8',
+    env: { ...process.env, FIRELOCK_TOKEN: 'secret' },
+  });
+  expect(shown).toContain('authorization: Bearer secret\n');
+  expect(shown).toContain('if-match: "3"\n');
+  expect(JSON.parse(shown.slice(shown.indexOf('{\n')))).toEqual({ description: hostile, payload: 1 });
+  expect(command).toContain('"payload": 1.0');
+});

@@ -1,0 +1,197 @@
+// @module-tag long
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect, it, onTestFinished } from 'vitest';
+import { newToken } from '../api/access/support.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+import { type Stage, startStage } from './browser.ts';
+
+const BIG = '{"big":12345678901234567890.10}';
+const HOSTILE = `<script>document.title = 'taken over'</script> \u202e evil \u202c ${'long'.repeat(230)}`;
+
+const roles = ['admin', 'operator', 'viewer'] as const;
+const known = roles.map((role) => ({ role, ...newToken(role, role) }));
+const tokenOf = (role: (typeof roles)[number]) => known.find((one) => one.role === role)?.secret ?? '';
+/** As the daemon's file of tokens has them. */
+const tokenLines = (operatorsRole: string) =>
+  known
+    .map(
+      ({ role, known: { hash } }) =>
+        `${role}:${role === 'operator' ? operatorsRole : role}:${hash.toString('hex')}\n`,
+    )
+    .join('');
+
+it('an admin makes a schedule in the browser, fires it, pauses it, learns why it did not run, and takes it all back', async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), 'firelock-tokens-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const tokens = join(folder, 'tokens');
+  await writeFile(tokens, tokenLines('operator'));
+  const stage = await startStage(context, { FIRELOCK_API_TOKENS_FILE: tokens });
+  const receiver = await startReceiver();
+  // What is half typed is refused by the preview, and what is wrong by the save.
+  const { page, faults } = await stage.open('/schedules', {
+    token: tokenOf('admin'),
+    expected: [400, 412, 422],
+  });
+  await make(page, receiver.url);
+  await fireTwice(page, receiver);
+  await pauseAndAskWhy(page, stage);
+  await changeAndRevert(page, stage);
+  await meetSomebodyElse(page, stage);
+  await lookWithoutRights(stage, () => writeFile(tokens, tokenLines('viewer')));
+  expect(faults).toEqual([]);
+  await receiver.close();
+});
+
+async function make(page: Page, url: string): Promise<void> {
+  await page.getByRole('link', { name: 'New schedule' }).first().click();
+  await page.getByRole('button', { name: /Every minute, call a URL/ }).click();
+  await page.getByLabel('Id', { exact: true }).fill('');
+  await page.getByLabel('URL', { exact: true }).fill(`${url}/beat`);
+  await page.getByLabel('Cron expression').fill('0 2 31 2 *');
+  await page.getByLabel('Payload').fill(`${BIG}]`);
+  await page.getByLabel('Description').fill(HOSTILE);
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.locator('.field.faulty', { has: page.getByLabel('Payload') }).waitFor();
+  await page.getByLabel('Payload').fill(BIG);
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.locator('.field.faulty', { has: page.getByLabel('Id', { exact: true }) }).waitFor();
+  await page.locator('.field.faulty', { hasText: 'Cron expression' }).waitFor();
+  await page.getByLabel('Id', { exact: true }).fill('journey');
+  await page.getByLabel('Cron expression').fill('30 2 * * *');
+  await page.getByLabel('Zone').fill('Europe/Berlin');
+  const preview = page.getByRole('region', { name: 'When it fires' });
+  await preview.getByText('At 02:30').waitFor();
+  await preview
+    .getByText(/for you/)
+    .first()
+    .waitFor();
+  await page.getByRole('button', { name: 'Copy as curl' }).click();
+  await page.getByText('Copied.').waitFor();
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect(copied).toContain('$FIRELOCK_TOKEN');
+  expect(copied).toContain('12345678901234567890.10');
+  expect(copied).not.toContain(tokenOf('admin'));
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'journey', level: 1 }).waitFor();
+  await page.getByText("<script>document.title = 'taken over'</script>").waitFor();
+  expect(await page.title()).toBe('journey · Schedule · firelock');
+}
+
+/** Once with the stored payload, and once with another. */
+async function fireTwice(page: Page, receiver: Awaited<ReturnType<typeof startReceiver>>): Promise<void> {
+  await page.getByRole('button', { name: 'Fire now' }).click();
+  await page.getByRole('button', { name: 'Fire', exact: true }).click();
+  await page.getByRole('heading', { name: 'It is fired' }).waitFor();
+  await page.getByRole('dialog').getByText('Close').click();
+  await page.getByRole('button', { name: 'Fire now' }).click();
+  await page.getByRole('dialog').getByLabel('Payload').fill(' {"n": 1.0, "big": 12345678901234567890.10}');
+  await page.getByRole('button', { name: 'Fire', exact: true }).click();
+  await page.getByRole('heading', { name: 'It is fired' }).waitFor();
+  await page.getByRole('dialog').getByText('Close').click();
+  const [first, second] = await receiver.arrived(2);
+  expect([first?.text, second?.text]).toEqual([
+    expect.stringContaining(`"payload":${BIG}`),
+    expect.stringContaining('{"n": 1.0, "big": 12345678901234567890.10}'),
+  ]);
+  await page.getByRole('region', { name: 'Last runs' }).getByText('succeeded').nth(1).waitFor();
+}
+
+async function pauseAndAskWhy(page: Page, { daemon }: Stage): Promise<void> {
+  await page.getByRole('button', { name: 'Skip…' }).first().click();
+  await page.getByLabel('Reason').fill('closed that day');
+  await page.getByRole('button', { name: 'Skip it' }).click();
+  await page.getByText('skipped: closed that day').waitFor();
+  await page.getByRole('button', { name: 'Pause…' }).click();
+  await page.getByLabel('Reason').fill('the target moves house');
+  await page.getByLabel('Until').fill('2099-01-01T00:00:00');
+  await page.getByText('1999 or more fires will not be made until then').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('Paused until 2099-01-01 00:00:00 CET').waitFor();
+  await page.getByText('the target moves house').first().waitFor();
+  // The day of the fire that was skipped: there and back by the mouse, and then by keyboard alone.
+  await page.getByRole('radio', { name: 'month' }).click();
+  const days = page.getByRole('group', { name: /Occurrences, by day/ });
+  const upcoming = await daemon.call(
+    'GET',
+    '/api/v1/schedules/journey/upcoming',
+    undefined,
+    bearer('viewer'),
+  );
+  const { fireAt } = (upcoming.body as { items: { fireAt: string }[] }).items[0] ?? { fireAt: '' };
+  await page.goto(`${page.url().split('?')[0] ?? ''}?view=month&at=${fireAt}`);
+  await page.getByRole('button', { name: 'Earlier' }).click();
+  await page.getByText('No fire of this schedule is due in this month.').waitFor();
+  await page.getByRole('button', { name: 'Later' }).click();
+  await days
+    .getByRole('button', { name: /1 paused/ })
+    .first()
+    .focus();
+  await page.keyboard.press('Enter');
+  const panel = page.getByRole('status').filter({ hasText: 'The schedule is paused' });
+  await panel.getByText('the target moves house').waitFor();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await days.getByRole('button', { name: /1 skipped/ }).waitFor();
+  await page.getByText('Somebody asked for it to be skipped.').waitFor();
+  await page.getByText(/Fires next at/).waitFor();
+}
+
+async function changeAndRevert(page: Page, { daemon }: Stage): Promise<void> {
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await page.getByLabel('Cron expression').fill('0 4 * * *');
+  await page.getByRole('button', { name: 'Save' }).click();
+  const versions = page.getByRole('region', { name: 'Versions' });
+  await versions.getByText('cron', { exact: true }).first().waitFor();
+  await versions.getByRole('button', { name: 'Revert…' }).last().click();
+  await page.getByRole('dialog').getByText('− "0 4 * * *"').waitFor();
+  await page.getByRole('button', { name: 'Revert', exact: true }).click();
+  await page.getByText('It is again as it was in version 1.').waitFor();
+  const { body } = await daemon.call('GET', '/api/v1/schedules/journey', undefined, bearer('admin'));
+  expect(body).toMatchObject({ cron: '30 2 * * *', enabled: true });
+}
+
+/** Who changes it while the form is open. */
+async function meetSomebodyElse(page: Page, { daemon }: Stage): Promise<void> {
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await page.getByLabel('Cron expression').fill('0 5 * * *');
+  const theirs = { labels: { team: 'billing' } };
+  await daemon.call('PATCH', '/api/v1/schedules/journey', theirs, bearer('admin'));
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'Somebody has changed it meanwhile' }).waitFor();
+  await page.getByText('+ "billing"').waitFor();
+  await page.getByRole('button', { name: 'Put my changes on top' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'team:billing' }).waitFor();
+  const { body } = await daemon.call('GET', '/api/v1/schedules/journey', undefined, bearer('admin'));
+  expect(body).toMatchObject({ cron: '0 5 * * *', labels: { team: 'billing' } });
+}
+
+/** A viewer is offered nothing, an operator what is theirs; and whose rights end meanwhile is told so. */
+async function lookWithoutRights({ daemon, open }: Stage, demote: () => Promise<void>): Promise<void> {
+  const viewer = await open('/schedules/journey', { token: tokenOf('viewer') });
+  await viewer.page.getByText(/Fires next at/).waitFor();
+  await viewer.page.getByRole('region', { name: 'Versions' }).waitFor();
+  expect(
+    await viewer.page.getByRole('button', { name: /Fire|Pause|Delete|Skip|Revert|Backfill/ }).count(),
+  ).toBe(0);
+  const operator = await open('/schedules/journey', { token: tokenOf('operator'), expected: [403] });
+  await operator.page.getByRole('button', { name: 'Backfill' }).waitFor();
+  expect(await operator.page.getByRole('button', { name: /Pause|Delete|Revert/ }).count()).toBe(0);
+  await operator.page.getByRole('button', { name: 'Fire now' }).click();
+  await demote();
+  daemon.signal('SIGHUP');
+  await until(async () => {
+    const { body } = await daemon.call('GET', '/api/v1/me', undefined, bearer('operator'));
+    return (body as { role: string }).role === 'viewer' ? true : null;
+  });
+  await operator.page.getByRole('button', { name: 'Fire', exact: true }).click();
+  await operator.page.getByText(/You may not do this: /).waitFor();
+  expect([viewer.faults, operator.faults]).toEqual([[], []]);
+}
+
+function bearer(role: (typeof roles)[number]): Record<string, string> {
+  return { authorization: `Bearer ${tokenOf(role)}` };
+}

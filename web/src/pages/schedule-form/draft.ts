@@ -1,0 +1,191 @@
+import { JsonText, faultOfJson, formatJson, stringifyJson, textOf } from '../../api/json.ts';
+import type { AfterInput, Problem, Schedule, VersionedSchedule } from '../../api/generated/types.gen.ts';
+
+type Fault = NonNullable<Problem['errors']>[number];
+
+/** A definition, as the daemon answers one. */
+export type Stored = Schedule | VersionedSchedule;
+
+export type Pair = readonly [name: string, value: string];
+export const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** What is typed so far. Numbers are texts, so that the daemon says what is wrong with them. */
+export interface Draft {
+  id: string;
+  description: string;
+  kind: Kind;
+  cron: readonly string[];
+  everySeconds: string;
+  /** ISO 8601, or empty; as `startAt` and `endAt`. */
+  at: string;
+  afterId: string;
+  afterOn: readonly string[];
+  timezone: string;
+  startAt: string;
+  endAt: string;
+  /** One a line. */
+  excludeDates: string;
+  excludeCalendars: readonly string[];
+  targetType: 'http' | 'pull';
+  url: string;
+  method: string;
+  headers: readonly Pair[];
+  lookupUrl: string;
+  cancelUrl: string;
+  queue: string;
+  payload: string;
+  labels: readonly Pair[];
+  /** By the name of the field, or `retry/NAME`. */
+  policies: Readonly<Record<string, string>>;
+}
+
+/** Fields of `policies` that are texts; the others are numbers. */
+const TEXTS = new Set(['catchUp', 'overlap', 'completion', 'delivery', 'priority', 'limit']);
+const POLICIES =
+  'catchUp catchUpLimit graceSeconds overlap jitterSeconds timeoutSeconds completion completionTimeoutSeconds delivery ' +
+  'priority limit pauseAfterFailures successWithinSeconds retry/maxAttempts retry/minBackoffSeconds retry/maxBackoffSeconds';
+const READ_ONLY = new Set(
+  'status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' '),
+);
+
+export const EMPTY: Draft = {
+  ...{ id: '', description: '', kind: 'cron', cron: [''], everySeconds: '', at: '', afterId: '' },
+  ...{ afterOn: ['succeeded'], timezone: '', startAt: '', endAt: '', excludeDates: '', excludeCalendars: [] },
+  ...{ targetType: 'http', url: '', method: 'POST', headers: [], lookupUrl: '', cancelUrl: '', queue: '' },
+  ...{ payload: '', labels: [], policies: {} },
+};
+
+export function draftOf(stored: Stored): Draft {
+  const { cron, everySeconds, at, after, exclude, target } = stored;
+  const kind = KINDS.find((one) => stored[one] !== null) ?? 'cron';
+  const http = target.type === 'http' ? target : null;
+  return {
+    id: stored.id,
+    description: stored.description ?? '',
+    kind,
+    cron: [cron ?? ''].flat(),
+    everySeconds: everySeconds === null ? '' : String(everySeconds),
+    at: at ?? '',
+    afterId: after?.scheduleId ?? '',
+    afterOn: after?.on ?? EMPTY.afterOn,
+    timezone: stored.timezone ?? '',
+    startAt: stored.startAt ?? '',
+    endAt: stored.endAt ?? '',
+    excludeDates: (exclude?.dates ?? []).join('\n'),
+    excludeCalendars: exclude?.calendars ?? [],
+    targetType: target.type,
+    url: http?.url ?? '',
+    method: http?.method ?? 'POST',
+    headers: Object.entries(http?.headers ?? {}),
+    lookupUrl: http?.lookup?.url ?? '',
+    cancelUrl: http?.cancel?.url ?? '',
+    queue: target.type === 'pull' ? target.queue : '',
+    payload: textOf(stored.payload) === 'null' ? '' : formatJson(textOf(stored.payload)),
+    labels: Object.entries(stored.labels),
+    policies: policiesOf(stored),
+  };
+}
+
+function policiesOf(stored: Stored): Draft['policies'] {
+  const fields: Record<string, unknown> = { ...stored };
+  const retry: Record<string, unknown> = stored.retry;
+  const value = (name: string) => (name.startsWith('retry/') ? retry[name.slice(6)] : fields[name]);
+  const text = (name: string) => (value(name) === null ? '' : stringifyJson(value(name)).replaceAll('"', ''));
+  return Object.fromEntries(POLICIES.split(' ').map((name) => [name, text(name)]));
+}
+
+/**
+ * What to send. `base` is what the draft was made of: what the form has no field for stays as it is there, and so does the
+ * text of a payload that was not touched.
+ */
+export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknown> {
+  const { kind, id, policies } = draft;
+  const kept = Object.entries(base ?? {}).filter(([name]) => !READ_ONLY.has(name));
+  const dates = draft.excludeDates.split(/[\s,]+/).filter((date) => date !== '');
+  const calendars = draft.excludeCalendars;
+  const retry = Object.entries(policies).filter(([name]) => name.startsWith('retry/'));
+  const others = Object.entries(policies).filter(([name]) => !name.startsWith('retry/'));
+  return {
+    ...Object.fromEntries(kept),
+    id,
+    description: draft.description || null,
+    cron: kind === 'cron' ? (draft.cron.length === 1 ? draft.cron[0] : draft.cron) : undefined,
+    everySeconds: kind === 'everySeconds' ? (numberOf(draft.everySeconds) ?? '') : undefined,
+    at: kind === 'at' ? draft.at : undefined,
+    after: kind === 'after' ? afterOf(draft) : undefined,
+    timezone: draft.timezone || null,
+    startAt: draft.startAt || null,
+    endAt: draft.endAt || null,
+    exclude: kind !== 'after' && dates.length + calendars.length > 0 ? { dates, calendars } : null,
+    target: targetOf(draft, base),
+    payload: payloadOf(draft, base),
+    labels: Object.fromEntries(draft.labels.filter(([name, value]) => name + value !== '')),
+    ...Object.fromEntries(others.map(([name, text]) => [name, policyOf(name, text)])),
+    retry: Object.fromEntries(retry.map(([name, text]) => [name.slice(6), numberOf(text)])),
+  };
+}
+
+/** Empty: the default; what is no number goes as it is, so that the daemon says so. */
+function policyOf(name: string, text: string): unknown {
+  if (text.trim() === '') return NULLABLE.has(name) ? null : undefined;
+  return TEXTS.has(name) ? text : numberOf(text);
+}
+
+const NULLABLE = new Set(['limit', 'pauseAfterFailures', 'successWithinSeconds']);
+
+export function numberOf(text: string): number | string | undefined {
+  if (text.trim() === '') return undefined;
+  return Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function afterOf({ afterId, afterOn }: Draft): AfterInput {
+  return { scheduleId: afterId, on: afterOn as NonNullable<AfterInput['on']> };
+}
+
+function targetOf(draft: Draft, base: Stored | null): unknown {
+  const { targetType: type, url, method, queue } = draft;
+  if (type === 'pull') return { type, queue };
+  const kept = base?.target.type === 'http' ? base.target : null;
+  const called = (text: string, name: 'lookup' | 'cancel') =>
+    text === '' ? null : { ...(kept?.[name] ?? {}), url: text };
+  const headers = Object.fromEntries(draft.headers.filter(([name, value]) => name + value !== ''));
+  const [lookup, cancel] = [called(draft.lookupUrl, 'lookup'), called(draft.cancelUrl, 'cancel')];
+  return { ...kept, type, url, method, headers, lookup, cancel };
+}
+
+/** As it was typed, or as it was stored. */
+function payloadOf({ payload }: Draft, base: Stored | null): JsonText | null {
+  if (payload.trim() === '') return null;
+  const stored = base === null ? null : textOf(base.payload);
+  return new JsonText(stored !== null && formatJson(stored) === payload ? stored : payload);
+}
+
+/** What cannot be sent at all, and so the daemon cannot say. */
+export function faultsOf({ payload, labels, headers }: Draft): Fault[] {
+  const json = payload.trim() === '' ? null : faultOfJson(payload);
+  return [
+    ...(json === null ? [] : [{ path: '/payload', message: json }]),
+    ...twice(labels, '/labels'),
+    ...twice(headers, '/target/headers'),
+  ];
+}
+
+function twice(pairs: readonly Pair[], path: string): Fault[] {
+  const names = pairs.map(([name]) => name).filter((name) => name !== '');
+  const again = names.filter((name, index) => names.indexOf(name) !== index);
+  return again.map((name) => ({ path, message: `${name} is there twice` }));
+}
+
+/** Mine, where I have changed it; elsewhere what somebody else has made of it. */
+export function rebase(mine: Draft, base: Draft, theirs: Draft): Draft {
+  const changed = Object.entries(mine).filter(
+    ([name, value]) => stringifyJson(value) !== stringifyJson(base[name as keyof Draft]),
+  );
+  const policies = Object.entries(mine.policies).filter(([name, value]) => value !== base.policies[name]);
+  return {
+    ...theirs,
+    ...Object.fromEntries(changed),
+    policies: { ...theirs.policies, ...Object.fromEntries(policies) },
+  };
+}

@@ -1,0 +1,119 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Fault } from '../../api/http.ts';
+import { Copy } from '../../parts/copy.tsx';
+import { OtherFaults } from '../../parts/field.tsx';
+import { Refusal } from '../../parts/states.tsx';
+import { BASE_PATH } from '../../state/base.ts';
+import { token } from '../../state/session.ts';
+import { curlText } from './curl.ts';
+import { type Draft, type Stored, bodyOf, faultsOf } from './draft.ts';
+import { type Part, TextField } from './inputs.tsx';
+import { POLICY_PATHS, PolicyFields } from './policy-fields.tsx';
+import { Preview, usePreview } from './preview.tsx';
+import './schedule-form.css';
+import { TargetFields } from './target-fields.tsx';
+import { TriggerFields } from './trigger-fields.tsx';
+
+const PATHS = [
+  ...['/id', '/description', '/timezone', '/startAt', '/endAt', '/exclude/dates', '/exclude/calendars'],
+  ...[
+    '/target/url',
+    '/target/method',
+    '/target/headers',
+    '/target/lookup',
+    '/target/cancel',
+    '/target/queue',
+  ],
+  ...['/payload', '/labels', ...POLICY_PATHS],
+];
+const OF_KIND = { cron: ['/cron'], everySeconds: ['/everySeconds'], at: ['/at'], after: ['/after'] };
+
+interface Props {
+  draft: Draft;
+  onChange: (draft: Draft) => void;
+  /** What it was made of; null: of nothing. */
+  base: Stored | null;
+  isNew: boolean;
+  /** Of the PUT. */
+  headers: Readonly<Record<string, string>>;
+  saving: { isBusy: boolean; faults: readonly Fault[]; refusal: string | null };
+  onSave: (body: Record<string, unknown>) => void;
+  children?: ComponentChildren;
+}
+
+/** Everything that a schedule says. What the daemon finds wrong is beside the field that it is about. */
+export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, onSave, children }: Props) {
+  const [local, setLocal] = useState<readonly Fault[]>([]);
+  const previewed = usePreview(draft);
+  const faults = distinct([...local, ...saving.faults, ...previewed.faults]);
+  const change = (changes: Partial<Draft>) => {
+    setLocal([]);
+    onChange({ ...draft, ...changes });
+  };
+  const part: Part = { draft, faults, change };
+  const save = (): void => {
+    const found = faultsOf(draft);
+    setLocal(found);
+    if (found.length === 0) onSave(bodyOf(draft, base));
+  };
+  return (
+    <form
+      class="schedule-form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        save();
+      }}
+    >
+      <div>
+        {isNew && (
+          <TextField
+            {...{ part, path: '/id', name: 'id' }}
+            label="Id"
+            hint="Letters, digits, dots, dashes and underscores. It cannot be changed later."
+          />
+        )}
+        <TriggerFields part={part} />
+        <TargetFields part={part} />
+        <PolicyFields part={part} />
+      </div>
+      <div class="beside">
+        <Preview draft={draft} previewed={previewed} />
+        {children}
+        {saving.refusal !== null && (
+          <Refusal
+            text={
+              saving.faults.length > 0
+                ? 'Nothing is saved: what is wrong is said beside the fields.'
+                : saving.refusal
+            }
+          />
+        )}
+        <OtherFaults faults={faults} paths={[...PATHS, ...OF_KIND[draft.kind]]} />
+        <div class="actions">
+          <Copy text={() => curlOf(draft, base, headers)}>Copy as curl</Copy>
+          <button type="submit" class="main" disabled={saving.isBusy}>
+            {isNew ? 'Create' : 'Save'}
+          </button>
+        </div>
+      </div>
+    </form>
+  );
+}
+
+function curlOf(draft: Draft, base: Stored | null, headers: Readonly<Record<string, string>>): string {
+  const id = encodeURIComponent(draft.id);
+  return curlText({
+    url: `${location.origin}${BASE_PATH}/api/v1/schedules/${id}`,
+    body: bodyOf(draft, base),
+    headers,
+    needsToken: token.value !== null,
+  });
+}
+
+/** A preview and a save may say the same, and the id is both in the path and in the body. */
+function distinct(faults: readonly Fault[]): Fault[] {
+  const named = faults.map(({ path, message }) => ({ path: path === 'id' ? '/id' : path, message }));
+  return [...new Map(named.map((fault) => [`${fault.path} ${fault.message}`, fault])).values()];
+}

@@ -1,0 +1,89 @@
+import { Field } from '../../parts/field.tsx';
+import { Segments } from '../../parts/segments.tsx';
+import { AreaField, type Part, TextField } from './inputs.tsx';
+import { Pairs } from './pairs.tsx';
+
+const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'];
+
+/** What it calls, and with what. */
+export function TargetFields({ part }: { part: Part }) {
+  const { draft, change } = part;
+  return (
+    <fieldset>
+      <legend>What</legend>
+      <Segments
+        label="Kind of target"
+        value={draft.targetType}
+        options={[
+          ['http', 'Call a URL'],
+          ['pull', 'Workers pull it'],
+        ]}
+        onChange={(targetType) => change({ targetType })}
+      />
+      {draft.targetType === 'pull' ? (
+        <TextField
+          {...{ part, path: '/target/queue', name: 'queue' }}
+          label="Queue"
+          hint="Nothing is called: a worker that asks for this queue gets the run."
+        />
+      ) : (
+        <HttpFields part={part} />
+      )}
+      <AreaField
+        {...{ part, path: '/payload', name: 'payload', rows: 6 }}
+        label="Payload"
+        hint="Any JSON, handed over byte for byte: numbers keep their digits. Empty: none."
+      />
+    </fieldset>
+  );
+}
+
+function HttpFields({ part }: { part: Part }) {
+  const { draft, change, faults } = part;
+  return (
+    <>
+      <TextField
+        {...{ part, path: '/target/url', name: 'url', type: 'url', isMono: true }}
+        label="URL"
+        hint="{{runId}}, {{runName}}, {{scheduleId}}, {{scheduledFor}} and {{attempt}} are filled in."
+      />
+      <Field label="Method" path="/target/method" faults={faults}>
+        {(props) => (
+          <select
+            {...props}
+            value={draft.method}
+            onChange={({ currentTarget }) => {
+              change({ method: currentTarget.value });
+            }}
+          >
+            {METHODS.map((method) => (
+              <option key={method}>{method}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Pairs
+        label="Headers"
+        hint="Their values are never shown again: *** stands for the stored one, and keeps it."
+        path="/target/headers"
+        words={['name', 'value']}
+        pairs={draft.headers}
+        faults={faults}
+        onChange={(headers) => change({ headers })}
+      />
+      <details open={draft.lookupUrl + draft.cancelUrl !== ''}>
+        <summary>What to ask it when an answer is lost, and to tell it when a run is cancelled</summary>
+        <TextField
+          {...{ part, path: '/target/lookup', name: 'lookupUrl', type: 'url', isMono: true }}
+          label="Look-up URL"
+          hint="Asked before a call whose answer never came is repeated: 2xx means it arrived, 404 that it did not."
+        />
+        <TextField
+          {...{ part, path: '/target/cancel', name: 'cancelUrl', type: 'url', isMono: true }}
+          label="Cancel URL"
+          hint="Called once when a running run is cancelled or replaced."
+        />
+      </details>
+    </>
+  );
+}

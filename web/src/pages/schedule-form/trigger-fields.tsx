@@ -1,0 +1,221 @@
+import { useId } from 'preact/hooks';
+import { get } from '../../api/http.ts';
+import type { ListCalendarsResponse, ListSchedulesResponse } from '../../api/generated/types.gen.ts';
+import { Field } from '../../parts/field.tsx';
+import { Segments } from '../../parts/segments.tsx';
+import { usePoll } from '../../state/poll.ts';
+import type { Kind } from './draft.ts';
+import { AreaField, MomentField, type Part, TextField } from './inputs.tsx';
+
+const KIND_WORDS: readonly (readonly [Kind, string])[] = [
+  ['cron', 'By cron'],
+  ['everySeconds', 'Every so often'],
+  ['at', 'Once'],
+  ['after', 'After another'],
+];
+const ENDS = ['succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled', 'late'];
+const SELDOM = { everyMs: 60_000 };
+
+/** When it fires. */
+export function TriggerFields({ part }: { part: Part }) {
+  const { draft, change } = part;
+  return (
+    <fieldset>
+      <legend>When</legend>
+      <Segments
+        label="How it fires"
+        value={draft.kind}
+        options={KIND_WORDS}
+        onChange={(kind) => change({ kind })}
+      />
+      {draft.kind === 'cron' && <CronField part={part} />}
+      {draft.kind === 'everySeconds' && (
+        <TextField
+          {...{ part, path: '/everySeconds', name: 'everySeconds', type: 'number' }}
+          label="Seconds"
+          hint="Counted from its start, or else from its creation; it never drifts."
+        />
+      )}
+      {draft.kind === 'at' && (
+        <MomentField
+          {...{ part, path: '/at', name: 'at' }}
+          label="At"
+          hint="It fires once, and has ended then."
+        />
+      )}
+      {draft.kind === 'after' ? <AfterFields part={part} /> : <ZoneField part={part} />}
+      {draft.kind !== 'after' && draft.kind !== 'at' && <Limits part={part} />}
+    </fieldset>
+  );
+}
+
+function CronField({ part: { draft, change, faults } }: { part: Part }) {
+  const { cron } = draft;
+  const set = (index: number, text: string | null) => {
+    change({ cron: cron.flatMap((one, at) => (at !== index ? [one] : text === null ? [] : [text])) });
+  };
+  return (
+    <Field
+      label="Cron expression"
+      path="/cron"
+      faults={faults}
+      hint="minute hour day month weekday, or with seconds first: 0 9 * * MON-FRI. With several, it fires when any of them does."
+    >
+      {(props) => (
+        <div class="pairs">
+          {cron.map((text, index) => (
+            <div key={index} class="pair">
+              <input
+                {...(index === 0 ? props : { 'aria-label': `Cron expression ${index + 1}` })}
+                class="wide mono"
+                spellcheck={false}
+                autocomplete="off"
+                value={text}
+                onInput={({ currentTarget }) => set(index, currentTarget.value)}
+              />
+              {cron.length > 1 && (
+                <button
+                  type="button"
+                  class="plain"
+                  aria-label={`Remove expression ${index + 1}`}
+                  onClick={() => set(index, null)}
+                >
+                  ✕
+                </button>
+              )}
+            </div>
+          ))}
+          <button type="button" onClick={() => change({ cron: [...cron, ''] })}>
+            Add an expression
+          </button>
+        </div>
+      )}
+    </Field>
+  );
+}
+
+/** Of this browser; the daemon may know more, and decides. */
+const ZONE_NAMES = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')];
+
+function ZoneField({ part }: { part: Part }) {
+  const list = useId();
+  return (
+    <>
+      <TextField
+        {...{ part, path: '/timezone', name: 'timezone', list }}
+        label="Zone"
+        hint="Type a part of its name, such as Berlin. Empty: UTC."
+      />
+      <datalist id={list}>
+        {ZONE_NAMES.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+function AfterFields({ part }: { part: Part }) {
+  const { draft, change, faults } = part;
+  const list = useId();
+  const found = usePoll(
+    `parents ${draft.afterId}`,
+    (signal) =>
+      get<ListSchedulesResponse>('/schedules', { q: draft.afterId.replace('*', ''), limit: 20 }, signal),
+    { ...SELDOM, keep: true },
+  );
+  return (
+    <>
+      <TextField
+        {...{ part, path: '/after/scheduleId', name: 'afterId', list }}
+        label="After runs of"
+        hint="The id of a schedule; * stands for each that is not itself fired in this way."
+      />
+      <datalist id={list}>
+        <option value="*">every schedule</option>
+        {found.data?.items.map(({ id }) => (
+          <option key={id} value={id} />
+        ))}
+      </datalist>
+      <Field label="That end as" path="/after/on" faults={faults}>
+        {(props) => (
+          <div {...props} class="checks" role="group" aria-label="That end as">
+            {ENDS.map((end) => (
+              <Check
+                key={end}
+                text={end}
+                isOn={draft.afterOn.includes(end)}
+                onChange={(isOn) => change({ afterOn: toggled(draft.afterOn, end, isOn) })}
+              />
+            ))}
+          </div>
+        )}
+      </Field>
+    </>
+  );
+}
+
+function Limits({ part }: { part: Part }) {
+  const { draft } = part;
+  const isUsed = draft.startAt + draft.endAt + draft.excludeDates !== '' || draft.excludeCalendars.length > 0;
+  return (
+    <details open={isUsed}>
+      <summary>First and last moment, days on which it does not fire</summary>
+      <MomentField {...{ part, path: '/startAt', name: 'startAt' }} label="Not before" />
+      <MomentField {...{ part, path: '/endAt', name: 'endAt' }} label="Not from then on" />
+      <AreaField
+        {...{ part, path: '/exclude/dates', name: 'excludeDates', rows: 3 }}
+        label="Not on these days"
+        hint="One a line: 2026-12-24, or from one day to another: 2026-12-24/2027-01-02."
+      />
+      <CalendarField part={part} />
+    </details>
+  );
+}
+
+function CalendarField({ part: { draft, change, faults } }: { part: Part }) {
+  const calendars = usePoll(
+    'calendars',
+    (signal) => get<ListCalendarsResponse>('/calendars', { limit: 100 }, signal),
+    SELDOM,
+  );
+  const named = draft.excludeCalendars;
+  const ids = [...new Set([...(calendars.data?.items.map(({ id }) => id) ?? []), ...named])];
+  return (
+    <Field label="Not on the days of these calendars" path="/exclude/calendars" faults={faults}>
+      {(props) => (
+        <div {...props} class="checks" role="group" aria-label="Calendars">
+          {ids.length === 0 && <span class="quiet">There are no calendars.</span>}
+          {ids.map((id) => (
+            <Check
+              key={id}
+              text={id}
+              isOn={named.includes(id)}
+              onChange={(isOn) => change({ excludeCalendars: toggled(named, id, isOn) })}
+            />
+          ))}
+        </div>
+      )}
+    </Field>
+  );
+}
+
+function Check({ text, isOn, onChange }: { text: string; isOn: boolean; onChange: (isOn: boolean) => void }) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={isOn}
+        onChange={({ currentTarget }) => {
+          onChange(currentTarget.checked);
+        }}
+      />{' '}
+      <span class="user">{text}</span>
+    </label>
+  );
+}
+
+function toggled(all: readonly string[], one: string, isOn: boolean): string[] {
+  const others = all.filter((other) => other !== one);
+  return isOn ? [...others, one] : others;
+}

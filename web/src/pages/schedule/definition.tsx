@@ -1,0 +1,97 @@
+import type { ComponentChildren } from 'preact';
+import type { Schedule } from '../../api/generated/types.gen.ts';
+import { textOf } from '../../api/json.ts';
+import { JsonView } from '../../parts/json-view.tsx';
+import { ScheduleLink } from '../../parts/links.tsx';
+import { Time } from '../../parts/time.tsx';
+
+/** What the schedule says: when it fires, what it calls, and by which rules. */
+export function Definition({ schedule }: { schedule: Schedule }) {
+  const { timezone, startAt, endAt, exclude, limit, retry, jitterSeconds, payload } = schedule;
+  const facts: [name: string, value: ComponentChildren][] = [
+    ['fires', <Trigger key="fires" schedule={schedule} />],
+    ['zone', timezone ?? 'UTC'],
+  ];
+  if (startAt !== null) facts.push(['from', <Time key="from" at={startAt} zone={timezone} />]);
+  if (endAt !== null) facts.push(['until', <Time key="until" at={endAt} zone={timezone} />]);
+  if (exclude !== null) facts.push(['not on', [...exclude.dates, ...exclude.calendars].join(', ')]);
+  facts.push(['target', <Target key="target" schedule={schedule} />]);
+  if (limit !== null) facts.push(['limit', limit]);
+  if (jitterSeconds > 0) facts.push(['jitter', `up to ${jitterSeconds} s`]);
+  facts.push(
+    ['when late', `${schedule.catchUp} (after ${schedule.graceSeconds} s)`],
+    ['overlap', schedule.overlap],
+    ['delivery', schedule.delivery],
+    ['completion', schedule.completion],
+    ['attempts', `${retry.maxAttempts}, ${schedule.timeoutSeconds} s each`],
+    ['priority', schedule.priority],
+  );
+  if (schedule.pauseAfterFailures !== null)
+    facts.push(['pauses after', `${schedule.pauseAfterFailures} failures`]);
+  if (schedule.successWithinSeconds !== null)
+    facts.push(['late after', `${schedule.successWithinSeconds} s`]);
+  return (
+    <section class="card">
+      <h2>Definition</h2>
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <Fact key={name} name={name}>
+            {value}
+          </Fact>
+        ))}
+        {textOf(payload) !== 'null' && (
+          <Fact name="payload">
+            <JsonView label="Payload" value={payload} />
+          </Fact>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd class="user">{children}</dd>
+    </>
+  );
+}
+
+function Trigger({ schedule: { cron, everySeconds, at, after, timezone } }: { schedule: Schedule }) {
+  if (cron !== null)
+    return (
+      <>
+        {[cron].flat().map((expression) => (
+          <code key={expression} class="cron">
+            {expression}
+          </code>
+        ))}
+      </>
+    );
+  if (everySeconds !== null) return <>every {everySeconds} s</>;
+  if (at !== null)
+    return (
+      <>
+        once, at <Time at={at} zone={timezone} />
+      </>
+    );
+  if (after === null) return null;
+  return (
+    <>
+      when runs of {after.scheduleId === '*' ? 'any schedule' : <ScheduleLink id={after.scheduleId} />} end as{' '}
+      {after.on.join(', ')}
+    </>
+  );
+}
+
+function Target({ schedule: { target } }: { schedule: Schedule }) {
+  if (target.type === 'pull') return <>queue {target.queue}</>;
+  const headers = Object.keys(target.headers);
+  return (
+    <>
+      <code>{target.method}</code> {target.url}
+      {headers.length > 0 && <span class="quiet"> with {headers.join(', ')}</span>}
+    </>
+  );
+}

@@ -1,0 +1,14 @@
+import type { Run } from '../../api/generated/types.gen.ts';
+
+/** From its last handoff to its end; null: it is not over, or was never handed off. */
+export function durationOf({ handoffStartedAt, claimedAt, finishedAt }: Run): number | null {
+  const begin = handoffStartedAt ?? claimedAt;
+  if (begin === null || finishedAt === null) return null;
+  return Math.max(0, Date.parse(finishedAt) - Date.parse(begin));
+}
+
+/** The smallest value that at least this part of all is not above; null: there are none. */
+export function percentile(values: readonly (number | null)[], part: number): number | null {
+  const known = values.filter((value) => value !== null).sort((a, b) => a - b);
+  return known[Math.max(0, Math.ceil(part * known.length) - 1)] ?? null;
+}

@@ -1,0 +1,86 @@
+import type { Schedule } from '../../api/generated/types.gen.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Labels } from '../../parts/labels.tsx';
+import { Ago, Time } from '../../parts/time.tsx';
+import { goTo, href } from '../../state/route.ts';
+import { Actions } from './actions/actions.tsx';
+
+/** What it is, how it stands, and what can be done. */
+export function Head({ schedule, onDone }: { schedule: Schedule; onDone: () => void }) {
+  const { id, status, late, description, labels } = schedule;
+  return (
+    <header class="schedule-head">
+      <div class="bar">
+        <h1 class="user">{id}</h1>
+        <Actions schedule={schedule} onDone={onDone} />
+      </div>
+      <p class="standing">
+        <Badge status={status} /> {late && <Badge status="late" />} <Standing schedule={schedule} />
+      </p>
+      {description !== null && <p class="user description">{description}</p>}
+      <div>
+        <Labels
+          labels={labels}
+          onChoose={(label) => {
+            goTo(href('/schedules', { label }));
+          }}
+        />
+      </div>
+    </header>
+  );
+}
+
+/** The status in words. */
+function Standing({ schedule }: { schedule: Schedule }) {
+  const { status, timezone, nextFireAt, lastFireAt, error, after, late } = schedule;
+  return (
+    <span>
+      {status === 'active' && nextFireAt !== null && (
+        <>
+          Fires next at <Time at={nextFireAt} zone={timezone} relative />.
+        </>
+      )}
+      {status === 'active' && after !== null && <>Fires when runs of {parentText(after.scheduleId)} end.</>}
+      {status === 'paused' && <Paused schedule={schedule} />}
+      {status === 'ended' && 'Nothing is left to fire.'}
+      {status === 'error' && (
+        <>
+          It cannot be planned: <span class="user bad">{error}</span>
+        </>
+      )}
+      {late && schedule.successWithinSeconds !== null && (
+        <> No run has succeeded for longer than {schedule.successWithinSeconds} seconds.</>
+      )}{' '}
+      {lastFireAt !== null && (
+        <span class="quiet">
+          It fired last <Ago at={lastFireAt} />.
+        </span>
+      )}
+    </span>
+  );
+}
+
+function Paused({ schedule: { pauseReason, pauseUntil, timezone } }: { schedule: Schedule }) {
+  return (
+    <>
+      Paused
+      {pauseUntil !== null && (
+        <>
+          {' '}
+          until <Time at={pauseUntil} zone={timezone} relative />
+        </>
+      )}
+      {pauseReason === null ? (
+        '.'
+      ) : (
+        <>
+          : <span class="user">{pauseReason}</span>
+        </>
+      )}
+    </>
+  );
+}
+
+function parentText(id: string): string {
+  return id === '*' ? 'any schedule' : id;
+}

@@ -1,0 +1,58 @@
+import type { Run, Schedule } from '../../api/generated/types.gen.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { RunLink } from '../../parts/links.tsx';
+import { Loaded } from '../../parts/states.tsx';
+import { Table } from '../../parts/table.tsx';
+import { Time, durationText } from '../../parts/time.tsx';
+import type { Polled } from '../../state/poll.ts';
+import { href } from '../../state/route.ts';
+import { durationOf } from './figures.ts';
+
+/** The last few runs, whatever started them. */
+export function RecentRuns({ schedule, runs }: { schedule: Schedule; runs: Polled<{ items: Run[] }> }) {
+  return (
+    <section class="card">
+      <h2>
+        Last runs{' '}
+        <a class="more" href={href('/runs', { scheduleId: schedule.id })}>
+          all of them
+        </a>
+      </h2>
+      <Loaded from={runs}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <p class="quiet">There are no runs yet.</p>
+          ) : (
+            <Runs schedule={schedule} runs={items} />
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+function Runs({ schedule: { timezone }, runs }: { schedule: Schedule; runs: readonly Run[] }) {
+  return (
+    <Table
+      label="Last runs"
+      rows={runs}
+      keyOf={({ id }) => id}
+      columns={[
+        { head: 'Run', cell: ({ id }) => <RunLink id={id} /> },
+        { head: 'Due at', cell: ({ scheduledFor }) => <Time at={scheduledFor} zone={timezone} /> },
+        {
+          head: 'Status',
+          cell: ({ status, reason }) => <Badge status={status} title={reason ?? undefined} />,
+        },
+        { head: 'Started by', kind: 'minor', cell: ({ trigger }) => trigger },
+        { head: 'Late by', kind: 'number', cell: ({ latenessMs }) => durationText(latenessMs) },
+        { head: 'Took', kind: 'number', cell: (run) => durationText(durationOf(run)) },
+        {
+          head: 'What it said',
+          kind: 'grow',
+          cell: ({ error, reason }) => <span class="user clip">{error?.message ?? reason ?? ''}</span>,
+        },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,95 @@
+import { useState } from 'preact/hooks';
+import { get } from '../../api/http.ts';
+import type {
+  ListRunsOfScheduleResponse,
+  ListUpcomingFiresResponse,
+  Schedule,
+} from '../../api/generated/types.gen.ts';
+import { Loaded } from '../../parts/states.tsx';
+import { usePoll } from '../../state/poll.ts';
+import { place } from '../../state/route.ts';
+import type { PageProps } from '../pages.ts';
+import { Definition } from './definition.tsx';
+import { Gone } from './gone.tsx';
+import { Head } from './head.tsx';
+import { callPath } from './path.ts';
+import { RecentRuns } from './recent-runs.tsx';
+import './schedule.css';
+import { Trends } from './trends.tsx';
+import { Upcoming } from './upcoming.tsx';
+import { Versions } from './versions.tsx';
+import { Why } from './why/why.tsx';
+
+const SHOWN_FIRES = 10;
+
+/** One schedule: how it stands, what became of its fires and why, and what can be done about it. */
+export function SchedulePage({ params: { id = '' } }: PageProps) {
+  const schedule = usePoll(`schedule ${id}`, (signal) => get<Schedule>(callPath(id), {}, signal));
+  if (schedule.problem?.status === 404) return <Gone id={id} onDone={schedule.refresh} />;
+  return (
+    <Loaded from={schedule}>{(data) => <Shown schedule={data} refreshSchedule={schedule.refresh} />}</Loaded>
+  );
+}
+
+function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSchedule: () => void }) {
+  const { id } = schedule;
+  const hasTimes = schedule.after === null;
+  const fires = usePoll<ListUpcomingFiresResponse>(
+    `upcoming ${id} ${hasTimes} ${schedule.version}`,
+    (signal) =>
+      hasTimes
+        ? get(callPath(id, '/upcoming'), { count: SHOWN_FIRES }, signal)
+        : Promise.resolve({ items: [] }),
+  );
+  const runs = usePoll(`runs ${id}`, (signal) =>
+    get<ListRunsOfScheduleResponse>(callPath(id, '/runs'), { limit: SHOWN_FIRES }, signal),
+  );
+  const [done, setDone] = useState(0);
+  const refresh = (): void => {
+    setDone(done + 1);
+    refreshSchedule();
+    fires.refresh();
+    runs.refresh();
+  };
+  // While it is not known how often it fires, which view suits it is not known either; unless the user says so.
+  const isReady = fires.data !== undefined || fires.problem !== undefined || place.value.query.has('view');
+  return (
+    <div class="stack">
+      <Head schedule={schedule} onDone={refresh} />
+      {hasTimes && isReady && (
+        <Why
+          asOf={`${schedule.version} ${done}`}
+          schedule={schedule}
+          everyMs={everyMs(fires.data?.items.map(({ fireAt }) => fireAt) ?? [])}
+        />
+      )}
+      {!hasTimes && (
+        <p class="card">
+          It fires when runs of another schedule end, at no times of its own. Its runs below are all there is
+          to know.
+        </p>
+      )}
+      <div class="grid">
+        {hasTimes && (
+          <section class="card">
+            <h2>Fires to come</h2>
+            <Loaded from={fires}>
+              {({ items }) => <Upcoming schedule={schedule} fires={items} onDone={refresh} />}
+            </Loaded>
+          </section>
+        )}
+        <Definition schedule={schedule} />
+      </div>
+      <RecentRuns schedule={schedule} runs={runs} />
+      <Trends schedule={schedule} />
+      <Versions id={id} current={schedule} onDone={refresh} />
+    </div>
+  );
+}
+
+/** Between the fires to come, on the average. */
+function everyMs(fires: readonly string[]): number | null {
+  const [first, last] = [fires[0], fires.at(-1)];
+  if (fires.length < 2 || first === undefined || last === undefined) return null;
+  return (Date.parse(last) - Date.parse(first)) / (fires.length - 1);
+}
