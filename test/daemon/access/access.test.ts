@@ -13,7 +13,7 @@ import { until } from '../../support/until.ts';
 
 /** Before every path, on both ports. */
 const BASE = '/cron';
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 
 let database: TestDatabase;
 let folder: string;

@@ -10,7 +10,7 @@ import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
-const docs = join(import.meta.dirname, '..', '..', 'docs');
+const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 const HOUR = 3_600_000;
 /** The defaults, scaled down. */
 const SCALED = { FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1', FIRELOCK_INSTANCE_TTL_SECONDS: '4' };
