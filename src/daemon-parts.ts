@@ -67,8 +67,8 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
-  const connectionsPerOrigin = config.dispatchPerHost;
-  const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin, guard, events });
+  const { dispatchPerHost: connectionsPerOrigin, egressProxy: proxy } = config;
+  const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin, guard, proxy, events });
   return {
     ...options,
     ...createDaemonAccess(config, { clock, events }),

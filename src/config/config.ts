@@ -5,6 +5,7 @@ import type { SecretKey } from '../core/secrets/secret-keys.ts';
 import type { AddressRange } from './address-ranges.ts';
 import { type TokenSources, readApiTokens } from './api-tokens.ts';
 import { type TracesConfig, tracesFaults, tracesOf } from './otel-variables.ts';
+import type { EgressProxy } from './egress-proxy.ts';
 import { NOT_SUPPORTED_YET, OF_CALLERS, VARIABLES } from './variables.ts';
 
 type Name = keyof typeof VARIABLES;
@@ -47,6 +48,8 @@ export interface Config {
   /** Which addresses no target may have, unless the second list allows them. */
   targetDenied: readonly AddressRange[];
   targetAllowed: readonly AddressRange[];
+  /** Null: targets are called directly. */
+  egressProxy: EgressProxy | null;
   /** The first encrypts header values and secrets of targets, all decrypt. */
   secretKeys: readonly SecretKey[];
   /** Where spans go; undefined: there are no traces. */
@@ -106,6 +109,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
     schedulesFile: values.FIRELOCK_SCHEDULES_FILE,
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
+    egressProxy: values.FIRELOCK_EGRESS_PROXY ?? null,
     secretKeys: values.FIRELOCK_SECRET_KEYS,
     traces: tracesOf(values),
   };
@@ -167,6 +171,7 @@ function entryFaults({ issues }: z.ZodError): string {
 
 /** Passwords and keys stay out of terminals and logs. */
 function shown(name: string, value: string | undefined): string {
+  if (name === 'FIRELOCK_EGRESS_PROXY') return 'not a URL of a proxy';
   if (name === 'FIRELOCK_SECRET_KEYS') return 'not a list of keys';
   if (name.endsWith('_HEADERS')) return 'not a list of headers';
   return name.endsWith('DATABASE_URL') ? 'not a URL of PostgreSQL' : JSON.stringify(value ?? '');

@@ -5,6 +5,7 @@ import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
 import { type ParameterFault, tlsFiles } from './database-tls.ts';
 import { readDatabaseUrl } from './database-url.ts';
 import { DENIED_PRESETS } from './denied-ranges.ts';
+import { parseEgressProxy } from './egress-proxy.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
 
 /** One environment variable: how it is read, what it is for, and what to do where it is wrong. */
@@ -160,6 +161,17 @@ export const VARIABLES = {
     ['default'],
   ),
   FIRELOCK_TARGET_ALLOW_CIDRS: ranges(`${RANGES} (default none)`, {}, []),
+  FIRELOCK_EGRESS_PROXY: {
+    hint: 'http://[user:password@]host:port of a proxy through which targets are called (default none)',
+    schema: z
+      .string()
+      .transform((text, context) => {
+        const proxy = parseEgressProxy(text);
+        if (proxy === null) context.addIssue({ code: 'custom', message: 'no such URL' });
+        return proxy ?? undefined;
+      })
+      .optional(),
+  },
   FIRELOCK_METRICS_PORT: {
     hint:
       'a TCP port: a whole number from 0 to 65535, for /metrics, /healthz and /readyz, which are then not on PORT ' +

@@ -1,8 +1,10 @@
 import type { LookupAddress } from 'node:dns';
-import { type LookupFunction, Socket } from 'node:net';
+import { type LookupFunction, Socket, isIP } from 'node:net';
 import { buildConnector } from 'undici';
+import type { EgressProxy } from '../config/egress-proxy.ts';
 import { AddressBlocked, type AddressGuard } from './guard/address-guard.ts';
 import { type Resolve, addressesOf } from './guard/resolve.ts';
+import { openTunnel } from './http-tunnel.ts';
 
 /** A TCP socket that can be made to die by a reset (RST) instead of a close. */
 export class ResettableSocket extends Socket {
@@ -27,6 +29,8 @@ export type Dial = (options: buildConnector.Options, callback: buildConnector.Ca
 interface DialDeps {
   guard: AddressGuard;
   resolve: Resolve;
+  /** All connections go through it, and it judges names; null: there is none. */
+  proxy: EgressProxy | null;
 }
 
 /**
@@ -45,14 +49,20 @@ export function createDial(deps: DialDeps): Dial {
     socket.on('error', (error) => {
       if (!connected) callback(connectError(error), null);
     });
-    socket.once('connect', () => {
+    const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80);
+    const destination = { host: options.hostname.replace(/^\[|\]$/g, ''), port };
+    const { proxy } = deps;
+    const onOpen = () => {
       connected = true;
       if (options.protocol === 'https:') secure({ ...options, httpSocket: socket }, reportTls(callback));
       else callback(null, socket);
+    };
+    socket.once('connect', () => {
+      if (proxy === null) onOpen();
+      else openTunnel(socket, { ...destination, proxy }, onOpen);
     });
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
-    const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80);
-    void connectJudged(socket, { host: options.hostname, port }, deps);
+    void connectJudged(socket, destination, deps);
     return socket;
   };
 }
@@ -64,9 +74,15 @@ export function createDial(deps: DialDeps): Dial {
 async function connectJudged(
   socket: ResettableSocket,
   { host, port }: { host: string; port: number },
-  { guard, resolve }: DialDeps,
+  { guard, resolve, proxy }: DialDeps,
 ): Promise<void> {
   try {
+    if (proxy !== null) {
+      // A name is the proxy's to resolve and to judge.
+      if (isIP(host) !== 0) await guard.judge([host], port);
+      if (!socket.destroyed) socket.connect({ host: proxy.host, port: proxy.port, autoSelectFamily: true });
+      return;
+    }
     const addresses = await addressesOf(host, resolve);
     await guard.judge(
       addresses.map(({ address }) => address),

@@ -1,5 +1,6 @@
 import { type Outcome, answerError, notSent } from '../core/runs/attempts/outcome.ts';
 import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
+import type { EgressProxy } from '../config/egress-proxy.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { newSpanId } from '../runtime/span-id.ts';
@@ -28,6 +29,8 @@ interface HttpTargetDeps {
   guard?: AddressGuard;
   /** Absent: as the machine does. */
   resolve?: Resolve;
+  /** Absent: targets are called directly. */
+  proxy?: EgressProxy | null;
   /** Hears which addresses are blocked. */
   events?: EventBus;
 }
@@ -62,8 +65,8 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   constructor(deps: HttpTargetDeps) {
     this.#deps = deps;
     this.#userAgent = `firelock/${deps.version}`;
-    const { guard = createAddressGuard(), resolve = resolveByMachine } = deps;
-    this.#dial = createDial({ guard, resolve });
+    const { guard = createAddressGuard(), resolve = resolveByMachine, proxy = null } = deps;
+    this.#dial = createDial({ guard, resolve, proxy });
   }
 
   /** The URL's origin. A URL that is none, which only a foreign hand can store, is a lane of its own. */

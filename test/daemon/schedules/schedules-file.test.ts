@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readyDaemon, spawnDaemon } from '../../support/daemon.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { SECRET_KEYS } from '../../support/secrets.ts';
 
 let database: TestDatabase;
 let folder: string;
@@ -32,7 +33,12 @@ schedules:
 
 test('instances that start together apply the file once, and later starts change only what has changed', async () => {
   await writeFile(path, FILE);
-  const variables = { FIRELOCK_SCHEDULES_FILE: path, JOB_TOKEN: 'secret', FIRELOCK_API_TOKENS: '' };
+  const variables = {
+    FIRELOCK_SCHEDULES_FILE: path,
+    FIRELOCK_SECRET_KEYS: SECRET_KEYS,
+    JOB_TOKEN: 'secret',
+    FIRELOCK_API_TOKENS: '',
+  };
   const daemons = await Promise.all([1, 2].map(() => readyDaemon(database.url, variables)));
   const [daemon] = daemons;
   const versions = async (id: string) => {

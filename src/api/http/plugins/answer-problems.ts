@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Api } from '../../deps.ts';
 import { createKnownPaths } from '../known-paths.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 import { PROBLEM_TYPE, Problem, nothingHere, problemBody, toProblem } from '../problem.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => void;
@@ -40,7 +41,8 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   else if (problem.status > 500) request.log.debug({ err: problem.cause }, problem.message);
   void reply
     .code(problem.status)
-    .headers(problem.headers)
+    // What the framework refuses before there is a route goes by no hook.
+    .headers({ ...SECURITY_HEADERS, ...problem.headers })
     .type(PROBLEM_TYPE)
     .serializer(String)
     .send(JSON.stringify(problemBody(problem)));
