@@ -98,7 +98,9 @@ async function run(config: Config, logger: Logger): Promise<void> {
     if (hangUps.before > 0) daemon.rereadTokens();
     const { url, signsUrl } = await daemon.start();
     const base = `${url}${config.basePath}`;
-    logger.info(`firelock ${version} listens on ${url} (API ${base}/api/v1, its documentation ${base}/docs)`);
+    logger.info(
+      `firelock ${version} listens on ${url} (dashboard ${base}/, API ${base}/api/v1, its documentation ${base}/docs)`,
+    );
     if (signsUrl !== null) logger.info(`/metrics, /healthz and /readyz are on ${signsUrl}${config.basePath}`);
     await stopping;
   } finally {

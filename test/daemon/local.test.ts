@@ -55,7 +55,7 @@ it(
     const messages = first.log().flatMap((line) => ('reqId' in line ? [] : [line.msg]));
     expect(messages).toContainEqual(expect.stringMatching(/^PostgreSQL \d+.* in .*postgres.*, port \d+/));
     expect(messages).toContainEqual(
-      `firelock 0.1.0 listens on ${first.url} (API ${first.url}/api/v1, its documentation ${first.url}/docs)`,
+      `firelock 0.1.0 listens on ${first.url} (dashboard ${first.url}/, API ${first.url}/api/v1, its documentation ${first.url}/docs)`,
     );
     expect(messages.length).toBeLessThanOrEqual(8);
 

@@ -6,7 +6,7 @@ import { Banner } from './layout/banner.tsx';
 import { Header } from './layout/header.tsx';
 import { LogIn } from './layout/log-in.tsx';
 import { PAGES, type PageProps } from './pages/pages.ts';
-import { Empty, Refusal } from './parts/states.tsx';
+import { Empty, Loading, Refusal } from './parts/states.tsx';
 import { Toasts } from './parts/toasts.tsx';
 import { usePoll } from './state/poll.ts';
 import { type PageName, href, pageAt, place } from './state/route.ts';
@@ -38,17 +38,24 @@ function Inside() {
       <Header current={found?.name} />
       <Banner />
       <main id="main" tabIndex={-1}>
-        {who.problem && !who.data ? (
-          <Refusal text={who.problem.message} />
-        ) : found ? (
-          <Page key={place.value.path} name={found.name} params={found.params} />
-        ) : (
-          <Empty title="There is no such page">
-            <a href={href('/')}>Go to the overview</a>
-          </Empty>
-        )}
+        <Content problem={who.problem?.message} />
       </main>
     </>
+  );
+}
+
+/**
+ * Nothing is asked before the daemon has said who calls: it counts calls without a valid token, and refuses more than a few
+ * of them.
+ */
+function Content({ problem }: { problem: string | undefined }) {
+  const found = pageAt(place.value.path);
+  if (me.value === null) return problem === undefined ? <Loading /> : <Refusal text={problem} />;
+  if (found) return <Page key={place.value.path} name={found.name} params={found.params} />;
+  return (
+    <Empty title="There is no such page">
+      <a href={href('/')}>Go to the overview</a>
+    </Empty>
   );
 }
 

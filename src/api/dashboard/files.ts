@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
@@ -26,39 +25,37 @@ export interface Dashboard {
 /** The same from src/ and from dist/, whose folders are equally deep. */
 const BUILT = join(import.meta.dirname, '..', '..', '..', 'dist', 'web');
 
-/** Null: it was not built. Each file is read, and compressed, when it is asked for first. */
+/**
+ * Null: it was not built. All files are read at once, so that they stay of one build while another one replaces them; each is
+ * compressed when it is asked for first.
+ */
 export function readDashboard(directory = BUILT): Dashboard | null {
-  const listed = listFiles(directory);
-  if (listed === null) return null;
-  const { pages, names } = listed;
-  const files = new Map<string, Promise<DashboardFile>>();
-  const once = (name: string, read: () => Promise<Buffer>): Promise<DashboardFile> => {
-    const known = files.get(name);
-    if (known) return known;
-    const file = read().then((bytes) => pack(name, bytes));
-    files.set(name, file);
-    // What could not be read now may be later.
-    file.catch(() => files.delete(name));
+  const read = readFiles(directory);
+  if (read === null) return null;
+  const packed = new Map<string, Promise<DashboardFile>>();
+  const once = (name: string, bytes: Buffer): Promise<DashboardFile> => {
+    const file = packed.get(name) ?? pack(name, bytes);
+    packed.set(name, file);
     return file;
   };
   return {
-    pages,
+    pages: read.pages,
     document: (basePath) =>
-      once('index.html', async () => {
-        const html = await readFile(join(directory, 'index.html'), 'utf8');
-        return Buffer.from(html.replace('<base href="/"', `<base href="${basePath}/"`));
-      }),
-    asset: (name) =>
-      names.has(name)
-        ? once(`assets/${name}`, () => readFile(join(directory, 'assets', name)))
-        : Promise.resolve(null),
+      once('index.html', Buffer.from(read.html.replace('<base href="/"', `<base href="${basePath}/"`))),
+    asset: (name) => {
+      const bytes = read.assets.get(name);
+      return bytes === undefined ? Promise.resolve(null) : once(`assets/${name}`, bytes);
+    },
   };
 }
 
-function listFiles(directory: string): { pages: string[]; names: ReadonlySet<string> } | null {
+function readFiles(directory: string) {
   try {
-    const pages = JSON.parse(readFileSync(join(directory, 'pages.json'), 'utf8')) as Record<string, string>;
-    return { pages: Object.values(pages), names: new Set(readdirSync(join(directory, 'assets'))) };
+    const text = (name: string) => readFileSync(join(directory, name), 'utf8');
+    const pages = Object.values(JSON.parse(text('pages.json')) as Record<string, string>);
+    const names = readdirSync(join(directory, 'assets'));
+    const assets = new Map(names.map((name) => [name, readFileSync(join(directory, 'assets', name))]));
+    return { pages, html: text('index.html'), assets };
   } catch {
     return null;
   }

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Options } from 'uplot';
-import { theme } from '../state/theme.ts';
+import { isDark } from '../state/theme.ts';
 import { clockText, dayText, shownZone } from '../state/zone.ts';
 
 interface Series {
@@ -18,13 +18,19 @@ interface Props {
   /** How a value is written. */
   text: (value: number) => string;
   zone?: string | null;
+  /** Counts: the axis has whole numbers only. */
+  whole?: boolean;
 }
 
 const HEIGHT = 170;
 const DAY_S = 86_400;
+/** 1, 2, 5, 10, 20, 50 and so on. */
+const WHOLE_STEPS = Array.from({ length: 9 }, (_, digits) =>
+  [1, 2, 5].map((step) => step * 10 ** digits),
+).flat();
 
 /** Curves over time. Its library is loaded when the first of them is looked at. */
-export function Curve({ label, at, series, text, zone }: Props) {
+export function Curve({ label, at, series, text, zone, whole = false }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const inZone = shownZone(zone);
   const told = JSON.stringify([at, series, inZone]);
@@ -35,13 +41,13 @@ export function Curve({ label, at, series, text, zone }: Props) {
     let isGone = false;
     void import('./curve-library.ts').then(({ draw }) => {
       if (!isGone)
-        destroy = draw(element, optionsOf(element, { at, series, text, label }, inZone), at, series);
+        destroy = draw(element, optionsOf(element, { at, series, text, label, whole }, inZone), at, series);
     });
     return () => {
       isGone = true;
       destroy();
     };
-  }, [told, theme.value]);
+  }, [told, isDark.value]);
   return (
     <figure class="curve" aria-label={`${label}, in ${inZone}`}>
       <div ref={frame} aria-hidden="true" />
@@ -66,7 +72,7 @@ function latestText(values: readonly (number | null)[], text: (value: number) =>
 
 function optionsOf(
   element: HTMLElement,
-  { at, series, text }: Props,
+  { at, series, text, whole }: Props,
   zone: string,
 ): Omit<Options, 'plugins'> {
   const quiet = colourOf(element, '--quiet');
@@ -89,7 +95,12 @@ function optionsOf(
     scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     axes: [
       { ...axis, size: 26, space: 60, values: (_plot, splits) => splits.map(written) },
-      { ...axis, size: 58, values: (_plot, splits) => splits.map(text) },
+      {
+        ...axis,
+        ...(whole === true && { incrs: WHOLE_STEPS }),
+        size: 58,
+        values: (_plot, splits) => splits.map(text),
+      },
     ],
     series: [
       {},

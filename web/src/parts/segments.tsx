@@ -8,13 +8,12 @@ interface Props<T extends string> {
 /** One of a few, all of them in sight. */
 export function Segments<T extends string>({ label, options, value, onChange }: Props<T>) {
   return (
-    <div class="segments" role="radiogroup" aria-label={label}>
+    <div class="segments" role="group" aria-label={label}>
       {options.map(([option, text]) => (
         <button
           key={option}
           type="button"
-          role="radio"
-          aria-checked={option === value}
+          aria-pressed={option === value}
           onClick={() => {
             onChange(option);
           }}

@@ -29,6 +29,10 @@ interface LoadedProps<T> {
 export function Loaded<T>({ from: { data, problem }, children }: LoadedProps<T>) {
   if (data !== undefined) return <>{children(data)}</>;
   if (problem) return <Refusal text={problem.message} />;
+  return <Loading />;
+}
+
+export function Loading() {
   return (
     <p class="loading" aria-busy="true">
       Loading…

@@ -1,6 +1,6 @@
 import { storedSignal } from './stored.ts';
 
-export const ZONES = ['schedule', 'mine', 'utc'] as const;
+const ZONES = ['schedule', 'mine', 'utc'] as const;
 
 /** In whose zone times are shown. */
 export const zoneChoice = storedSignal('zone', ZONES, 'schedule');

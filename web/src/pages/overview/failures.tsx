@@ -1,9 +1,8 @@
 import { get } from '../../api/http.ts';
 import type { ListRunsResponse } from '../../api/generated/types.gen.ts';
-import { Table } from '../../parts/table.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';
-import { columns } from '../runs/columns.tsx';
+import { RunTable } from '../runs/run-table.tsx';
 
 const STATUS = 'failed,unknown,abandoned';
 const DAY_MS = 86_400_000;
@@ -20,7 +19,7 @@ export function Failures() {
       <h2>
         <a href={href('/runs', { status: STATUS, since: '24h' })}>Runs that did not succeed</a>
       </h2>
-      <Table label="Runs that did not succeed" columns={columns} rows={data.items} keyOf={({ id }) => id} />
+      <RunTable label="Runs that did not succeed" runs={data.items} />
     </section>
   );
 }

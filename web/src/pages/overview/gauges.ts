@@ -2,7 +2,7 @@ import { ApiProblem, callRaw } from '../../api/http.ts';
 import type { Readiness } from '../../api/generated/types.gen.ts';
 
 /** What this instance says of itself outside of the API. Null: it says so on a port of its own. */
-export interface Signs {
+interface Signs {
   readiness: Readiness;
   /** By name, with its labels: `firelock_runs_open{status="pending"}`. */
   gauges: ReadonlyMap<string, number>;

@@ -16,7 +16,10 @@ const CHOICES = [
 /** What became of the runs of the last hour, day or week, in curves. */
 export function Trends() {
   const [span, setSpan] = useState<Span>('1h');
-  const windows = usePoll(span, (signal) => statsOfWindows(span, signal), { keep: true });
+  const windows = usePoll(span, (signal) => statsOfWindows(span, signal), {
+    keep: true,
+    everyMs: SPANS[span].askEveryMs,
+  });
   return (
     <section class="stack" aria-label="Trends">
       <div class="bar end">
@@ -107,6 +110,7 @@ function Curves({ windows, span }: { windows: readonly Window[]; span: Span }) {
         <Curve
           label="Runs that did not succeed"
           at={at}
+          whole
           text={short}
           series={[
             { name: 'failed', tone: 'bad', values: of((s) => s.failedRuns + s.abandonedRuns) },

@@ -3,11 +3,11 @@ import type { Stats } from '../../api/generated/types.gen.ts';
 
 export type Span = '1h' | '24h' | '7d';
 
-/** How many windows of how many seconds a span has. */
-export const SPANS: Record<Span, { windows: number; seconds: number }> = {
-  '1h': { windows: 30, seconds: 120 },
-  '24h': { windows: 48, seconds: 1800 },
-  '7d': { windows: 28, seconds: 6 * 3600 },
+/** How many windows of how many seconds a span has. The newest is counted anew each time, and a long one holds more. */
+export const SPANS: Record<Span, { windows: number; seconds: number; askEveryMs: number }> = {
+  '1h': { windows: 30, seconds: 120, askEveryMs: 5_000 },
+  '24h': { windows: 48, seconds: 1800, askEveryMs: 15_000 },
+  '7d': { windows: 28, seconds: 6 * 3600, askEveryMs: 60_000 },
 };
 
 /** What became of the runs of one piece of time. */

@@ -6,8 +6,16 @@ import { Time, durationText } from '../../parts/time.tsx';
 
 type Run = ListRunsResponse['items'][number];
 
-export const columns: readonly Column<Run>[] = [
-  { head: 'Fire time', cell: ({ scheduledFor }) => <Time at={scheduledFor} /> },
+/** `zones`: of schedules, by id, as far as they are known. */
+export function columnsWith(zones: ReadonlyMap<string, string | null>): readonly Column<Run>[] {
+  const fireTime: Column<Run> = {
+    head: 'Fire time',
+    cell: ({ scheduledFor, scheduleId }) => <Time at={scheduledFor} zone={zones.get(scheduleId ?? '')} />,
+  };
+  return [fireTime, ...COLUMNS];
+}
+
+const COLUMNS: readonly Column<Run>[] = [
   {
     head: 'Schedule',
     cell: ({ scheduleId }) =>

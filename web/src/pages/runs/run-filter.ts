@@ -12,7 +12,7 @@ export const SINCE = [
 ] as const;
 
 /** What of the address is a filter of runs. */
-export interface RunFilter {
+interface RunFilter {
   scheduleId: string | null;
   status: string | null;
   trigger: string | null;

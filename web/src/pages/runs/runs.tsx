@@ -6,12 +6,11 @@ import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/filter-ba
 import { RunLink } from '../../parts/links.tsx';
 import { Pager } from '../../parts/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { Table } from '../../parts/table.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, place, setQuery } from '../../state/route.ts';
 import { may } from '../../state/session.ts';
-import { columns } from './columns.tsx';
 import { Period } from './period.tsx';
+import { RunTable } from './run-table.tsx';
 import { SINCE, filterInAddress, sentFilter } from './run-filter.ts';
 import { StatusFilter } from './status-filter.tsx';
 
@@ -60,13 +59,7 @@ export function Runs() {
             <Nothing isFiltered={isFiltered} />
           ) : (
             <>
-              <Table
-                label="Runs"
-                columns={columns}
-                rows={items}
-                keyOf={({ id }) => id}
-                isStale={list.isStale}
-              />
+              <RunTable label="Runs" runs={items} isStale={list.isStale} />
               <Pager nextCursor={nextCursor} first="Newest" />
             </>
           )

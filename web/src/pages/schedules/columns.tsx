@@ -34,7 +34,8 @@ export const columns: readonly Column<Row>[] = [
     head: 'Status',
     cell: ({ status, late, pauseReason, error }) => (
       <>
-        <Badge status={status} title={pauseReason ?? error ?? undefined} />
+        <Badge status={status} />
+        {why(pauseReason ?? error)}
         {late && (
           <div>
             <Badge status="late" title="No run has succeeded within its successWithinSeconds" />
@@ -61,6 +62,16 @@ export const columns: readonly Column<Row>[] = [
     cell: ({ recentRuns = [], timezone }) => <RunStrip runs={recentRuns} zone={timezone} room={SHOWN_RUNS} />,
   },
 ];
+
+/** Why it is paused, or cannot be planned. */
+function why(reason: string | null) {
+  if (reason === null) return null;
+  return (
+    <div class="quiet user clip" title={reason}>
+      {reason}
+    </div>
+  );
+}
 
 /** When it fires, as its definition says it. */
 function When({ schedule: { cron, everySeconds, at, after, timezone } }: { schedule: Row }) {

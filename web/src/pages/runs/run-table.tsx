@@ -1,0 +1,17 @@
+import type { ListRunsResponse } from '../../api/generated/types.gen.ts';
+import { Table } from '../../parts/table.tsx';
+import { useScheduleZones } from '../../state/schedule-zones.ts';
+import { columnsWith } from './columns.tsx';
+
+interface Props {
+  label: string;
+  runs: ListRunsResponse['items'];
+  isStale?: boolean;
+}
+
+export function RunTable({ label, runs, isStale = false }: Props) {
+  const zones = useScheduleZones(runs.map(({ scheduleId }) => scheduleId));
+  return (
+    <Table label={label} columns={columnsWith(zones)} rows={runs} keyOf={({ id }) => id} isStale={isStale} />
+  );
+}
