@@ -113,7 +113,7 @@ async function pauseAndAskWhy(page: Page, { daemon }: Stage): Promise<void> {
   await page.getByText('Paused until 2099-01-01 00:00:00 CET').waitFor();
   await page.getByText('the target moves house').first().waitFor();
   // The day of the fire that was skipped: there and back by the mouse, and then by keyboard alone.
-  await page.getByRole('radio', { name: 'month' }).click();
+  await page.getByRole('button', { name: 'month', exact: true }).click();
   const days = page.getByRole('group', { name: /Occurrences, by day/ });
   const upcoming = await daemon.call(
     'GET',

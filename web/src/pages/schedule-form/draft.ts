@@ -7,7 +7,7 @@ type Fault = NonNullable<Problem['errors']>[number];
 export type Stored = Schedule | VersionedSchedule;
 
 export type Pair = readonly [name: string, value: string];
-export const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const;
+const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What is typed so far. Numbers are texts, so that the daemon says what is wrong with them. */
@@ -134,7 +134,7 @@ function policyOf(name: string, text: string): unknown {
 
 const NULLABLE = new Set(['limit', 'pauseAfterFailures', 'successWithinSeconds']);
 
-export function numberOf(text: string): number | string | undefined {
+function numberOf(text: string): number | string | undefined {
   if (text.trim() === '') return undefined;
   return Number.isFinite(Number(text)) ? Number(text) : text;
 }

@@ -6,7 +6,6 @@ import { useAct } from '../../state/act.ts';
 import { usePoll } from '../../state/poll.ts';
 import { goTo, href, place } from '../../state/route.ts';
 import { may, me } from '../../state/session.ts';
-import type { PageProps } from '../pages.ts';
 import { callPath, pagePath } from '../schedule/path.ts';
 import { ChangedMeanwhile } from './changed-meanwhile.tsx';
 import { type Draft, draftOf, rebase } from './draft.ts';
@@ -21,7 +20,7 @@ interface Opened {
 }
 
 /** A change of a schedule; `?version=3`: to what it was then. */
-export function EditSchedule({ params: { id = '' } }: PageProps) {
+export function EditSchedule({ params: { id = '' } }: { params: Record<string, string> }) {
   const version = Number(place.value.query.get('version') ?? 0);
   const opened = usePoll(`edit ${id} ${version}`, (signal) => open(id, version, signal), ONCE);
   if (me.value === null) return null;

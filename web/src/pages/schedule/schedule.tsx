@@ -8,7 +8,6 @@ import type {
 import { Loaded } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { place } from '../../state/route.ts';
-import type { PageProps } from '../pages.ts';
 import { Definition } from './definition.tsx';
 import { Gone } from './gone.tsx';
 import { Head } from './head.tsx';
@@ -23,7 +22,7 @@ import { Why } from './why/why.tsx';
 const SHOWN_FIRES = 10;
 
 /** One schedule: how it stands, what became of its fires and why, and what can be done about it. */
-export function SchedulePage({ params: { id = '' } }: PageProps) {
+export function SchedulePage({ params: { id = '' } }: { params: Record<string, string> }) {
   const schedule = usePoll(`schedule ${id}`, (signal) => get<Schedule>(callPath(id), {}, signal));
   if (schedule.problem?.status === 404) return <Gone id={id} onDone={schedule.refresh} />;
   return (

@@ -8,15 +8,9 @@ import { may } from '../../../state/session.ts';
 import { callPath, pagePath } from '../path.ts';
 import { BackfillDialog } from './backfill.tsx';
 import { DeleteDialog } from './delete.tsx';
+import type { DialogProps } from './dialog-props.ts';
 import { FireDialog } from './fire.tsx';
 import { PauseDialog } from './pause.tsx';
-
-export interface DialogProps {
-  schedule: Schedule;
-  onClose: () => void;
-  /** The schedule, or what became of it, is another now. */
-  onDone: () => void;
-}
 
 const DIALOGS: Record<'fire' | 'pause' | 'backfill' | 'delete', ComponentType<DialogProps>> = {
   fire: FireDialog,

@@ -8,7 +8,7 @@ import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { shownZone, timeText } from '../../../state/zone.ts';
 import { callPath } from '../path.ts';
-import type { DialogProps } from './actions.tsx';
+import type { DialogProps } from './dialog-props.ts';
 import { type Counted, useCount } from './count.ts';
 
 const OWN = ['/from', '/to', '/limit'];

@@ -6,7 +6,7 @@ import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { goTo, href } from '../../../state/route.ts';
 import { callPath } from '../path.ts';
-import type { DialogProps } from './actions.tsx';
+import type { DialogProps } from './dialog-props.ts';
 
 /** Deletes it, once its id has been typed. */
 export function DeleteDialog({ schedule: { id, version }, onClose }: DialogProps) {

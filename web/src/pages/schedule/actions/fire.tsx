@@ -8,7 +8,7 @@ import { RunLink } from '../../../parts/links.tsx';
 import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { callPath } from '../path.ts';
-import type { DialogProps } from './actions.tsx';
+import type { DialogProps } from './dialog-props.ts';
 
 /** Fires now, with the stored payload or another one. */
 export function FireDialog({ schedule, onClose, onDone }: DialogProps) {

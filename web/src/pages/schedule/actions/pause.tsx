@@ -7,7 +7,7 @@ import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { shownZone } from '../../../state/zone.ts';
 import { callPath } from '../path.ts';
-import type { DialogProps } from './actions.tsx';
+import type { DialogProps } from './dialog-props.ts';
 import { useCount } from './count.ts';
 
 const OWN = ['/pauseReason', '/pauseUntil'];

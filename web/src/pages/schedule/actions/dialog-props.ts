@@ -1,0 +1,8 @@
+import type { Schedule } from '../../../api/generated/types.gen.ts';
+
+export interface DialogProps {
+  schedule: Schedule;
+  onClose: () => void;
+  /** The schedule, or what became of it, is another now. */
+  onDone: () => void;
+}
