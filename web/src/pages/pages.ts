@@ -27,4 +27,5 @@ export const PAGES: Record<PageName, Page> = {
     load: async () => (await import('./schedules/schedules.tsx')).Schedules,
   },
   runs: { title: 'Runs', nav: 'Runs', load: async () => (await import('./runs/runs.tsx')).Runs },
+  run: { title: 'Run', load: async () => (await import('./run/run.tsx')).RunPage },
 };
