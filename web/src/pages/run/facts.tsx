@@ -21,7 +21,7 @@ export function Facts({ run, zone }: { run: WholeRun; zone: string | null }) {
     ...time('Ended', run.finishedAt),
     ['Late by', durationText(run.latenessMs)],
     ['Trigger', run.trigger],
-    ['Attempts', `${run.attempts}, of which ${run.failures} failed`],
+    ['Attempts', run.attempts],
     ...numbers(run),
     ...texts(run),
   ];
@@ -40,8 +40,9 @@ export function Facts({ run, zone }: { run: WholeRun; zone: string | null }) {
   );
 }
 
-function numbers({ recoveries, coalesced, progress, scheduleVersion }: WholeRun): Fact[] {
+function numbers({ failures, recoveries, coalesced, progress, scheduleVersion }: WholeRun): Fact[] {
   return [
+    ...(failures > 0 ? [['Failures that count', failures] as const] : []),
     ...(recoveries > 0 ? [['Taken over by recovery', `${recoveries} times`] as const] : []),
     ...(coalesced > 0 ? [['Stands for', `${coalesced} other fires`] as const] : []),
     ...(progress === null ? [] : [['Progress', `${Math.round(progress * 100)} %`] as const]),

@@ -66,6 +66,7 @@ interface SideProps {
 }
 
 function Side({ label, ids, known, more }: SideProps) {
+  if (ids.length === 0) return null;
   return (
     <ul aria-label={label}>
       {ids.map((id, index) => {
@@ -80,7 +81,6 @@ function Side({ label, ids, known, more }: SideProps) {
           </li>
         );
       })}
-      {ids.length === 0 && <li class="quiet">{label}: nothing</li>}
       {more > 0 && <li class="quiet">and {more} more</li>}
     </ul>
   );
@@ -94,13 +94,12 @@ function Edges({ from, to, rows }: { from: number; to: number; rows: number }) {
     y(from === 1 ? 0 : index, from),
     y(to === 1 ? 0 : index, to),
   ]);
+  if (from === 0 || to === 0) return null;
   return (
     <svg class="edges" width={GAP} height={height} viewBox={`0 0 ${GAP} ${height}`} aria-hidden="true">
-      {from > 0 &&
-        to > 0 &&
-        lines.map(([a = 0, b = 0], index) => (
-          <path key={index} d={`M0 ${a}C${GAP / 2} ${a} ${GAP / 2} ${b} ${GAP} ${b}`} />
-        ))}
+      {lines.map(([a = 0, b = 0], index) => (
+        <path key={index} d={`M0 ${a}C${GAP / 2} ${a} ${GAP / 2} ${b} ${GAP} ${b}`} />
+      ))}
     </svg>
   );
 }
