@@ -28,4 +28,5 @@ export const PAGES: Record<PageName, Page> = {
   },
   runs: { title: 'Runs', nav: 'Runs', load: async () => (await import('./runs/runs.tsx')).Runs },
   run: { title: 'Run', load: async () => (await import('./run/run.tsx')).RunPage },
+  load: { title: 'Load', nav: 'Load', load: async () => (await import('./load/load.tsx')).LoadPage },
 };
