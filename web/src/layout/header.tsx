@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { PAGES } from '../pages/pages.ts';
 import pages from '../../pages.json';
 import { type PageName, href, place } from '../state/route.ts';
+import { Search } from '../search/search.tsx';
 import { Settings } from './settings.tsx';
 
 /** The name, the way to each page, and what is chosen for all of them. */
@@ -46,6 +47,7 @@ export function Header({ current }: { current: PageName | undefined }) {
             );
           })}
         </nav>
+        <Search />
         <Settings />
       </div>
     </header>

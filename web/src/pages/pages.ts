@@ -39,4 +39,6 @@ export const PAGES: Record<PageName, Page> = {
     load: async () => (await import('./schedule-form/edit-schedule.tsx')).EditSchedule,
   },
   runs: { title: 'Runs', nav: 'Runs', load: async () => (await import('./runs/runs.tsx')).Runs },
+  run: { title: 'Run', load: async () => (await import('./run/run.tsx')).RunPage },
+  load: { title: 'Load', nav: 'Load', load: async () => (await import('./load/load.tsx')).LoadPage },
 };

@@ -13,8 +13,10 @@ export interface Polled<T> {
   isStale: boolean;
 }
 
-interface Options {
+interface Options<T> {
   everyMs?: number;
+  /** Instead, where what was answered says how soon it may change. */
+  paceOf?: (data: T) => number;
   /** Shows the answer to the old question until the new one is answered: of lists whose filter changes. */
   keep?: boolean;
 }
@@ -29,7 +31,7 @@ const LONGEST_MS = 30_000;
 export function usePoll<T>(
   key: string,
   ask: (signal: AbortSignal) => Promise<T>,
-  { everyMs = EVERY_MS, keep = false }: Options = {},
+  { everyMs = EVERY_MS, paceOf, keep = false }: Options<T> = {},
 ): Polled<T> {
   const [state, setState] = useState<{ key: string; data?: T; problem?: ApiProblem }>({ key });
   const latest = useRef(ask);
@@ -41,7 +43,7 @@ export function usePoll<T>(
       (answer) => {
         setState({ key, ...answer });
       },
-      everyMs,
+      (answered) => (answered !== undefined && paceOf ? paceOf(answered) : everyMs),
     );
     refresh.current = asking.now;
     return asking.stop;
@@ -54,7 +56,7 @@ export function usePoll<T>(
 function startAsking<T>(
   ask: (signal: AbortSignal) => Promise<T>,
   tell: (answer: { data?: T; problem?: ApiProblem }) => void,
-  everyMs: number,
+  paceOf: (data: T | undefined) => number,
 ): { now: () => void; stop: () => void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asked = new AbortController();
@@ -74,7 +76,7 @@ function startAsking<T>(
     if (!('away' in answer))
       tell({ ...(data !== undefined && { data }), ...('problem' in answer && answer) });
     if (document.hidden || mustLogIn.value) return;
-    timer = setTimeout(now, failures === 0 ? everyMs : Math.min(LONGEST_MS, 1000 * 2 ** failures));
+    timer = setTimeout(now, failures === 0 ? paceOf(data) : Math.min(LONGEST_MS, 1000 * 2 ** failures));
   };
   const seen = (): void => {
     if (document.hidden) clearTimeout(timer);

@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest';
+import { newToken } from '../api/access/support.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+import { startStage } from './browser.ts';
+
+const BIG = '12345678901234567890.123456789';
+
+it('the page of a run says what happened, what came before and after, and retries, cancels and fires it again', async (context) => {
+  const [operator, viewer] = (['admin', 'viewer'] as const).map((role) => newToken(role, role));
+  if (!operator || !viewer) throw new Error('no tokens');
+  const { open, daemon } = await startStage(context, {
+    FIRELOCK_API_TOKENS: [operator, viewer]
+      .map(({ known }) => `${known.name}:${known.role}:${known.hash.toString('hex')}`)
+      .join(','),
+  });
+  let status = 400;
+  const bodies: string[] = [];
+  const receiver = await startReceiver((arrival, response) => {
+    bodies.push(arrival.text);
+    response.statusCode = status;
+    response.end('{"no":"<script>no</script>"}');
+  });
+  const call = async (method: string, path: string, body?: unknown) =>
+    (await daemon.call(method, `/api/v1${path}`, body, operator.headers)).body as { id: string };
+  const target = { type: 'http', url: receiver.url };
+  await call('PUT', '/schedules/bill', { cron: '0 0 29 2 *', timezone: 'Europe/Berlin', target });
+  const headers = { ...operator.headers, 'content-type': 'application/json' };
+  const sent = await fetch(`${daemon.url}/api/v1/schedules/bill/fire`, {
+    ...{ method: 'POST', headers, body: `{"payload":{"sum":${BIG}}}` },
+  });
+  const { id } = (await sent.json()) as { id: string };
+  const statusOf = async (runId: string) =>
+    ((await call('GET', `/runs/${runId}`)) as unknown as { status: string }).status;
+  await until(async () => ((await statusOf(id)) === 'failed' ? true : null));
+
+  const { page, faults } = await open(`/runs/${id}`, { token: operator.secret, expected: [409] });
+  await page.getByText('Attempt 1: the target refused it', { exact: true }).waitFor();
+  await page.getByText(`"sum": ${BIG}`).waitFor();
+  await page.getByLabel('Body of the answer').getByText('<script>no</script>').waitFor();
+  status = 200;
+  await page.getByRole('button', { name: 'Retry…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry', exact: true }).click();
+  await page.getByText('Attempt 2: the target took it', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Fire again…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Fire again', exact: true }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith(id));
+  await page.getByText('Attempt 1: the target took it', { exact: true }).waitFor();
+  expect(bodies.at(-1)).toContain(`"payload":{"sum":${BIG}}`);
+
+  const first = await call('POST', '/runs', { target: { type: 'pull', queue: 'boxes' } });
+  const second = await call('POST', '/runs', { target, dependsOn: [first.id] });
+  await page.goto(`${daemon.url}/runs/${second.id}`);
+  await page.getByText('Waits for the runs that it depends on', { exact: true }).waitFor();
+  await page.getByRole('list', { name: 'Before it' }).getByRole('link').click();
+  await page.getByText('Waits for a worker', { exact: true }).waitFor();
+  await page.getByRole('list', { name: 'After it' }).getByText('waiting').waitFor();
+  await page.getByRole('button', { name: 'Cancel…' }).click();
+  // Meanwhile another user does the same: what ended another way is refused, and said.
+  await call('POST', '/queues/boxes/claim', { workerId: 'w' });
+  await call('POST', `/runs/${first.id}/complete`, { status: 'succeeded', workerId: 'w' });
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel', exact: true }).click();
+  await page.getByRole('alert').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Cancel…' }).waitFor({ state: 'detached' });
+
+  const seen = await open(`/runs/${id}`, { token: viewer.secret });
+  await seen.page.getByText('Attempt 2: the target took it', { exact: true }).waitFor();
+  expect(await seen.page.getByRole('button', { name: /…$/ }).count()).toBe(0);
+  await receiver.close();
+  expect([...faults, ...seen.faults]).toEqual([]);
+});

@@ -1,0 +1,101 @@
+import type { WholeRun } from '../../api/generated/types.gen.ts';
+
+type Attempt = WholeRun['attemptLog'][number];
+
+/** One thing that happened to a run, or is happening. */
+export interface Step {
+  kind: 'wait' | 'attempt' | 'lookup' | 'work';
+  from: number;
+  to: number;
+  /** A class that has a colour. */
+  tone: 'good' | 'bad' | 'busy' | 'doubt' | 'calm';
+  text: string;
+  /** What the target or the network said. */
+  detail: string | null;
+  attempt?: Attempt;
+}
+
+/** From the fire time to the end, or to `now` while it is open: each wait and each attempt, in the order of time. */
+export function stepsOf(run: WholeRun, now: number): Step[] {
+  const log = run.attemptLog.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
+  const steps: Step[] = [];
+  let reached = Date.parse(run.scheduledFor);
+  for (const [index, attempt] of log.entries()) {
+    const from = Date.parse(attempt.startedAt);
+    const to = Date.parse(attempt.finishedAt);
+    if (from > reached)
+      steps.push(wait(reached, from, index === 0 ? 'Waited for its first attempt' : 'Waited'));
+    steps.push(attemptStep(attempt, from, to));
+    reached = Math.max(reached, to);
+  }
+  const last = lastStep(run, reached, now);
+  return last ? [...steps, last] : steps;
+}
+
+function wait(from: number, to: number, text: string): Step {
+  return { kind: 'wait', from, to, tone: 'calm', text, detail: null };
+}
+
+const OUTCOMES: Record<Attempt['outcome'], readonly [tone: Step['tone'], text: string]> = {
+  accepted: ['good', 'the target took it'],
+  acceptedLate: ['good', 'the target took it, but the run had ended otherwise by then'],
+  rejected: ['bad', 'the target refused it'],
+  transient: ['doubt', 'it did not work, and may later'],
+  unknown: ['doubt', 'no answer came: it may have arrived'],
+  blocked: ['bad', 'firelock may not call this address'],
+};
+
+const LOOKUPS = {
+  arrived: 'The target was asked about an earlier attempt: it had arrived',
+  notArrived: 'The target was asked about an earlier attempt, which had not arrived',
+  unclear: 'The target was asked about an earlier attempt, and could not say',
+};
+
+function attemptStep(attempt: Attempt, from: number, to: number): Step {
+  const [tone, outcome] = OUTCOMES[attempt.outcome];
+  const said = attempt.lookup === undefined ? '' : `${LOOKUPS[attempt.lookup]}. `;
+  const recovered = attempt.recovery ? ', taken over by recovery' : '';
+  return {
+    kind: attempt.lookup === undefined ? 'attempt' : 'lookup',
+    ...{ from, to, tone, attempt },
+    text: `${said}Attempt ${attempt.attempt}${recovered}: ${outcome}`,
+    detail: attempt.error?.message ?? (attempt.statusCode ? `Status ${attempt.statusCode}` : null),
+  };
+}
+
+/** What came after the attempts that are over; null: nothing did. */
+function lastStep(run: WholeRun, reached: number, now: number): Step | null {
+  const step = (kind: Step['kind'], tone: Step['tone'], from: number, text: string): Step => ({
+    ...{ kind, tone, text, from, to: Math.max(from, now), detail: null },
+  });
+  const { status, finishedAt, handedOffAt } = run;
+  if (finishedAt !== null) {
+    const to = Date.parse(finishedAt);
+    const worked = handedOffAt !== null && run.attemptLog.length > 0;
+    if (to <= reached) return null;
+    return { ...step(worked ? 'work' : 'wait', 'calm', reached, ended(run, worked)), to };
+  }
+  if (status === 'waiting') return step('wait', 'calm', reached, waitsFor(run));
+  if (status === 'running')
+    return step(
+      'work',
+      'busy',
+      reached,
+      run.workerId === null ? 'The target works on it' : 'A worker works on it',
+    );
+  if (run.claimedBy !== null) {
+    const from = Math.max(reached, Date.parse(run.handoffStartedAt ?? run.claimedAt ?? run.updatedAt));
+    return step('attempt', 'busy', from, `Attempt ${run.attempts} is under way`);
+  }
+  return step('wait', 'calm', reached, run.queue === null ? 'Waits for its attempt' : 'Waits for a worker');
+}
+
+function ended({ status }: WholeRun, worked: boolean): string {
+  if (worked) return `The target worked on it, until it ended: ${status}`;
+  return `Waited, until it ended: ${status}`;
+}
+
+function waitsFor({ dependsOn }: WholeRun): string {
+  if (dependsOn.length > 0) return 'Waits for the runs that it depends on';
+  return 'Waits: an earlier run of its schedule is under way, or maintenance is on';
+}

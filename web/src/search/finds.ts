@@ -1,0 +1,93 @@
+import { ApiProblem, get } from '../api/http.ts';
+import type { ListRunsResponse, ListSchedulesResponse, WholeRun } from '../api/generated/types.gen.ts';
+import { PAGES } from '../pages/pages.ts';
+import pages from '../../pages.json';
+import { type PageName, href, pageAt } from '../state/route.ts';
+import { may } from '../state/session.ts';
+import { type Find, go } from './find.ts';
+import { COMMANDS, type Command, finds, labelFinds } from './schedule-finds.ts';
+
+export interface Answer {
+  finds: readonly Find[];
+  /** Why the daemon refused a part of it. */
+  problem: string | null;
+}
+
+const SCHEDULES = 8;
+const RUNS = 3;
+const LONGEST_KEY = 256;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Of places of the dashboard, without asking anybody. */
+export function placesFor(typed: string): Find[] {
+  const wanted = typed.trim().toLowerCase();
+  const named = (Object.keys(PAGES) as PageName[])
+    .filter((name) => PAGES[name].nav !== undefined)
+    .map((name): Find => go('page', PAGES[name].title, href(pages[name])));
+  return [...named, ...general()].filter(({ text }) => text.toLowerCase().includes(wanted));
+}
+
+/** Actions that need no schedule. */
+function general(): Find[] {
+  if (!may('admin')) return [];
+  const makes = pageAt('/schedules/new')?.name === ('newSchedule' as string);
+  return [
+    ...(makes ? [go('action', 'New schedule', href('/schedules/new'))] : []),
+    ...('maintenance' in pages ? [go('action', 'Turn maintenance on or off', href('/maintenance'))] : []),
+  ];
+}
+
+/** What the daemon knows. `fire X` and the like find actions on schedules instead. */
+export async function ask(typed: string, signal: AbortSignal): Promise<Answer> {
+  const text = typed.trim();
+  if (text === '') return { finds: [], problem: null };
+  const [, verb = '', rest = ''] = /^(\w+)\s+(.+)$/.exec(text) ?? [];
+  const command = COMMANDS.find(({ name, role }) => name === verb.toLowerCase() && may(role));
+  const parts = command
+    ? [schedules(rest, signal, command)]
+    : [schedules(text, signal), byLabel(text, signal), byId(text, signal), byKey(text, signal)];
+  const settled = await Promise.allSettled(parts);
+  const found = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const problem = settled.find((one) => one.status === 'rejected')?.reason as unknown;
+  const unique = new Map(found.map((find) => [find.key, find]));
+  return { finds: [...unique.values()], problem: problem instanceof Error ? problem.message : null };
+}
+
+async function schedules(q: string, signal: AbortSignal, command?: Command): Promise<Find[]> {
+  const { items } = await get<ListSchedulesResponse>('/schedules', { q, limit: SCHEDULES }, signal);
+  return finds(items, q, command);
+}
+
+/** Whole labels, as `key:value`, of any schedule. */
+async function byLabel(text: string, signal: AbortSignal): Promise<Find[]> {
+  if (!/^[^:]+:./.test(text)) return [];
+  const { items } = await get<ListSchedulesResponse>('/schedules', { label: text, limit: 1 }, signal);
+  return items.length === 0 ? [] : labelFinds(text);
+}
+
+async function byId(text: string, signal: AbortSignal): Promise<Find[]> {
+  if (!UUID.test(text)) return [];
+  try {
+    return [runFind(await get<WholeRun>(`/runs/${text}`, {}, signal))];
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 404) return [];
+    throw error;
+  }
+}
+
+async function byKey(key: string, signal: AbortSignal): Promise<Find[]> {
+  if (key.length > LONGEST_KEY) return [];
+  const { items } = await get<ListRunsResponse>('/runs', { key, limit: RUNS }, signal);
+  return items.map((run) => ({ ...runFind(run), text: `Run with the key ${key}` }));
+}
+
+type FoundRun = Pick<WholeRun, 'id' | 'scheduleId' | 'status'>;
+
+function runFind({ id, scheduleId, status }: FoundRun): Find {
+  return go(
+    'run',
+    `Run of ${scheduleId ?? 'a task asked for once'}`,
+    href(`/runs/${id}`),
+    `${status}, ${id}`,
+  );
+}
