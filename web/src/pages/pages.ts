@@ -1,10 +1,6 @@
 import type { ComponentType } from 'preact';
 import type { PageName } from '../state/route.ts';
-
-/** What a page is given: what stands in the places of the `:names` of its path. */
-export interface PageProps {
-  params: Record<string, string>;
-}
+import type { PageProps } from './page-props.ts';
 
 interface Page {
   /** In the window's title. */

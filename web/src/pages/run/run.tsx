@@ -6,7 +6,7 @@ import { ScheduleLink } from '../../parts/links.tsx';
 import { Empty, Loading, Refusal } from '../../parts/states.tsx';
 import { type Polled, usePoll } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';
-import type { PageProps } from '../pages.ts';
+import type { PageProps } from '../page-props.ts';
 import { Actions } from './actions.tsx';
 import { Facts } from './facts.tsx';
 import { Neighbours } from './neighbours.tsx';

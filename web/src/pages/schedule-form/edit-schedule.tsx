@@ -10,6 +10,7 @@ import { callPath, pagePath } from '../schedule/path.ts';
 import { ChangedMeanwhile } from './changed-meanwhile.tsx';
 import { type Draft, draftOf, rebase } from './draft.ts';
 import { ScheduleForm } from './form.tsx';
+import type { PageProps } from '../page-props.ts';
 
 /** Asked once: what others do meanwhile, the daemon says when the change is sent. */
 const ONCE = { everyMs: 86_400_000 };
@@ -20,7 +21,7 @@ interface Opened {
 }
 
 /** A change of a schedule; `?version=3`: to what it was then. */
-export function EditSchedule({ params: { id = '' } }: { params: Record<string, string> }) {
+export function EditSchedule({ params: { id = '' } }: PageProps) {
   const version = Number(place.value.query.get('version') ?? 0);
   const opened = usePoll(`edit ${id} ${version}`, (signal) => open(id, version, signal), ONCE);
   if (me.value === null) return null;

@@ -18,11 +18,12 @@ import { Trends } from './trends.tsx';
 import { Upcoming } from './upcoming.tsx';
 import { Versions } from './versions.tsx';
 import { Why } from './why/why.tsx';
+import type { PageProps } from '../page-props.ts';
 
 const SHOWN_FIRES = 10;
 
 /** One schedule: how it stands, what became of its fires and why, and what can be done about it. */
-export function SchedulePage({ params: { id = '' } }: { params: Record<string, string> }) {
+export function SchedulePage({ params: { id = '' } }: PageProps) {
   const schedule = usePoll(`schedule ${id}`, (signal) => get<Schedule>(callPath(id), {}, signal));
   if (schedule.problem?.status === 404) return <Gone id={id} onDone={schedule.refresh} />;
   return (

@@ -1,0 +1,4 @@
+/** What a page is given: what stands in the places of the `:names` of its path. */
+export interface PageProps {
+  params: Record<string, string>;
+}
