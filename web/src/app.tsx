@@ -4,6 +4,7 @@ import { get } from './api/http.ts';
 import type { Caller } from './api/generated/types.gen.ts';
 import { Banner } from './layout/banner.tsx';
 import { Header } from './layout/header.tsx';
+import { MaintenanceBanner } from './layout/maintenance-banner.tsx';
 import { LogIn } from './layout/log-in.tsx';
 import { PAGES, type PageProps } from './pages/pages.ts';
 import { Empty, Loading, Refusal } from './parts/states.tsx';
@@ -37,6 +38,7 @@ function Inside() {
     <>
       <Header current={found?.name} />
       <Banner />
+      <MaintenanceBanner />
       <main id="main" tabIndex={-1}>
         <Content problem={who.problem?.message} />
       </main>
