@@ -21,8 +21,7 @@ function Asked() {
   const { reason, since, until, dispatch } = maintenance.value;
   return (
     <div class="banner" role="status">
-      <a href={href('/maintenance')}>Maintenance is on</a>
-      {reason !== null && <span class="user">: {reason}</span>}. Since <Time at={since} />
+      <a href={href('/maintenance')}>Maintenance is on</a>, since <Time at={since} />
       {until !== null && (
         <>
           , until <Time at={until} />
@@ -32,6 +31,11 @@ function Asked() {
       {dispatch === 'hold'
         ? 'Nothing is planned and nothing is sent.'
         : 'Nothing is planned; what was recorded is sent.'}
+      {reason !== null && (
+        <div class="user clip" title={reason}>
+          {reason}
+        </div>
+      )}
     </div>
   );
 }

@@ -96,7 +96,11 @@ function columnsFor(onEdit: (calendar: Calendar) => void): readonly Column<Calen
       head: 'Days',
       cell: ({ dates }) => (
         <>
-          {dates.slice(0, DATES_SHOWN).join(', ')}
+          {dates.slice(0, DATES_SHOWN).map((date) => (
+            <span key={date} class="label mono">
+              {date}
+            </span>
+          ))}
           {dates.length > DATES_SHOWN && ` and ${dates.length - DATES_SHOWN} more`}
         </>
       ),
