@@ -6,7 +6,6 @@ import { ScheduleLink } from '../../parts/links.tsx';
 import { Empty, Loading, Refusal } from '../../parts/states.tsx';
 import { type Polled, usePoll } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';
-import type { PageProps } from '../pages.ts';
 import { Actions } from './actions.tsx';
 import { Facts } from './facts.tsx';
 import { Neighbours } from './neighbours.tsx';
@@ -19,7 +18,7 @@ const OPEN_EVERY_MS = 2_000;
 const ENDED_EVERY_MS = 15_000;
 const SCHEDULE_EVERY_MS = 60_000;
 
-export function RunPage({ params: { id = '' } }: PageProps) {
+export function RunPage({ params: { id = '' } }: { params: Record<string, string> }) {
   const first = usePoll(
     `run ${id}`,
     (signal) => get<WholeRun>(`/runs/${encodeURIComponent(id)}`, {}, signal),
