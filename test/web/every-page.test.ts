@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import pages from '../../web/pages.json' with { type: 'json' };
 import { startReceiver } from '../support/receiver.ts';
+import { SECRET_KEYS } from '../support/secrets.ts';
 import { type Stage, startStage } from './browser.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -12,7 +13,7 @@ const HOSTILE = `<script>alert(1)</script> \u202e evil \u202c ${'long'.repeat(24
 const WIDTHS = [1280, 390];
 
 it('every page, wide and narrow, light and dark, empty and full, overflows nowhere and is open to all', async (context) => {
-  const stage = await startStage(context);
+  const stage = await startStage(context, { FIRELOCK_SECRET_KEYS: SECRET_KEYS });
   const faults = await lookAtAll(stage, { runId: '019aa000-0000-7000-8000-000000000000' });
   const receiver = await startReceiver((_arrival, response) => {
     response.statusCode = 400;
@@ -25,11 +26,16 @@ it('every page, wide and narrow, light and dark, empty and full, overflows nowhe
 });
 
 async function fill({ daemon }: Stage, url: string): Promise<string> {
+  const call = async (method: string, path: string, body: unknown) => {
+    const answer = await daemon.call(method, `/api/v1${path}`, body);
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+    return answer.body as { id: string };
+  };
   const target = { type: 'http', url, headers: { 'x-note': HOSTILE.replace(/[^ -~]/g, '') } };
   const at = { exclude: { calendars: ['holidays'] }, limit: 'warehouse', target };
-  await daemon.call('PUT', '/api/v1/calendars/holidays', { description: HOSTILE, dates: ['2031-12-24'] });
-  await daemon.call('PUT', '/api/v1/limits/warehouse', { description: HOSTILE, maxRunning: 2 });
-  await daemon.call('PUT', '/api/v1/schedules/nightly', {
+  await call('PUT', '/calendars/holidays', { description: HOSTILE, dates: ['2031-12-24'] });
+  await call('PUT', '/limits/warehouse', { description: HOSTILE, maxRunning: 2 });
+  await call('PUT', '/schedules/nightly', {
     cron: '*/5 * * * *',
     timezone: 'America/Argentina/ComodRivadavia',
     description: HOSTILE,
@@ -37,11 +43,11 @@ async function fill({ daemon }: Stage, url: string): Promise<string> {
     payload: { note: HOSTILE, big: 1 },
     ...at,
   });
-  await daemon.call('PUT', `/api/v1/schedules/${'x'.repeat(128)}`, { everySeconds: 1, ...at });
-  await daemon.call('POST', '/api/v1/runs', { target: { type: 'pull', queue: 'q'.repeat(128) } });
-  await daemon.call('POST', '/api/v1/maintenance', { on: true, reason: HOSTILE });
-  const fired = await daemon.call('POST', '/api/v1/schedules/nightly/fire', {});
-  return (fired.body as { id: string }).id;
+  await call('PUT', `/schedules/${'x'.repeat(128)}`, { everySeconds: 1, ...at });
+  await call('POST', '/runs', { target: { type: 'pull', queue: 'q'.repeat(128) } });
+  await call('POST', '/maintenance', { on: true, reason: HOSTILE });
+  const fired = await call('POST', '/schedules/nightly/fire', {});
+  return fired.id;
 }
 
 /** At each page once: what is wrong with it. */

@@ -4,6 +4,7 @@ import { get } from './api/http.ts';
 import type { Caller } from './api/generated/types.gen.ts';
 import { Banner } from './layout/banner.tsx';
 import { Header } from './layout/header.tsx';
+import { MaintenanceBanner } from './layout/maintenance-banner.tsx';
 import { LogIn } from './layout/log-in.tsx';
 import type { PageProps } from './pages/page-props.ts';
 import { PAGES } from './pages/pages.ts';
@@ -38,6 +39,7 @@ function Inside() {
     <>
       <Header current={found?.name} />
       <Banner />
+      <MaintenanceBanner />
       <main id="main" tabIndex={-1}>
         <Content problem={who.problem?.message} />
       </main>

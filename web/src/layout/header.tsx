@@ -3,6 +3,7 @@ import { PAGES } from '../pages/pages.ts';
 import pages from '../../pages.json';
 import { type PageName, href, place } from '../state/route.ts';
 import { Search } from '../search/search.tsx';
+import { may } from '../state/session.ts';
 import { Settings } from './settings.tsx';
 
 /** The name, the way to each page, and what is chosen for all of them. */
@@ -34,8 +35,8 @@ export function Header({ current }: { current: PageName | undefined }) {
       <div id="navigation" class={isOpen ? 'open' : ''}>
         <nav aria-label="Pages">
           {(Object.keys(pages) as PageName[]).map((name) => {
-            const { nav } = PAGES[name];
-            if (nav === undefined) return null;
+            const { nav, role } = PAGES[name];
+            if (nav === undefined || (role !== undefined && !may(role))) return null;
             return (
               <a
                 key={name}

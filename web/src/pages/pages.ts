@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact';
 import type { PageName } from '../state/route.ts';
+import type { Role } from '../state/session.ts';
 import type { PageProps } from './page-props.ts';
 
 interface Page {
@@ -7,6 +8,8 @@ interface Page {
   title: string;
   /** In the navigation; absent: it is reached from elsewhere. */
   nav?: string;
+  /** Who it is for; others do not find it in the navigation. Absent: for all. */
+  role?: Role;
   load: () => Promise<ComponentType<PageProps>>;
 }
 
@@ -37,4 +40,25 @@ export const PAGES: Record<PageName, Page> = {
   runs: { title: 'Runs', nav: 'Runs', load: async () => (await import('./runs/runs.tsx')).Runs },
   run: { title: 'Run', load: async () => (await import('./run/run.tsx')).RunPage },
   load: { title: 'Load', nav: 'Load', load: async () => (await import('./load/load.tsx')).LoadPage },
+  calendars: {
+    title: 'Calendars',
+    nav: 'Calendars',
+    load: async () => (await import('./calendars/calendars.tsx')).Calendars,
+  },
+  limits: {
+    title: 'Limits',
+    nav: 'Limits',
+    load: async () => (await import('./limits/limits.tsx')).Limits,
+  },
+  maintenance: {
+    title: 'Maintenance',
+    nav: 'Maintenance',
+    load: async () => (await import('./maintenance/maintenance.tsx')).MaintenancePage,
+  },
+  audit: {
+    title: 'Audit',
+    nav: 'Audit',
+    role: 'operator',
+    load: async () => (await import('./audit/audit.tsx')).Audit,
+  },
 };

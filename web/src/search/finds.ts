@@ -22,9 +22,13 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export function placesFor(typed: string): Find[] {
   const wanted = typed.trim().toLowerCase();
   const named = (Object.keys(PAGES) as PageName[])
-    .filter((name) => PAGES[name].nav !== undefined)
+    .filter((name) => isOffered(PAGES[name]))
     .map((name): Find => go('page', PAGES[name].title, href(pages[name])));
   return [...named, ...general()].filter(({ text }) => text.toLowerCase().includes(wanted));
+}
+
+function isOffered({ nav, role }: (typeof PAGES)[PageName]): boolean {
+  return nav !== undefined && (role === undefined || may(role));
 }
 
 /** Actions that need no schedule. */
@@ -33,7 +37,7 @@ function general(): Find[] {
   const makes = pageAt('/schedules/new')?.name === ('newSchedule' as string);
   return [
     ...(makes ? [go('action', 'New schedule', href('/schedules/new'))] : []),
-    ...('maintenance' in pages ? [go('action', 'Turn maintenance on or off', href('/maintenance'))] : []),
+    go('action', 'Turn maintenance on or off', href('/maintenance')),
   ];
 }
 

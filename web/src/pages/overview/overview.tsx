@@ -1,7 +1,6 @@
 import { get } from '../../api/http.ts';
-import type { ListSchedulesResponse, Maintenance } from '../../api/generated/types.gen.ts';
+import type { ListSchedulesResponse } from '../../api/generated/types.gen.ts';
 import { Empty } from '../../parts/states.tsx';
-import { Time } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, pageAt } from '../../state/route.ts';
 import { may } from '../../state/session.ts';
@@ -24,7 +23,6 @@ export function Overview() {
     <div class="stack">
       <h1>Overview</h1>
       {isEmpty && <FirstSchedule />}
-      <InMaintenance />
       {signs.data?.readiness.warnings.map((warning) => (
         <p key={warning} class="warning">
           {warning}
@@ -55,26 +53,5 @@ function FirstSchedule() {
         <a href={href('/schedules')}>Go to the schedules</a>
       )}
     </Empty>
-  );
-}
-
-function InMaintenance() {
-  const { data } = usePoll('maintenance', (signal) => get<Maintenance>('/maintenance', {}, signal));
-  if (data?.on !== true) return null;
-  const { reason, since, until, dispatch } = data;
-  return (
-    <p class="warning">
-      <strong>Maintenance is on</strong>
-      {reason !== null && <span class="user">: {reason}</span>}. Since <Time at={since} />
-      {until !== null && (
-        <>
-          , until <Time at={until} />
-        </>
-      )}
-      .{' '}
-      {dispatch === 'hold'
-        ? 'Nothing is planned and nothing is sent.'
-        : 'Nothing is planned; what was recorded is sent.'}
-    </p>
   );
 }

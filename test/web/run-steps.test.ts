@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import type { WholeRun } from '../../web/src/api/generated/types.gen.ts';
+import { stepsOf } from '../../web/src/pages/run/steps.ts';
+
+const START = Date.parse('2031-01-01T00:00:00.000Z');
+const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
+const NOW = START + 60_000;
+
+type Attempt = WholeRun['attemptLog'][number];
+
+function attempt(number: number, from: number, to: number, more: Partial<Attempt> = {}): Attempt {
+  const times = { startedAt: at(from), finishedAt: at(to) };
+  return { attempt: number, instanceId: 'i', ...times, outcome: 'transient', recovery: false, ...more };
+}
+
+function run(more: Partial<WholeRun>): WholeRun {
+  const open = { finishedAt: null, handedOffAt: null, claimedBy: null, workerId: null, queue: null };
+  const base = { scheduledFor: at(0), status: 'pending', dependsOn: [], attemptLog: [], ...open };
+  return { ...base, ...more } as unknown as WholeRun;
+}
+
+const told = (shown: WholeRun) =>
+  stepsOf(shown, NOW).map(({ text, from, to }) => [text, (from - START) / 1000, (to - START) / 1000]);
+
+it('waits and attempts follow each other without a gap, and an open run waits until now', () => {
+  const attemptLog = [attempt(2, 20, 21, { recovery: true }), attempt(1, 5, 6)];
+  expect(told(run({ attemptLog }))).toEqual([
+    ['Waited for its first attempt', 0, 5],
+    ['Attempt 1: it did not work, and may later', 5, 6],
+    ['Waited', 6, 20],
+    ['Attempt 2, taken over by recovery: it did not work, and may later', 20, 21],
+    ['Waits for its attempt', 21, 60],
+  ]);
+});
+
+it('what is under way is said: an attempt, a worker, the runs that it depends on', () => {
+  expect(told(run({ claimedBy: 'i', attempts: 3, handoffStartedAt: at(10) }))).toEqual([
+    ['Attempt 3 is under way', 10, 60],
+  ]);
+  expect(told(run({ status: 'running', workerId: 'w' }))).toEqual([['A worker works on it', 0, 60]]);
+  expect(told(run({ status: 'waiting', dependsOn: ['x'] }))).toEqual([
+    ['Waits for the runs that it depends on', 0, 60],
+  ]);
+});
+
+it('a lookup says what it found, and nothing follows the end of a run', () => {
+  const attemptLog = [attempt(2, 1, 2, { outcome: 'accepted', lookup: 'arrived' })];
+  const steps = stepsOf(run({ status: 'succeeded', finishedAt: at(2), handedOffAt: at(2), attemptLog }), NOW);
+  expect(steps.map(({ kind }) => kind)).toEqual(['wait', 'lookup']);
+  expect(steps[1]?.text).toContain('it had arrived');
+});
