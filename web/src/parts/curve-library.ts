@@ -1,5 +1,5 @@
 import UPlot, { type Options } from 'uplot';
-import 'uplot/dist/uPlot.min.css';
+import './curve.css';
 
 /** Draws into the element, follows its width, and returns what removes all of it. */
 export function draw(
