@@ -1,12 +1,10 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { ComponentType } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { get } from './api/http.ts';
 import type { Caller } from './api/generated/types.gen.ts';
 import { Banner } from './layout/banner.tsx';
 import { Header } from './layout/header.tsx';
 import { MaintenanceBanner } from './layout/maintenance-banner.tsx';
 import { LogIn } from './layout/log-in.tsx';
-import type { PageProps } from './pages/page-props.ts';
 import { PAGES } from './pages/pages.ts';
 import { Empty, Loading, Refusal } from './parts/states.tsx';
 import { Toasts } from './parts/toasts.tsx';
@@ -63,23 +61,9 @@ function Content({ problem }: { problem: string | undefined }) {
 }
 
 function Page({ name, params }: { name: PageName; params: Record<string, string> }) {
-  const [Shown, setShown] = useState<ComponentType<PageProps> | null>(null);
-  const [isBroken, setBroken] = useState(false);
-  const { title, load } = PAGES[name];
+  const { title, show: Shown } = PAGES[name];
   useEffect(() => {
     document.title = `${[...Object.values(params), title].join(' · ')} · firelock`;
-    load().then(
-      (page) => {
-        setShown(() => page);
-      },
-      () => {
-        setBroken(true);
-      },
-    );
   }, [name]);
-  if (isBroken)
-    return (
-      <Refusal text="A part of this page could not be loaded. It may be older than the daemon: load it again." />
-    );
-  return Shown ? <Shown params={params} /> : null;
+  return <Shown params={params} />;
 }

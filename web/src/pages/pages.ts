@@ -2,6 +2,18 @@ import type { ComponentType } from 'preact';
 import type { PageName } from '../state/route.ts';
 import type { Role } from '../state/session.ts';
 import type { PageProps } from './page-props.ts';
+import { Overview } from './overview/overview.tsx';
+import { Schedules } from './schedules/schedules.tsx';
+import { NewSchedule } from './schedule-form/new-schedule.tsx';
+import { SchedulePage } from './schedule/schedule.tsx';
+import { EditSchedule } from './schedule-form/edit-schedule.tsx';
+import { Runs } from './runs/runs.tsx';
+import { RunPage } from './run/run.tsx';
+import { LoadPage } from './load/load.tsx';
+import { Calendars } from './calendars/calendars.tsx';
+import { Limits } from './limits/limits.tsx';
+import { MaintenancePage } from './maintenance/maintenance.tsx';
+import { Audit } from './audit/audit.tsx';
 
 interface Page {
   /** In the window's title. */
@@ -10,7 +22,7 @@ interface Page {
   nav?: string;
   /** Who it is for; others do not find it in the navigation. Absent: for all. */
   role?: Role;
-  load: () => Promise<ComponentType<PageProps>>;
+  show: ComponentType<PageProps>;
 }
 
 /** The paths are in web/pages.json, where the daemon reads them too. */
@@ -18,47 +30,47 @@ export const PAGES: Record<PageName, Page> = {
   overview: {
     title: 'Overview',
     nav: 'Overview',
-    load: async () => (await import('./overview/overview.tsx')).Overview,
+    show: Overview,
   },
   schedules: {
     title: 'Schedules',
     nav: 'Schedules',
-    load: async () => (await import('./schedules/schedules.tsx')).Schedules,
+    show: Schedules,
   },
   newSchedule: {
     title: 'New schedule',
-    load: async () => (await import('./schedule-form/new-schedule.tsx')).NewSchedule,
+    show: NewSchedule,
   },
   schedule: {
     title: 'Schedule',
-    load: async () => (await import('./schedule/schedule.tsx')).SchedulePage,
+    show: SchedulePage,
   },
   editSchedule: {
     title: 'Edit schedule',
-    load: async () => (await import('./schedule-form/edit-schedule.tsx')).EditSchedule,
+    show: EditSchedule,
   },
-  runs: { title: 'Runs', nav: 'Runs', load: async () => (await import('./runs/runs.tsx')).Runs },
-  run: { title: 'Run', load: async () => (await import('./run/run.tsx')).RunPage },
-  load: { title: 'Load', nav: 'Load', load: async () => (await import('./load/load.tsx')).LoadPage },
+  runs: { title: 'Runs', nav: 'Runs', show: Runs },
+  run: { title: 'Run', show: RunPage },
+  load: { title: 'Load', nav: 'Load', show: LoadPage },
   calendars: {
     title: 'Calendars',
     nav: 'Calendars',
-    load: async () => (await import('./calendars/calendars.tsx')).Calendars,
+    show: Calendars,
   },
   limits: {
     title: 'Limits',
     nav: 'Limits',
-    load: async () => (await import('./limits/limits.tsx')).Limits,
+    show: Limits,
   },
   maintenance: {
     title: 'Maintenance',
     nav: 'Maintenance',
-    load: async () => (await import('./maintenance/maintenance.tsx')).MaintenancePage,
+    show: MaintenancePage,
   },
   audit: {
     title: 'Audit',
     nav: 'Audit',
     role: 'operator',
-    load: async () => (await import('./audit/audit.tsx')).Audit,
+    show: Audit,
   },
 };
