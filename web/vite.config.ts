@@ -19,7 +19,12 @@ export default defineConfig({
       output: {
         codeSplitting: {
           includeDependenciesRecursively: false,
-          groups: [{ name: 'pages', test: /web\/(src\/(?!parts\/curve-library)|pages\.json)|vite\/preload|node_modules\/@?preact/ }],
+          groups: [
+            {
+              name: 'pages',
+              test: /web\/(src\/(?!parts\/curve-library)|pages\.json)|vite\/preload|node_modules\/@?preact/,
+            },
+          ],
         },
       },
     },
