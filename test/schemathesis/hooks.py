@@ -1,5 +1,6 @@
 """What no pattern says: texts of the formats that the document names."""
 
+import base64
 import datetime
 
 import schemathesis
@@ -44,6 +45,7 @@ FORMATS = {
         ["https://example.com/a", "http://example.com:8080/b?run={{runId}}", "https://example.com/{{scheduleId}}"]
     ),
     "http-header-name": st.from_regex(r"[Xx]-[A-Za-z0-9-]{1,20}", fullmatch=True),
+    "webhook-secret": st.binary(min_size=24, max_size=64).map(lambda key: f"whsec_{base64.b64encode(key).decode()}"),
     "http-header-value": st.from_regex(r"[\x21-\x7a]{0,30}", fullmatch=True),
 }
 for name, strategy in FORMATS.items():

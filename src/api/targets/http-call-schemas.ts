@@ -52,15 +52,21 @@ export const headers = z
     example: { Authorization: 'Bearer …' },
   });
 
-const oneSecret = z.string().superRefine((value, context) => {
-  if (isNoSecret(value)) context.addIssue({ code: 'custom', message: NO_SECRET });
-});
+/** Of each secret, in the document: tools cannot tell it from a pattern. */
+const SECRET_FORMAT = 'webhook-secret';
+
+const oneSecret = z
+  .string()
+  .superRefine((value, context) => {
+    if (isNoSecret(value)) context.addIssue({ code: 'custom', message: NO_SECRET });
+  })
+  .meta({ format: SECRET_FORMAT });
 
 /** What is wrong with it is said without repeating it. */
 const twoSecrets = z
-  .array(z.string())
+  .array(z.string().meta({ format: SECRET_FORMAT }))
   .superRefine(checkSecrets, { when: ({ value }) => Array.isArray(value) })
-  .meta({ minItems: 2, maxItems: 2 });
+  .meta({ minItems: 2, maxItems: 2, uniqueItems: true });
 
 export const secret = z
   .union([oneSecret, twoSecrets, z.null()], { error: 'must be a string, or a list of two' })
