@@ -86,9 +86,8 @@ async function serve(config: Config, logger: Logger): Promise<number> {
   const { createDaemon } = await import('./daemon.ts');
   releaseStartupMemory();
   try {
-    const secretKeys = [...config.secretKeys, ...(local?.secretKeys ?? [])];
     daemon = createDaemon({
-      ...{ config: { ...config, secretKeys }, databaseUrl, version, logger },
+      ...{ config: { ...config, secretKeys: keysOf(config, local) }, databaseUrl, version, logger },
       ...endingsOf(logger),
     });
     // The file was changed after it had been read, while PostgreSQL started.
@@ -132,13 +131,18 @@ async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): P
     return await work({
       ...config,
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
-      secretKeys: [...config.secretKeys, ...(local?.secretKeys ?? [])],
+      secretKeys: keysOf(config, local),
       signal: interrupted.signal,
       print: (line) => void process.stdout.write(`${line}\n`),
     });
   } finally {
     await local?.stop();
   }
+}
+
+/** Those of the configuration come first: their first one encrypts. */
+function keysOf({ secretKeys }: Config, local: Pick<Config, 'secretKeys'> | undefined): Config['secretKeys'] {
+  return [...secretKeys, ...(local?.secretKeys ?? [])];
 }
 
 async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {

@@ -12,7 +12,7 @@ import { useCount } from './count.ts';
 
 const OWN = ['/pauseReason', '/pauseUntil'];
 
-/** Pauses it, until somebody resumes it or until a moment. */
+/** Pauses it, until it is resumed or until a moment. */
 export function PauseDialog({ schedule, onClose, onDone }: DialogProps) {
   const zone = shownZone(schedule.timezone);
   const [reason, setReason] = useState('');
