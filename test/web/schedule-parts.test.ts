@@ -6,7 +6,7 @@ import { bucketEdges, dayEdges, periodAt, viewFor } from '../../web/src/pages/sc
 import { type Outcome, countsText, fold, withOutcome } from '../../web/src/pages/schedule/why/outcome.ts';
 import { curlText, shellQuoted } from '../../web/src/pages/schedule-form/curl.ts';
 import { EMPTY, bodyOf, draftOf, faultsOf, rebase } from '../../web/src/pages/schedule-form/draft.ts';
-import { differencesOf } from '../../web/src/parts/difference.ts';
+import { differencesOf } from '../../web/src/parts/differences/difference.ts';
 import { instantOf, localText, startOfDay, startOfMonth, weekdayOf } from '../../web/src/state/local-time.ts';
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());

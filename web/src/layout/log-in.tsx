@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ApiProblem, get } from '../api/http.ts';
 import type { Caller } from '../api/generated/types.gen.ts';
-import { Field } from '../parts/field.tsx';
+import { Field } from '../parts/forms/field.tsx';
 import { keepToken, me, mustLogIn } from '../state/session.ts';
 
 /** Null: the daemon knows it, and the caller is logged in. */

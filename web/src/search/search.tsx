@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { Dialog } from '../parts/dialog.tsx';
+import { Dialog } from '../parts/forms/dialog.tsx';
 import { Refusal } from '../parts/states.tsx';
 import { useAct } from '../state/act.ts';
 import type { Find } from './find.ts';

@@ -1,9 +1,9 @@
 import { get } from '../../api/http.ts';
 import type { AuditEntry, ListAuditAnswer } from '../../api/generated/types.gen.ts';
-import { FilterBar, OneOf, TextFilter } from '../../parts/filter-bar.tsx';
-import { Pager } from '../../parts/pager.tsx';
+import { FilterBar, OneOf, TextFilter } from '../../parts/lists/filter-bar.tsx';
+import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/lists/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, place } from '../../state/route.ts';

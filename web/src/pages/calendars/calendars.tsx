@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
 import type { Calendar, ListCalendarsResponse } from '../../api/generated/types.gen.ts';
-import { Define, type Kind } from '../../parts/define.tsx';
-import { FilterBar, TextFilter } from '../../parts/filter-bar.tsx';
-import { Pager } from '../../parts/pager.tsx';
+import { Define, type Kind } from '../../parts/forms/define.tsx';
+import { FilterBar, TextFilter } from '../../parts/lists/filter-bar.tsx';
+import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/lists/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { place } from '../../state/route.ts';

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
 import type { Limit, ListLimitsResponse } from '../../api/generated/types.gen.ts';
-import { Define, type Kind } from '../../parts/define.tsx';
-import { Pager } from '../../parts/pager.tsx';
+import { Define, type Kind } from '../../parts/forms/define.tsx';
+import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/lists/table.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { place } from '../../state/route.ts';
 import { may } from '../../state/session.ts';

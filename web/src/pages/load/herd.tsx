@@ -1,6 +1,6 @@
 import { get } from '../../api/http.ts';
 import type { ListSchedulesResponse, Load } from '../../api/generated/types.gen.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog } from '../../parts/forms/dialog.tsx';
 import { ScheduleLink } from '../../parts/links.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
 import type { Maintenance } from '../../api/generated/types.gen.ts';
-import { Field, OtherFaults } from '../../parts/field.tsx';
+import { Field, OtherFaults } from '../../parts/forms/field.tsx';
 import { Loading, Refusal } from '../../parts/states.tsx';
-import { Segments } from '../../parts/segments.tsx';
+import { Segments } from '../../parts/forms/segments.tsx';
 import { useAct } from '../../state/act.ts';
 import { maintenance } from '../../state/maintenance.ts';
 import { may } from '../../state/session.ts';

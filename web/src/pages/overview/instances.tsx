@@ -2,7 +2,7 @@ import { get } from '../../api/http.ts';
 import type { Instance, ListInstancesResponse } from '../../api/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Loaded } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/lists/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 

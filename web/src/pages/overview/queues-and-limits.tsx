@@ -1,6 +1,6 @@
 import { get } from '../../api/http.ts';
 import type { Limit, ListLimitsResponse, ListQueuesResponse, Queue } from '../../api/generated/types.gen.ts';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/lists/table.tsx';
 import { durationText } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { Curve } from '../../parts/curve.tsx';
-import { Segments } from '../../parts/segments.tsx';
+import { Curve } from '../../parts/curves/curve.tsx';
+import { Segments } from '../../parts/forms/segments.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { durationText } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
 import type { WholeRun } from '../../api/generated/types.gen.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';
 import { goTo, href } from '../../state/route.ts';

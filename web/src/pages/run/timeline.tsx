@@ -1,6 +1,6 @@
 import type { WholeRun } from '../../api/generated/types.gen.ts';
 import { useNow } from '../../parts/now.ts';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
 import { type Step, stepsOf } from './steps.ts';
 

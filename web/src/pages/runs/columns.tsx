@@ -1,7 +1,7 @@
 import type { ListRunsResponse } from '../../api/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { RunLink, ScheduleLink } from '../../parts/links.tsx';
-import type { Column } from '../../parts/table.tsx';
+import type { Column } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
 
 type Run = ListRunsResponse['items'][number];

@@ -1,5 +1,5 @@
 import type { ListRunsResponse } from '../../api/generated/types.gen.ts';
-import { Table } from '../../parts/table.tsx';
+import { Table } from '../../parts/lists/table.tsx';
 import { useScheduleZones } from '../../state/schedule-zones.ts';
 import { columnsWith } from './columns.tsx';
 

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
 import type { ListRunsResponse } from '../../api/generated/types.gen.ts';
-import { BulkDialog } from '../../parts/bulk.tsx';
-import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/filter-bar.tsx';
+import { BulkDialog } from '../../parts/lists/bulk.tsx';
+import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/lists/filter-bar.tsx';
 import { RunLink } from '../../parts/links.tsx';
-import { Pager } from '../../parts/pager.tsx';
+import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, place, setQuery } from '../../state/route.ts';

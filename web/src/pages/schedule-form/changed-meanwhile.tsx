@@ -1,6 +1,6 @@
 import type { Schedule } from '../../api/generated/types.gen.ts';
-import { differencesOf } from '../../parts/difference.ts';
-import { Differences } from '../../parts/differences.tsx';
+import { differencesOf } from '../../parts/differences/difference.ts';
+import { Differences } from '../../parts/differences/differences.tsx';
 
 interface Props {
   /** What was opened. */

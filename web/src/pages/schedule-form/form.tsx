@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Fault } from '../../api/http.ts';
 import { Copy } from '../../parts/copy.tsx';
-import { OtherFaults } from '../../parts/field.tsx';
+import { OtherFaults } from '../../parts/forms/field.tsx';
 import { Refusal } from '../../parts/states.tsx';
 import { BASE_PATH } from '../../state/base.ts';
 import { token } from '../../state/session.ts';

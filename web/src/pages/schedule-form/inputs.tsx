@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Fault } from '../../api/http.ts';
-import { Field } from '../../parts/field.tsx';
-import { MomentInput } from '../../parts/moment.tsx';
+import { Field } from '../../parts/forms/field.tsx';
+import { MomentInput } from '../../parts/forms/moment.tsx';
 import type { Draft } from './draft.ts';
 
 /** What every part of the form is given. */

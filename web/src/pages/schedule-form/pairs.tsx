@@ -1,5 +1,5 @@
 import type { Fault } from '../../api/http.ts';
-import { Field } from '../../parts/field.tsx';
+import { Field } from '../../parts/forms/field.tsx';
 import type { Pair } from './draft.ts';
 
 interface Props {

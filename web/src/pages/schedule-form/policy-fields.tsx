@@ -1,5 +1,5 @@
 import type { Fault } from '../../api/http.ts';
-import { Field } from '../../parts/field.tsx';
+import { Field } from '../../parts/forms/field.tsx';
 import type { Draft } from './draft.ts';
 import { AreaField, type Part } from './inputs.tsx';
 import { Pairs } from './pairs.tsx';

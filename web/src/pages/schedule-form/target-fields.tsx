@@ -1,5 +1,5 @@
-import { Field } from '../../parts/field.tsx';
-import { Segments } from '../../parts/segments.tsx';
+import { Field } from '../../parts/forms/field.tsx';
+import { Segments } from '../../parts/forms/segments.tsx';
 import { AreaField, type Part, TextField } from './inputs.tsx';
 import { Pairs } from './pairs.tsx';
 

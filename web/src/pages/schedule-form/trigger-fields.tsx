@@ -1,8 +1,8 @@
 import { useId } from 'preact/hooks';
 import { get } from '../../api/http.ts';
 import type { ListCalendarsResponse, ListSchedulesResponse } from '../../api/generated/types.gen.ts';
-import { Field } from '../../parts/field.tsx';
-import { Segments } from '../../parts/segments.tsx';
+import { Field } from '../../parts/forms/field.tsx';
+import { Segments } from '../../parts/forms/segments.tsx';
 import { usePoll } from '../../state/poll.ts';
 import type { Kind } from './draft.ts';
 import { AreaField, MomentField, type Part, TextField } from './inputs.tsx';

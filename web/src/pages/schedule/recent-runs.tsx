@@ -2,7 +2,7 @@ import type { Run, Schedule } from '../../api/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { RunLink } from '../../parts/links.tsx';
 import { Loaded } from '../../parts/states.tsx';
-import { Table } from '../../parts/table.tsx';
+import { Table } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
 import type { Polled } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';

@@ -1,9 +1,9 @@
 import { call } from '../../api/http.ts';
 import type { Schedule, ScheduleVersion } from '../../api/generated/types.gen.ts';
-import { differencesOf } from '../../parts/difference.ts';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Differences } from '../../parts/differences.tsx';
-import { OtherFaults } from '../../parts/field.tsx';
+import { differencesOf } from '../../parts/differences/difference.ts';
+import { Dialog } from '../../parts/forms/dialog.tsx';
+import { Differences } from '../../parts/differences/differences.tsx';
+import { OtherFaults } from '../../parts/forms/field.tsx';
 import { Refusal } from '../../parts/states.tsx';
 import { stringifyJson } from '../../api/json.ts';
 import { useAct } from '../../state/act.ts';

@@ -1,6 +1,6 @@
 import { get } from '../../api/http.ts';
 import type { Run, Schedule, Stats } from '../../api/generated/types.gen.ts';
-import { Curve } from '../../parts/curve.tsx';
+import { Curve } from '../../parts/curves/curve.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { durationText } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';

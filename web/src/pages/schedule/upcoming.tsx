@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
 import type { ListUpcomingFiresResponse, Schedule } from '../../api/generated/types.gen.ts';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Field } from '../../parts/field.tsx';
+import { Dialog } from '../../parts/forms/dialog.tsx';
+import { Field } from '../../parts/forms/field.tsx';
 import { Refusal } from '../../parts/states.tsx';
-import { Table } from '../../parts/table.tsx';
+import { Table } from '../../parts/lists/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useAct } from '../../state/act.ts';
 import { may } from '../../state/session.ts';

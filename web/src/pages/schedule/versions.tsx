@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
 import type { ListVersionsResponse, Schedule, ScheduleVersion } from '../../api/generated/types.gen.ts';
-import { differencesOf } from '../../parts/difference.ts';
-import { Differences } from '../../parts/differences.tsx';
-import { Table } from '../../parts/table.tsx';
+import { differencesOf } from '../../parts/differences/difference.ts';
+import { Differences } from '../../parts/differences/differences.tsx';
+import { Table } from '../../parts/lists/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { may } from '../../state/session.ts';

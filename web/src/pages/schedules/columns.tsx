@@ -1,10 +1,10 @@
 import type { ListSchedulesResponse } from '../../api/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { chooseLabel } from '../../parts/filter-bar.tsx';
+import { chooseLabel } from '../../parts/lists/filter-bar.tsx';
 import { Labels } from '../../parts/labels.tsx';
 import { ScheduleLink } from '../../parts/links.tsx';
 import { RunStrip } from '../../parts/run-strip.tsx';
-import type { Column } from '../../parts/table.tsx';
+import type { Column } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
 
 type Row = ListSchedulesResponse['items'][number];

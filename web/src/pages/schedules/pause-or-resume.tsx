@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { BulkDialog } from '../../parts/bulk.tsx';
-import { Field } from '../../parts/field.tsx';
+import { BulkDialog } from '../../parts/lists/bulk.tsx';
+import { Field } from '../../parts/forms/field.tsx';
 import { ScheduleLink } from '../../parts/links.tsx';
 import { MY_ZONE } from '../../state/zone.ts';
 

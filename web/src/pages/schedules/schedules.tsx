@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
 import type { ListSchedulesResponse } from '../../api/generated/types.gen.ts';
-import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/filter-bar.tsx';
-import { Pager } from '../../parts/pager.tsx';
+import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/lists/filter-bar.tsx';
+import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { Table } from '../../parts/table.tsx';
+import { Table } from '../../parts/lists/table.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, pageAt, place } from '../../state/route.ts';
 import { may } from '../../state/session.ts';

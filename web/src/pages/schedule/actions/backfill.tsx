@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../../api/http.ts';
 import type { BackfillScheduleResponse } from '../../../api/generated/types.gen.ts';
-import { Dialog } from '../../../parts/dialog.tsx';
-import { Field, OtherFaults } from '../../../parts/field.tsx';
-import { MomentInput } from '../../../parts/moment.tsx';
+import { Dialog } from '../../../parts/forms/dialog.tsx';
+import { Field, OtherFaults } from '../../../parts/forms/field.tsx';
+import { MomentInput } from '../../../parts/forms/moment.tsx';
 import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { shownZone, timeText } from '../../../state/zone.ts';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../../api/http.ts';
-import { Dialog } from '../../../parts/dialog.tsx';
-import { Field } from '../../../parts/field.tsx';
+import { Dialog } from '../../../parts/forms/dialog.tsx';
+import { Field } from '../../../parts/forms/field.tsx';
 import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { goTo, href } from '../../../state/route.ts';

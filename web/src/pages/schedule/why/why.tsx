@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Schedule } from '../../../api/generated/types.gen.ts';
 import { Loaded as WhenLoaded } from '../../../parts/states.tsx';
-import { Segments } from '../../../parts/segments.tsx';
+import { Segments } from '../../../parts/forms/segments.tsx';
 import { place, setQuery } from '../../../state/route.ts';
 import { dayText, shownZone, timeText } from '../../../state/zone.ts';
 import { Legend } from './cells.tsx';

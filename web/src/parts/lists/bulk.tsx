@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { call } from '../api/http.ts';
-import type { ActOnRunsResponse } from '../api/generated/types.gen.ts';
-import { useAct } from '../state/act.ts';
-import { usePoll } from '../state/poll.ts';
-import { Dialog } from './dialog.tsx';
-import { OtherFaults } from './field.tsx';
-import { Loaded, Refusal } from './states.tsx';
+import { call } from '../../api/http.ts';
+import type { ActOnRunsResponse } from '../../api/generated/types.gen.ts';
+import { useAct } from '../../state/act.ts';
+import { usePoll } from '../../state/poll.ts';
+import { Dialog } from '../forms/dialog.tsx';
+import { OtherFaults } from '../forms/field.tsx';
+import { Loaded, Refusal } from '../states.tsx';
 
 interface Props {
   /** `Retry`, as the button says it. */

@@ -1,4 +1,4 @@
-import { hrefHere, place } from '../state/route.ts';
+import { hrefHere, place } from '../../state/route.ts';
 
 /** Of a list whose page is in the address, as `cursor`. What was before it, the browser's Back shows. */
 export function Pager({ nextCursor, first }: { nextCursor: string | null; first: string }) {

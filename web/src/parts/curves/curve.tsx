@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Options } from 'uplot';
-import { isDark } from '../state/theme.ts';
-import { clockText, dayText, shownZone } from '../state/zone.ts';
+import { isDark } from '../../state/theme.ts';
+import { clockText, dayText, shownZone } from '../../state/zone.ts';
 
 interface Series {
   name: string;

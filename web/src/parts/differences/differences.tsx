@@ -1,5 +1,5 @@
 import type { Difference } from './difference.ts';
-import { Table } from './table.tsx';
+import { Table } from '../lists/table.tsx';
 
 /** Field by field, what was and what is. Values are JSON. */
 export function Differences({

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { href, place } from '../state/route.ts';
-import { readStored, writeStored } from '../state/stored.ts';
+import { href, place } from '../../state/route.ts';
+import { readStored, writeStored } from '../../state/stored.ts';
 
 interface Saved {
   name: string;

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { place, setQuery } from '../state/route.ts';
+import { place, setQuery } from '../../state/route.ts';
 import { SavedFilters } from './saved-filters.tsx';
 
 /** Filters of a list, all of them in the address. */

@@ -1,4 +1,4 @@
-import { instantOf, localText } from '../state/local-time.ts';
+import { instantOf, localText } from '../../state/local-time.ts';
 import type { FieldProps } from './field.tsx';
 
 interface Props {

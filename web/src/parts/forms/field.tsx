@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
-import type { Fault } from '../api/http.ts';
+import type { Fault } from '../../api/http.ts';
 
 /** What an input needs to be named and described by its field. */
 export interface FieldProps {

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { call, type Fault } from '../api/http.ts';
-import { useAct } from '../state/act.ts';
+import { call, type Fault } from '../../api/http.ts';
+import { useAct } from '../../state/act.ts';
 import { Dialog } from './dialog.tsx';
 import { Field, type FieldProps, OtherFaults } from './field.tsx';
-import { Refusal } from './states.tsx';
+import { Refusal } from '../states.tsx';
 
 /** What is known by an id, and made, changed and deleted as a whole: a limit, a calendar. */
 export interface Kind {

@@ -1,4 +1,4 @@
-import { JsonText, stringifyJson } from '../api/json.ts';
+import { JsonText, stringifyJson } from '../../api/json.ts';
 
 export interface Difference {
   /** A JSON pointer. */
