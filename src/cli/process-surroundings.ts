@@ -11,7 +11,7 @@ interface Given extends Pick<Surroundings, 'version' | 'daemon'> {
 /** What the process itself gives to a command. */
 export function processSurroundings({ clock, version, daemon }: Given): Surroundings {
   const { stdout, stderr, stdin, env } = process;
-  // Whoever reads has read enough, as `head` does.
+  // The reader closes the pipe once it has read enough, as `head` does.
   for (const stream of [stdout, stderr]) stream.on('error', () => process.exit(EXIT.failed));
   let interrupted: AbortSignal | undefined;
   return {

@@ -21,7 +21,7 @@ export interface Surroundings {
   };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => Instant;
-  /** IANA name of the zone of whoever reads. */
+  /** IANA name of the reader's zone. */
   readonly zone: string;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;

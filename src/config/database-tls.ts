@@ -4,7 +4,7 @@ type Mode = (typeof MODES)[number];
 
 /** How the connection to a database is protected (PostgreSQL documentation, "SSL Support" of libpq). */
 export interface DatabaseTls {
-  /** `prefer`: where the server offers it; `require`: always, with whoever answers. */
+  /** `prefer`: where the server offers it; `require`: always, and the server's identity is not checked. */
   readonly mode: Mode;
   /** A file of certificates, one of which must have signed that of the server; null: those that Node trusts. */
   readonly rootCertificate: string | null;
@@ -64,7 +64,9 @@ export function takeTls(
 function rootFaults(mode: Mode | undefined, root: string | undefined): ParameterFault[] {
   const fault = (message: string) => [{ parameter: 'sslrootcert', message }];
   if (mode === 'verify-ca' && root === undefined)
-    return fault('must name a file of certificates: sslmode=verify-ca trusts whoever has one of these');
+    return fault(
+      'must name a file of certificates: sslmode=verify-ca trusts any server that has one of these',
+    );
   if (root === 'system' && mode !== 'verify-full')
     return fault('goes, as system, with sslmode=verify-full only');
   if (root !== undefined && (mode === 'disable' || mode === 'prefer'))

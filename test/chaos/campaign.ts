@@ -77,7 +77,7 @@ const SETTINGS = {
   maxRecoveries: MAX_RECOVERIES,
   maxRecoveryAgeSeconds: 86_400,
 };
-/** A row that no instance can plan, due at once and by nobody's edit: it must not hold up the others. */
+/** A row that no instance can plan, due at once, and no edit of a caller's: it must not hold up the others. */
 const POISON = `INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, next_occurrence_at,
     next_fire_at, created_at, updated_at)
   SELECT gen_random_uuid(), '${POISON_ID}', 1, true, '{"cron":"no cron"}', false, 'allow', lane, priority, next_occurrence_at, next_fire_at,

@@ -185,7 +185,7 @@ test('a schedule is paused, resumed, shown, and deleted after a question', async
 
   expect(await run('schedule', 'delete', 'paused')).toMatchObject({
     code: 2,
-    err: 'firelock: nobody can be asked here whether to do it: add --yes\n',
+    err: 'firelock: this asks first, and there is no terminal to ask on: add --yes\n',
   });
   const asked = (typed: string[]) =>
     firelock(['schedule', 'delete', 'paused'], { url: api.url, terminal: 80, typed });

@@ -70,7 +70,7 @@ test.each([
     /^FIRELOCK_API_TOKENS_FILE: no token/,
   ],
   ['a list without a token', { FIRELOCK_API_TOKENS: ' , ' }, /^FIRELOCK_API_TOKENS: no token/],
-])('%s stops the start: it never means that nobody is asked', (_, env: Record<string, string>, fault) => {
+])('%s stops the start: it never means that no token is needed', (_, env: Record<string, string>, fault) => {
   expect(faultsOf({ HOST: '0.0.0.0', ...env })).toEqual([expect.stringMatching(fault)]);
 });
 

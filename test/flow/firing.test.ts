@@ -206,7 +206,7 @@ describe('a schedule that is due', () => {
 });
 
 describe('a schedule that cannot be planned', () => {
-  it('is set aside with its reason and its cursor, and delays nobody', async () => {
+  it('is set aside with its reason and its cursor, and delays no other', async () => {
     await instance.put('good', { cron: '* * * * * *', url: receiver.url });
     await instance.put('bad', { cron: '* * * * * *', url: receiver.url });
     await store.rows(sql`UPDATE schedules SET timing = '{"cron":"every full moon"}' WHERE id = 'bad'`);
@@ -230,7 +230,7 @@ describe('a schedule that cannot be planned', () => {
     ['no next occurrence', sql`NULL`],
     ['one that is infinitely far', sql`'-infinity'`],
     ['one before any calendar', sql`'4000-01-01 BC'`],
-  ])('because it has %s is set aside too, and delays nobody', async (_, at) => {
+  ])('because it has %s is set aside too, and delays no other', async (_, at) => {
     await instance.put('good', { cron: '* * * * * *', url: receiver.url });
     await instance.put('bad', { cron: '* * * * * *', url: receiver.url });
     await store.rows(

@@ -64,7 +64,7 @@ const rewind = (id: string, timing: string | null = null) =>
   });
 const corrupt = (id: string, timing: string) => rewind(id, timing);
 
-describe('a row that somebody has locked holds up nobody else:', () => {
+describe('a row that another transaction has locked holds up no other:', () => {
   it('that of a schedule which follows others', async () => {
     await put('other', EVERY_SECOND);
     await put('skips', { ...EVERY_SECOND, catchUp: 'skip' });
@@ -184,7 +184,7 @@ describe('a row that somebody has locked holds up nobody else:', () => {
   });
 });
 
-describe('a timing that nobody can plan by is set aside, and holds up nobody:', () => {
+describe('a timing that cannot be planned by is set aside, and holds up no other:', () => {
   const TIMINGS = [
     '{"everySeconds":0}',
     '{"everySeconds":"x"}',

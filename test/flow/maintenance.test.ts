@@ -75,7 +75,7 @@ it('nothing is planned while it is on; afterwards the catchUp of each schedule d
   await one.fire('by-hand');
   await receiver.arrived(1);
 
-  // Nobody tells them.
+  // They get no notification.
   await stopMaintenance(store.database);
   await receiver.arrived(6);
   const found = await until(async () => {

@@ -202,7 +202,7 @@ describe('two that decide at the same moment', () => {
 
   it('a fire, and the end of the run it would wait for: it starts, whichever comes first', async () => {
     await withActive('queue');
-    // The fire has found the run active and is not committed; the run ends meanwhile, and finds nobody waiting.
+    // The fire has found the run active and is not committed; the run ends meanwhile, and finds no waiting run.
     const commit = await fireUncommitted();
     owed.shift()?.();
     await until(async () => ((await statuses())[0] === 'succeeded' ? true : null));
@@ -290,7 +290,7 @@ it('a schedule that is deleted abandons what waits as well', async () => {
   expect(await statuses()).toEqual(['abandoned deleted', 'abandoned deleted']);
 });
 
-it('what waits for nothing, since whoever ended the active run died, is found', async () => {
+it('a run that waits for nothing, since the instance that ended the active run died, is found', async () => {
   await withActive('queue');
   await instance.fire('one');
   await store.rows(sql`DELETE FROM runs WHERE status = 'pending'`);

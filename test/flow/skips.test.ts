@@ -40,7 +40,7 @@ const left = () =>
     sql`SELECT id, fire_at FROM schedules LEFT JOIN skips ON schedule_uid = uid WHERE has_skips OR fire_at IS NOT NULL`,
   );
 
-/** As if nobody had planned for three minutes, and the middle one of three fires had been skipped before. Answers the first. */
+/** As if no instance had planned for three minutes, and the middle one of three fires had been skipped before. Answers the first. */
 async function late(id: string, more: Partial<Definition>): Promise<number> {
   await instance.put(id, { cron: '* * * * *', url: `${receiver.url}/${id}`, ...more });
   const [row] = await store.rows<{ first: string }>(sql`UPDATE schedules SET has_skips = true,

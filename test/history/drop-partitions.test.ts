@@ -437,7 +437,7 @@ describe('definitions', () => {
     await instance.stop();
   });
 
-  it('that are being used again stay, whoever comes first', async () => {
+  it('that are being used again stay, whichever transaction comes first', async () => {
     const uid = randomUUID();
     await definition(uid, { daysAgo: OLD });
     await store.database.transaction(async (tx) => {

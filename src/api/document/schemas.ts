@@ -53,7 +53,7 @@ export function opened(schema: unknown): unknown {
   );
 }
 
-/** Examples of single fields of a body: put together they make a body that nobody would send. Whole ones stand beside it. */
+/** Examples of single fields of a body: put together they make a body that makes no sense. Whole ones stand beside it. */
 export function withoutExamples(schema: unknown): unknown {
   return edited(schema, (one) =>
     Object.fromEntries(Object.entries(one).filter(([key]) => key !== 'example')),

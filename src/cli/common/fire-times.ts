@@ -1,7 +1,7 @@
 import type { FireTimeAnswer } from '../server/answers.ts';
 import type { View } from '../terminal/output.ts';
 
-/** Fires to come, one on each line. `local` is in the zone of the schedule, and not of whoever reads. */
+/** Fires to come, one on each line. `local` is in the zone of the schedule, and not in the reader's. */
 export function fireTimeLines(items: readonly FireTimeAnswer[], view: View): string[] {
   if (items.length === 0) return ['no fire is to come'];
   const remark = ({ note, dueAt, skipped, skipReason }: FireTimeAnswer) =>

@@ -15,7 +15,7 @@ export interface Explained {
   nextCursor: string | null;
 }
 
-/** What became of each fire, in words; then the runs that nobody scheduled. */
+/** What became of each fire, in words; then the runs that no schedule planned. */
 export function explanationLines(explained: Explained, view: View): string[] {
   const { schedule, occurrences, otherRuns } = explained;
   return [

@@ -6,14 +6,14 @@ interface Answered {
   yes?: true | undefined;
 }
 
-/** @throws CliError where nobody can be asked, and --yes does not answer */
+/** @throws CliError where there is no terminal to ask on, and no --yes */
 export function requireAnswer({ input, err }: Surroundings, { yes }: Answered): void {
   if (!yes && !(input.isTerminal && err.isTerminal))
-    throw usageError('nobody can be asked here whether to do it: add --yes');
+    throw usageError('this asks first, and there is no terminal to ask on: add --yes');
 }
 
 /**
- * Asks before what cannot be undone. Without a terminal nobody can answer: there it takes --yes.
+ * Asks before what cannot be undone. Without a terminal there is no answer: there it takes --yes.
  * @throws CliError where the answer is not yes, or cannot be asked for
  */
 export async function confirm(

@@ -1,7 +1,7 @@
 import type { Instant } from '../../core/instant.ts';
 
 /**
- * An instant of an answer as people read it: in UTC and, where that differs, in the zone of whoever reads, with its
+ * An instant of an answer as people read it: in UTC and, where that differs, in the reader's zone, with its
  * offset. What is no instant stays as it is.
  */
 export function timeText(instant: string | null | undefined, zone: string): string {

@@ -31,7 +31,7 @@ export interface OneOffRun {
 
 /**
  * The id under which a definition of one-off runs is kept: made of what it says (UUID in version-8 layout, RFC 9562 §5.8, of its
- * SHA-256), so that a thousand runs of the same kind share one row. If it has secret values, a key goes into it: whoever reads the
+ * SHA-256), so that a thousand runs of the same kind share one row. If it has secret values, a key goes into it: a reader of the
  * database can then not try out guesses. (Under another key it is another row.)
  */
 export function definitionUid(handoff: OneOffHandoff<string>, secrets: KeyRing): string {

@@ -28,7 +28,7 @@ export interface KeyRing {
   seal(text: string, boundTo: string): SealedText;
   /** @throws CannotOpen */
   open(text: SealedText, boundTo: string): string;
-  /** A digest that nobody can compute, or compare guesses with, who does not have the key. @throws Error where there is none */
+  /** A digest that only a holder of the key can compute, or compare guesses with. @throws Error where there is none */
   fingerprint(text: string): Buffer;
 }
 

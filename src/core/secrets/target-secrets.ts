@@ -58,7 +58,7 @@ export function hasSecrets(target: Target<unknown>): boolean {
 
 /**
  * What a value is encrypted for: the schedule (or the definition of one-off runs) by its uid, the origin that it goes to, and its place.
- * So whoever can write to the database, and has no key, cannot have a value sent elsewhere. A header's letter case does not count, nor
+ * So a person who can write to the database, and has no key, cannot have a value sent elsewhere. A header's letter case does not count, nor
  * the position of a secret.
  */
 function boundTo(uid: string, { steps, origin }: SecretPlace): string {
@@ -173,7 +173,7 @@ interface StoredTarget {
 
 /**
  * Whether the secret values of two targets are the same, place by place. One that cannot be opened counts as the same as any other:
- * nobody can tell any more.
+ * they can no longer be compared.
  */
 export function sameSecrets(ring: KeyRing, a: StoredTarget, b: StoredTarget): boolean {
   const [ofA, ofB] = [readableValues(ring, a), readableValues(ring, b)];

@@ -76,7 +76,7 @@ function checkArrival(context: Context, run: RunRow, arrival: Arrival): void {
   }
 }
 
-/** Whoever gives an attempt up resets its connection: nothing of it may arrive after that. */
+/** An instance that gives an attempt up resets its connection: nothing of it may arrive after that. */
 function checkInTime({ history, attempts, report }: Context, arrival: Arrival): void {
   const logged = attempts.get(`${arrival.runId}/${arrival.attempt}`);
   if (!logged) return;
@@ -125,7 +125,7 @@ function isExplained(context: Context, run: RunRow, before: Arrival, arrival: Ar
   const { history } = context;
   return (
     disturbed(history, before.sender, before.at - 1_000, settledBy(history, before)) ||
-    // Whoever was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
+    // An instance that was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
     disturbed(history, arrival.sender, arrival.at - SETTLED_WITHIN_MS, arrival.at, FREEZES)
   );
 }

@@ -18,7 +18,7 @@ export function checkRest(history: History, report: Report): void {
 function checkStuck({ dump, settings }: History, report: Report): void {
   for (const run of dump.runs) {
     if (run.status !== 'pending' && run.status !== 'waiting') continue;
-    const holder = run.claimedBy ?? 'nobody';
+    const holder = run.claimedBy ?? 'no instance';
     report.add('stuck', `${nameOf(run)} is ${run.status}, attempt ${run.attempts}, claimed by ${holder}`);
   }
   for (const { id, enabled, nextFireAt, lockedBy, lockedAt } of dump.schedules) {

@@ -41,7 +41,8 @@ function checkFiredByHand({ fires, dump }: History, report: Report): void {
       if (run.scheduleId !== scheduleId) report.add('phantom', `${text}: ${nameOf(run)}`);
   }
   for (const [key, runs] of byKey) {
-    for (const run of runs) report.add('phantom', `${nameOf(run)} has the key ${key ?? 'null'}: nobody's`);
+    for (const run of runs)
+      report.add('phantom', `${nameOf(run)} has the key ${key ?? 'null'}, which no schedule has`);
   }
 }
 

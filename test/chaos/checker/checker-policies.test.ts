@@ -28,7 +28,7 @@ const OVERLAPPING: [Definition['overlap'], string, boolean, (history: History) =
   ],
   [
     'skip',
-    'skipped while another had ended, and nobody could write that',
+    'skipped while another had ended, and no instance could write that',
     true,
     (history) => {
       skipSecond(history);
@@ -151,7 +151,7 @@ test.for([
 ] as [Definition['catchUp'], Partial<RunRow>[], number, boolean][])(
   'catchUp %s of three missed fires, as %j with the limit %d: right is %s',
   ([catchUp, rows, limit, isRight]) => {
-    // What is only told of is sent to nobody, so the canary may be silent.
+    // What is only told of is sent to no target, so the canary may be silent.
     const found = violationsOf(missed(catchUp, rows, limit)).filter((violation) => violation !== 'liveness');
     expect(found.includes('catchUp')).toBe(!isRight);
     if (isRight) expect(found).toEqual([]);

@@ -76,7 +76,7 @@ function timelineOf(
     if (!edit?.definition || !mayHaveMade(edit, row)) {
       report.add(
         'edits',
-        `version ${row.version} of ${row.scheduleId} at ${isoText(row.at)} is nobody's edit`,
+        `version ${row.version} of ${row.scheduleId} at ${isoText(row.at)} belongs to no edit`,
       );
       continue;
     }
@@ -137,7 +137,7 @@ function checkAcknowledged({ edits, dump }: History, report: Report): void {
   }
   for (const { scheduleId, at } of deletions) {
     if (!deletes.some((edit) => edit.scheduleId === scheduleId && isWithin(edit, at))) {
-      report.add('edits', `${scheduleId} was deleted at ${isoText(at)} by nobody`);
+      report.add('edits', `${scheduleId} was deleted at ${isoText(at)}, and no call asked for it`);
     }
   }
 }

@@ -169,7 +169,7 @@ function read(request: IncomingMessage, text: string): Read {
   }
 }
 
-/** A fire by hand is nobody's planned one, so it has no name. */
+/** A fire by hand is not planned, so it has no name. */
 function nameOf(body: Record<string, unknown>, scheduleId: string, scheduledFor: number): string | null {
   return body['trigger'] === 'manual' ? null : `${scheduleId}@${new Date(scheduledFor).toISOString()}`;
 }

@@ -29,7 +29,7 @@ export interface About {
   workerId: string | null;
 }
 
-/** For what hangs: whoever is killed resets its connections, and whoever is slow answers in the end. */
+/** For a call that hangs: a killed instance resets its connections, and a slow one answers in the end. */
 const LIMIT_MS = 60_000;
 const AGAIN_MS = 150;
 

@@ -49,7 +49,7 @@ const VARIABLES = {
   FIRELOCK_MAX_RECOVERIES: '100',
   FIRELOCK_SHUTDOWN_SECONDS: '5',
 };
-/** What does not come about in this time, with nobody killed any more, hangs. */
+/** A run that does not end in this time, after the last kill, hangs. */
 const HUNG_AFTER_MS = 60_000;
 
 /** One campaign from an empty directory to a verdict; nothing of it is left running. */

@@ -302,7 +302,7 @@ describe('a run that a restored database has', () => {
     resumeRun(runRecord(given), { ...FACTS, ...facts }, RESUMED, NOW);
   const unclaimed = { claimedBy: null, claimedAt: null };
 
-  it('stays as it is where it cannot have been sent, is uncertain already, or may be sent twice and nobody can be asked', () => {
+  it('stays as it is where it cannot have been sent, is uncertain already, or may be sent twice and has no lookup', () => {
     const later = { ...unclaimed, dueAt: NOW + 1 };
     for (const hasLookup of [false, true]) {
       expect(resumed(later, { atMostOnce: true, hasLookup })).toBeNull();

@@ -58,7 +58,7 @@ async function ended(id: string): Promise<string> {
 }
 
 describe('runs with a limit', () => {
-  it('are never more than maxRunning at once, whoever sends them, and a place that comes free is given at once', async () => {
+  it('are never more than maxRunning at once, on any number of instances, and a place that comes free is given at once', async () => {
     await limitTo(3);
     for (const id of ['a', 'b'])
       await first.put(id, { url: receiver.url, limit: 'l', everySeconds: 1, cron: null });

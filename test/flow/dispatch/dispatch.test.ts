@@ -32,7 +32,7 @@ afterEach(async () => {
   await store.drop();
 });
 
-/** Runs of a schedule that nobody has claimed, one per name, as another instance without room leaves them. */
+/** Runs of a schedule that no instance has claimed, one per name, as another instance without room leaves them. */
 async function unclaimedRuns(scheduleId: string, count: number, lateBySeconds = 1): Promise<void> {
   await leaveRuns(store, scheduleId, { count, lateBySeconds });
 }
@@ -355,7 +355,7 @@ describe('an attempt', () => {
     expect(young.arrivals).toEqual([]);
   });
 
-  it('of a version that is not there fails visibly and holds up nobody', async () => {
+  it('of a version that is not there fails visibly and holds up no other', async () => {
     const receiver = await one(undefined, {});
     await ended(1);
     await unclaimedRuns('one', 1, 5);
@@ -431,7 +431,7 @@ describe('settling', () => {
     expect(await runs()).toMatchObject([{ status: 'failed' }]);
   });
 
-  it('takes a 2xx from whoever it comes, while the run is pending', async () => {
+  it('takes a 2xx from any attempt, while the run is pending', async () => {
     const claim = await claimedRun();
     const accepted = { ...settlement, status: 'succeeded' as const, statusCode: 200 };
     const stranger = {
@@ -456,7 +456,7 @@ describe('settling', () => {
     expect(row?.log.map(({ outcome }) => outcome)).toEqual(['rejected', 'acceptedLate']);
   });
 
-  it('that is sent again, since nobody knows whether it was committed, counts as settled once', async () => {
+  it('that is sent again, since its commit was not confirmed, counts as settled once', async () => {
     const claim = await claimedRun();
     const accepted = { ...settlement, status: 'succeeded' as const, statusCode: 200 };
     const outcome = { ...claim, settlement: accepted, outcome: 'accepted' as const };

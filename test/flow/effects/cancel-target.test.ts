@@ -131,7 +131,7 @@ it('a one-off run goes by its id', async () => {
   expect(receiver.arrivals[0]).toMatchObject({ path: `/${run.runId}/`, headers: { 'ce-source': '/runs' } });
 });
 
-it('whoever has no cancel call is not told, nor a worker, nor one whose definition is gone', async () => {
+it('a target without a cancel call is sent nothing, nor a worker, nor a target whose definition is gone', async () => {
   const plain = await put('plain', targetWith(null));
   const pull = await put('pull', { type: 'pull', queue: 'q' });
   const last = await put('last', cancelBy(`${receiver.url}/last`));
@@ -166,7 +166,7 @@ it('a silent target delays only its own', async () => {
   expect(silent.arrivals).toHaveLength(4);
 });
 
-it('stopping ends what is under way and tells nobody else', async () => {
+it('stopping ends the call under way and begins no other', async () => {
   const stuck = await put('stuck', cancelBy(silent.url));
   const made = canceller();
   made.add(Array.from({ length: 6 }, (_, n) => runOf(stuck, n)));

@@ -217,7 +217,7 @@ describe('a run that depends on others', () => {
 });
 
 describe('the last dependencies of a run', () => {
-  it('that end at the same moment wait for no other, and let it go, whoever counts them', async () => {
+  it('that end at the same moment wait for no other, and let it go, on whichever instance counts them', async () => {
     const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['a', 'b'] }));
     const [endOfA, endOfB] = [await outcomeOf(a), await outcomeOf(b)];
     const ends = [held((tx) => settle(tx, endOfA)), held((tx) => settle(tx, endOfB))];
@@ -547,7 +547,7 @@ it('a run for a moment long past starts at once, and its end is kept', async () 
 });
 
 describe('a key', () => {
-  it('stands for its run, whoever asks at the same moment, as long as the rest is the same', async () => {
+  it('stands for one run, also if eight calls ask at the same moment, as long as the rest is the same', async () => {
     const asked = asks('a', { key: 'k', payload: '{"n":1.0}' });
     const answers = await Promise.all(Array.from({ length: 8 }, () => instance.accept(asked)));
     const [first] = answers.flat();

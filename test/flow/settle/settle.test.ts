@@ -81,7 +81,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
     await leaveRuns(store, 'one');
     await instance.start();
     await lossy.committed;
-    // The row says that the attempt is over, and nobody else does.
+    // Only the row says that the attempt is over.
     await until(async () => (await runsOf(store)).some((run) => run.attempts === 2) || null);
     const recovery = startRecovery(store, instance);
     cleanUp.push(() => recovery.stop());
@@ -151,7 +151,7 @@ describe('a run that somebody else keeps locked', () => {
     expect(await endedRunsOf(store, 'slow')).toMatchObject([{ status: 'succeeded', attempts: 1 }]);
     expect([slow.arrivals.length, quick.arrivals.length]).toEqual([1, 20]);
     expect(instance.events.filter(({ type }) => type === 'settlementFenced')).toEqual([]);
-    // Nobody waited for it until the time of a statement was up, with all others that ended.
+    // No other run that ended waited for it until the time of a statement was up, with all others that ended.
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
     expect(instance.events.some(({ type }) => type === 'batchHeldUp')).toBe(true);
   });
@@ -255,7 +255,7 @@ describe('a settler', () => {
     });
   }
 
-  /** Of a run that nobody knows of: it is refused, as any other that comes too late. */
+  /** Of a run that has no row: it is refused, as any other that comes too late. */
   const ofNoRun = (): AttemptSettlement => ({
     runId: randomUUID(),
     instanceId: randomUUID(),

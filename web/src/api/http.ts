@@ -21,7 +21,7 @@ export class ApiProblem extends Error {
   }
 }
 
-/** Nobody answered, or the database is away: the same call may succeed later. */
+/** There was no answer, or the database is away: the same call may succeed later. */
 export class Away extends Error {}
 
 export type Query = Record<string, string | number | boolean | readonly string[] | null | undefined>;

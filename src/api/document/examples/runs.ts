@@ -6,7 +6,7 @@ const nothing: Examples = { nothing: { summary: 'There is nothing to say', value
 export const RUN_EXAMPLES: Readonly<Record<string, Examples>> = {
   createRun: {
     now: {
-      summary: 'Now, once, whoever asks again',
+      summary: 'Now, and only once for this key',
       value: { target: job('invoice'), payload: { invoice: 4711 }, key: 'invoice-4711' },
     },
     later: {

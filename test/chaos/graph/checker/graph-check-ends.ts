@@ -30,7 +30,7 @@ function checkEnd(one: Traced, report: GraphReport): void {
     const error = row.errorKind ?? 'no error';
     report.add('wrongEnd', `${nameOf(one)} is ${row.status}, ${error}, and should be ${asked.fate}`);
   } else if (saidToEndAt(one) === Infinity) {
-    report.add('wrongEnd', `${nameOf(one)} is ${row.status}, and nobody said so`);
+    report.add('wrongEnd', `${nameOf(one)} is ${row.status}, and no answer said so`);
   }
 }
 

@@ -45,7 +45,7 @@ function wordsOf({ words }: Traced, { attempt }: Delivery): Word[] {
   return words.filter((word) => word.attempt === attempt);
 }
 
-/** A worker's word under its lease is taken: nobody else can have taken the run from it. */
+/** A worker's word under its lease is taken: no other worker can have taken the run from it. */
 function checkAttempt({ delivery, words }: Attempt, add: Add): void {
   if (!delivery.lease) return;
   words.forEach((word, index) => {

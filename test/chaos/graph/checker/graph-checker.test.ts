@@ -158,7 +158,7 @@ describe('a campaign', () => {
 });
 
 describe('what a call without an answer asked for', () => {
-  /** Nobody was told whether `b` and `c` are there. */
+  /** No answer said whether `b` and `c` are there. */
   const unanswered = (history: GraphHistory) => {
     for (const ref of ['b', 'c']) setAsked(history, ref, { id: null, call: 1, outcome: 'unknown' });
   };
@@ -228,7 +228,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect(found((history) => history.rows.pop())).toContain('lost');
   });
 
-  it('a run, or a delivery, that nobody asked for, and two runs for one key', () => {
+  it('a run, or a delivery, that was not asked for, and two runs for one key', () => {
     expect(found((history) => history.rows.push(row('d')))).toEqual(['phantom']);
     expect(found((history) => history.rows.push(row('a', { id: 'id-other' })))).toEqual(['phantom']);
     expect(found((history) => history.deliveries.push(delivery('d', 500)))).toEqual(['phantom']);
@@ -286,7 +286,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect([started, skipped]).toEqual([['startedInVain'], ['startedInVain']]);
   });
 
-  it('an end that nobody said, or another one than was said', () => {
+  it('an end that no answer gave, or another one than it gave', () => {
     const unsaid = found((history) => {
       history.words = history.words.filter(({ runId }) => runId !== 'id-c');
     });

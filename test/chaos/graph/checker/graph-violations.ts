@@ -2,7 +2,7 @@
 export const GRAPH_VIOLATIONS = {
   stuck: 'never reached a terminal status',
   lost: 'accepted, and not there',
-  phantom: 'a run or a delivery that nobody asked for, or two runs for one key',
+  phantom: 'a run or a delivery that was not asked for, or two runs for one key',
   endedTwice: 'seen in one terminal status, and later in another',
   tooEarly: 'started before all that it depends on had ended',
   startedInVain: 'started, or not failed for it, although what it needs did not succeed',
