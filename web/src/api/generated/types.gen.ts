@@ -304,6 +304,11 @@ export type Load = {
         fires: number;
     } | null;
     schedules: number;
+    firing?: Array<{
+        id: string;
+        fires: number;
+    }>;
+    nextCursor?: string | null;
 };
 
 export type LookupInput = {
@@ -1814,6 +1819,9 @@ export type GetLoadData = {
         from?: string;
         to?: string;
         bucketSeconds?: number;
+        top?: number;
+        maxSchedules?: number;
+        cursor?: string;
     };
     url: '/api/v1/load';
 };
