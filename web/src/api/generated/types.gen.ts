@@ -1328,6 +1328,7 @@ export type ListSchedulesData = {
         label?: Array<string>;
         q?: string;
         recent?: number;
+        maxSchedules?: number;
         limit?: number;
         cursor?: string;
     };
