@@ -52,12 +52,13 @@ export async function countPage(
   asked: Asked,
   { after, most }: { after: string | null; most: number },
 ): Promise<CountedLoad> {
-  for (let wanted = most; ; wanted = Math.ceil(wanted / 8)) {
+  for (let wanted = most; ;) {
     const single = wanted === 1;
     const some = { after, most: wanted, maxSteps: single ? undefined : PAGE_STEPS };
     const counted = await countSome(asked, some);
     if (counted.load) return counted.load;
     if (single) throw await tooMuch(asked, some, counted);
+    wanted = Math.max(1, Math.floor(counted.seen / 2));
   }
 }
 
@@ -71,6 +72,8 @@ interface Counted {
   load: CountedLoad | null;
   /** All of about the same size. */
   slices: number;
+  /** Schedules looked at. */
+  seen: number;
 }
 
 interface Some {
@@ -86,15 +89,18 @@ async function countSome({ database, period, top, isGone }: Asked, some: Some): 
   const calendars: Histories = new Map();
   const bounds = { top, ...(maxSteps !== undefined && { maxSteps }) };
   const count = createLoadCount({ ...period, calendars }, bounds);
-  const spent = { slices: 0 };
+  const spent = { slices: 0, seen: 0 };
   let next: string | null = after ?? FIRST_UID;
-  let seen = 0;
+  let read = 0;
   try {
-    while (next !== null && seen < most && !isGone()) {
-      const asked = { after: next, since: period.from, limit: Math.min(READ_AT_ONCE, most - seen) };
+    while (next !== null && read < most && !isGone()) {
+      const asked = { after: next, since: period.from, limit: Math.min(READ_AT_ONCE, most - read) };
       const page = await timingsAfter(database, asked, calendars);
-      for (const one of page.timings) await inSlices(tallied(addTo(count, one), spent));
-      seen += page.read;
+      read += page.read;
+      for (const one of page.timings) {
+        spent.seen += 1;
+        await inSlices(tallied(addTo(count, one), spent));
+      }
       next = page.next;
     }
     await inSlices(tallied(count.finish(), spent));
@@ -111,7 +117,7 @@ function* addTo(count: LoadCount, { identity, timing, skips }: Timed): Generator
   yield* count.add(timing, identity);
 }
 
-function* tallied(steps: Iterable<void>, spent: { slices: number }): Generator<void, void, void> {
+function* tallied(steps: Iterable<void>, spent: Pick<Counted, 'slices'>): Generator<void, void, void> {
   for (const step of steps) {
     spent.slices += 1;
     yield step;

@@ -124,7 +124,7 @@ describe('the load', () => {
     await put(...Array.from({ length: 12 }, () => ({ cron: '* * * * * *', jitterSeconds: 1 })));
     const hours = 'from=2090-06-01T00:00:00Z&to=2090-06-01T04:00:00Z';
     const parts = await pages(`${hours}&maxSchedules=10000`);
-    expect(parts.length).toBeGreaterThan(2);
+    expect(parts.length).toBeGreaterThan(1);
     expect(sumOf(parts)).toEqual(itemsOf(await load(hours)));
   });
 
