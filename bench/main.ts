@@ -12,6 +12,7 @@ import { openPeers } from './peers/peers.ts';
 import { type Report, printBars, printMachine, printResult } from './report.ts';
 import type { Bench, Scenario } from './scenario.ts';
 import { capacity } from './scenarios/capacity.ts';
+import { dashboard } from './scenarios/dashboard.ts';
 import { herdInstances } from './scenarios/herd-instances.ts';
 import { herd } from './scenarios/herd.ts';
 import { history } from './scenarios/history.ts';
@@ -35,6 +36,7 @@ const SCENARIOS: readonly Scenario[] = [
   slowTargets,
   importing,
   history,
+  dashboard,
 ];
 
 const { values: options } = parseArgs({

@@ -12,21 +12,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // Many small files weigh more than a few: together, gzip sees what they have in common (an eighth of all). The library
-    // of curves alone stays apart, for who looks at none.
+    // One file: many small ones weigh more, since gzip sees less of what they have in common (an eighth of all).
     cssCodeSplit: false,
-    rolldownOptions: {
-      output: {
-        codeSplitting: {
-          includeDependenciesRecursively: false,
-          groups: [
-            {
-              name: 'pages',
-              test: /web\/(src\/(?!parts\/curves\/curve-library)|pages\.json)|vite\/preload|node_modules\/@?preact/,
-            },
-          ],
-        },
-      },
-    },
   },
 });

@@ -1,6 +1,7 @@
 // @module-tag long
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { startDaemon } from '../support/daemon.ts';
+import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
 import { until } from '../support/until.ts';
 import { startStage } from './browser.ts';
 
@@ -41,4 +42,36 @@ it('a hidden tab asks nothing, and one whose instance dies says so and comes bac
     return (await banner.isVisible()) ? null : true;
   });
   expect(faults.filter((fault) => !fault.startsWith('503'))).toEqual([]);
+});
+
+it('a page whose database is away says so, keeps what it had, and goes on by itself when it is back', async (context) => {
+  const ways: PostgresProxy[] = [];
+  const { open, daemon } = await startStage(context, {}, async (url) => {
+    const way = await startPostgresProxy(url);
+    onTestFinished(() => way.close());
+    ways.push(way);
+    return way.url;
+  });
+  const target = { type: 'http', url: 'http://127.0.0.1:9/' };
+  const put = (id: string) => daemon.call('PUT', `/api/v1/schedules/${id}`, { cron: '0 2 29 2 *', target });
+  await put('nightly');
+  const { page, faults } = await open('/schedules', { expected: [503] });
+  await page.clock.install();
+  await page.reload();
+  await page.getByText('nightly').waitFor();
+  const banner = page.getByText('The database is out of reach');
+  const isSeen = (wanted: boolean) =>
+    until(async () => {
+      await page.clock.runFor('00:05');
+      return (await banner.isVisible()) === wanted ? true : null;
+    });
+
+  await ways[0]?.interrupt('refuse');
+  await isSeen(true);
+  expect(await page.getByText('nightly').isVisible()).toBe(true);
+  await ways[0]?.restore();
+  await until(async () => ((await put('weekly')).status === 201 ? true : null));
+  await isSeen(false);
+  await page.getByText('weekly').waitFor();
+  expect(faults).toEqual([]);
 });

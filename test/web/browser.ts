@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, type Page, chromium } from 'playwright-core';
 import { type TestContext, onTestFinished } from 'vitest';
 import { type Daemon, type Variables, startDaemon } from '../support/daemon.ts';
+import { browserHere } from '../../scripts/support/browser.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { until } from '../support/until.ts';
 
@@ -34,9 +34,13 @@ const WIDE = 1280;
 
 /**
  * A real daemon on a real database, and a real browser. Skips the test where none is installed.
- * All of it ends with the test that asked for it.
+ * All of it ends with the test that asked for it. The daemon reaches its database by the way that is given, if one is.
  */
-export async function startStage(context: TestContext, variables: Variables = {}): Promise<Stage> {
+export async function startStage(
+  context: TestContext,
+  variables: Variables = {},
+  wayTo: (databaseUrl: string) => Promise<string> = (url) => Promise.resolve(url),
+): Promise<Stage> {
   const executablePath = browserHere();
   if (executablePath === null) context.skip('no browser is installed (Debian: apt-get install chromium)');
   await promisify(execFile)(process.execPath, [join(root, 'scripts', 'build-web.ts'), '--if-stale']);
@@ -44,7 +48,7 @@ export async function startStage(context: TestContext, variables: Variables = {}
   onTestFinished(() => database.drop());
   const basePath = variables['FIRELOCK_BASE_PATH'] ?? '';
   const [daemon, browser] = await Promise.all([
-    startDaemon({ DATABASE_URL: database.url, ...variables }),
+    startDaemon({ DATABASE_URL: await wayTo(database.url), ...variables }),
     // Chromium's own sandbox needs rights that containers do not give; it visits our own pages only.
     chromium.launch({
       executablePath,
@@ -52,7 +56,9 @@ export async function startStage(context: TestContext, variables: Variables = {}
     }),
   ]);
   onTestFinished(() => browser.close());
-  await until(async () => ((await daemon.call('GET', `${basePath}/readyz`)).status === 200 ? true : null));
+  // Its signs of life may be on another port.
+  const isReady = async () => (await daemon.call('GET', `${basePath}/api/v1/maintenance`)).status !== 503;
+  await until(async () => ((await isReady()) ? true : null));
   const open: Stage['open'] = async (path, options = {}) =>
     openPage(browser, daemon.url + basePath, path, options);
   return { daemon, databaseUrl: database.url, browser, open };
@@ -98,22 +104,4 @@ async function openPage(
 
 interface Storage {
   setItem: (name: string, value: string) => void;
-}
-
-/** Null: none is installed. */
-function browserHere(): string | null {
-  const named = process.env['FIRELOCK_TEST_BROWSER'];
-  const folders = (process.env['PATH'] ?? '').split(':').filter((folder) => folder !== '');
-  const names = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
-  const paths = folders.flatMap((folder) => names.map((name) => join(folder, name)));
-  return [...(named === undefined ? [] : [named]), ...paths].find(isProgram) ?? null;
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

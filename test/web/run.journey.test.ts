@@ -25,6 +25,7 @@ it('the page of a run says what happened, what came before and after, and retrie
     (await daemon.call(method, `/api/v1${path}`, body, operator.headers)).body as { id: string };
   const target = { type: 'http', url: receiver.url };
   await call('PUT', '/schedules/bill', { cron: '0 0 29 2 *', timezone: 'Europe/Berlin', target });
+  await call('PUT', '/schedules/note', { after: { scheduleId: 'bill' }, target });
   const headers = { ...operator.headers, 'content-type': 'application/json' };
   const sent = await fetch(`${daemon.url}/api/v1/schedules/bill/fire`, {
     ...{ method: 'POST', headers, body: `{"payload":{"sum":${BIG}}}` },
@@ -42,6 +43,10 @@ it('the page of a run says what happened, what came before and after, and retrie
   await page.getByRole('button', { name: 'Retry…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Retry', exact: true }).click();
   await page.getByText('Attempt 2: the target took it', { exact: true }).waitFor();
+  // Its end, the second one, is followed.
+  const after = page.getByRole('list', { name: 'After it' });
+  await after.getByRole('link', { name: 'note' }).waitFor();
+  await after.getByText('succeeded').waitFor();
   await page.getByRole('button', { name: 'Fire again…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Fire again', exact: true }).click();
   await page.waitForURL((url) => !url.pathname.endsWith(id));

@@ -62,7 +62,7 @@ const STORED = parseJson(
     '"exclude":{"dates":["2026-12-24"],"calendars":["holidays"]},"startAt":null,"endAt":null,"catchUp":"all","catchUpLimit":7,' +
     '"graceSeconds":60,"overlap":"skip","jitterSeconds":0,"enabled":false,"pauseReason":"x","pauseUntil":null,' +
     '"pauseAfterFailures":3,"successWithinSeconds":null,"target":{"type":"http","url":"http://a/","method":"POST",' +
-    '"headers":{"x":"***"},"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
+    '"headers":{"x":"***"},"secret":null,"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
     '"payload":{"n": 12345678901234567890.10},"retry":{"maxAttempts":5,"minBackoffSeconds":0.5,"maxBackoffSeconds":60},' +
     '"timeoutSeconds":30,"completion":"response","completionTimeoutSeconds":3600,"delivery":"atLeastOnce",' +
     '"priority":"high","limit":null,"labels":{"team":"x"},"status":"paused","version":4}',
@@ -78,6 +78,17 @@ it('a form that nobody touches sends back what it was made of, and keeps what it
   const renamed = { ...draftOf(STORED), lookupUrl: 'http://a/m', payload: '[1.0]' };
   expect(bodyOf(renamed, STORED)['target']).toMatchObject({ lookup: { url: 'http://a/m', method: 'HEAD' } });
   expect(stringifyJson(bodyOf(renamed, STORED)['payload'])).toBe('[1.0]');
+});
+
+it('a secret is kept where nobody touches it, and two are a list', () => {
+  const http = STORED.target as Extract<typeof STORED.target, { type: 'http' }>;
+  const signed = { ...STORED, target: { ...http, secret: '***' } };
+  const sent = (secret: string) => bodyOf({ ...draftOf(signed), secret }, signed)['target'];
+  expect(bodyOf(draftOf(signed), signed)['target']).toMatchObject({ secret: '***', headers: { x: '***' } });
+  expect(sent('***\nwhsec_new')).toMatchObject({ secret: ['***', 'whsec_new'] });
+  expect(sent(' ')).toMatchObject({ secret: null });
+  const twice = { ...STORED, target: { ...http, secret: ['***', '***'] } };
+  expect(bodyOf(draftOf(twice), twice)['target']).toMatchObject({ secret: ['***', '***'] });
 });
 
 it('what is typed goes as it is, so that the daemon says what is wrong; what cannot be sent is said at once', () => {

@@ -4,17 +4,20 @@ import { DAY_MS } from '../../../src/core/time/utc-day.ts';
 import { callApi } from '../api.ts';
 import { iso, makePastDays } from './day-partitions.ts';
 import type { BenchDatabase } from '../processes/postgres.ts';
-import { putSchedules } from '../schedules.ts';
+import { type ScheduleItem, putSchedules } from '../schedules.ts';
 
 interface HistorySize {
   /** Whole days before today; what there is of today comes on top. */
   days: number;
   /** Schedules with a run every ten minutes, beside one with a run every five seconds. */
   schedules: number;
+  /** Schedules with a run a day, which go on firing. */
+  daily?: number;
 }
 
 export const BIG = 'big';
 export const SMALL = 'small-7';
+export const DAILY = 'job-7';
 
 const EVERY_MS = 600_000;
 const BIG_EVERY_MS = 5_000;
@@ -23,6 +26,7 @@ interface HistoryOptions {
   /** As daysOf() has them. */
   days: readonly number[];
   schedules: number;
+  daily?: number;
   /** Of the target. */
   url: string;
   log: (line: string) => void;
@@ -41,11 +45,11 @@ export function daysOf(days: number): number[] {
 export async function seedHistory(
   database: BenchDatabase,
   daemonUrl: string,
-  { days, schedules, url, log }: HistoryOptions,
+  { days, schedules, daily = 0, url, log }: HistoryOptions,
 ): Promise<void> {
   const today = (days.at(-1) ?? 0) + DAY_MS;
   await makePastDays(database, [...days, today]);
-  await seedSchedules(database, daemonUrl, { days: days.length, schedules }, url);
+  await seedSchedules(database, daemonUrl, { days: days.length, schedules, daily }, url);
   await seedOneOff(database, daemonUrl, url);
   await seedDays(database.url, [...days, today], log);
 }
@@ -79,7 +83,7 @@ const AT_ONCE = 2;
 async function seedSchedules(
   database: BenchDatabase,
   daemonUrl: string,
-  { days, schedules }: HistorySize,
+  { days, schedules, daily = 0 }: HistorySize,
   url: string,
 ): Promise<void> {
   const target = { type: 'http', url };
@@ -92,13 +96,29 @@ async function seedSchedules(
     target,
   }));
   await putSchedules(daemonUrl, [{ id: BIG, cron: '*/5 * * * * *', enabled: false, target }, ...small]);
+  await putSchedules(daemonUrl, dailySchedules(daily, target));
   const ago = `interval '${days + 1} days'`;
   await database.query(
     `UPDATE schedules SET created_at = created_at - ${ago}, updated_at = updated_at - ${ago}`,
   );
   await database.query(`UPDATE schedule_versions SET at = at - ${ago}`);
   await database.query(`CREATE TABLE bench_seeds AS SELECT uid, id, lane,
-    CASE WHEN id = '${BIG}' THEN 0 ELSE split_part(id, '-', 2)::int END AS number FROM schedules`);
+    CASE WHEN id = '${BIG}' THEN 0 WHEN id LIKE 'job-%' THEN -2 ELSE split_part(id, '-', 2)::int END AS number
+    FROM schedules`);
+}
+
+const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Tokyo'];
+
+/** A tenth of them at two o'clock; the others at any minute of the day, in several zones. */
+function dailySchedules(count: number, target: object): ScheduleItem[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `job-${index}`,
+    description: `Closes the books of customer ${index}`,
+    cron: index % 10 === 0 ? '0 2 * * *' : `${index % 60} ${Math.floor(index / 60) % 24} * * *`,
+    timezone: ZONES[index % ZONES.length],
+    labels: { kind: 'daily', team: `team-${index % 50}`, customer: `${index}` },
+    target,
+  }));
 }
 
 /** One real one-off run, whose definition the seeded ones have in common. */
@@ -176,7 +196,9 @@ function momentsOf(start: string): string {
       ${start} + make_interval(secs => n * ${everyMs / 1000} + CASE WHEN b.number > 0 THEN b.number % 60 ELSE 0 END) AS at
     FROM bench_seeds b, generate_series(0, ${DAY_MS / everyMs - 1}) AS n WHERE ${condition}`;
   return `${ofSchedules(EVERY_MS, 'b.number > 0')} UNION ALL ${ofSchedules(BIG_EVERY_MS, 'b.number = 0')}
-    UNION ALL ${ofSchedules(27_000, 'b.number = -1')}`;
+    UNION ALL ${ofSchedules(27_000, 'b.number = -1')}
+    UNION ALL SELECT b.uid, b.id, b.lane, b.number, ${start} + make_interval(secs => abs(hashtext(b.id)) % 86400) AS at
+      FROM bench_seeds b WHERE b.number = -2`;
 }
 
 const REJECTED = '{"kind": "http", "message": "the target answered 500", "statusCode": 500}';

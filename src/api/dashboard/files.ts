@@ -12,12 +12,19 @@ export interface DashboardFile {
   etag: string;
 }
 
+interface DocumentFacts {
+  /** With which the paths of the daemon begin. */
+  basePath: string;
+  /** Its signs of life are on another port. */
+  hasSignsElsewhere: boolean;
+}
+
 /** What `npm run build` has made of web/. */
 export interface Dashboard {
   /** Paths that show the dashboard, as routes: `/schedules/:id`. */
   pages: readonly string[];
-  /** The document of all pages, for a daemon whose paths begin with this. */
-  document(basePath: string): Promise<DashboardFile>;
+  /** The document of all pages, which tells them what it is written for: the same in each call. */
+  document(daemon: DocumentFacts): Promise<DashboardFile>;
   /** Null: there is no such file. Their names contain a hash of what is in them. */
   asset(name: string): Promise<DashboardFile | null>;
 }
@@ -40,8 +47,11 @@ export function readDashboard(directory = BUILT): Dashboard | null {
   };
   return {
     pages: read.pages,
-    document: (basePath) =>
-      once('index.html', Buffer.from(read.html.replace('<base href="/"', `<base href="${basePath}/"`))),
+    document: ({ basePath, hasSignsElsewhere }) => {
+      const signs = hasSignsElsewhere ? ' data-signs="elsewhere"' : '';
+      const html = read.html.replace('<base href="/"', `<base href="${basePath}/"${signs}`);
+      return once('index.html', Buffer.from(html));
+    },
     asset: (name) => {
       const bytes = read.assets.get(name);
       return bytes === undefined ? Promise.resolve(null) : once(`assets/${name}`, bytes);

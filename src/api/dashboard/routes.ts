@@ -28,7 +28,8 @@ const ASSET_HEADERS = { 'Cache-Control': 'public, max-age=31536000, immutable' }
 const hidden = { schema: { hide: true } };
 
 /** Pages of the dashboard. They need no token; what they show is asked of the API, which does. */
-export function addDashboard(server: Api, { dashboard, basePath }: ApiDeps): void {
+export function addDashboard(server: Api, deps: ApiDeps): void {
+  const { dashboard, basePath } = deps;
   if (dashboard === null) {
     server.get('/', hidden, () => {
       throw new Problem(404, 'the dashboard is not built here: `npm run build` builds it');
@@ -37,7 +38,7 @@ export function addDashboard(server: Api, { dashboard, basePath }: ApiDeps): voi
   }
   for (const [page, options] of dashboard.pages.flatMap((path) => routesOf(path, basePath))) {
     server.get(page, options, async (request, reply) =>
-      send(request, reply.headers(DOCUMENT_HEADERS), await dashboard.document(basePath)),
+      send(request, reply.headers(DOCUMENT_HEADERS), await dashboard.document(deps)),
     );
   }
   server.get<{ Params: { name: string } }>('/assets/:name', hidden, async (request, reply) => {

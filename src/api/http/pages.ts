@@ -25,6 +25,8 @@ export const occurrenceCursor = cursorOf(
   z.strictObject({ of: ofSchedule(), fireAt: instantNumber(), uid: z.guid() }),
 );
 
+export const loadCursor = cursorOf(z.strictObject({ after: z.guid() }));
+
 export const auditCursor = cursorOf(z.strictObject({ at: instantNumber(), id: z.guid() }));
 
 /**

@@ -1,25 +1,20 @@
 import { z } from 'zod';
 import { DAY_MS } from '../../core/time/utc-day.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { type LoadCount, type LoadPeriod, LoadTooLarge, createLoadCount } from '../../core/time/fire-load.ts';
-import type { CalendarHistory } from '../../core/exclusions/calendar-history.ts';
-import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
-import { type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
-import { inSlices } from '../../runtime/loop/slices.ts';
+import type { LoadPeriod } from '../../core/time/fire-load.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Database } from '../../postgres/database.ts';
-import { readCalendars } from '../../store/calendars/calendar-histories.ts';
-import { listTimings } from '../../store/reports/enabled-timings.ts';
-import { skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { encodeCursor, loadCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/period.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
-import { Problem, invalid } from '../http/problem.ts';
+import { invalid } from '../http/problem.ts';
 import { json, problems } from '../http/response-schemas.ts';
 import { queryInstant, queryInteger } from '../http/common-schemas.ts';
+import { type CountedLoad, countAll, countPage } from './count-load.ts';
 import { load } from './schemas.ts';
 
 const MAX_BUCKETS = 2000;
+const MAX_PAGE = 10_000;
 
 const loadQuery = z.strictObject({
   from: queryInstant.optional().meta({
@@ -31,6 +26,16 @@ const loadQuery = z.strictObject({
     example: '2026-11-21T00:00:00Z',
   }),
   bucketSeconds: queryInteger(1, 86_400, 60),
+  top: queryInteger(1, 100, undefined).meta({
+    description:
+      'Adds `firing`: so many of the schedules that fire in the period, those with the most fires first.',
+  }),
+  maxSchedules: queryInteger(1, MAX_PAGE, undefined).meta({
+    description:
+      'Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the ' +
+      'whole: for whoever wants to see something at once of very many schedules.',
+  }),
+  cursor: loadCursor.optional(),
 });
 
 export function addLoadRoute(api: Api, { database }: ApiDeps): void {
@@ -47,16 +52,19 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('The load', load), ...problems(400, 422) },
       },
     },
-    async ({ query: { from, to, bucketSeconds }, socket }) => {
+    async ({ query: { from, to, bucketSeconds, top = 0, maxSchedules, cursor }, socket }) => {
       const begin = from ?? (await database.run(databaseNow));
       const period = periodOf(begin, to, bucketSeconds * 1000);
-      const count = await inTurn(async () => {
-        const isGone = () => socket.destroyed;
-        const counted = await countLoad(database, period, isGone);
-        if (counted.count === null) throw await tooMuch(database, period, counted, isGone);
-        return counted.count;
-      });
-      return answerLoad(count);
+      const asked = { database, period, top, isGone: () => socket.destroyed };
+      const isPage = maxSchedules !== undefined || cursor !== undefined;
+      const page = { after: cursor?.after ?? null, most: maxSchedules ?? MAX_PAGE };
+      const counted = await inTurn(() => (isPage ? countPage(asked, page) : countAll(asked)));
+      const { firing, next } = counted;
+      return {
+        ...answerLoad(counted),
+        ...(top > 0 && { firing }),
+        ...(isPage && { nextCursor: next === null ? null : encodeCursor({ after: next }) }),
+      };
     },
   );
 }
@@ -74,99 +82,7 @@ function periodOf(from: Instant, end: Instant | undefined, bucketMs: number): Lo
   return { from, to, bucketMs };
 }
 
-const PAGE = 5_000;
-const FIRST_UID = '00000000-0000-0000-0000-000000000000';
-
-interface Counted {
-  /** Null: there is too much to count. */
-  count: LoadCount | null;
-  /** All of about the same size. */
-  slices: number;
-}
-
-async function countLoad(database: Database, period: LoadPeriod, isGone: () => boolean): Promise<Counted> {
-  const calendars: Histories = new Map();
-  const count = createLoadCount({ ...period, calendars });
-  const spent = { slices: 0 };
-  try {
-    const all = allTimings(database, { since: period.from, calendars }, isGone);
-    for await (const { identity, timing, skips } of all) {
-      await inSlices(tallied(count.add(timing, identity), spent));
-      if (skips) await inSlices(tallied(count.leaveOut(timing, identity, skips.keys()), spent));
-    }
-    await inSlices(tallied(count.finish(), spent));
-    return { count, ...spent };
-  } catch (error) {
-    if (error instanceof LoadTooLarge) return { count: null, ...spent };
-    throw error;
-  }
-}
-
-function* tallied(steps: Iterable<void>, spent: { slices: number }): Generator<void, void, void> {
-  for (const step of steps) {
-    spent.slices += 1;
-    yield step;
-  }
-}
-
-type Histories = Map<string, CalendarHistory>;
-
-/** What the calendars of a timing say is in `calendars` when the timing is answered. */
-async function* allTimings(
-  database: Database,
-  { since, calendars }: { since: Instant; calendars: Histories },
-  isGone: () => boolean,
-) {
-  for (let after: string | null = FIRST_UID; after !== null && !isGone();) {
-    const first: string = after;
-    const page = await database.run((db) => listTimings(db, { after: first, limit: PAGE }));
-    const uids = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
-    const skips = uids.length === 0 ? null : await database.run((db) => skipsOf(db, uids));
-    await readInto(calendars, database, { timings: page.flatMap(({ timing }) => timing ?? []), since });
-    for (const { uid, identity, timing } of page)
-      if (timing) yield { identity, timing, skips: skips?.get(uid) };
-    after = page.length < PAGE ? null : (page.at(-1)?.uid ?? null);
-  }
-}
-
-async function readInto(
-  calendars: Histories,
-  database: Database,
-  { timings, since }: { timings: readonly Timing[]; since: Instant },
-): Promise<void> {
-  const ids = new Set(timings.flatMap(calendarIdsOf).filter((id) => !calendars.has(id)));
-  if (ids.size === 0) return;
-  const { histories } = await database.run((db) => readCalendars(db, [...ids], since - MAX_JITTER_MS));
-  for (const [id, history] of histories) calendars.set(id, history);
-}
-
-/** The cost of the period's beginning shows how much of it could be counted. */
-async function tooMuch(
-  database: Database,
-  period: LoadPeriod,
-  { slices: maxSlices }: Counted,
-  isGone: () => boolean,
-): Promise<Problem> {
-  const { from, to, bucketMs } = period;
-  const problem = (hint: string) =>
-    invalid(
-      [{ path: 'to', message: `makes a period with too much to count: ask for a shorter one${hint}` }],
-      422,
-    );
-  for (let sample = (to - from) / SAMPLES; sample >= 1000 && !isGone(); sample /= SAMPLES) {
-    const { count, slices } = await countLoad(database, { from, to: from + sample, bucketMs }, isGone);
-    if (count === null) continue;
-    // Half of it, since no hour is like the other.
-    const fitting = Math.min(0.5 * sample * (maxSlices / Math.max(slices, 1)), (to - from) / 2);
-    return problem(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
-  }
-  return problem('');
-}
-
-const SAMPLES = 64;
-
-function answerLoad(count: LoadCount) {
-  const buckets = count.buckets();
+function answerLoad({ buckets, schedules }: CountedLoad) {
   const busiest = buckets.reduce<(typeof buckets)[number] | null>(
     (most, bucket) => (most !== null && most.fires >= bucket.fires ? most : bucket),
     null,
@@ -174,7 +90,7 @@ function answerLoad(count: LoadCount) {
   return {
     items: buckets.map(answerBucket),
     busiest: busiest && answerBucket(busiest),
-    schedules: count.schedules(),
+    schedules,
   };
 }
 

@@ -94,6 +94,17 @@ export const load = z
       .meta({ description: 'Buckets with fires, by the moment they begin; jitter included.' }),
     busiest: z.object({ at: answeredInstant, fires: z.int() }).nullable(),
     schedules: z.int().meta({ description: 'How many enabled schedules with fire times were counted.' }),
+    firing: z
+      .array(z.object({ id: z.string(), fires: z.int() }))
+      .optional()
+      .meta({
+        description: 'With `top`: schedules that fire in the period, those with the most fires first.',
+      }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .optional()
+      .meta({ description: 'With `maxSchedules`: where to go on; null: all schedules were counted.' }),
   })
   .meta({
     description:

@@ -5,6 +5,7 @@ import type { Caller } from '../../core/access/roles.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
 import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import { findSchedule, listSchedules } from '../../store/schedules/search/find-schedules.ts';
+import { lastOfNext } from '../../store/schedules/search/last-of-next.ts';
 import { recentRuns } from '../../store/runs/search/recent-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -12,7 +13,7 @@ import { noteOne } from '../audit/schedule-notes.ts';
 import { calendarsNamedIn } from './timing/exclude-schemas.ts';
 import { lookAhead } from './checks/fire-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
-import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
+import { encodeCursor, limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './checks/preconditions.ts';
 import { type Fault, noSuchSchedule } from '../http/problem.ts';
@@ -52,6 +53,11 @@ const listQuery = z.strictObject({
   recent: queryInteger(0, 50, undefined).meta({
     description: 'Adds `recentRuns`: so many of its newest runs.',
   }),
+  maxSchedules: queryInteger(1, 100_000, undefined).meta({
+    description:
+      'Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`: for ' +
+      'whoever wants a quick answer where few of very many schedules match.',
+  }),
   limit: limitQuery,
   cursor: scheduleCursor.optional(),
 });
@@ -69,15 +75,23 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of schedules', pageSchema(listedSchedule)), ...problems(400) },
       },
     },
-    async ({ query: { enabled, status, late, label, q, recent, limit, cursor } }) => {
-      const filter = { enabled, late, statuses: status, labels: label, text: q, after: cursor?.after };
-      const { rows, runs } = await database.run(async (db) => {
-        const listed = await listSchedules(db, { ...filter, limit: limit + 1 });
+    async ({ query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor } }) => {
+      const after = cursor?.after;
+      const filter = { enabled, late, statuses: status, labels: label, text: q, after };
+      const { rows, runs, end } = await database.run(async (db) => {
+        const last = maxSchedules === undefined ? null : await lastOfNext(db, maxSchedules, after);
+        const listed = await listSchedules(db, { ...filter, upTo: last ?? undefined, limit: limit + 1 });
         const shown = listed.slice(0, limit).map(({ uid }) => uid);
-        return { rows: listed, runs: recent === undefined ? null : await recentRuns(db, shown, recent) };
+        const recents = recent === undefined ? null : await recentRuns(db, shown, recent);
+        return { rows: listed, runs: recents, end: last };
       });
       const answer = (one: Schedule) => ({ ...answerSchedule(one), ...recentRunsOf(one, runs) });
-      return pageOf(await withNextFires(database, rows), limit, answer, (last) => ({ after: last.id }));
+      const cursorOf = ({ id }: { id: string }) => ({ after: id });
+      const page = pageOf(await withNextFires(database, rows), limit, answer, cursorOf);
+      return {
+        ...page,
+        nextCursor: page.nextCursor ?? (end === null ? null : encodeCursor(cursorOf({ id: end }))),
+      };
     },
   );
 }

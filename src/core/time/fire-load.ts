@@ -27,12 +27,26 @@ export interface LoadCount {
   add(timing: Timing, identity: Identity): Generator<void, void, void>;
   /** What was put off, to be counted once for all that have it in common. @throws LoadTooLarge */
   finish(): Generator<void, void, void>;
-  /** Takes fires away that a caller asked not to be made. The schedule has been added. */
+  /** Takes fires away that a caller asked not to be made. The schedule is added afterwards. */
   leaveOut(timing: Timing, identity: Identity, skips: Iterable<Instant>): Generator<void, void, void>;
   /** Those with fires, in order. */
   buckets(): { at: Instant; fires: number }[];
   /** Without those that cannot be planned. */
   schedules(): number;
+  /** Those with the most fires first, at most `top`; without those with none. */
+  firing(): Firing[];
+}
+
+/** A schedule, by its id. */
+export interface Firing {
+  id: string;
+  fires: number;
+}
+
+interface Bounds {
+  maxSteps?: number;
+  /** Of so many schedules it is remembered how often each fires. */
+  top?: number;
 }
 
 /** There is more to count than may be at once. */
@@ -41,9 +55,15 @@ export class LoadTooLarge extends Error {
 }
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
-export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadCount {
+export function createLoadCount(
+  period: LoadPeriod,
+  { maxSteps = MAX_STEPS, top = 0 }: Bounds = {},
+): LoadCount {
   const fires = new Map<Instant, number>();
-  const alike = new Map<string, { timing: Timing; identity: Identity; count: number }>();
+  const alike = new Map<string, Alike>();
+  const most = createMost(top);
+  /** By the schedule's id, before it is added. */
+  const leftOut = new Map<string, number>();
   let schedules = 0;
   let steps = 0;
   let pauseAt = SLICE_STEPS;
@@ -57,13 +77,18 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
     return true;
   }
 
-  function* count(timing: Timing, identity: Identity, times: number): Generator<void, void, void> {
+  function* count({ timing, identity, count: times, ids }: Alike): Generator<void, void, void> {
+    let each = 0;
     try {
       for (const part of partsOf(timing, identity, period)) {
-        if ('fires' in part) fires.set(part.at, (fires.get(part.at) ?? 0) + part.fires * times);
+        if ('fires' in part) {
+          each += part.fires;
+          fires.set(part.at, (fires.get(part.at) ?? 0) + part.fires * times);
+        }
         if (spend(part.cost)) yield;
       }
       schedules += times;
+      for (const id of ids) most.note({ id, fires: each - (leftOut.get(id) ?? 0) });
     } catch (error) {
       // One that cannot be planned does not fire.
       if (error instanceof LoadTooLarge) throw error;
@@ -71,13 +96,14 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
   }
 
   function* finish(): Generator<void, void, void> {
-    for (const one of alike.values()) yield* count(one.timing, one.identity, one.count);
+    for (const one of alike.values()) yield* count(one);
     alike.clear();
   }
 
   return {
     add: function* (timing, identity) {
-      if (dependsOnIdentity(timing) || isLong(timing)) return yield* count(timing, identity, 1);
+      const one = { timing, identity, count: 1, ids: [identity.id] };
+      if (dependsOnIdentity(timing) || isLong(timing) || leftOut.has(identity.id)) return yield* count(one);
       const key = JSON.stringify([
         timing.cron,
         timing.timezone,
@@ -88,8 +114,12 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
         timing.exclude,
       ]);
       const known = alike.get(key);
-      if (known) known.count += 1;
-      else alike.set(key, { timing, identity, count: 1 });
+      if (!known) alike.set(key, one);
+      else {
+        known.count += 1;
+        // Ids of those alike come in any order: the first in theirs are wanted, as everywhere.
+        if (top > 0) known.ids.push(identity.id);
+      }
       if (alike.size >= MAX_TIMINGS) yield* finish();
       else if (spend(1)) yield;
     },
@@ -98,7 +128,10 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
       const times = () => fireTimes(timing, identity, period.calendars ?? NO_CALENDARS);
       for (const dueAt of dueAmong(times, skips)) {
         const at = bucketOf(dueAt, period.bucketMs);
-        if (dueAt >= period.from && dueAt < period.to) fires.set(at, (fires.get(at) ?? 0) - 1);
+        if (dueAt >= period.from && dueAt < period.to) {
+          fires.set(at, (fires.get(at) ?? 0) - 1);
+          leftOut.set(identity.id, (leftOut.get(identity.id) ?? 0) + 1);
+        }
         if (spend(2 * costOf(timing))) yield;
       }
     },
@@ -108,6 +141,33 @@ export function createLoadCount(period: LoadPeriod, maxSteps = MAX_STEPS): LoadC
         .sort(([a], [b]) => a - b)
         .map(([at, sum]) => ({ at, fires: sum })),
     schedules: () => schedules,
+    firing: () => most.list(),
+  };
+}
+
+/** Schedules with the same fire times. */
+interface Alike {
+  timing: Timing;
+  identity: Identity;
+  count: number;
+  /** All of them, where it is asked who they are. */
+  ids: string[];
+}
+
+/** Keeps the first of many; what comes is sorted once it is twice as many. */
+function createMost(top: number) {
+  let kept: Firing[] = [];
+  const sort = (): Firing[] => {
+    kept = kept.sort((a, b) => b.fires - a.fires || (a.id < b.id ? -1 : 1)).slice(0, top);
+    return kept;
+  };
+  return {
+    note: (one: Firing): void => {
+      if (top === 0 || one.fires <= 0) return;
+      kept.push(one);
+      if (kept.length >= 2 * top + 100) sort();
+    },
+    list: sort,
   };
 }
 

@@ -48,6 +48,12 @@ it('each page is the same document, which knows the base path and may load nothi
   }
 });
 
+it('the document says whether the signs of life are on another port', async () => {
+  const facts = { basePath: '', hasSignsElsewhere: true };
+  const file = await readDashboard(directory)?.document(facts);
+  expect(String(file?.plain)).toBe('<!doctype html><base href="/" data-signs="elsewhere" /><p>pages</p>');
+});
+
 it('what is no page stays a problem, and a page takes no other methods', async () => {
   for (const path of [
     '/',

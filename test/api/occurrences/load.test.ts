@@ -76,6 +76,58 @@ describe('the load', () => {
     expect(itemsOf(await load('from=2001-01-01T00:00:00Z&to=2001-01-01T00:10:00Z'))).toHaveLength(10);
   });
 
+  /** Page by page, to the end. */
+  async function pages(query: string): Promise<Answer[]> {
+    const found: Answer[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const answer: Answer = await load(`${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      expect(answer.status).toBe(200);
+      found.push(answer);
+      cursor = answer.body['nextCursor'] as unknown as string | null;
+    }
+    return found;
+  }
+
+  function sumOf(answers: readonly Answer[]): Bucket[] {
+    const sums = new Map<string, number>();
+    for (const { at, fires } of answers.flatMap(itemsOf)) sums.set(at, (sums.get(at) ?? 0) + fires);
+    return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([at, fires]) => ({ at, fires }));
+  }
+
+  test('can be counted page by page, and tells who fires most', async () => {
+    const daily = Array.from({ length: 20 }, (_, n) => ({ cron: `${n} 12 * * *` }));
+    await put(...daily, { everySeconds: 3600 }, { cron: '0 * * * *' }, { at: '2090-06-02T00:00:00Z' });
+    await api.call('POST', '/api/v1/schedules/s3/skip', { fireAt: '2090-06-01T12:03:00Z' });
+    const whole = await load(`${day}&top=3`);
+    expect(whole.body['firing']).toEqual([
+      { id: 's20', fires: 24 },
+      { id: 's21', fires: 24 },
+      { id: 's0', fires: 1 },
+    ]);
+    expect(whole.body).not.toHaveProperty('nextCursor');
+    const parts = await pages(`${day}&top=100&maxSchedules=7`);
+    expect(parts.map(({ body }) => body['schedules'])).toEqual([7, 7, 7, 2]);
+    expect(sumOf(parts)).toEqual(itemsOf(whole));
+    const firing = parts.flatMap(({ body }) => body['firing'] as unknown as { id: string; fires: number }[]);
+    expect(firing.map(({ id }) => id).sort()).toEqual(
+      [...Array(22).keys()]
+        .filter((n) => n !== 3)
+        .map((n) => `s${n}`)
+        .sort(),
+    );
+    const foreign = await load(`${day}&cursor=eyJhZnRlciI6InMxIn0&maxSchedules=0&top=101`);
+    expect([foreign.status, faultPaths(foreign)]).toEqual([400, ['cursor', 'maxSchedules', 'top']]);
+  });
+
+  test('has shorter pages where schedules take long to count', async () => {
+    await put(...Array.from({ length: 12 }, () => ({ cron: '* * * * * *', jitterSeconds: 1 })));
+    const hours = 'from=2090-06-01T00:00:00Z&to=2090-06-01T04:00:00Z';
+    const parts = await pages(`${hours}&maxSchedules=10000`);
+    expect(parts.length).toBeGreaterThan(1);
+    expect(sumOf(parts)).toEqual(itemsOf(await load(hours)));
+  });
+
   test('leaves out the row that cannot be planned', async () => {
     await put({ cron: '0 0 * * *' }, { cron: '0 0 * * *' }, { cron: '0 0 * * *' });
     await api.sql`UPDATE schedules SET timing = '{"cron":"soon"}' WHERE id = 's0'`;

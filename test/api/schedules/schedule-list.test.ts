@@ -38,6 +38,21 @@ test('pages follow each other by id, without gap or repetition, to the null of t
   expect(new Set(seen).size).toBe(26);
 });
 
+test('looks at only so many schedules where it is asked to, and goes on from there', async () => {
+  const pages: string[][] = [];
+  let cursor: string | null = '';
+  while (cursor !== null) {
+    const next: string = cursor === '' ? '' : `&cursor=${cursor}`;
+    const page = await list(`label=tier:a:b&limit=2&maxSchedules=6${next}`);
+    pages.push(ids(page));
+    cursor = page.body['nextCursor'] as unknown as string | null;
+  }
+  // The first six are Zulu and s00 to s04.
+  expect(pages).toEqual([['s00', 's01'], ['s02', 's03'], [], [], []]);
+  expect((await list('maxSchedules=26&limit=500')).body['nextCursor']).not.toBeNull();
+  expect((await list('maxSchedules=27&limit=500')).body['nextCursor']).toBeNull();
+});
+
 test('a page that ends exactly at the end is the last', async () => {
   expect((await list('limit=26')).body['nextCursor']).toBeNull();
   expect((await list('limit=25')).body['nextCursor']).not.toBeNull();
@@ -60,6 +75,7 @@ test('filters by enabled, status, labels and text, all of which must hold', asyn
 
 test.each([
   ['limit=0', ['limit']],
+  ['maxSchedules=0', ['maxSchedules']],
   ['limit=501', ['limit']],
   ['limit=-1', ['limit']],
   ['limit=1e2', ['limit']],

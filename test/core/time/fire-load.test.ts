@@ -20,7 +20,7 @@ function given(timing: Partial<Timing>, id = 'job', createdAt: Instant = FROM - 
 }
 
 function counted(schedules: readonly Given[], period = PERIOD, maxSteps?: number) {
-  const count = createLoadCount(period, maxSteps);
+  const count = createLoadCount(period, { ...(maxSteps !== undefined && { maxSteps }) });
   for (const { timing, identity } of schedules) Array.from(count.add(timing, identity));
   Array.from(count.finish());
   return { buckets: count.buckets(), schedules: count.schedules() };
@@ -117,6 +117,38 @@ describe('the load of a period', () => {
     const seconds = Array.from({ length: 100 }, (_, n) => given({ everySeconds: 1 }, `job-${n}`));
     const month = { from: FROM, to: FROM + 31 * 24 * HOUR, bucketMs: 24 * HOUR };
     expect(counted(seconds, month, 10_000).buckets[1]?.fires).toBe(8_640_000);
+  });
+
+  test('tells which schedules fire most, without those that do not, and what was left out taken away', () => {
+    const count = createLoadCount(PERIOD, { top: 4 });
+    const add = ({ timing, identity }: Given) => Array.from(count.add(timing, identity));
+    const skipped = given({ cron: '0 * * * *' }, 'b-skipped');
+    Array.from(count.leaveOut(skipped.timing, skipped.identity, [FROM, FROM + HOUR, FROM - HOUR, FROM + 1]));
+    add(skipped);
+    for (const id of ['z', 'y', 'x']) add(given({ cron: '0 * * * *' }, id));
+    add(given({ everySeconds: 1 }, 'often'));
+    add(given({ cron: '0 * * * *', jitterSeconds: 1 }, 'jittered'));
+    add(given({ at: FROM - 1 }, 'over'));
+    Array.from(count.finish());
+    expect(count.firing()).toEqual([
+      { id: 'often', fires: 21_600 },
+      { id: 'jittered', fires: 6 },
+      { id: 'x', fires: 6 },
+      { id: 'y', fires: 6 },
+    ]);
+    expect(count.buckets()[0]?.fires).toBe(60 + 4);
+
+    const few = createLoadCount(PERIOD, { top: 1000 });
+    Array.from(few.leaveOut(skipped.timing, skipped.identity, [FROM, FROM + HOUR]));
+    Array.from(few.add(skipped.timing, skipped.identity));
+    for (let n = 0; n < 3000; n += 1)
+      Array.from(
+        few.add(given({ everySeconds: 3600 }, `job-${n}`).timing, { id: `job-${n}`, createdAt: FROM }),
+      );
+    Array.from(few.finish());
+    expect(few.firing()).toHaveLength(1000);
+    expect(few.firing()[999]).toEqual({ id: 'job-1898', fires: 5 });
+    expect(createLoadCount(PERIOD).firing()).toEqual([]);
   });
 
   test('is refused where it takes too many steps', () => {

@@ -6,9 +6,11 @@ interface TimeProps {
   at: string | null | undefined;
   /** Of the schedule that the time belongs to, where that is known. */
   zone?: string | null | undefined;
-  /** Says how long ago it was, or how soon it will be, too. */
-  relative?: boolean;
+  /** Says how long ago it was, or how soon it will be, too; `next`: it is to come, unless what was asked is a little old. */
+  relative?: boolean | 'next';
 }
+
+const LITTLE_S = 15;
 
 /** A moment in the zone that the user has chosen, whose name is always beside it. All zones are in its title. */
 export function Time({ at, zone, relative = false }: TimeProps) {
@@ -24,7 +26,7 @@ export function Time({ at, zone, relative = false }: TimeProps) {
       {relative && (
         <span class="quiet">
           {' '}
-          <Ago at={at} />
+          <Ago at={at} isNext={relative === 'next'} />
         </span>
       )}
     </time>
@@ -32,9 +34,9 @@ export function Time({ at, zone, relative = false }: TimeProps) {
 }
 
 /** `3 min ago`, `in 2 h`. */
-export function Ago({ at }: { at: string }) {
+export function Ago({ at, isNext = false }: { at: string; isNext?: boolean }) {
   const seconds = Math.round((useNow() - Date.parse(at)) / 1000);
-  if (seconds === 0) return <span class="ago">now</span>;
+  if (seconds === 0 || (isNext && seconds > 0 && seconds < LITTLE_S)) return <span class="ago">now</span>;
   const ago = durationText(Math.abs(seconds) * 1000);
   return <span class="ago">{seconds >= 0 ? `${ago} ago` : `in ${ago}`}</span>;
 }

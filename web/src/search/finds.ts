@@ -1,5 +1,6 @@
 import { ApiProblem, get } from '../api/http.ts';
-import type { ListRunsResponse, ListSchedulesResponse, WholeRun } from '../api/generated/types.gen.ts';
+import type { ListRunsResponse, WholeRun } from '../api/generated/types.gen.ts';
+import { findSchedules } from '../api/schedules.ts';
 import { PAGES } from '../pages/pages.ts';
 import pages from '../../pages.json';
 import { type PageName, href, pageAt } from '../state/route.ts';
@@ -58,14 +59,14 @@ export async function ask(typed: string, signal: AbortSignal): Promise<Answer> {
 }
 
 async function schedules(q: string, signal: AbortSignal, command?: Command): Promise<Find[]> {
-  const { items } = await get<ListSchedulesResponse>('/schedules', { q, limit: SCHEDULES }, signal);
+  const { items } = await findSchedules({ q, limit: SCHEDULES }, signal);
   return finds(items, q, command);
 }
 
 /** Whole labels, as `key:value`, of any schedule. */
 async function byLabel(text: string, signal: AbortSignal): Promise<Find[]> {
   if (!/^[^:]+:./.test(text)) return [];
-  const { items } = await get<ListSchedulesResponse>('/schedules', { label: text, limit: 1 }, signal);
+  const { items } = await findSchedules({ label: text, limit: 1 }, signal);
   return items.length === 0 ? [] : labelFinds(text);
 }
 

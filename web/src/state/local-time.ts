@@ -41,7 +41,8 @@ export function weekdayOf(day: string): number {
   return (new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7;
 }
 
-function offsetAt(at: number, zone: string): number {
+/** How far the zone's clocks are ahead of UTC, in ms. */
+export function offsetAt(at: number, zone: string): number {
   return Date.parse(`${localText(at, zone)}Z`) - Math.floor(at / 1000) * 1000;
 }
 

@@ -1,4 +1,4 @@
-import { type SQL, and, asc, eq, gt, ilike, inArray, or, sql } from 'drizzle-orm';
+import { type SQL, and, asc, eq, gt, ilike, inArray, lte, or, sql } from 'drizzle-orm';
 import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.ts';
 import { texts } from '../../../postgres/sql/arrays.ts';
 import { readDefinition } from '../../../core/schedules/stored-definition.ts';
@@ -26,6 +26,8 @@ export interface ScheduleFilter {
   text?: string | undefined;
   /** Only ids after this one. */
   after?: string | undefined;
+  /** Only ids up to this one. */
+  upTo?: string | undefined;
   limit: number;
 }
 
@@ -102,7 +104,7 @@ function select(db: Executor) {
 }
 
 export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefined {
-  const { enabled, late: isLate, statuses, labels = [], text, after } = filter;
+  const { enabled, late: isLate, statuses, labels = [], text, after, upTo } = filter;
   const pattern = text === undefined ? undefined : `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
   return and(
     enabled === undefined ? undefined : eq(schedules.enabled, enabled),
@@ -115,6 +117,7 @@ export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefin
       ? undefined
       : or(ilike(schedules.id, pattern), ilike(sql`${scheduleVersions.definition}->>'description'`, pattern)),
     after === undefined ? undefined : gt(schedules.id, after),
+    upTo === undefined ? undefined : lte(schedules.id, upTo),
   );
 }
 

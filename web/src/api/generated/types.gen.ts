@@ -304,6 +304,11 @@ export type Load = {
         fires: number;
     } | null;
     schedules: number;
+    firing?: Array<{
+        id: string;
+        fires: number;
+    }>;
+    nextCursor?: string | null;
 };
 
 export type LookupInput = {
@@ -1323,6 +1328,7 @@ export type ListSchedulesData = {
         label?: Array<string>;
         q?: string;
         recent?: number;
+        maxSchedules?: number;
         limit?: number;
         cursor?: string;
     };
@@ -1814,6 +1820,9 @@ export type GetLoadData = {
         from?: string;
         to?: string;
         bucketSeconds?: number;
+        top?: number;
+        maxSchedules?: number;
+        cursor?: string;
     };
     url: '/api/v1/load';
 };

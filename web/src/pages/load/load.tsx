@@ -1,43 +1,44 @@
 import { useState } from 'preact/hooks';
-import { get } from '../../api/http.ts';
-import type { Load } from '../../api/generated/types.gen.ts';
 import { Loaded } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
-import { usePoll } from '../../state/poll.ts';
 import { clockText, dayText, shownZone } from '../../state/zone.ts';
 import { Bars } from './bars.tsx';
+import { type Counted, useCount } from './counting.ts';
 import { type Bar, barsOf, daysOf, herdsOf } from './counts.ts';
 import { Herd } from './herd.tsx';
 import { Week } from './week.tsx';
 import './load.css';
 
-/** The daemon goes through all schedules each time. */
-const EVERY_MS = 300_000;
 const MINUTE_MS = 60_000;
 const BAR_MS = 15 * MINUTE_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const WEEK_HOURS = 7 * 24;
 
-interface Counted extends Load {
-  from: number;
-}
-
-async function countFrom(bucketMs: number, hours: number, signal: AbortSignal): Promise<Counted> {
-  // A whole bucket, so that a bar says the same wherever in it the clock is.
-  const from = Math.floor(Date.now() / bucketMs) * bucketMs;
-  const [begin, end] = [from, from + hours * HOUR_MS].map((at) => new Date(at).toISOString());
-  const load = await get<Load>('/load', { from: begin, to: end, bucketSeconds: bucketMs / 1000 }, signal);
-  return { ...load, from };
+function useHours(bucketMs: number, hours: number) {
+  return useCount(`${hours} hours`, (now) => {
+    // A whole bucket, so that a bar says the same wherever in it the clock is.
+    const from = Math.floor(now / bucketMs) * bucketMs;
+    return { from, to: from + hours * HOUR_MS, bucketSeconds: bucketMs / 1000 };
+  });
 }
 
 export function LoadPage() {
   const zone = shownZone(null);
   const [chosen, setChosen] = useState<Bar | null>(null);
-  const day = usePoll('day', (signal) => countFrom(MINUTE_MS, 24, signal), { everyMs: EVERY_MS });
-  const week = usePoll('week', (signal) => countFrom(HOUR_MS, WEEK_HOURS, signal), { everyMs: EVERY_MS });
+  const day = useHours(MINUTE_MS, 24);
+  const week = useHours(HOUR_MS, WEEK_HOURS);
   return (
     <div class="stack">
       <h1>Load</h1>
+      {[day, week].map(
+        ({ data }, index) =>
+          data?.isPart && (
+            <p key={index} class="quiet" role="status">
+              {data.schedules.toLocaleString('en')} schedules are counted so far, for the{' '}
+              {index ? 'week' : 'day'}…
+            </p>
+          ),
+      )}
       <section class="card">
         <h2>The next 24 hours, by the quarter of an hour ({zone})</h2>
         <Loaded from={day}>
@@ -69,7 +70,7 @@ export function LoadPage() {
   );
 }
 
-function Herds({ items, onChoose }: { items: Load['items']; onChoose: (bar: Bar) => void }) {
+function Herds({ items, onChoose }: { items: Counted['items']; onChoose: (bar: Bar) => void }) {
   const herds = herdsOf(items);
   if (herds.length === 0) return <p class="quiet">None: the fires are well spread.</p>;
   return (

@@ -1,5 +1,5 @@
 import { ApiProblem, get } from '../../api/http.ts';
-import type { WholeRun } from '../../api/generated/types.gen.ts';
+import type { ListRunsResponse, WholeRun } from '../../api/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { RunLink, ScheduleLink } from '../../parts/links.tsx';
 import { usePoll } from '../../state/poll.ts';
@@ -16,10 +16,10 @@ interface Neighbour {
   run: WholeRun | null;
 }
 
-/** The runs that it waited for or came from, and those that wait for it; absent where there are none. */
+/** The runs that it waited for or came from, and those that wait for it or follow it; absent where there are none. */
 export function Neighbours({ run }: { run: WholeRun }) {
   const before = [...new Set([...(run.parentRunId === null ? [] : [run.parentRunId]), ...run.dependsOn])];
-  const after = run.dependents;
+  const after = [...run.dependents, ...useFollowers(run)];
   const asked = [before.slice(0, SHOWN), after.slice(0, SHOWN)] as const;
   const { data } = usePoll(
     JSON.stringify(asked),
@@ -47,6 +47,22 @@ export function Neighbours({ run }: { run: WholeRun }) {
       </div>
     </section>
   );
+}
+
+/** Runs that schedules made of its end, the last one: their fire time is that moment. */
+function useFollowers({ id, finishedAt }: WholeRun): string[] {
+  const { data = [] } = usePoll(
+    `followers ${id} ${finishedAt ?? ''}`,
+    async (signal) => {
+      if (finishedAt === null) return [];
+      const to = new Date(Date.parse(finishedAt) + 1).toISOString();
+      const query = { trigger: 'after', from: finishedAt, to, limit: 500 };
+      const { items } = await get<ListRunsResponse>('/runs', query, signal);
+      return items.filter(({ parentRunId }) => parentRunId === id).map((run) => run.id);
+    },
+    { everyMs: ASK_EVERY_MS },
+  );
+  return data;
 }
 
 async function neighbour(id: string, signal: AbortSignal): Promise<Neighbour> {

@@ -31,6 +31,8 @@ export interface Draft {
   url: string;
   method: string;
   headers: readonly Pair[];
+  /** One a line, two at most. */
+  secret: string;
   lookupUrl: string;
   cancelUrl: string;
   queue: string;
@@ -52,7 +54,7 @@ const READ_ONLY = new Set(
 export const EMPTY: Draft = {
   ...{ id: '', description: '', kind: 'cron', cron: [''], everySeconds: '', at: '', afterId: '' },
   ...{ afterOn: ['succeeded'], timezone: '', startAt: '', endAt: '', excludeDates: '', excludeCalendars: [] },
-  ...{ targetType: 'http', url: '', method: 'POST', headers: [], lookupUrl: '', cancelUrl: '', queue: '' },
+  ...{ targetType: 'http', url: '', method: 'POST', headers: [], secret: '', lookupUrl: '', cancelUrl: '', queue: '' },
   ...{ payload: '', labels: [], policies: {} },
 };
 
@@ -78,6 +80,7 @@ export function draftOf(stored: Stored): Draft {
     url: http?.url ?? '',
     method: http?.method ?? 'POST',
     headers: Object.entries(http?.headers ?? {}),
+    secret: [http?.secret ?? []].flat().join('\n'),
     lookupUrl: http?.lookup?.url ?? '',
     cancelUrl: http?.cancel?.url ?? '',
     queue: target.type === 'pull' ? target.queue : '',
@@ -102,7 +105,7 @@ function policiesOf(stored: Stored): Draft['policies'] {
 export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknown> {
   const { kind, id, policies } = draft;
   const kept = Object.entries(base ?? {}).filter(([name]) => !READ_ONLY.has(name));
-  const dates = draft.excludeDates.split(/[\s,]+/).filter((date) => date !== '');
+  const dates = linesOf(draft.excludeDates);
   const calendars = draft.excludeCalendars;
   const retry = Object.entries(policies).filter(([name]) => name.startsWith('retry/'));
   const others = Object.entries(policies).filter(([name]) => !name.startsWith('retry/'));
@@ -151,7 +154,14 @@ function targetOf(draft: Draft, base: Stored | null): unknown {
     text === '' ? null : { ...(kept?.[name] ?? {}), url: text };
   const headers = Object.fromEntries(draft.headers.filter(([name, value]) => name + value !== ''));
   const [lookup, cancel] = [called(draft.lookupUrl, 'lookup'), called(draft.cancelUrl, 'cancel')];
-  return { ...kept, type, url, method, headers, lookup, cancel };
+  const secrets = linesOf(draft.secret);
+  const secret = secrets.length > 1 ? secrets : (secrets[0] ?? null);
+  return { ...kept, type, url, method, headers, secret, lookup, cancel };
+}
+
+/** What is apart by white space or commas. */
+export function linesOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((line) => line !== '');
 }
 
 /** As it was typed, or as it was stored. */

@@ -21,6 +21,7 @@ const PATHS = [
     '/target/url',
     '/target/method',
     '/target/headers',
+    '/target/secret',
     '/target/lookup',
     '/target/cancel',
     '/target/queue',

@@ -146,7 +146,7 @@ function Fires({ fires, excluded, zone, endAt }: FiresProps) {
         <li key={fireAt}>
           <span class={left.has(fireAt) ? 'struck' : ''}>{timeText(fireAt, zone)}</span>{' '}
           <span class="quiet">
-            (<Ago at={fireAt} />)
+            (<Ago at={fireAt} isNext />)
           </span>
           {zone !== MY_ZONE && <div class="quiet">{timeText(fireAt, MY_ZONE)} for you</div>}
           {note !== undefined && <div class="doubt">{note}</div>}

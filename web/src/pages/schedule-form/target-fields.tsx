@@ -1,9 +1,17 @@
 import { Field } from '../../parts/forms/field.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { AreaField, type Part, TextField } from './inputs.tsx';
+import { linesOf } from './draft.ts';
 import { Pairs } from './pairs.tsx';
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'];
+const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
+
+/** A new one below the first: receivers take both until they know the new one. */
+function withNew(secret: string): string {
+  const random = crypto.getRandomValues(new Uint8Array(32));
+  return [...linesOf(secret).slice(0, 1), `whsec_${btoa(String.fromCharCode(...random))}`].join('\n');
+}
 
 /** What it calls, and with what. */
 export function TargetFields({ part }: { part: Part }) {
@@ -64,12 +72,24 @@ function HttpFields({ part }: { part: Part }) {
       </Field>
       <Pairs
         label="Headers"
-        hint="Their values are never shown again: *** stands for the stored one, and keeps it."
+        hint={KEPT}
         path="/target/headers"
         words={['name', 'value']}
         pairs={draft.headers}
         faults={faults}
         onChange={(headers) => change({ headers })}
+      />
+      <AreaField
+        {...{ part, path: '/target/secret', name: 'secret', rows: 2 }}
+        label="Signing secret"
+        hint={
+          <>
+            Signs each request. Two, a line each, while the target changes from one to the other. {KEPT}{' '}
+            <button type="button" onClick={() => change({ secret: withNew(draft.secret) })}>
+              Make one
+            </button>
+          </>
+        }
       />
       <details open={draft.lookupUrl + draft.cancelUrl !== ''}>
         <summary>What to ask it when an answer is lost, and to tell it when a run is cancelled</summary>

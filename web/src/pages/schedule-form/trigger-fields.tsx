@@ -1,6 +1,7 @@
 import { useId } from 'preact/hooks';
 import { get } from '../../api/http.ts';
-import type { ListCalendarsResponse, ListSchedulesResponse } from '../../api/generated/types.gen.ts';
+import { findSchedules } from '../../api/schedules.ts';
+import type { ListCalendarsResponse } from '../../api/generated/types.gen.ts';
 import { Field } from '../../parts/forms/field.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { usePoll } from '../../state/poll.ts';
@@ -120,8 +121,7 @@ function AfterFields({ part }: { part: Part }) {
   const list = useId();
   const found = usePoll(
     `parents ${draft.afterId}`,
-    (signal) =>
-      get<ListSchedulesResponse>('/schedules', { q: draft.afterId.replace('*', ''), limit: 20 }, signal),
+    (signal) => findSchedules({ q: draft.afterId.replace('*', ''), limit: 20 }, signal),
     { ...SELDOM, keep: true },
   );
   return (

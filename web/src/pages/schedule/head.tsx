@@ -37,7 +37,7 @@ function Standing({ schedule }: { schedule: Schedule }) {
     <span>
       {status === 'active' && nextFireAt !== null && (
         <>
-          Fires next at <Time at={nextFireAt} zone={timezone} relative />.
+          Fires next at <Time at={nextFireAt} zone={timezone} relative="next" />.
         </>
       )}
       {status === 'active' && after !== null && <>Fires when runs of {parentText(after.scheduleId)} end.</>}

@@ -78,7 +78,7 @@ function FireTime({
   return (
     <>
       <span class={skipped ? 'struck' : ''}>
-        <Time at={fireAt} zone={zone} relative />
+        <Time at={fireAt} zone={zone} relative="next" />
       </span>
       {dueAt !== undefined && dueAt !== fireAt && (
         <div class="quiet">

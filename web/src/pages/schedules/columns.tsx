@@ -53,7 +53,7 @@ export const columns: readonly Column<Row>[] = [
           <Time at={pauseUntil} zone={timezone} />
         </>
       ) : (
-        <Time at={nextFireAt} zone={timezone} relative />
+        <Time at={nextFireAt} zone={timezone} relative="next" />
       ),
   },
   {

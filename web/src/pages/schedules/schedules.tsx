@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import { get } from '../../api/http.ts';
-import type { ListSchedulesResponse } from '../../api/generated/types.gen.ts';
+import { findSchedules } from '../../api/schedules.ts';
 import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/lists/filter-bar.tsx';
 import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
@@ -12,6 +11,9 @@ import { columns } from './columns.tsx';
 import { PauseOrResume } from './pause-or-resume.tsx';
 
 const RECENT = 20;
+const EVERY_MS = 5_000;
+/** Of a filter that few of very many match. */
+const SLOW_EVERY_MS = 60_000;
 
 const STATUSES = [
   ['', 'Any status'],
@@ -45,9 +47,8 @@ export function Schedules() {
   const isFiltered = Object.values(filter).some((value) => value !== undefined && value.length > 0);
   const list = usePoll(
     JSON.stringify([filter, cursor]),
-    (signal) =>
-      get<ListSchedulesResponse>('/schedules', { ...filter, cursor, recent: RECENT, limit: 50 }, signal),
-    { keep: true },
+    (signal) => findSchedules({ ...filter, cursor, recent: RECENT, limit: 50 }, signal),
+    { keep: true, paceOf: ({ isSlow }) => (isSlow ? SLOW_EVERY_MS : EVERY_MS) },
   );
   const choose = (chosen: 'pause' | 'resume') => () => {
     setAction(chosen);

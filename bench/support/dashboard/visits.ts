@@ -1,0 +1,75 @@
+import type { Page } from 'playwright-core';
+import { callApi } from '../api.ts';
+import { BIG, DAILY, SMALL } from '../history/seed-history.ts';
+
+/** A page of the dashboard, and what a user does there. */
+export interface Visit {
+  name: string;
+  path: string;
+  act?: (page: Page) => Promise<void>;
+}
+
+/** Every page, with the filters and views that people use. */
+export async function visitsOf(daemonUrl: string): Promise<Visit[]> {
+  const idOf = async (query: string) => {
+    const { items } = (await callApi(`${daemonUrl}/api/v1/runs?limit=1&${query}`)) as {
+      items: { id: string }[];
+    };
+    return items[0]?.id ?? '';
+  };
+  const press = (name: string) => (page: Page) => page.getByRole('button', { name, exact: true }).click();
+  return [
+    { name: 'overview, hour', path: '/' },
+    { name: 'overview, day', path: '/', act: press('Day') },
+    { name: 'overview, week', path: '/', act: press('Week') },
+    { name: 'schedules', path: '/schedules', act: (page) => page.getByText('Next page').click() },
+    ...['status=paused', 'status=error', 'late=true', 'label=team:team-7', 'label=customer:4711'].map(
+      (filter) => ({ name: `schedules, ${filter}`, path: `/schedules?${filter}` }),
+    ),
+    ...['q=job-9999', 'q=nowhere', 'q=customer 77', 'q=books&status=paused'].map((filter) => ({
+      name: `schedules, ${filter}`,
+      path: `/schedules?${filter}`,
+    })),
+    ...[BIG, SMALL, DAILY].flatMap((id) => [
+      { name: `schedule ${id}`, path: `/schedules/${id}` },
+      { name: `schedule ${id}, hour`, path: `/schedules/${id}?view=hour` },
+      { name: `schedule ${id}, month`, path: `/schedules/${id}?view=month` },
+    ]),
+    { name: 'new schedule', path: '/schedules/new' },
+    { name: 'edit schedule', path: `/schedules/${DAILY}/edit` },
+    { name: 'runs', path: '/runs', act: (page) => page.getByText('Next page').click() },
+    ...[
+      'status=failed',
+      'status=failed&since=24h',
+      'trigger=manual',
+      'label=team:team-7',
+      'label=kind:small',
+    ].map((filter) => ({ name: `runs, ${filter}`, path: `/runs?${filter}` })),
+    ...[BIG, DAILY].map((id) => ({ name: `runs of ${id}`, path: `/runs?scheduleId=${id}` })),
+    { name: 'run that succeeded', path: `/runs/${await idOf(`scheduleId=${SMALL}&status=succeeded`)}` },
+    { name: 'run that failed', path: `/runs/${await idOf('status=failed')}` },
+    { name: 'load', path: '/load', act: lookAtHerd },
+    ...['calendars', 'limits', 'maintenance', 'audit'].map((name) => ({ name, path: `/${name}` })),
+    { name: 'audit, action=schedule.create', path: '/audit?action=schedule.create' },
+    ...['job-5', 'nowhere', 'team:team-7', await idOf('status=failed')].map((text) => ({
+      name: `search for ${text.length > 30 ? "a run's id" : text}`,
+      path: '/maintenance',
+      act: (page: Page) => searchFor(page, text),
+    })),
+  ];
+}
+
+async function lookAtHerd(page: Page): Promise<void> {
+  await settled(page);
+  await page.locator('.herds button').first().click();
+}
+
+async function searchFor(page: Page, text: string): Promise<void> {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search' }).fill(text);
+}
+
+/** Nothing is asked any more, until the page asks again. */
+export function settled(page: Page): Promise<void> {
+  return page.waitForLoadState('networkidle', { timeout: 120_000 });
+}

@@ -1,0 +1,184 @@
+import {
+  type Firing,
+  type LoadCount,
+  type LoadPeriod,
+  LoadTooLarge,
+  createLoadCount,
+} from '../../core/time/fire-load.ts';
+import type { Identity } from '../../core/time/fire-times.ts';
+import type { CalendarHistory } from '../../core/exclusions/calendar-history.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
+import { type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { inSlices } from '../../runtime/loop/slices.ts';
+import type { Database } from '../../postgres/database.ts';
+import { readCalendars } from '../../store/calendars/calendar-histories.ts';
+import { listTimings } from '../../store/reports/enabled-timings.ts';
+import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
+import { type Problem, invalid } from '../http/problem.ts';
+
+interface Asked {
+  database: Database;
+  period: LoadPeriod;
+  /** Of so many schedules it is told how often each fires. */
+  top: number;
+  /** Nobody waits for the answer any more. */
+  isGone: () => boolean;
+}
+
+export interface CountedLoad {
+  buckets: { at: Instant; fires: number }[];
+  schedules: number;
+  firing: Firing[];
+  /** The uid of the last schedule that was looked at; null: there are no more. */
+  next: string | null;
+}
+
+/**
+ * Of all schedules.
+ * @throws Problem 422 too much to count
+ */
+export async function countAll(asked: Asked): Promise<CountedLoad> {
+  const counted = await countSome(asked, ALL);
+  if (!counted.load) throw await tooMuch(asked, ALL, counted);
+  return counted.load;
+}
+
+/**
+ * Of the next `most` schedules in the order of their uids, or of fewer, if these take long to count.
+ * @throws Problem 422 too much to count of a single one
+ */
+export async function countPage(
+  asked: Asked,
+  { after, most }: { after: string | null; most: number },
+): Promise<CountedLoad> {
+  for (let wanted = most; ;) {
+    const single = wanted === 1;
+    const some = { after, most: wanted, maxSteps: single ? undefined : PAGE_STEPS };
+    const counted = await countSome(asked, some);
+    if (counted.load) return counted.load;
+    if (single) throw await tooMuch(asked, some, counted);
+    wanted = Math.max(1, Math.floor(counted.seen / 2));
+  }
+}
+
+/** About a tenth of a second. */
+const PAGE_STEPS = 400_000;
+const READ_AT_ONCE = 5_000;
+const FIRST_UID = '00000000-0000-0000-0000-000000000000';
+
+interface Counted {
+  /** Null: there is too much to count. */
+  load: CountedLoad | null;
+  /** All of about the same size. */
+  slices: number;
+  /** Schedules looked at. */
+  seen: number;
+}
+
+interface Some {
+  after: string | null;
+  most: number;
+  maxSteps?: number | undefined;
+}
+
+const ALL: Some = { after: null, most: Infinity };
+
+async function countSome({ database, period, top, isGone }: Asked, some: Some): Promise<Counted> {
+  const { after, most, maxSteps } = some;
+  const calendars: Histories = new Map();
+  const bounds = { top, ...(maxSteps !== undefined && { maxSteps }) };
+  const count = createLoadCount({ ...period, calendars }, bounds);
+  const spent = { slices: 0, seen: 0 };
+  let next: string | null = after ?? FIRST_UID;
+  let read = 0;
+  try {
+    while (next !== null && read < most && !isGone()) {
+      const asked = { after: next, since: period.from, limit: Math.min(READ_AT_ONCE, most - read) };
+      const page = await timingsAfter(database, asked, calendars);
+      read += page.read;
+      for (const one of page.timings) {
+        spent.seen += 1;
+        await inSlices(tallied(addTo(count, one), spent));
+      }
+      next = page.next;
+    }
+    await inSlices(tallied(count.finish(), spent));
+  } catch (error) {
+    if (error instanceof LoadTooLarge) return { load: null, ...spent };
+    throw error;
+  }
+  const load = { buckets: count.buckets(), schedules: count.schedules(), firing: count.firing(), next };
+  return { load, ...spent };
+}
+
+function* addTo(count: LoadCount, { identity, timing, skips }: Timed): Generator<void, void, void> {
+  if (skips) yield* count.leaveOut(timing, identity, skips.keys());
+  yield* count.add(timing, identity);
+}
+
+function* tallied(steps: Iterable<void>, spent: Pick<Counted, 'slices'>): Generator<void, void, void> {
+  for (const step of steps) {
+    spent.slices += 1;
+    yield step;
+  }
+}
+
+interface Timed {
+  identity: Identity;
+  timing: Timing;
+  skips: Skips | undefined;
+}
+
+type Histories = Map<string, CalendarHistory>;
+
+/** What the calendars of the timings say is in `calendars` afterwards. */
+async function timingsAfter(
+  database: Database,
+  { after, since, limit }: { after: string; since: Instant; limit: number },
+  calendars: Histories,
+) {
+  const page = await database.run((db) => listTimings(db, { after, limit }));
+  const uids = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
+  const skips = uids.length === 0 ? null : await database.run((db) => skipsOf(db, uids));
+  await readInto(calendars, database, { timings: page.flatMap(({ timing }) => timing ?? []), since });
+  return {
+    timings: page.flatMap(({ uid, identity, timing }) =>
+      timing ? [{ identity, timing, skips: skips?.get(uid) }] : [],
+    ),
+    read: page.length,
+    next: page.length < limit ? null : (page.at(-1)?.uid ?? null),
+  };
+}
+
+async function readInto(
+  calendars: Histories,
+  database: Database,
+  { timings, since }: { timings: readonly Timing[]; since: Instant },
+): Promise<void> {
+  const ids = new Set(timings.flatMap(calendarIdsOf).filter((id) => !calendars.has(id)));
+  if (ids.size === 0) return;
+  const { histories } = await database.run((db) => readCalendars(db, [...ids], since - MAX_JITTER_MS));
+  for (const [id, history] of histories) calendars.set(id, history);
+}
+
+/** The cost of the period's beginning shows how much of it could be counted. */
+async function tooMuch(asked: Asked, some: Some, { slices: maxSlices }: Counted): Promise<Problem> {
+  const { from, to, bucketMs } = asked.period;
+  const problem = (hint: string) =>
+    invalid(
+      [{ path: 'to', message: `makes a period with too much to count: ask for a shorter one${hint}` }],
+      422,
+    );
+  for (let sample = (to - from) / SAMPLES; sample >= 1000 && !asked.isGone(); sample /= SAMPLES) {
+    const shorter = { ...asked, period: { from, to: from + sample, bucketMs } };
+    const { load, slices } = await countSome(shorter, some);
+    if (load === null) continue;
+    // Half of it, since no hour is like the other.
+    const fitting = Math.min(0.5 * sample * (maxSlices / Math.max(slices, 1)), (to - from) / 2);
+    return problem(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
+  }
+  return problem('');
+}
+
+const SAMPLES = 64;

@@ -1,0 +1,29 @@
+import type { ListSchedulesResponse } from './generated/types.gen.ts';
+import { type Query, get } from './http.ts';
+
+/** So many schedules are looked at in one call, which so takes a moment however few of them match. */
+const AT_ONCE = 10_000;
+
+interface FoundSchedules extends ListSchedulesResponse {
+  /** It took several calls. */
+  isSlow: boolean;
+}
+
+/** A page of the schedules that match, found part by part. */
+export async function findSchedules(
+  query: Query & { limit: number },
+  signal: AbortSignal,
+): Promise<FoundSchedules> {
+  const items: ListSchedulesResponse['items'] = [];
+  let calls = 0;
+  let cursor = query['cursor'];
+  do {
+    const limit = query.limit - items.length;
+    const asked = { ...query, cursor, limit, maxSchedules: AT_ONCE };
+    const page = await get<ListSchedulesResponse>('/schedules', asked, signal);
+    items.push(...page.items);
+    cursor = page.nextCursor;
+    calls += 1;
+  } while (cursor !== null && items.length < query.limit);
+  return { items, nextCursor: cursor, isSlow: calls > 1 };
+}
