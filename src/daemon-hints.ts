@@ -1,6 +1,6 @@
 import type { Workers } from './daemon-parts.ts';
 import { listen } from './postgres/connection/connection.ts';
-import { MAINTENANCE_CHANGED } from './store/maintenance/maintenance.ts';
+import { MAINTENANCE_CHANGED } from './store/maintenance/maintenance-row.ts';
 import { WORK_FOR_PULL } from './store/queues/queue-workers.ts';
 import { RUNS_RETURNED } from './store/runs/claims/held-claims.ts';
 import { SCHEDULES_CHANGED } from './store/schedules/write-schedules.ts';

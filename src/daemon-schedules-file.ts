@@ -6,7 +6,7 @@ import type { Common, Workers } from './daemon-parts.ts';
 import { openDatabase } from './postgres/database.ts';
 import { reasonOf } from './runtime/reason.ts';
 import { NotApplied, applyPlan } from './schedules-file/apply/apply-plan.ts';
-import type { Caller } from './schedules-file/apply/caller.ts';
+import type { ApiCaller } from './schedules-file/apply/caller.ts';
 import { planFile } from './schedules-file/apply/plan-file.ts';
 import { readSchedulesFile } from './schedules-file/read/read-file.ts';
 import { type FileFault, type SchedulesFile, faultLines } from './schedules-file/schedules-file.ts';
@@ -44,7 +44,7 @@ export async function applySchedulesFile(common: Common, workers: Workers): Prom
 }
 
 /** What keeps the daemon from starting; nothing: the file is applied. */
-async function apply({ logger }: Common, caller: Caller, path: string): Promise<string[]> {
+async function apply({ logger }: Common, caller: ApiCaller, path: string): Promise<string[]> {
   const file = await fileAt(path);
   if (file.isBroken) return faultLines(path, file.faults);
   const plan = await planFile(caller, file, { prune: false });
@@ -74,7 +74,7 @@ async function innerCaller(
   common: Common,
   { metrics, wake, pullQueues }: Workers,
   beforeEach: () => Promise<void>,
-): Promise<Caller> {
+): Promise<ApiCaller> {
   const caller = { name: SCHEDULES_FILE_NAME, role: 'admin' } as const;
   const access: Access = {
     identify: () => caller,

@@ -9,7 +9,7 @@ import type { Readiness } from '../runtime/readiness.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Access } from './access/access.ts';
-import type { Dashboard } from './dashboard/files.ts';
+import type { Dashboard } from './dashboard/built-files.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
 /** What the API needs of the daemon around it. The database may be out of reach, or not migrated yet, at any time. */

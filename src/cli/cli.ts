@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Server, connectTo } from './server/server.ts';
+import { type Server, connectTo } from './server/server-calls.ts';
 import type { Surroundings } from './surroundings.ts';
 import { type Output, type OutputOptions, createOutput } from './terminal/output.ts';
 

@@ -5,7 +5,7 @@ import { addCompletion } from './completion/completion.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addFileCommands } from './files/file-commands.ts';
-import { addAudit } from './reports/audit.ts';
+import { addAudit } from './reports/audit-command.ts';
 import { addInstanceCommands, addQueueCommands } from './reports/lists.ts';
 import { addMe } from './reports/me.ts';
 import { addPreview } from './reports/preview.ts';

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Api, ApiDeps } from '../deps.ts';
 import { Problem, nothingHere } from '../http/problem.ts';
-import type { DashboardFile } from './files.ts';
+import type { DashboardFile } from './built-files.ts';
 
 /** Nothing but what the daemon itself serves, and nothing inline. */
 const POLICY = [

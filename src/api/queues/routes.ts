@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { listQueues } from '../../store/queues/queue-workers.ts';
-import type { PulledRun } from '../../store/queues/pull-claims.ts';
+import type { PulledRun } from '../../store/queues/pulled-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { answerRun } from '../runs/answers.ts';

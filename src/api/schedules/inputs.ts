@@ -8,7 +8,7 @@ import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, scheduleInput } from './schemas.ts';
-import { KINDS, kindsOf } from './timing/timing-schemas.ts';
+import { TIMING_KINDS, kindsOf } from './timing/timing-schemas.ts';
 import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
 import { type Sealing, sealed } from '../targets/sealing.ts';
 import { checkValue } from '../http/validation.ts';
@@ -129,7 +129,7 @@ function keptUnread(patch: unknown, { cron, timezone }: Definition) {
 
 function patchable(current: Schedule, patch: unknown) {
   const kinds = kindsOf(patch);
-  const replaced = kinds.length === 0 ? [] : KINDS.filter((kind) => !kinds.includes(kind));
+  const replaced = kinds.length === 0 ? [] : TIMING_KINDS.filter((kind) => !kinds.includes(kind));
   return {
     ...answerDefinition(current.definition),
     ...Object.fromEntries(replaced.map((kind) => [kind, null])),

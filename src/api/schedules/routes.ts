@@ -17,7 +17,7 @@ import { TAGS } from '../http/plugins/openapi.ts';
 import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './checks/preconditions.ts';
 import { type Fault, noSuchSchedule } from '../http/problem.ts';
 import { answerSchedule, etagOf } from './answers.ts';
-import { type Accepted, accepted } from './accepted.ts';
+import { type AcceptedWrite, accepted } from './accepted.ts';
 import { resolveInput, resolvePatch } from './inputs.ts';
 import { withNextFires } from './timing/next-fires.ts';
 import { changeOrRefuse } from './writes.ts';
@@ -30,7 +30,7 @@ import {
   text,
   wordList,
 } from '../http/common-schemas.ts';
-import { listedSchedule, recentRunsOf } from './recent-runs.ts';
+import { listedSchedule, recentRunsOf } from './listed-schedule.ts';
 import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
 
 const tags = [TAGS.schedules];
@@ -201,7 +201,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
 async function changeOne(
   deps: ApiDeps,
   { caller, ...named }: Pick<ScheduleChange, 'id' | 'calendars'> & { caller: Caller },
-  decide: (...given: Parameters<ScheduleChange['decide']>) => Accepted,
+  decide: (...given: Parameters<ScheduleChange['decide']>) => AcceptedWrite,
 ) {
   let impossible: readonly Fault[] = [];
   const decideOnly: ScheduleChange['decide'] = (...given) => {

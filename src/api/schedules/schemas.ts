@@ -102,7 +102,7 @@ export const handoffInput = {
   delivery: fields.delivery.default('atLeastOnce'),
 };
 export const priorityInput = fields.priority.default('normal');
-export const limitInput = fields.limit.nullable().default(null);
+export const limitNameInput = fields.limit.nullable().default(null);
 
 const definitionInput = {
   description: fields.description.nullable().default(null),
@@ -111,7 +111,7 @@ const definitionInput = {
   ...pauseInput,
   ...handoffInput,
   priority: priorityInput,
-  limit: limitInput,
+  limit: limitNameInput,
   labels: labels.default({}),
   ...readOnlyFields,
 };

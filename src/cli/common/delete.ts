@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { pathOf } from '../server/server.ts';
+import { pathOf } from '../server/server-calls.ts';
 import { confirm } from '../terminal/confirm.ts';
 
 interface Deletable {

@@ -2,7 +2,7 @@ import { parseJsonBody } from '../../api/http/json/json-body.ts';
 import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
 import type { Cli } from '../cli.ts';
 import { jsonOf, JsonText } from '../server/digits.ts';
-import type { Server } from '../server/server.ts';
+import type { Server } from '../server/server-calls.ts';
 import { type Exported, createOrder, exported } from './export-schedules.ts';
 import { JsonSource, inComment, listItem } from './yaml-text.ts';
 

@@ -1,7 +1,7 @@
 import { isoInstant } from '../../core/instant.ts';
 import { CliError, EXIT } from '../exit-codes.ts';
 import type { Page, RunAnswer } from '../server/answers.ts';
-import { type Query, type Server, pathOf } from '../server/server.ts';
+import { type Query, type Server, pathOf } from '../server/server-calls.ts';
 
 interface Follower {
   /** The runs that have come due lately, the oldest first. */
@@ -16,9 +16,9 @@ const WINDOW_MS = 300_000;
 const AHEAD_MS = 2000;
 const PAGE = 500;
 /** Of one look; so many runs come due in five minutes where a filter is missing. */
-const MOST_PAGES = 40;
+const MAX_PAGES = 40;
 /** Open runs that are older than the window are asked for one by one, so many in one look. */
-const MOST_ASKED = 20;
+const MAX_ASKED = 20;
 
 export function createFollower(server: Server, filter: Query): Follower {
   /** What was last known of each run that is open, or in the window. */
@@ -52,7 +52,7 @@ async function recent(server: Server, query: Query): Promise<{ runs: RunAnswer[]
   const runs: RunAnswer[] = [];
   let cursor: string | null = null;
   let now: number | null = null;
-  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
     const asked: Query = { ...query, limit: PAGE, cursor: cursor ?? undefined };
     const answer = await server.call('GET', 'runs', { query: asked });
     const page = answer.body() as Page<RunAnswer>;
@@ -75,7 +75,7 @@ async function older(
   const ids = new Set(found.map(({ id }) => id));
   const missing = [...known.values()].filter((run) => !hasEnded(run) && !ids.has(run.id));
   const asked: RunAnswer[] = [];
-  for (const { id } of missing.slice(0, MOST_ASKED)) {
+  for (const { id } of missing.slice(0, MAX_ASKED)) {
     const answer = await server.find(pathOf('runs', id));
     if (answer !== null) asked.push(answer.body() as RunAnswer);
   }

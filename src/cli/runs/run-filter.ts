@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { INSTANT, collect, instantText } from '../common/arguments.ts';
 import type { Surroundings } from '../surroundings.ts';
 
-export interface RunFilter {
+export interface RunFilterOptions {
   schedule?: string;
   label?: string[];
   status?: string;
@@ -33,7 +33,7 @@ export function periodOptions(command: Command): Command {
 }
 
 /** By the names of the API. */
-export function filterOf({ schedule, label, status, trigger }: RunFilter) {
+export function filterOf({ schedule, label, status, trigger }: RunFilterOptions) {
   return { scheduleId: schedule, label, status, trigger };
 }
 
@@ -41,4 +41,4 @@ export function periodOf({ from, to }: Period, around: Pick<Surroundings, 'now'>
   return { from: instantText(from, around), to: instantText(to, around) };
 }
 
-export type FilterInPeriod = RunFilter & Period;
+export type FilterInPeriod = RunFilterOptions & Period;

@@ -4,7 +4,7 @@ import type { Cli } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import type { JsonText } from '../server/digits.ts';
-import { type Answer, type Server, pathOf } from '../server/server.ts';
+import { type Answer, type Server, pathOf } from '../server/server-calls.ts';
 import { type Tree, isTree, patched } from '../server/trees.ts';
 import { withExamples } from '../tree.ts';
 import { type DefinitionOptions, definitionOf, definitionOptions } from './definition-options.ts';

@@ -3,8 +3,8 @@ import { collect } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import { addDelete } from '../common/delete.ts';
 import { usageError } from '../exit-codes.ts';
-import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';
-import { type Server, pathOf } from '../server/server.ts';
+import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
+import { type Server, pathOf } from '../server/server-calls.ts';
 import { group, withExamples } from '../tree.ts';
 
 interface Calendar {

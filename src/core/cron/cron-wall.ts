@@ -1,5 +1,5 @@
-import { type Calendar, calendarOf, everyDay } from './calendar.ts';
-import { type Days, daysOf, nextDay, trailingZeros } from './calendar-days.ts';
+import { type DayPattern, dayPatternOf, everyDay } from './day-pattern.ts';
+import { type Days, daysOfPattern, nextDay, trailingZeros } from './pattern-days.ts';
 import { type FieldValues, valuesOf } from './cron-field-parse.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
 import type { ParsedCron } from './cron-parse.ts';
@@ -26,7 +26,7 @@ const ALL_HOURS = 2 ** 24 - 1;
 export function wallTimes(parsed: ParsedCron): WallTimes {
   const { second, minute, hour, month } = parsed;
   const times: WallTimes = {
-    days: daysOf(calendarFor(parsed), month.low >>> 1),
+    days: daysOfPattern(dayPatternFor(parsed), month.low >>> 1),
     hours: hour.low,
     minutesLow: minute.low,
     minutesHigh: minute.high,
@@ -84,10 +84,10 @@ function next60(low: number, high: number, from: number): number {
   return left === 0 ? -1 : from + trailingZeros(left);
 }
 
-function calendarFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): Calendar {
+function dayPatternFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): DayPattern {
   if (dayOfMonth.any && dayOfWeek.any) return everyDay;
   const weekdays = cronerText(DAY_OF_WEEK, dayOfWeek);
-  return calendarOf(cronerText(DAY_OF_MONTH, dayOfMonth), bothDays ? `+${weekdays}` : weekdays);
+  return dayPatternOf(cronerText(DAY_OF_MONTH, dayOfMonth), bothDays ? `+${weekdays}` : weekdays);
 }
 
 /** Numbers and specials only, in order: what croner reads never depends on how it was spelled. */

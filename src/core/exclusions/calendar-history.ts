@@ -24,7 +24,7 @@ export type Calendars = ReadonlyMap<string, CalendarHistory>;
 export const NO_CALENDARS: Calendars = new Map();
 
 /** The days of entries that were checked when they were stored; what is none is left out. */
-export function daysOf(entries: readonly string[]): DaySet {
+export function daySetOfEntries(entries: readonly string[]): DaySet {
   return daySetOf(rangesOf(entries).flatMap((range) => range ?? []));
 }
 

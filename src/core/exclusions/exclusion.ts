@@ -1,8 +1,9 @@
 import type { Instant } from '../instant.ts';
 import type { Exclude, Timing } from '../schedules/schedule.ts';
 import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
-import { type CalendarHistory, type Calendars, daysOf, rangesOf } from './calendar-history.ts';
-import type { Day, DayRange } from './date-entries.ts';
+import { type CalendarHistory, type Calendars, daySetOfEntries, rangesOf } from './calendar-history.ts';
+import type { DayNumber } from '../time/utc-day.ts';
+import type { DayRange } from './date-entries.ts';
 import { type DaySet, hasDay, nextDayOutside, unionOf } from './day-set.ts';
 
 /** Which moments are excluded: a pure function of the schedule's dates and zone, and of what its calendars said at each moment. */
@@ -78,11 +79,11 @@ function exclusionIn(
 
 const secondOf = (at: Instant): Second => Math.floor(at / 1000);
 
-function localDay(zone: ZoneOffsets, second: Second): Day {
+function localDay(zone: ZoneOffsets, second: Second): DayNumber {
   return Math.floor((second + zone.at(second).offset) / DAY);
 }
 
-function isWithin(day: Day, { first, last }: DayRange): boolean {
+function isWithin(day: DayNumber, { first, last }: DayRange): boolean {
   return first <= day && day <= last;
 }
 
@@ -93,7 +94,7 @@ interface Periods {
 }
 
 function periodsOf(dates: readonly string[], histories: readonly CalendarHistory[]): Periods {
-  const own = daysOf(dates);
+  const own = daySetOfEntries(dates);
   const ends = [...new Set(histories.flatMap(changesOf))].sort((a, b) => a - b);
   const unions: DaySet[] = [];
   const periodAt = (at: Instant): number => countBefore(ends, at);
@@ -116,7 +117,7 @@ function daysAt({ versions }: CalendarHistory, at: Instant): DaySet {
   return inForce?.days ?? NOTHING;
 }
 
-const NOTHING = daysOf([]);
+const NOTHING = daySetOfEntries([]);
 
 /** How many of the sorted values are smaller. */
 function countBefore(sorted: readonly Instant[], at: Instant): number {

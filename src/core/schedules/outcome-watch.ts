@@ -29,7 +29,7 @@ const ALLOWANCE_MS = 1_000;
 /** While it is late: how soon a success is noticed. */
 const LATE_LOOK_MS = 4_000;
 /** History of a day may be dropped a day later: by then a success in it has been seen. */
-const LONGEST_LOOK_MS = 12 * 3_600_000;
+const MAX_LOOK_MS = 12 * 3_600_000;
 
 /**
  * Whether a schedule is late, given its last success. An episode begins when the time is up, and ends with a success. A success that was
@@ -43,10 +43,10 @@ export function judgeLateness(
 ): Pick<OutcomeWatch, 'lookAt' | 'lateSince'> & { begins: boolean } {
   const deadline = deadlineOf(watch);
   if (deadline === null) return { lookAt: null, lateSince: null, begins: false };
-  if (isResting) return { lookAt: now + LONGEST_LOOK_MS, lateSince: null, begins: false };
+  if (isResting) return { lookAt: now + MAX_LOOK_MS, lateSince: null, begins: false };
   if (now < deadline + ALLOWANCE_MS) {
     return {
-      lookAt: Math.min(deadline + ALLOWANCE_MS, now + LONGEST_LOOK_MS),
+      lookAt: Math.min(deadline + ALLOWANCE_MS, now + MAX_LOOK_MS),
       lateSince: null,
       begins: false,
     };

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../runtime/clock.ts';
-import type { OpenRunCounts, ScheduleCounts, WorkGauges } from '../../store/reports/gauges.ts';
+import type { OpenRunCounts, ScheduleCounts } from '../../store/reports/counts.ts';
+import type { WorkGauges } from '../../store/reports/gauges.ts';
 
 /** What the database looked like at the last sample of each kind. */
 export interface DatabaseGauges {

@@ -6,7 +6,7 @@
  * If the process dies here: the edit is written or it is not; where it is, any instance moves the next fires that are left.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { daysOf } from '../../core/exclusions/calendar-history.ts';
+import { daySetOfEntries } from '../../core/exclusions/calendar-history.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
@@ -73,7 +73,7 @@ async function putUnderLock(
   if (!current) return { calendar: await createCalendar(tx, input.id, input), change: 'created' };
   if (current.description === input.description && isDeepStrictEqual(current.dates, input.dates))
     return { calendar: current, change: 'unchanged' };
-  const movesFires = !isDeepStrictEqual(daysOf(current.dates), daysOf(input.dates));
+  const movesFires = !isDeepStrictEqual(daySetOfEntries(current.dates), daySetOfEntries(input.dates));
   return { calendar: await changeLockedCalendar(tx, current, input, { movesFires }), change: 'updated' };
 }
 

@@ -184,7 +184,7 @@ async function actIn<Write>(
     detail: { was: run.status, ...detail?.(run, decision) },
   }));
   const change = changeOf(run, decision, { definition, now });
-  const work = workOf([change], await saveLockedRuns(tx, [change]));
+  const work = workOfChanges([change], await saveLockedRuns(tx, [change]));
   return { result: answer(await findRun(tx, id)), change, work };
 }
 
@@ -210,7 +210,7 @@ export function refuseGoneLimit<Write>(
 }
 
 /** What these changes leave to be done, once they are committed. */
-export function workOf(changes: readonly RunChange[], effects: number): Required<Work> {
+export function workOfChanges(changes: readonly RunChange[], effects: number): Required<Work> {
   const pending = changes.filter(({ to }) => to.status === 'pending');
   const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
   const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);

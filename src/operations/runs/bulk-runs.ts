@@ -27,7 +27,7 @@ import {
   type RunActionDeps,
   goneLimitsOf,
   refuseGoneLimit,
-  workOf,
+  workOfChanges,
 } from './act-on-runs.ts';
 
 interface BulkRunFilter {
@@ -208,6 +208,6 @@ async function actUnlessHeld<Write>(
       const decision = refuseGoneLimit(action.decide(from, definition), from, gone);
       return decision.kind === 'write' ? [action.change(from, decision, { definition, now })] : [];
     });
-  const work = workOf(changes, await saveLockedRuns(tx, changes));
+  const work = workOfChanges(changes, await saveLockedRuns(tx, changes));
   return { changes, held: [...held, ...free.filter(isHeld).map(({ id }) => id)], work };
 }

@@ -11,7 +11,7 @@ import type { Schedule } from '../../core/schedules/schedule.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
-import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
+import { type WatchedEdit, keepWatches } from './watch-outcomes.ts';
 
 /** The name that firelock writes versions under. */
 export const BY_FIRELOCK = 'firelock';

@@ -4,7 +4,7 @@
  * If the process dies here: nothing of the edit is written.
  */
 import type { Executor } from '../../postgres/executor.ts';
-import { ALL_SCHEDULES, followedBy, keepFollowed, lockFollowing } from '../../store/effects/followers.ts';
+import { ALL_SCHEDULES, followedUid, keepFollowed, lockFollowing } from '../../store/effects/followers.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 
 /** What `after` names cannot be followed. */
@@ -63,7 +63,7 @@ async function circlesOf(
       passed.add(above);
       let next = following.get(above);
       if (next === undefined) {
-        next = await followedBy(tx, above);
+        next = await followedUid(tx, above);
         following.set(above, next);
       }
       above = next;

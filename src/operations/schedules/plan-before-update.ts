@@ -25,7 +25,7 @@ import { fireTimes } from '../../core/time/fire-times.ts';
 import { NotNow } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { holdRuns } from '../../store/maintenance/held-runs.ts';
-import { readMaintenance } from '../../store/maintenance/maintenance.ts';
+import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
 import { type Intent, intentOf } from '../../store/runs/intents/intent.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';

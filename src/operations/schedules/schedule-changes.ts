@@ -29,7 +29,7 @@ import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { judgeEdited } from './edited-overlaps.ts';
 import { emitJudged } from '../runs/judged-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
-import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
+import { type WatchedEdit, keepWatches } from './watch-outcomes.ts';
 import { type NoteChanges, noteChanges } from './note-changes.ts';
 import { keepFiresToCome } from './skip-fires.ts';
 import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';

@@ -1,6 +1,6 @@
 import { type FileFault, type Kind, entryText, faultOf } from '../schedules-file.ts';
-import { type Caller, Refused, ask } from './caller.ts';
-import type { Plan, ToSend } from './plan.ts';
+import { type ApiCaller, Refused, ask } from './caller.ts';
+import type { FilePlan, ToSend } from './file-plan.ts';
 import { batchesOf } from './plan-schedules.ts';
 
 interface Applied {
@@ -27,7 +27,10 @@ export class NotApplied extends Error {
  * Does what a plan says: limits and calendars, then schedules, each thousand of them all or none, then what is to be deleted.
  * @throws NotApplied, and what the caller throws
  */
-export async function applyPlan(caller: Caller, { toSend, toDelete, changes }: Plan): Promise<Applied> {
+export async function applyPlan(
+  caller: ApiCaller,
+  { toSend, toDelete, changes }: FilePlan,
+): Promise<Applied> {
   const applied: Applied = { created: 0, updated: 0, deleted: 0 };
   const createdIds = new Set(
     changes.filter(({ change }) => change === 'created').map(({ kind, id }) => `${kind} ${id}`),

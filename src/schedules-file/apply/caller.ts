@@ -7,7 +7,7 @@ interface CallAnswer {
 }
 
 /** How the API is called: over HTTP, or within the daemon. Paths are below /api/v1. Throws where there is no answer. */
-export interface Caller {
+export interface ApiCaller {
   send(method: string, path: string, body?: string, headers?: Record<string, string>): Promise<CallAnswer>;
 }
 
@@ -26,15 +26,15 @@ export class Refused extends Error {
 }
 
 /** The answer as a tree whose numbers keep their digits. @throws Refused */
-export async function ask(caller: Caller, ...[method, path, ...rest]: Parameters<Caller['send']>) {
+export async function ask(caller: ApiCaller, ...[method, path, ...rest]: Parameters<ApiCaller['send']>) {
   const answer = await caller.send(method, path, ...rest);
   if (answer.status < 200 || answer.status >= 300) throw new Refused(`${method} ${path}`, answer);
   return answer.text === '' ? null : parseKeepingDigits(answer.text);
 }
 
 /** All items of a list, page by page. */
-export async function* listed(
-  caller: Caller,
+export async function* listAll(
+  caller: ApiCaller,
   path: string,
 ): AsyncGenerator<Record<string, unknown>, void, void> {
   let cursor: string | null = null;

@@ -1,5 +1,5 @@
 import type { FileEntry } from '../schedules-file.ts';
-import type { FieldChange } from './plan.ts';
+import type { FieldChange } from './file-plan.ts';
 
 const PAUSE = ['enabled', 'pauseReason', 'pauseUntil'] as const;
 

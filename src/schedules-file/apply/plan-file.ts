@@ -1,8 +1,8 @@
 import type { SchedulesFile } from '../schedules-file.ts';
-import type { Caller } from './caller.ts';
+import type { ApiCaller } from './caller.ts';
 import { planNamedSets } from './named-sets.ts';
 import { parentsFirst } from './parents-first.ts';
-import type { Change, Plan } from './plan.ts';
+import type { Change, FilePlan } from './file-plan.ts';
 import { planSchedules } from './plan-schedules.ts';
 import { toPrune } from './prune.ts';
 
@@ -12,10 +12,10 @@ import { toPrune } from './prune.ts';
  * @throws Refused, and what the caller throws
  */
 export async function planFile(
-  caller: Caller,
+  caller: ApiCaller,
   file: SchedulesFile,
   { prune }: { prune: boolean },
-): Promise<Plan> {
+): Promise<FilePlan> {
   const { entries } = file;
   const limits = await planNamedSets(caller, 'limits', entries.limits);
   const calendars = await planNamedSets(caller, 'calendars', entries.calendars);

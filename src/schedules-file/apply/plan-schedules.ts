@@ -1,7 +1,7 @@
 import { type FileEntry, type FileFault, entryText, faultOf } from '../schedules-file.ts';
-import { type Caller, Refused, ask } from './caller.ts';
+import { type ApiCaller, Refused, ask } from './caller.ts';
 import { keepWhatIsNotSaid } from './kept-fields.ts';
-import type { Change, FieldChange, ToSend } from './plan.ts';
+import type { Change, FieldChange, ToSend } from './file-plan.ts';
 import { type NotThereYet, withReal, withStandIns } from './stand-ins.ts';
 
 const MAX_ITEMS = 1000;
@@ -48,7 +48,7 @@ type Missing = NotThereYet & { schedules: Set<string> };
 
 /** Dry runs of schedules that are in the order of parentsFirst. */
 export async function planSchedules(
-  caller: Caller,
+  caller: ApiCaller,
   entries: readonly FileEntry[],
   absent: Omit<NotThereYet, 'schedules'> & { circular: Iterable<string> },
 ): Promise<PlannedSchedules> {
@@ -69,7 +69,7 @@ export async function planSchedules(
 
 /** Answers the entries that are refused; none: all are planned. */
 async function tryBatch(
-  caller: Caller,
+  caller: ApiCaller,
   entries: readonly FileEntry[],
   missing: Missing,
   planned: PlannedSchedules,

@@ -1,7 +1,7 @@
 import { isObject } from '../../api/http/json/json-body.ts';
 import type { FileEntry } from '../schedules-file.ts';
 import { followedBy } from './parents-first.ts';
-import type { FieldChange } from './plan.ts';
+import type { FieldChange } from './file-plan.ts';
 
 /** What the file brings and the server does not have yet, by id. */
 export interface NotThereYet {

@@ -20,7 +20,7 @@ import {
 import { cutIntoItems } from './cut-items.ts';
 import { MAX_EXPANDED, jsonTextOf, treeOf } from './json-tree.ts';
 import { keyText, offsetAt, offsetOf, resolved } from './places.ts';
-import { type Variables, isSecret, substitute } from './variables.ts';
+import { type Variables, isSecret, substitute } from './fill-variables.ts';
 
 interface Options {
   variables: Variables;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { sql } from 'drizzle-orm';
-import { type CalendarVersion, daysOf } from '../../core/exclusions/calendar-history.ts';
+import { type CalendarVersion, daySetOfEntries } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
@@ -45,7 +45,7 @@ export async function readContents(db: Executor, heads: readonly Head[]): Promis
     const dates = found.get(`${id} ${version}`);
     // Dropped since, being old; or written by a foreign hand, which must not keep other schedules from being planned.
     if (!Array.isArray(dates)) continue;
-    const content = { version, at, days: daysOf(dates) };
+    const content = { version, at, days: daySetOfEntries(dates) };
     known.set(keyOf(head), content);
     contents.set(keyOf(head), content);
   }

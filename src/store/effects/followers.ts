@@ -28,7 +28,7 @@ export async function keepFollowed(tx: Executor, ids: readonly string[]): Promis
 }
 
 /** The schedule that the one of this uid follows; null: it follows none, or is not there. */
-export async function followedBy(tx: Executor, uid: string): Promise<string | null> {
+export async function followedUid(tx: Executor, uid: string): Promise<string | null> {
   const [row] = await rowsOf<{ after_uid: string | null }>(
     tx,
     sql`SELECT after_uid FROM schedules WHERE uid = ${uid}`,

@@ -9,7 +9,7 @@ import {
   type MaintenanceColumns,
   maintenanceOf,
   maintenanceRow,
-} from '../maintenance/maintenance.ts';
+} from '../maintenance/maintenance-row.ts';
 
 export interface Instance {
   id: string;

@@ -10,7 +10,7 @@ import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { queueOfLane } from '../queues/queue-lanes.ts';
 import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
-import { readMaintenance } from './maintenance.ts';
+import { readMaintenance } from './maintenance-row.ts';
 
 /** Keeps waiting runs, recorded in this transaction, until maintenance is over. */
 export async function holdRuns(tx: Transaction, runIds: readonly string[]): Promise<void> {

@@ -3,7 +3,7 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { isPull, laneOfQueue, queueOfLane } from './queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { noHandoffs } from '../maintenance/maintenance.ts';
+import { noHandoffs } from '../maintenance/maintenance-row.ts';
 
 /** The name of the NOTIFY about work for pull workers: a hint, never needed. */
 export const WORK_FOR_PULL = 'firelock_pull';

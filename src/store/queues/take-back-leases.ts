@@ -4,7 +4,7 @@ import { booleans, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import type { PulledRun } from './pull-claims.ts';
+import type { PulledRun } from './pulled-runs.ts';
 
 /** A claim whose worker went away before the answer. */
 interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {

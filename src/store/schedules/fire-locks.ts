@@ -4,7 +4,7 @@ import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, queryPrepared, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
-import { noPlanning } from '../maintenance/maintenance.ts';
+import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
 
 export interface DueSchedules {

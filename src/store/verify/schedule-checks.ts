@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { ALL_SCHEDULES } from '../effects/followers.ts';
-import { noPlanning } from '../maintenance/maintenance.ts';
+import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { type Check, newestOpen } from './check.ts';
 
 /** Of schedules there are at most some hundred thousand, and all are read. */

@@ -16,7 +16,12 @@ import { answeredExclude, excludeInput, excludePatch, refuseExcludeBesideAfter }
 import { isKnownZone } from './timing-text.ts';
 
 /** A schedule is of exactly one of them. */
-export const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const satisfies readonly (keyof Timing)[];
+export const TIMING_KINDS = [
+  'cron',
+  'everySeconds',
+  'at',
+  'after',
+] as const satisfies readonly (keyof Timing)[];
 
 const DAY = 86_400;
 
@@ -190,7 +195,7 @@ function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx)
 }
 
 /** Which are given; also where what is given is wrong. */
-export function kindsOf(value: unknown): (typeof KINDS)[number][] {
+export function kindsOf(value: unknown): (typeof TIMING_KINDS)[number][] {
   if (!isObject(value)) return [];
-  return KINDS.filter((kind) => value[kind] !== null && value[kind] !== undefined);
+  return TIMING_KINDS.filter((kind) => value[kind] !== null && value[kind] !== undefined);
 }

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Page } from './answers.ts';
-import type { Query, Server } from './server.ts';
+import type { Query, Server } from './server-calls.ts';
 
 /** What the API answers at once, at most. */
 const LARGEST_PAGE = 500;

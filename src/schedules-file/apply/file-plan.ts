@@ -27,7 +27,7 @@ export interface ToDelete {
   version: number;
 }
 
-export interface Plan {
+export interface FilePlan {
   faults: FileFault[];
   changes: Change[];
   unchanged: number;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
-import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';
+import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
 import type { View } from '../terminal/output.ts';
 import type { Column } from '../terminal/table.ts';
 import { withExamples } from '../tree.ts';

@@ -9,7 +9,7 @@ import { isoInstant } from '../core/instant.ts';
 import type { Maintenance } from '../core/maintenance.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
-import { beginMaintenance, endMaintenance, lockMaintenance } from '../store/maintenance/maintenance.ts';
+import { beginMaintenance, endMaintenance, lockMaintenance } from '../store/maintenance/maintenance-row.ts';
 import { freeFireLocks } from '../store/schedules/fire-locks.ts';
 
 /** Answers what is in force then; null: nothing was written, since `until` is not in the future. */

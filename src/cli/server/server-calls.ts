@@ -1,6 +1,6 @@
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import { jsonOf, parseKeepingDigits } from './digits.ts';
-import { refusal } from './problem.ts';
+import { refusal } from './problem-text.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 

@@ -1,22 +1,22 @@
-import { DAY_MS } from '../time/utc-day.ts';
-import type { Calendar, Day } from './calendar.ts';
+import { DAY_MS, type DayNumber } from '../time/utc-day.ts';
+import type { DayPattern } from './day-pattern.ts';
 
 /** The days an expression selects, and the month that was asked about last: questions usually come in order. */
 export interface Days {
-  calendar: Calendar;
+  pattern: DayPattern;
   /** Bit 0 is January. */
   months: number;
   /** The month at hand: its first day, the first day after it, and the days selected of it (bit 0 is the first). */
-  first: Day;
-  end: Day;
+  first: DayNumber;
+  end: DayNumber;
   mask: number;
 }
 
 /** Every month, with its weekdays, recurs within 40 years, whatever century years do in between: after that, never. */
 const MONTHS_TO_SCAN = 41 * 12;
 
-export const daysOf = (calendar: Calendar, months: number): Days => ({
-  calendar,
+export const daysOfPattern = (pattern: DayPattern, months: number): Days => ({
+  pattern,
   months,
   first: 0,
   end: 0,
@@ -24,7 +24,7 @@ export const daysOf = (calendar: Calendar, months: number): Days => ({
 });
 
 /** The first selected day at or after one; null: there is none, ever. */
-export function nextDay(days: Days, from: Day): Day | null {
+export function nextDay(days: Days, from: DayNumber): DayNumber | null {
   if (from < days.first || from >= days.end) standOnMonthOf(days, from);
   let left = days.mask >>> (from - days.first);
   if (left !== 0) return from + trailingZeros(left);
@@ -42,7 +42,7 @@ export function nextDay(days: Days, from: Day): Day | null {
 /** Of a number that is not 0. */
 export const trailingZeros = (bits: number): number => 31 - Math.clz32(bits & -bits);
 
-function standOnMonthOf(days: Days, day: Day): void {
+function standOnMonthOf(days: Days, day: DayNumber): void {
   const date = new Date(day * DAY_MS);
   standOn(days, date.getUTCFullYear(), date.getUTCMonth());
 }
@@ -52,5 +52,5 @@ function standOn(days: Days, year: number, month: number): void {
   days.end = Date.UTC(year, month + 1, 1) / DAY_MS;
   // 1970-01-01 was a Thursday.
   const weekday = (((days.first + 4) % 7) + 7) % 7;
-  days.mask = (days.months >>> month) & 1 ? days.calendar(days.end - days.first, weekday) : 0;
+  days.mask = (days.months >>> month) & 1 ? days.pattern(days.end - days.first, weekday) : 0;
 }

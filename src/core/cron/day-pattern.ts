@@ -2,11 +2,8 @@ import { DAY_MS } from '../time/utc-day.ts';
 import { Cron } from 'croner';
 import { LRUCache } from 'lru-cache';
 
-/** Days since 1970-01-01. */
-export type Day = number;
-
 /** The days that the day fields select, of a month that has `length` days and begins on `weekday` (0 = Sunday): bit 0 is the 1st. */
-export type Calendar = (length: number, weekday: number) => number;
+export type DayPattern = (length: number, weekday: number) => number;
 
 const LENGTHS = [28, 29, 30, 31] as const;
 /** 28 kinds of month in all, so a pattern is 28 numbers. */
@@ -15,31 +12,31 @@ const UNKNOWN = -1;
 
 /** Croner answers, and its objects hold 83 KB each: a few are kept only while their pattern's months are being asked for. */
 const croners = new LRUCache<string, Cron>({ max: 16 });
-const calendars = new LRUCache<string, Calendar>({ max: 4096 });
+const patterns = new LRUCache<string, DayPattern>({ max: 4096 });
 
-export const everyDay: Calendar = (length) => 2 ** length - 1;
+export const everyDay: DayPattern = (length) => 2 ** length - 1;
 
 /**
- * The calendar of `DOM DOW`, both as croner writes them. Croner alone says which days a pattern selects; what it says
+ * The pattern of `DOM DOW`, both as croner writes them. Croner alone says which days a pattern selects; what it says
  * depends on nothing but the kind of month, so it is asked once for each.
  */
-export function calendarOf(dayOfMonth: string, dayOfWeek: string): Calendar {
+export function dayPatternOf(dayOfMonth: string, dayOfWeek: string): DayPattern {
   if (dayOfMonth === '*' && dayOfWeek === '*') return everyDay;
   const pattern = `0 0 ${dayOfMonth} * ${dayOfWeek}`;
-  const known = calendars.get(pattern);
+  const known = patterns.get(pattern);
   if (known) return known;
   // Where both must match, only the weekdays selected come into question, and those cost croner much less than days like 15W.
   const both = dayOfMonth !== '*' && dayOfWeek.startsWith('+');
-  const candidates = both ? calendarOf('*', dayOfWeek.slice(1)) : everyDay;
+  const candidates = both ? dayPatternOf('*', dayOfWeek.slice(1)) : everyDay;
   const masks = new Array<number>(KINDS).fill(UNKNOWN);
-  const calendar: Calendar = (length, weekday) => {
+  const dayPattern: DayPattern = (length, weekday) => {
     const kind = (length - 28) * 7 + weekday;
     const mask = masks[kind] ?? UNKNOWN;
     if (mask !== UNKNOWN) return mask;
     return (masks[kind] = ask(pattern, monthOfKind(length, weekday), candidates(length, weekday)));
   };
-  calendars.set(pattern, calendar);
-  return calendar;
+  patterns.set(pattern, dayPattern);
+  return dayPattern;
 }
 
 /** Day by day: croner's own search for the next match takes up to 28 ms where there is none. */
