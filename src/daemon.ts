@@ -15,7 +15,7 @@ import { type Service, onlyStopping } from './runtime/service.ts';
 import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/service-table.ts';
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
-import { tracesOf } from './daemon-traces.ts';
+import { createTracing } from './daemon-traces.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
 import { checkRights } from './postgres/privileges.ts';
@@ -148,7 +148,7 @@ function baseTable(common: Common, workers: Workers, { api, migrations, ending }
     ),
     { ...row(api, 'last', leaving), starts: 'atOnce' },
     row(onlyStopping('membership', leavingCluster(common, workers, ending)), 'last', leaving),
-    { ...row(tracesOf(common, leaving), 'settling', leaving), starts: 'atOnce' },
+    { ...row(createTracing(common, leaving), 'settling', leaving), starts: 'atOnce' },
     // No loop for the watchdog: it takes as long as the schema takes.
     { ...row(plain(migrations), 'work', work), starts: 'atOnce' },
     row(
