@@ -7,7 +7,7 @@ import { SCHEDULES_CHANGED } from './store/schedules/write-schedules.ts';
 
 type Woken = Pick<Workers, 'tick' | 'pauseEnder' | 'dispatcher' | 'pullQueues' | 'heartbeat'>;
 
-/** Wakes the loops that have work because of what another instance did. A hint that is lost costs time, and nothing else. */
+/** Wakes the loops that have work because of what another instance did. If a hint is lost, the work only waits longer. */
 export function listenForHints(databaseUrl: string, workers: Woken): { stop: () => Promise<void> } {
   const { tick, pauseEnder, dispatcher, pullQueues, heartbeat } = workers;
   return listen(databaseUrl, {

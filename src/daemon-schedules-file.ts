@@ -12,14 +12,14 @@ import { readSchedulesFile } from './schedules-file/read/read-file.ts';
 import { type FileFault, type SchedulesFile, faultLines } from './schedules-file/schedules-file.ts';
 import { keepSchedulesFileLock, lockSchedulesFile } from './store/schedules/schedules-file-lock.ts';
 
-/** As long as others that start at the same time may take, each for a hundred thousand schedules. */
+/** As long as other instances that start at the same time may take, each for a hundred thousand schedules. */
 const LIMIT_MS = 10 * 60_000;
 
 /**
- * Makes the database have what FIRELOCK_SCHEDULES_FILE says, before the first fire of this instance. What has not changed keeps its
- * version, and nothing is removed. Where the file has a fault, nothing is applied and the daemon does not start.
- * False: the file has faults, and the process is to end.
- * @throws where the database does not answer: it is tried again
+ * Makes the database match FIRELOCK_SCHEDULES_FILE, before the first fire of this instance. Schedules that have not
+ * changed keep their version, and nothing is removed. If the file has a fault, nothing is applied and the daemon does
+ * not start. False: the file has faults, and the process should end.
+ * @throws if the database does not answer: the daemon tries again
  */
 export async function applySchedulesFile(common: Common, workers: Workers): Promise<boolean> {
   const { config, databaseUrl, logger, onRefused, onStuck } = common;
@@ -43,7 +43,7 @@ export async function applySchedulesFile(common: Common, workers: Workers): Prom
   }
 }
 
-/** What keeps the daemon from starting; nothing: the file is applied. */
+/** The faults that keep the daemon from starting; none: the file is applied. */
 async function apply({ logger }: Common, caller: ApiCaller, path: string): Promise<string[]> {
   const file = await fileAt(path);
   if (file.isBroken) return faultLines(path, file.faults);
@@ -69,7 +69,7 @@ async function fileAt(path: string): Promise<SchedulesFile> {
   }
 }
 
-/** Calls the routes of the API without a socket and without a token; versions say by whom. */
+/** Calls the routes of the API without a socket and without a token; versions name the file as their author. */
 async function innerCaller(
   common: Common,
   { metrics, wake, pullQueues }: Workers,

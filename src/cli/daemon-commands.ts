@@ -3,7 +3,7 @@ import type { Cli } from './cli.ts';
 import { createTokenCommand } from './token-command.ts';
 import { group, withExamples } from './tree.ts';
 
-/** What starts the daemon, and what is done beside it rather than asked of its API. */
+/** The commands that start the daemon, or work on its database without its API. */
 export function addDaemonCommands(program: Command, cli: Cli): void {
   const { daemon } = cli.surroundings;
   const serve = program

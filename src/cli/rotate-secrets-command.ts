@@ -26,7 +26,7 @@ export async function rotateSecretsCommand({
   }
   const database = openDatabase(databaseUrl, 1);
   try {
-    // That a server does not answer at all is said at once.
+    // If the server does not answer at all, the command says so at once.
     await database.run(databaseNow);
     const rotation = await rotateSecrets({ database, secrets: createKeyRing(secretKeys), signal });
     for (const line of linesOf(rotation, { first, others })) print(line);

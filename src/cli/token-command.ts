@@ -12,7 +12,7 @@ interface Asked {
 
 interface Surroundings {
   now: Instant;
-  /** The token, then its line: nothing else. */
+  /** Prints the token, then its line, and nothing else. */
   print: (line: string) => void;
   explain: (line: string) => void;
 }

@@ -12,7 +12,7 @@ import type { Auditor } from '../store/audit/record-audit.ts';
 import { beginMaintenance, endMaintenance, lockMaintenance } from '../store/maintenance/maintenance-row.ts';
 import { freeFireLocks } from '../store/schedules/fire-locks.ts';
 
-/** Answers what is in force then; null: nothing was written, since `until` is not in the future. */
+/** Answers the maintenance in force; null: nothing was written, since `until` is not in the future. */
 export async function startMaintenance(
   database: Database,
   asked: Omit<Maintenance, 'since'>,
@@ -31,7 +31,7 @@ export async function startMaintenance(
   });
 }
 
-/** What was due meanwhile is planned by the next tick of any instance. */
+/** The next tick of any instance plans what was due meanwhile. */
 export async function stopMaintenance(database: Database, auditor?: Auditor): Promise<void> {
   await database.transaction(async (tx) => {
     const before = await lockMaintenance(tx);

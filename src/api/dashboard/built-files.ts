@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 
-/** One file of the dashboard, in both forms in which it is sent. */
+/** One file of the dashboard, plain and compressed. */
 export interface DashboardFile {
   type: string;
   plain: Buffer;
@@ -12,22 +12,22 @@ export interface DashboardFile {
   etag: string;
 }
 
-/** What `npm run build` has made of web/. */
+/** The files that `npm run build` has made of web/. */
 export interface Dashboard {
   /** Paths that show the dashboard, as routes: `/schedules/:id`. */
   pages: readonly string[];
   /** The document of all pages, for a daemon whose paths begin with this. */
   document(basePath: string): Promise<DashboardFile>;
-  /** Null: there is no such file. Their names contain a hash of what is in them. */
+  /** Null: there is no such file. The names contain a hash of the content. */
   asset(name: string): Promise<DashboardFile | null>;
 }
 
-/** The same from src/ and from dist/, whose folders are equally deep. */
+/** The path is the same from src/ and from dist/, whose folders are equally deep. */
 const BUILT = join(import.meta.dirname, '..', '..', '..', 'dist', 'web');
 
 /**
- * Null: it was not built. All files are read at once, so that they stay of one build while another one replaces them; each is
- * compressed when it is asked for first.
+ * Null: the dashboard was not built. All files are read at once, so that they stay files of one build while another
+ * build replaces them. Each is compressed at its first request.
  */
 export function readDashboard(directory = BUILT): Dashboard | null {
   const read = readFiles(directory);

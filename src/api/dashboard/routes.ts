@@ -3,7 +3,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { Problem, nothingHere } from '../http/problem.ts';
 import type { DashboardFile } from './built-files.ts';
 
-/** Nothing but what the daemon itself serves, and nothing inline. */
+/** Browsers may load only what the daemon itself serves, and nothing inline. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -22,12 +22,12 @@ const DOCUMENT_HEADERS = {
   'Cache-Control': 'no-cache',
 };
 
-/** An asset's name contains a hash of what is in it. */
+/** The name of an asset contains a hash of its content. */
 const ASSET_HEADERS = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
 const hidden = { schema: { hide: true } };
 
-/** Pages of the dashboard. They need no token; what they show is asked of the API, which does. */
+/** The pages of the dashboard. They need no token: they read their data from the API, which asks for one. */
 export function addDashboard(server: Api, { dashboard, basePath }: ApiDeps): void {
   if (dashboard === null) {
     server.get('/', hidden, () => {

@@ -78,7 +78,7 @@ const PAGE = 5_000;
 const FIRST_UID = '00000000-0000-0000-0000-000000000000';
 
 interface Counted {
-  /** Null: there is too much to count. */
+  /** Null: there are too many to count. */
   count: LoadCount | null;
   /** All of about the same size. */
   slices: number;
@@ -111,7 +111,7 @@ function* tallied(steps: Iterable<void>, spent: { slices: number }): Generator<v
 
 type Histories = Map<string, CalendarHistory>;
 
-/** What the calendars of a timing say is in `calendars` when the timing is answered. */
+/** `calendars` has the histories of a timing's calendars by the time the timing is handed over. */
 async function* allTimings(
   database: Database,
   { since, calendars }: { since: Instant; calendars: Histories },
@@ -140,7 +140,7 @@ async function readInto(
   for (const [id, history] of histories) calendars.set(id, history);
 }
 
-/** The cost of the period's beginning shows how much of it could be counted. */
+/** The cost of the first part of the period shows how much of it can be counted. */
 async function tooMuch(
   database: Database,
   period: LoadPeriod,
@@ -156,7 +156,7 @@ async function tooMuch(
   for (let sample = (to - from) / SAMPLES; sample >= 1000 && !isGone(); sample /= SAMPLES) {
     const { count, slices } = await countLoad(database, { from, to: from + sample, bucketMs }, isGone);
     if (count === null) continue;
-    // Half of it, since no hour is like the other.
+    // Half of it, since hours differ.
     const fitting = Math.min(0.5 * sample * (maxSlices / Math.max(slices, 1)), (to - from) / 2);
     return problem(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
   }
@@ -182,7 +182,7 @@ function answerBucket({ at, fires }: { at: Instant; fires: number }) {
   return { at: isoInstant(at), fires };
 }
 
-/** It is work for this process, not only for the database: one after the other, in the order of asking. */
+/** This is work for this process, not only for the database: requests take turns, in the order in which they came. */
 function oneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

@@ -5,10 +5,10 @@ import { fireFaults } from './checks/fire-faults.ts';
 import { pauseFaults } from './checks/pause-faults.ts';
 import { type ResolvedInput, encryptedAnew } from './inputs.ts';
 
-/** What a write of one schedule makes of it, unless it is impossible. */
+/** The schedule that a write makes, unless it is impossible. */
 export interface AcceptedWrite {
   definition: Definition;
-  /** To be answered with 422. */
+  /** Faults to be answered with 422. */
   impossible: Fault[];
 }
 

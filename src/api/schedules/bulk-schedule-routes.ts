@@ -47,7 +47,7 @@ const bulkInput = z
   .superRefine(({ action, reason, until }, context) => {
     if (action !== 'resume') return;
     for (const [name, value] of Object.entries<unknown>({ reason, until })) {
-      // Undefined where what was sent is faulty in itself.
+      // Undefined if the filter itself has faults.
       if (value === null || value === undefined) continue;
       context.addIssue({ code: 'custom', path: [name], message: 'goes only with the action pause' });
     }

@@ -7,7 +7,7 @@ import { schedule } from './schemas.ts';
 
 const { id, scheduledFor, trigger, status, latenessMs } = runFields;
 
-/** A schedule of a list. */
+/** A schedule in a list. */
 export const listedSchedule = schedule.and(
   z.object({
     recentRuns: z
@@ -17,7 +17,7 @@ export const listedSchedule = schedule.and(
   }),
 );
 
-/** Null: they were not asked for. */
+/** Null: the caller did not ask for them. */
 export function recentRunsOf({ uid }: Schedule, runs: ReadonlyMap<string, readonly RecentRun[]> | null) {
   if (runs === null) return {};
   const answer = (run: RecentRun) => ({ ...run, scheduledFor: isoInstant(run.scheduledFor) });

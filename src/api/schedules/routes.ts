@@ -197,7 +197,7 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-/** What is impossible is refused together with the names of what does not exist, so that every fault is answered at once. */
+/** Impossible values and names of things that do not exist are refused together, so that one answer names every fault. */
 async function changeOne(
   deps: ApiDeps,
   { caller, ...named }: Pick<ScheduleChange, 'id' | 'calendars'> & { caller: Caller },

@@ -76,7 +76,7 @@ const fields = {
   limit: limitIdText,
 };
 
-/** Accepted and ignored, so that what GET answered can be edited and sent back. */
+/** Accepted and ignored, so that a caller can edit the answer of GET and send it back. */
 const ignored = z.unknown().optional().meta({ readOnly: true });
 const readOnlyFields = {
   status: ignored,
@@ -91,7 +91,7 @@ const readOnlyFields = {
   updatedAt: ignored,
 };
 
-/** With defaults: what schedules and one-off runs say alike of how a run is handed off. */
+/** With defaults: the fields about the handoff that schedules and one-off runs share. */
 export const handoffInput = {
   target: targetInput,
   payload: fields.payload.optional(),
@@ -134,7 +134,7 @@ export const itemInput = z
   .superRefine(exactlyOneKind, ALWAYS)
   .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR, ...exactlyOneOf() });
 
-/** Beside the items of a batch. */
+/** The fields beside the items of a batch. */
 export const besideItems = {
   dryRun: z.boolean().default(false).meta({
     description: 'Change nothing, and answer what would change. It is refused as the call itself would be.',

@@ -7,7 +7,7 @@ interface Deletable {
   noun: string;
   /** Its path below /api/v1. */
   collection: string;
-  /** What else is lost. */
+  /** Names what else is lost. */
   warning?: string;
 }
 

@@ -16,10 +16,10 @@ export interface FileOptions {
   set?: string;
 }
 
-/** Something changes, or has changed: of `plan` and `apply`. */
+/** The exit code of `plan` and `apply` if something changes, or has changed. */
 const CHANGES = 2;
 
-/** Answers the exit code: 0 nothing to do, 2 something changes, 1 everything else. */
+/** Answers the exit code: 0 nothing to do, 2 something changes, 1 all other cases. */
 export async function planOrApply(
   cli: Cli,
   path: string,

@@ -17,7 +17,7 @@ function changeLines({ kind, id, change, fields }: Change, view: View): string[]
 }
 
 function fieldText({ path, before, after }: FieldChange): string {
-  // Masks look alike, whatever is behind them.
+  // Two masks look alike, whatever values they hide.
   if (before === MASK && after === MASK) return `${path}: another secret value`;
   return `${path}: ${shortJson(before)} → ${shortJson(after)}`;
 }

@@ -14,7 +14,7 @@ interface Period {
   to?: string;
 }
 
-/** As every command that is about many runs takes them. */
+/** Options of every command about many runs. */
 export function filterOptions(command: Command): Command {
   return command
     .option('--schedule <id>', 'of this schedule')
@@ -32,7 +32,7 @@ export function periodOptions(command: Command): Command {
     .option('--to <instant>', 'scheduled for earlier than that');
 }
 
-/** By the names of the API. */
+/** The filter with the names of the API. */
 export function filterOf({ schedule, label, status, trigger }: RunFilterOptions) {
   return { scheduleId: schedule, label, status, trigger };
 }

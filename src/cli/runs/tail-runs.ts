@@ -57,12 +57,12 @@ async function tail(cli: Cli, { last, count = Infinity, interval, ...filter }: O
       print(await ask());
     }
   } catch (error) {
-    // Ctrl-C is how it is meant to end.
+    // A user ends the command by Ctrl-C.
     if (!signal.aborted) throw error;
   }
 }
 
-/** While the server is away there is no news. */
+/** While the server is away, there are no new runs. */
 function patient(ask: () => Promise<RunAnswer[]>, output: Output): () => Promise<RunAnswer[]> {
   let isAway = false;
   return async () => {

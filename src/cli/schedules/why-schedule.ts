@@ -45,7 +45,7 @@ interface Question {
   pages: ListOptions;
 }
 
-/** Reads the schedule, its occurrences, and the runs of the stretch that these fill. */
+/** Reads the schedule, its occurrences, and the runs of the period that these cover. */
 async function explain(server: Server, id: string, { period, pages }: Question): Promise<Explained> {
   const schedule = (await server.call('GET', pathOf('schedules', id))).body() as ScheduleAnswer;
   const path = pathOf('schedules', id, 'occurrences');

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { Page } from './answers.ts';
 import type { Query, Server } from './server-calls.ts';
 
-/** What the API answers at once, at most. */
+/** The largest page that the API answers. */
 const LARGEST_PAGE = 500;
 const STANDARD_LIMIT = 50;
 
@@ -12,7 +12,7 @@ export interface ListOptions {
   cursor?: string;
 }
 
-/** Of every command that lists. */
+/** Options of every command that lists. */
 export function listOptions(command: Command): Command {
   return command
     .option('--limit <n>', `how many at most (default: ${STANDARD_LIMIT})`, wholeNumber)
@@ -20,7 +20,7 @@ export function listOptions(command: Command): Command {
     .option('--cursor <cursor>', 'go on where a list ended: its nextCursor');
 }
 
-/** As many as are asked for, in as many pages as it takes, as one page. */
+/** Reads as many items as wanted, in as many pages as needed, and answers them as one page. */
 export async function readPages<Item>(
   server: Server,
   path: string,
@@ -44,7 +44,7 @@ export function moreNote({ nextCursor }: { nextCursor: string | null }): string[
   return nextCursor === null ? [] : ['there are more: --limit N, or --all'];
 }
 
-/** Only what counting pages needs; what a number may be is for the server to say. */
+/** Checks only what counting pages needs; the server says which numbers are valid. */
 export function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.');
   return Number(text);

@@ -6,7 +6,7 @@ interface Problem {
   errors?: { path: string; message: string }[];
 }
 
-/** What the server refused, in words: its own, and what to do where only the caller knows. */
+/** The server's refusal in words, with advice that only the caller can follow. */
 export function refusal(status: number, text: string, env: { hasToken: boolean }): CliError {
   const problem = problemOf(text);
   const detail = (problem?.detail ?? problem?.title ?? `the server answered ${status}`).replace(
@@ -16,14 +16,14 @@ export function refusal(status: number, text: string, env: { hasToken: boolean }
   if (status === 404 && (problem?.detail ?? NO_ROUTE) === NO_ROUTE)
     return new CliError(EXIT.failed, `${detail}; FIRELOCK_URL says where the server is, with its base path`);
   const errors = problem?.errors ?? [];
-  // A single fault is the detail already.
+  // The detail already names a single fault.
   const listed = errors.length === 1 && detail.includes(errors[0]?.message ?? '') ? [] : errors;
   const faults = listed.map(({ path, message }) => `  ${path === '' ? 'body' : path}: ${message}`);
   const lines = [`${advice(status, env)}${detail}`, ...faults];
   return new CliError(exitCodeOf(status), lines.join('\n'));
 }
 
-/** What a server says where its API is not, or an older one of a call that it does not know. */
+/** The answer of a server that does not have the API at this path, or of an older one that does not know the call. */
 const NO_ROUTE = 'there is nothing at this path';
 
 function exitCodeOf(status: number): CliError['exitCode'] {

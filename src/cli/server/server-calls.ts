@@ -6,7 +6,7 @@ export type Query = Readonly<Record<string, string | number | boolean | readonly
 
 export interface Request {
   query?: Query;
-  /** A tree, with JsonText where bytes count; or JSON text as a whole. */
+  /** A tree, with JsonText for parts that must stay byte for byte; or JSON text as a whole. */
   body?: unknown;
   headers?: Readonly<Record<string, string>>;
 }
@@ -16,7 +16,7 @@ export interface Answer {
   /** As the server wrote it. */
   readonly text: string;
   readonly etag: string | null;
-  /** The server's clock, in whole seconds; null where it does not say. */
+  /** The server's clock, in whole seconds; null: the server did not give it. */
   readonly date: number | null;
   /** The parsed text; numbers keep their digits. */
   body(): unknown;
@@ -24,11 +24,11 @@ export interface Answer {
 
 export interface Server {
   readonly url: string;
-  /** @throws CliError for every answer that is not 2xx, and where there is none */
+  /** @throws CliError for every answer that is not 2xx, and if there is no answer */
   call(method: string, path: string, request?: Request): Promise<Answer>;
-  /** The same, but answers whatever status there is. @throws CliError where there is no answer */
+  /** The same, but answers any status. @throws CliError if there is no answer */
   ask(method: string, path: string, request?: Request): Promise<Answer>;
-  /** As call, but answers null where there is no such thing (404). */
+  /** As call, but answers null if the thing does not exist (404). */
   find(path: string, request?: Request): Promise<Answer | null>;
 }
 
@@ -40,7 +40,7 @@ interface Options {
 
 const STANDARD_URL = 'http://127.0.0.1:8080';
 
-/** The server at FIRELOCK_URL. Nothing is sent yet. @throws CliError where the URL or the token cannot be sent */
+/** The server at FIRELOCK_URL. Nothing is sent yet. @throws CliError if the URL or the token cannot be sent */
 export function connectTo({ env, signal, version }: Options): Server {
   const { FIRELOCK_URL = '', FIRELOCK_TOKEN = '' } = env;
   const url = baseOf(FIRELOCK_URL === '' ? STANDARD_URL : FIRELOCK_URL);
@@ -50,7 +50,7 @@ export function connectTo({ env, signal, version }: Options): Server {
     const sent = {
       method,
       signal,
-      // A token is for the server that was named, and a POST is to stay a POST.
+      // Follows no redirect: a token belongs to the server that was named, and a POST must stay a POST.
       redirect: 'manual',
       headers: {
         accept: 'application/json',
@@ -81,7 +81,7 @@ export function connectTo({ env, signal, version }: Options): Server {
   };
 }
 
-/** A path below /api/v1 of these segments, whatever they contain. */
+/** A path below /api/v1 from these segments, whatever they contain. */
 export function pathOf(...segments: string[]): string {
   return segments.map((segment) => encodeURIComponent(segment)).join('/');
 }
@@ -90,7 +90,7 @@ function isDone({ status }: Answer): boolean {
   return status >= 200 && status < 300;
 }
 
-/** A base path stays; a link to the API itself will do as well. */
+/** Keeps a base path; also accepts a link to the API itself. */
 function baseOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
@@ -152,7 +152,7 @@ function bodyOf(url: string, text: string): unknown {
   }
 }
 
-/** `fetch` says only that it failed; its cause says why, or the first of its causes. */
+/** `fetch` only says that it failed; its cause says why, or the first of its causes. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;

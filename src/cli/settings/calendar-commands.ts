@@ -100,7 +100,7 @@ function addSet(calendar: Command, cli: Cli): void {
   );
 }
 
-/** The whole, as it was read but for what is named; it fails (412) where it has changed meanwhile. */
+/** Sends the whole calendar as it was read, with the named changes; fails (412) if it has changed meanwhile. */
 async function write(server: Server, id: string, { description, date, add = [], remove = [] }: SetOptions) {
   const path = pathOf('calendars', id);
   const found = await server.find(path);

@@ -6,8 +6,8 @@ import type { ParsedCron } from './cron-parse.ts';
 import type { Second } from '../zones/zone-offsets.ts';
 
 /**
- * An expression without its zone: what a clock on the wall shows when it fires. There is one for each expression that is in
- * use, so it is one small object of small numbers: sets of 0 … 59 are two of 30 bits.
+ * An expression without its zone: the local times at which it fires. There is one of these for each expression in use,
+ * so it is one small object of small numbers: each set of 0 … 59 is two numbers of 30 bits.
  */
 export interface WallTimes {
   days: Days;
@@ -38,10 +38,10 @@ export function wallTimes(parsed: ParsedCron): WallTimes {
   return times;
 }
 
-/** All 24 hours are selected: it fires by real time, whatever the clock is set to. */
+/** All 24 hours are selected: it fires by real time, whatever the local clock does. */
 export const isPeriodic = ({ hours }: WallTimes): boolean => hours === ALL_HOURS;
 
-/** The first local time at or after one at which it fires; null: never again. */
+/** The first local time at or after one at which it fires; null: it never fires again. */
 export function nextWall(times: WallTimes, wall: Second): Second | null {
   const day = Math.floor(wall / DAY);
   let found = nextDay(times.days, day);
@@ -73,7 +73,7 @@ function nextTime(times: WallTimes, time: Second): Second {
   return next * 3600 + next60(minutesLow, minutesHigh, 0) * 60 + next60(secondsLow, secondsHigh, 0);
 }
 
-/** The first of a set from a value on; -1: none. */
+/** The first value of a set from a value on; -1: none. */
 function next60(low: number, high: number, from: number): number {
   if (from < 30) {
     const left = low >>> from;
@@ -90,7 +90,7 @@ function dayPatternFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): DayPatt
   return dayPatternOf(cronerText(DAY_OF_MONTH, dayOfMonth), bothDays ? `+${weekdays}` : weekdays);
 }
 
-/** Numbers and specials only, in order: what croner reads never depends on how it was spelled. */
+/** Numbers and specials only, in order: croner's input never depends on how the expression was spelled. */
 function cronerText(field: Field, values: FieldValues): string {
   if (values.any) return '*';
   return [...valuesOf(field, values), ...new Set(values.special.toSorted())].join(',');

@@ -2,7 +2,7 @@ import { DAY_MS } from '../time/utc-day.ts';
 import { Cron } from 'croner';
 import { LRUCache } from 'lru-cache';
 
-/** The days that the day fields select, of a month that has `length` days and begins on `weekday` (0 = Sunday): bit 0 is the 1st. */
+/** The selected days of a month that has `length` days and begins on `weekday` (0 = Sunday): bit 0 is the 1st. */
 export type DayPattern = (length: number, weekday: number) => number;
 
 const LENGTHS = [28, 29, 30, 31] as const;
@@ -10,22 +10,25 @@ const LENGTHS = [28, 29, 30, 31] as const;
 const KINDS = LENGTHS.length * 7;
 const UNKNOWN = -1;
 
-/** Croner answers, and its objects hold 83 KB each: a few are kept only while their pattern's months are being asked for. */
+/**
+ * Croner computes the days, and each of its objects holds 83 KB: only a few are kept, while the months of their pattern
+ * are computed.
+ */
 const croners = new LRUCache<string, Cron>({ max: 16 });
 const patterns = new LRUCache<string, DayPattern>({ max: 4096 });
 
 export const everyDay: DayPattern = (length) => 2 ** length - 1;
 
 /**
- * The pattern of `DOM DOW`, both as croner writes them. Croner alone says which days a pattern selects; what it says
- * depends on nothing but the kind of month, so it is asked once for each.
+ * The pattern of `DOM DOW`, both as croner writes them. Croner alone decides which days a pattern selects. Its answer
+ * depends only on the kind of month, so each kind is computed once.
  */
 export function dayPatternOf(dayOfMonth: string, dayOfWeek: string): DayPattern {
   if (dayOfMonth === '*' && dayOfWeek === '*') return everyDay;
   const pattern = `0 0 ${dayOfMonth} * ${dayOfWeek}`;
   const known = patterns.get(pattern);
   if (known) return known;
-  // Where both must match, only the weekdays selected come into question, and those cost croner much less than days like 15W.
+  // If a day must match both fields, only the selected weekdays are candidates; they cost croner much less than days like 15W.
   const both = dayOfMonth !== '*' && dayOfWeek.startsWith('+');
   const candidates = both ? dayPatternOf('*', dayOfWeek.slice(1)) : everyDay;
   const masks = new Array<number>(KINDS).fill(UNKNOWN);
@@ -39,7 +42,7 @@ export function dayPatternOf(dayOfMonth: string, dayOfWeek: string): DayPattern 
   return dayPattern;
 }
 
-/** Day by day: croner's own search for the next match takes up to 28 ms where there is none. */
+/** Day by day: croner's own search for the next match takes up to 28 ms if there is none. */
 function ask(pattern: string, first: number, candidates: number): number {
   let mask = 0;
   for (let day = 0; candidates >>> day !== 0; day += 1) {
@@ -58,7 +61,7 @@ function cronerOf(pattern: string): Cron {
   return cron;
 }
 
-/** Of 28 consecutive years within a century, each kind of February occurs in some, and so do January's and April's. */
+/** Among 28 consecutive years within a century, each kind of February occurs, and so do those of January and April. */
 function monthOfKind(length: number, weekday: number): number {
   const month = length < 30 ? 1 : length === 30 ? 3 : 0;
   for (let year = 2001; year <= 2028; year += 1) {

@@ -1,18 +1,18 @@
 import { DAY_MS, type DayNumber } from '../time/utc-day.ts';
 import type { DayPattern } from './day-pattern.ts';
 
-/** The days an expression selects, and the month that was asked about last: questions usually come in order. */
+/** The days that an expression selects, and the last month that was computed: questions usually come in order. */
 export interface Days {
   pattern: DayPattern;
   /** Bit 0 is January. */
   months: number;
-  /** The month at hand: its first day, the first day after it, and the days selected of it (bit 0 is the first). */
+  /** The present month: its first day, the first day after it, and its selected days (bit 0 is the first). */
   first: DayNumber;
   end: DayNumber;
   mask: number;
 }
 
-/** Every month, with its weekdays, recurs within 40 years, whatever century years do in between: after that, never. */
+/** Every month, with its weekdays, recurs within 40 years, also over century years: after that, there is no match. */
 const MONTHS_TO_SCAN = 41 * 12;
 
 export const daysOfPattern = (pattern: DayPattern, months: number): Days => ({
@@ -23,7 +23,7 @@ export const daysOfPattern = (pattern: DayPattern, months: number): Days => ({
   mask: 0,
 });
 
-/** The first selected day at or after one; null: there is none, ever. */
+/** The first selected day at or after one; null: there never is one. */
 export function nextDay(days: Days, from: DayNumber): DayNumber | null {
   if (from < days.first || from >= days.end) standOnMonthOf(days, from);
   let left = days.mask >>> (from - days.first);
@@ -39,7 +39,7 @@ export function nextDay(days: Days, from: DayNumber): DayNumber | null {
   return null;
 }
 
-/** Of a number that is not 0. */
+/** The number must not be 0. */
 export const trailingZeros = (bits: number): number => 31 - Math.clz32(bits & -bits);
 
 function standOnMonthOf(days: Days, day: DayNumber): void {

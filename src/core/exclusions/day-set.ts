@@ -2,8 +2,8 @@ import type { DayNumber } from '../time/utc-day.ts';
 import type { DayRange } from './date-entries.ts';
 
 /**
- * Days, a bit for each. A set of bits rather than sorted ranges: to join seventeen lists of 2,000 dates takes microseconds, and so does it
- * to find the end of a stretch, however the days lie. A century takes 5 KB.
+ * Days, one bit for each. Bits rather than sorted ranges: it takes microseconds to join seventeen lists of 2,000 dates,
+ * or to find the end of a run of days, in any arrangement. A century takes 5 KB.
  */
 export interface DaySet {
   /** The day of the first bit; a multiple of 32. */

@@ -39,7 +39,7 @@ interface CalendarInput {
 /** How long a caller waits for the next fires of all users; the calendar watch does the rest. */
 const MOVING_LIMIT_MS = 10_000;
 
-/** Creates or replaces a calendar. `check` is called under its lock, and may throw to leave it as it is. */
+/** Creates or replaces a calendar. `check` runs under its lock, and may throw to leave it as it is. */
 export async function putCalendar(
   deps: CalendarChangeDeps,
   input: CalendarInput,
@@ -77,7 +77,7 @@ async function putUnderLock(
   return { calendar: await changeLockedCalendar(tx, current, input, { movesFires }), change: 'updated' };
 }
 
-/** Deletes a calendar. False: there is none. @throws StillUsed, and whatever `check` throws */
+/** Deletes a calendar. False: there is none. @throws StillUsed, and the errors of `check` */
 export async function deleteCalendar(
   { database, events, auditor }: CalendarChangeDeps,
   id: string,
@@ -87,7 +87,7 @@ export async function deleteCalendar(
     const current = await lockCalendar(tx, id);
     if (!current) return null;
     check(current);
-    // After the lock: a transaction that names it in a schedule shares its row until that is committed.
+    // After the lock: a transaction that names the calendar in a schedule shares its row until it is committed.
     const users = await usersOf(tx, id, MAX_NAMED + 1);
     if (users.length > 0) throw new StillUsed(users.slice(0, MAX_NAMED), users.length > MAX_NAMED);
     const deleted = await deleteLockedCalendar(tx, id);
@@ -101,10 +101,10 @@ export async function deleteCalendar(
   return true;
 }
 
-/** More than a reader wants; the answer says that there are more. */
+/** A reader does not need more; the answer says that there are more. */
 const MAX_NAMED = 100;
 
-/** The edit is committed. Whatever happens here, the caller is told of the edit, and the calendar watch goes on. */
+/** The edit is committed. Whatever happens here, the caller learns of the edit, and the calendar watch goes on. */
 async function withNextFiresMoved(deps: MoveNextFiresDeps, calendar: Calendar): Promise<Calendar> {
   if (calendar.appliedVersion >= calendar.version) return calendar;
   const { id } = calendar;

@@ -15,13 +15,13 @@ import {
 } from '../../store/schedules/watches/outcome-watches.ts';
 
 export interface WatchedEdit {
-  /** Null: it is created. */
+  /** Null: it is being created. */
   before: Schedule | null;
   after: Schedule;
   at: Instant;
 }
 
-/** Costs nothing where neither field is or was set. */
+/** Costs nothing if neither field is or was set. */
 export async function keepWatches(tx: Transaction, edits: readonly WatchedEdit[]): Promise<void> {
   const kept = edits.filter(({ after }) => isOutcomeWatched(after.definition));
   const ended = edits.filter(({ before, after }) => isWatched(before) && !isOutcomeWatched(after.definition));

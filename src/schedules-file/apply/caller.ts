@@ -6,7 +6,7 @@ interface CallAnswer {
   text: string;
 }
 
-/** How the API is called: over HTTP, or within the daemon. Paths are below /api/v1. Throws where there is no answer. */
+/** How to call the API: over HTTP, or within the daemon. Paths are below /api/v1. Throws if there is no answer. */
 export interface ApiCaller {
   send(method: string, path: string, body?: string, headers?: Record<string, string>): Promise<CallAnswer>;
 }
@@ -47,7 +47,7 @@ export async function* listAll(
   } while (cursor !== null);
 }
 
-/** Numbers that a double does not have become raw JSON, which JSON.stringify writes as it was. */
+/** Numbers that no double can hold become raw JSON, which JSON.stringify writes as it was. */
 function parseKeepingDigits(text: string): unknown {
   return JSON.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source

@@ -1,6 +1,6 @@
 import type { FileEntry, FileFault, Kind } from '../schedules-file.ts';
 
-/** What becomes of a field; `path` is a JSON pointer. */
+/** The change of a field; `path` is a JSON pointer. */
 export interface FieldChange {
   path: string;
   before: unknown;
@@ -11,7 +11,7 @@ export interface Change {
   kind: Kind;
   id: string;
   change: 'created' | 'updated' | 'deleted';
-  /** Of what is updated. */
+  /** The changed fields of an update. */
   fields: FieldChange[];
 }
 
@@ -21,7 +21,7 @@ export interface ToSend {
   fields: FileEntry['fields'];
 }
 
-/** What is to be deleted, if it is still of that version. */
+/** What is to be deleted, if it still has that version. */
 export interface ToDelete {
   id: string;
   version: number;

@@ -12,13 +12,13 @@ interface NamedSets {
   changes: Change[];
   unchanged: number;
   toSend: ToSend[];
-  /** Ids of those that are not there yet. */
+  /** Ids that do not exist yet. */
   fresh: Set<string>;
 }
 
 /**
- * What becomes of limits or calendars. The API has no dry run of these, so they are checked by the schemas that it checks them by; it
- * checks them again when they are sent.
+ * The changes of limits or calendars. The API has no dry run for them, so this checks them with the API's schemas; the
+ * API checks them again when they are sent.
  */
 export async function planNamedSets(
   caller: ApiCaller,

@@ -7,9 +7,9 @@ import { planSchedules } from './plan-schedules.ts';
 import { toPrune } from './prune.ts';
 
 /**
- * What applying the file would change, and every fault, also those that reading it found. Changes nothing. Where a file has both, what is
- * planned is not all: it is not to be applied.
- * @throws Refused, and what the caller throws
+ * What applying the file would change, and every fault, including those from reading it. Changes nothing. If a file has
+ * faults, the plan is incomplete and must not be applied.
+ * @throws Refused, and the errors of the caller
  */
 export async function planFile(
   caller: ApiCaller,

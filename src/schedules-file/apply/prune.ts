@@ -3,7 +3,7 @@ import { type ApiCaller, listAll } from './caller.ts';
 import { followedBy } from './parents-first.ts';
 import type { ToDelete } from './file-plan.ts';
 
-/** Schedules that carry the label of the set and are not in the file, those that follow others before them. */
+/** Schedules that have the label of the set and are not in the file; followers come before the schedules that they follow. */
 export async function toPrune(caller: ApiCaller, { set, entries }: SchedulesFile): Promise<ToDelete[]> {
   if (set === null) return [];
   const inFile = new Set(entries.schedules.map(({ id }) => id));

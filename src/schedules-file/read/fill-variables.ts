@@ -1,8 +1,8 @@
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * `${NAME}` becomes the value of the variable, and `$${NAME}` the text `${NAME}`. What is not set, or is empty, is in `missing`: an empty
- * secret is a mistake nearly always.
+ * `${NAME}` becomes the value of the variable, and `$${NAME}` the text `${NAME}`. Variables that are not set, or are
+ * empty, are in `missing`: an empty secret is nearly always a mistake.
  */
 export function substitute(text: string, variables: Variables): { text: string; missing: string[] } {
   const missing: string[] = [];
@@ -11,13 +11,13 @@ export function substitute(text: string, variables: Variables): { text: string; 
     const value = variables[name] ?? '';
     if (value !== '') return value;
     missing.push(name);
-    // So that nothing else is wrong with it.
+    // A value with which no other fault arises.
     return name;
   });
   return { text: replaced, missing };
 }
 
-/** Whether a place of a schedule holds a secret: a header's value, or what signs requests. Nowhere else are variables replaced. */
+/** Whether a place of a schedule holds a secret: a header's value, or a signing secret. Variables are replaced nowhere else. */
 export function isSecret(path: readonly string[]): boolean {
   const [target, ...below] = path;
   if (target !== 'target') return false;

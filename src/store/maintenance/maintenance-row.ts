@@ -7,13 +7,16 @@ import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../post
 /** The name of the NOTIFY that maintenance has begun, changed or ended: a hint, never needed. */
 export const MAINTENANCE_CHANGED = 'firelock_maintenance';
 
-/** That a row of `maintenance` is in force; the clock is a row `clock` with the column `now`. */
+/** Whether a row of `maintenance` is in force; the clock is a row `clock` with the column `now`. */
 const inForce = sql`(until IS NULL OR until > (SELECT now FROM clock))`;
 
-/** That nothing may be planned. It refers to no other row of a statement, so the server finds out once for each statement. */
+/**
+ * Whether planning is forbidden. It refers to no other row of a statement, so the server evaluates it once for each
+ * statement.
+ */
 export const noPlanning = sql`EXISTS (SELECT FROM maintenance WHERE ${inForce})`;
 
-/** That no run may be handed off. */
+/** Whether handoffs are forbidden. */
 export const noHandoffs = sql`EXISTS (SELECT FROM maintenance WHERE dispatch = 'hold' AND ${inForce})`;
 
 /** As columns of another statement: null where there is no maintenance. */
@@ -37,7 +40,7 @@ export function maintenanceOf(row: MaintenanceColumns): Maintenance | null {
   return { since: toInstant(since), until, reason: row.maintenance_reason, dispatch };
 }
 
-/** What is in force now; null: none is. */
+/** The maintenance in force now; null: none. */
 export async function readMaintenance(db: Executor): Promise<Maintenance | null> {
   const [row] = await rowsOf<MaintenanceColumns>(
     db,
@@ -47,7 +50,7 @@ export async function readMaintenance(db: Executor): Promise<Maintenance | null>
   return row ? maintenanceOf(row) : null;
 }
 
-/** Begins maintenance, or replaces what is in force, which keeps its `since`. Null: `until` is not in the future. */
+/** Begins maintenance, or replaces the one in force and keeps its `since`. Null: `until` is not in the future. */
 export async function beginMaintenance(
   db: Executor,
   { until, reason, dispatch }: Omit<Maintenance, 'since'>,
@@ -67,7 +70,7 @@ export async function beginMaintenance(
   return row ? maintenanceOf(row) : null;
 }
 
-/** As readMaintenance; until the transaction ends it is neither replaced nor ended by another one. */
+/** As readMaintenance; until the transaction ends, no other transaction replaces or ends it. */
 export async function lockMaintenance(tx: Transaction): Promise<Maintenance | null> {
   await tx.execute(sql`SELECT FROM maintenance FOR UPDATE`);
   return readMaintenance(tx);

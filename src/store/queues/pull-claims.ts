@@ -13,20 +13,20 @@ import { MAX_DEPENDENCIES_SHOWN, type PulledRun, readPulledRuns } from './pulled
 export interface PullAsk {
   workerId: string;
   max: number;
-  /** Until when it must be heard of again. */
+  /** How long the worker may be silent. */
   leaseSeconds: number;
 }
 
 export interface Pulled {
-  /** What each of the asks got, in their order. */
+  /** The runs for each of the asks, in their order. */
   given: PulledRun[][];
-  /** There is more that is due, and that one answer could not tell. */
+  /** More runs are due than one answer could contain. */
   isCut: boolean;
 }
 
 interface PullClaim {
   queue: string;
-  /** Which instance serves it; its death means nothing to the runs. */
+  /** The instance that serves the claim; its death means nothing for the runs. */
   instanceId: string;
   /** In the order in which they are served. */
   asks: readonly PullAsk[];
@@ -71,7 +71,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
   for (const row of rows.sort((a, b) => a.place - b.place)) {
     const pulled = runs.get(row.id);
     const slot = slots[row.place - 1];
-    // One whose id does not lead to its row, by a foreign hand, must not keep back the others: its lease runs out.
+    // If another program wrote a row whose id does not lead to it, that run must not delay the others: its lease runs out.
     if (pulled && slot) given[slot.index]?.push(pulled);
   }
   return { given, isCut: (rows[0]?.due ?? 0) > rows.length };
@@ -83,7 +83,7 @@ interface ClaimedRow {
   id: string;
   place: number;
   is_first: boolean;
-  /** Of the whole claim. */
+  /** In the whole claim. */
   due: number;
 }
 

@@ -2,16 +2,19 @@ import { type Dependency, type Run, mayBeRunId } from '../../core/runs/run.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { findOutcomes, listRuns } from '../runs/search/find-runs.ts';
 
-/** A run as it is handed to a worker. */
+/** A run as a worker gets it. */
 export interface PulledRun {
   run: Run;
-  /** How those ended that it depended on, and the run that it follows; of those that are still kept. */
+  /** The outcomes of its dependencies, and of the run that it follows, as far as they are kept. */
   dependencies: Dependency[];
-  /** It had not been started before. */
+  /** No worker had started it before. */
   isFirst: boolean;
 }
 
-/** Each outcome with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. At least one run is answered. */
+/**
+ * Each outcome has up to 4 KiB of a result: as many as one answer can carry, and one process can hold for it. Every
+ * answer has at least one run.
+ */
 export const MAX_DEPENDENCIES_SHOWN = 2_000;
 
 /** By id; without a run that cannot be read. */

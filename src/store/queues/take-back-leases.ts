@@ -11,7 +11,7 @@ interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
   run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
 }
 
-/** Takes back claims that were not answered to a worker, as if they had not been made; but the attempt's number is used up. */
+/** Takes back claims whose worker got no answer, as if they had not been made; but the attempt's number is used up. */
 export async function takeBackIfStillLeased(
   db: Executor,
   claims: readonly UnansweredClaim[],

@@ -7,12 +7,12 @@ import { COST, type Sample, oneSample } from './sample.ts';
 
 export interface OpenRunCounts {
   byStatus: Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
-  /** Due, and without a place of their limit. */
+  /** Due runs without a place of their limit. */
   waitingForLimit: number;
 }
 export type ScheduleCounts = Record<ScheduleStatus, number>;
 
-/** Reads all that is open. */
+/** Counts all open runs. */
 export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
   const count = (status: string) =>
     sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
@@ -30,15 +30,15 @@ export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>
   return { values: { byStatus, waitingForLimit }, costMs };
 }
 
-/** What has a next fire is counted by the index of what is due, and all that is not simply active by its own. */
+/** The index of due rows counts schedules with a next fire; another index counts all that are not simply active. */
 export async function countSchedules(db: Executor): Promise<Sample<ScheduleCounts>> {
   const count = (name: string, condition: SQL) =>
     sql`count(*) FILTER (WHERE ${condition})::int AS ${sql.identifier(name)}`;
   const { cost_ms, timed, broken, following, ...apart } = await oneSample<{
     timed: number;
-    /** Of these, those in error. */
+    /** How many of these are in error. */
     broken: number;
-    /** Active without a next fire: they follow others. */
+    /** Active without a next fire: they follow other schedules. */
     following: number;
     paused: number;
     ended: number;

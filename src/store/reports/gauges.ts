@@ -6,19 +6,25 @@ import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { LATE_UIDS, isOver } from '../schedules/search/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 
-/** How the work goes: as much is read as there are lanes, claims, instances and overdue schedules, however much waits. */
+/**
+ * The state of the work. The cost depends on the number of lanes, claims, instances and overdue schedules, not on the
+ * number of waiting runs.
+ */
 export interface WorkGauges {
-  /** How long the oldest pending run has been due, claimed or not; 0 where there is none. Not of runs that wait for their limit. */
+  /**
+   * How long the oldest pending run has been due, claimed or not; 0: there is none. Runs that wait for their limit do
+   * not count.
+   */
   oldestPendingSeconds: number;
-  /** Pending runs whose claimant is no living instance. */
+  /** Pending runs whose claim belongs to no living instance. */
   strandedRuns: number;
   /** Due for longer than the grace and still not planned. */
   schedulesOverdue: number;
-  /** Without a success in time. */
+  /** Schedules without a success in time. */
   schedulesLate: number;
-  /** Ends of runs whose consequences are still to be seen to. */
+  /** Effects that are not done yet. */
   effectsPending: number;
-  /** Those of them that have failed, and are tried again. */
+  /** Effects that have failed, and are tried again. */
   effectsFailing: number;
   instancesAlive: number;
   /**
@@ -26,7 +32,7 @@ export interface WorkGauges {
    * cleaned up. 0: there is none. Only a role with pg_read_all_stats sees sessions of other roles.
    */
   oldestSnapshotSeconds: number;
-  /** Versions of the time zone data that the living plan with, each once, sorted. */
+  /** The versions of the time zone data that the living instances plan with, each once, sorted. */
   zoneData: string[];
 }
 
@@ -35,8 +41,8 @@ export async function sampleWork(
   db: Executor,
   { overdueSeconds }: { overdueSeconds: number },
 ): Promise<Sample<WorkGauges>> {
-  // The clock is joined to the schedules, not asked for by a sub-select: the planner takes any moment for one that a third of them is
-  // due before, and would start workers for a count of none.
+  // The clock is joined to the schedules instead of read in a sub-select: the planner would assume that a third of them
+  // are due before an unknown moment, and would start parallel workers for a count of none.
   const {
     oldest_pending,
     stranded,

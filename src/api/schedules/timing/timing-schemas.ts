@@ -15,7 +15,7 @@ import { answeredCron, cronInput } from './cron-schemas.ts';
 import { answeredExclude, excludeInput, excludePatch, refuseExcludeBesideAfter } from './exclude-schemas.ts';
 import { isKnownZone } from './timing-text.ts';
 
-/** A schedule is of exactly one of them. */
+/** A schedule has exactly one of these kinds. */
 export const TIMING_KINDS = [
   'cron',
   'everySeconds',
@@ -185,7 +185,7 @@ export const atMostOneKind: Refine = (value, context) => {
   refuseExcludeBesideAfter(value, context);
 };
 
-/** A refinement runs even where single fields are wrong: every fault is named at once. */
+/** A refinement runs even if single fields are wrong, so that one answer names every fault. */
 export const ALWAYS = { when: ({ value }: { value: unknown }) => isObject(value) };
 
 function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx): void {
@@ -194,7 +194,7 @@ function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx)
   for (const kind of given) context.addIssue({ code: 'custom', path: [kind], message });
 }
 
-/** Which are given; also where what is given is wrong. */
+/** Which kinds are given, right or wrong. */
 export function kindsOf(value: unknown): (typeof TIMING_KINDS)[number][] {
   if (!isObject(value)) return [];
   return TIMING_KINDS.filter((kind) => value[kind] !== null && value[kind] !== undefined);
