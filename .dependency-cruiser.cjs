@@ -4,8 +4,8 @@
  *     <- daemon <- main
  * Among the five beside each other, flow alone may know another: operations. It pauses a schedule whose target is gone
  * as a user would (flow/effects/pauser.ts), and emits the events of judged overlaps as operations do
- * (operations/runs/judged-overlaps.ts). config and observability stand beside the line, local-postgres beside postgres
- * (see docs/architecture.md).
+ * (operations/runs/judged-overlaps.ts). config, observability, schedules-file and cli stand beside the line,
+ * local-postgres beside postgres (see docs/architecture.md).
  */
 const stages = 'flow|operations|queues|recovery|history';
 const line = ['core', 'runtime', '(postgres|local-postgres)', 'store', 'targets', `(${stages})`, 'api'];
@@ -84,6 +84,16 @@ module.exports = {
       from: { path: '^src/schedules-file/' },
       to: {
         path: `^src/(postgres|store|targets|${stages}|observability|daemon|main|cli|local-postgres|config)`,
+      },
+    },
+    {
+      name: 'the-command-line-knows-no-stage-and-no-table',
+      comment:
+        'Most commands call a server over HTTP; the others run an operation on the database that they are given.',
+      severity: 'error',
+      from: { path: '^src/cli/' },
+      to: {
+        path: '^src/(store|targets|flow|queues|recovery|history|observability|local-postgres|daemon|main)',
       },
     },
     {

@@ -1,4 +1,4 @@
-import { readDashboard } from './api/dashboard/files.ts';
+import { readDashboard } from './api/dashboard/built-files.ts';
 import { createServer, createSignsServer } from './api/server.ts';
 import type { Common, Workers } from './daemon-parts.ts';
 import type { Turning } from './runtime/loop/loop.ts';

@@ -37,13 +37,13 @@ export interface DaemonOptions {
   databaseUrl: string;
   version: string;
   logger: Logger;
-  /** It can do no more for itself: the process is to end, and to be started again. */
+  /** The daemon cannot help itself: the process should end, and be started again. */
   onStuck: (reason: string) => void;
-  /** It was started with something that is wrong, and does not begin to work. */
+  /** The daemon was started with a wrong setting, and does not begin to work. */
   onRefused?: (lines: readonly string[]) => void;
 }
 
-/** What the daemon is built of; a test build puts its own between. */
+/** The parts of the daemon that tests can replace. */
 export interface Parts {
   clock: Clock;
   events: EventBus;
@@ -55,7 +55,7 @@ export function standardParts(): Parts {
   return { clock: systemClock, events: createEventBus(), openDatabase, httpTarget: createHttpTarget };
 }
 
-/** What several services stand on. */
+/** What several services share. */
 export type Common = ReturnType<typeof createCommon>;
 
 export function createCommon(options: DaemonOptions, parts: Parts) {
@@ -81,14 +81,14 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     database: pools.main,
     targets: createTargetRegistry([httpTarget]),
     secrets: createKeyRing(config.secretKeys),
-    /** From now on no target is called at this port of this machine. */
+    /** From now on, targets may not be called at this port of this machine. */
     listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),
     zoneData: process.versions['tz'] ?? 'unknown',
   };
 }
 
-/** A URL leaves it out. */
+/** A URL leaves out the default port. */
 const HTTP_PORT = 80;
 
 function createGuard({ config, databaseUrl }: DaemonOptions, ownPorts: ReadonlySet<number>): AddressGuard {
@@ -99,7 +99,7 @@ function createGuard({ config, databaseUrl }: DaemonOptions, ownPorts: ReadonlyS
   return createAddressGuard({ denied, allowed, ownPorts, databases });
 }
 
-/** All that claims, works and settles. */
+/** Everything that claims, works and settles. */
 export type Workers = ReturnType<typeof createWorkers>;
 
 // eslint-disable-next-line max-lines-per-function -- puts the parts together
@@ -157,7 +157,7 @@ export function createWorkers(common: Common) {
   };
 }
 
-/** What is said of services that do not stop. */
+/** The log lines about services that do not stop. */
 export function stopLines(logger: Logger): ServicesDeps {
   return {
     onFailure: (name, error) => logger.error({ err: error }, `could not stop the ${name} service`),

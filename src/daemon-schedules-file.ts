@@ -6,20 +6,20 @@ import type { Common, Workers } from './daemon-parts.ts';
 import { openDatabase } from './postgres/database.ts';
 import { reasonOf } from './runtime/reason.ts';
 import { NotApplied, applyPlan } from './schedules-file/apply/apply-plan.ts';
-import type { Caller } from './schedules-file/apply/caller.ts';
+import type { ApiCaller } from './schedules-file/apply/caller.ts';
 import { planFile } from './schedules-file/apply/plan-file.ts';
 import { readSchedulesFile } from './schedules-file/read/read-file.ts';
 import { type FileFault, type SchedulesFile, faultLines } from './schedules-file/schedules-file.ts';
 import { keepSchedulesFileLock, lockSchedulesFile } from './store/schedules/schedules-file-lock.ts';
 
-/** As long as others that start at the same time may take, each for a hundred thousand schedules. */
+/** As long as other instances that start at the same time may take, each for a hundred thousand schedules. */
 const LIMIT_MS = 10 * 60_000;
 
 /**
- * Makes the database have what FIRELOCK_SCHEDULES_FILE says, before the first fire of this instance. What has not changed keeps its
- * version, and nothing is removed. Where the file has a fault, nothing is applied and the daemon does not start.
- * False: the file has faults, and the process is to end.
- * @throws where the database does not answer: it is tried again
+ * Makes the database match FIRELOCK_SCHEDULES_FILE, before the first fire of this instance. Schedules that have not
+ * changed keep their version, and nothing is removed. If the file has a fault, nothing is applied and the daemon does
+ * not start. False: the file has faults, and the process should end.
+ * @throws if the database does not answer: the daemon tries again
  */
 export async function applySchedulesFile(common: Common, workers: Workers): Promise<boolean> {
   const { config, databaseUrl, logger, onRefused, onStuck } = common;
@@ -43,8 +43,8 @@ export async function applySchedulesFile(common: Common, workers: Workers): Prom
   }
 }
 
-/** What keeps the daemon from starting; nothing: the file is applied. */
-async function apply({ logger }: Common, caller: Caller, path: string): Promise<string[]> {
+/** The faults that keep the daemon from starting; none: the file is applied. */
+async function apply({ logger }: Common, caller: ApiCaller, path: string): Promise<string[]> {
   const file = await fileAt(path);
   if (file.isBroken) return faultLines(path, file.faults);
   const plan = await planFile(caller, file, { prune: false });
@@ -69,12 +69,12 @@ async function fileAt(path: string): Promise<SchedulesFile> {
   }
 }
 
-/** Calls the routes of the API without a socket and without a token; versions say by whom. */
+/** Calls the routes of the API without a socket and without a token; versions name the file as their author. */
 async function innerCaller(
   common: Common,
   { metrics, wake, pullQueues }: Workers,
   beforeEach: () => Promise<void>,
-): Promise<Caller> {
+): Promise<ApiCaller> {
   const caller = { name: SCHEDULES_FILE_NAME, role: 'admin' } as const;
   const access: Access = {
     identify: () => caller,

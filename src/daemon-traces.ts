@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import type { Common } from './daemon-parts.ts';
 import type { Service } from './runtime/service.ts';
 
-/** Stops once the last attempt has ended, a little before the daemon would cut it off. */
-export function tracesOf({ config, lease, ...common }: Common, stopLimitMs: number): Service {
+/** Stops once the last attempt has ended, a little before the daemon would abort it. */
+export function createTracing({ config, lease, ...common }: Common, stopLimitMs: number): Service {
   const { traces } = config;
   let service: Service | undefined;
   return {

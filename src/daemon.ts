@@ -15,40 +15,43 @@ import { type Service, onlyStopping } from './runtime/service.ts';
 import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/service-table.ts';
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
-import { tracesOf } from './daemon-traces.ts';
+import { createTracing } from './daemon-traces.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
 import { migrate } from './postgres/migrate.ts';
 import { checkRights } from './postgres/privileges.ts';
 
 export interface Daemon {
-  /** Resolves when it listens, rejects where it cannot. What needs the database follows as soon as there is one. */
+  /** Resolves when it listens, rejects if it cannot. Services that need the database start as soon as there is one. */
   start(): Promise<{ url: string; signsUrl: string | null }>;
   /** Reads the file of tokens again. */
   rereadTokens(): void;
-  /** Drains and leaves: see below. Resolves when nothing of it runs any more, or when its time is up. */
+  /** Drains and leaves: see below. Resolves when all of it has stopped, or when its time is up. */
   stop(): Promise<void>;
 }
 
-/** After which a pass that did not come back ends the process: far more than all its statements may take together. */
+/** If a pass does not return within this time, the process ends: far more than all its statements may take together. */
 const WATCHDOG_LIMIT_SECONDS = 120;
 /** The time to write the outcomes of aborted attempts. */
 const ABORTED_LIMIT_MS = 5_000;
-/** Less than its stop limit, so that the log says how it ended. */
+/** Less than its stop limit, so that the log gets the result. */
 const LEAVE_LIMIT_MS = 800;
 
-/** When it stops. The last two phases take 4 s at most: with ABORTED_LIMIT_MS less than the 10 s of a container. */
+/**
+ * How long the stop of a service may take. The last two phases take 4 s at most: with ABORTED_LIMIT_MS less than the 10
+ * s of a container.
+ */
 const STOP_LIMIT_MS = {
-  /** What must be done while there is any time. */
+  /** Work that must be done while there is any time. */
   always: Infinity,
-  /** What a statement of a quick pass may take; cut off, it is found and done by another instance. */
+  /** Enough for a statement of a quick pass; if it is cut off, another instance finds the work and does it. */
   work: 5_000,
-  /** What may take long, and goes on elsewhere or later. */
+  /** Work that may take long, and goes on elsewhere or later. */
   look: 1_000,
   leaving: 1_000,
   closing: 500,
 };
 
-/** Builds everything; what starts and stops when is in the tables below. */
+/** Builds everything; the tables below say when each part starts and stops. */
 export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {}): Daemon {
   const common = createCommon(options, { ...standardParts(), ...parts });
   const { config, logger, state } = common;
@@ -90,7 +93,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   };
 }
 
-/** Aborts what is under way; answers how many that were. */
+/** Aborts the attempts under way; answers how many there were. */
 function abortHandoffs(dispatcher: Workers['dispatcher'], logger: Common['logger']): number {
   const inFlight = dispatcher.inFlight();
   const left = { inFlight, unsettled: dispatcher.claimed() - inFlight };
@@ -100,7 +103,10 @@ function abortHandoffs(dispatcher: Workers['dispatcher'], logger: Common['logger
   return inFlight;
 }
 
-/** In the order of their starts. The heartbeat is first: locks and claims of an unlisted instance count as free. */
+/**
+ * In the order of their starts. The heartbeat is first: other instances treat locks and claims of an unlisted instance
+ * as free.
+ */
 function workTable(common: Common, workers: Workers): ServiceEntry[] {
   const { work, look, leaving, always } = STOP_LIMIT_MS;
   return [
@@ -133,7 +139,7 @@ interface Base {
   ending: { cutOff: number };
 }
 
-/** What the others stand on. Those that stop last do so from the bottom up: the API answers nearly to the end. */
+/** The services that the others need. Those that stop last do so from the bottom up: the API answers nearly to the end. */
 function baseTable(common: Common, workers: Workers, { api, migrations, ending }: Base): ServiceEntry[] {
   const { work, look, leaving, closing } = STOP_LIMIT_MS;
   const { databaseUrl, pools, targets } = common;
@@ -148,8 +154,8 @@ function baseTable(common: Common, workers: Workers, { api, migrations, ending }
     ),
     { ...row(api, 'last', leaving), starts: 'atOnce' },
     row(onlyStopping('membership', leavingCluster(common, workers, ending)), 'last', leaving),
-    { ...row(tracesOf(common, leaving), 'settling', leaving), starts: 'atOnce' },
-    // No loop for the watchdog: it takes as long as the schema takes.
+    { ...row(createTracing(common, leaving), 'settling', leaving), starts: 'atOnce' },
+    // The watchdog does not watch it: it takes as long as the migration takes.
     { ...row(plain(migrations), 'work', work), starts: 'atOnce' },
     row(
       onlyStopping('hints', () => hints.stop()),
@@ -210,7 +216,7 @@ function createMigrations(common: Common, workers: Workers, startWorkers: () => 
   });
 }
 
-/** What must be done before the first fire; false: the process is to end. */
+/** Work before the first fire; false: the process should end. */
 async function isPrepared(common: Common, workers: Workers): Promise<boolean> {
   if (common.config.schedulesFile === undefined) return true;
   const { applySchedulesFile } = await import('./daemon-schedules-file.ts');

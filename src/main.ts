@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** The process: Node's version, configuration, signals, exit code. Everything else is imported once the version is known to do. */
+/**
+ * The process: Node's version, configuration, signals, exit code. Everything else is imported after the check of the
+ * version.
+ */
 import { readFileSync } from 'node:fs';
 import type { Config } from './config/config.ts';
 import type { Daemon } from './daemon.ts';
@@ -40,7 +43,7 @@ async function command(): Promise<void> {
   process.exitCode = await runCommand(args, processSurroundings({ clock: systemClock, version, daemon }));
 }
 
-/** Runs what needs the configuration and the log of the daemon; answers the exit code. */
+/** Runs work that needs the configuration and the log of the daemon; answers the exit code. */
 async function configured(run: (config: Config, logger: Logger) => Promise<number>): Promise<number> {
   const { readConfig } = await import('./config/config.ts');
   const read = readConfig(process.env);
@@ -90,7 +93,7 @@ async function serve(config: Config, logger: Logger): Promise<number> {
       ...{ config: { ...config, secretKeys: keysOf(config, local) }, databaseUrl, version, logger },
       ...endingsOf(logger),
     });
-    // The file was changed after it had been read, while PostgreSQL started.
+    // The file changed after it had been read, while PostgreSQL started.
     if (hangUps.before > 0) daemon.rereadTokens();
     const { url, signsUrl } = await daemon.start();
     const base = `${url}${config.basePath}`;
@@ -107,7 +110,7 @@ async function serve(config: Config, logger: Logger): Promise<number> {
   process.exit(0);
 }
 
-/** What ends the process at once; another one is to be started. */
+/** Errors that end the process at once; a supervisor should start another one. */
 function endingsOf(logger: Logger) {
   const end = (lines: readonly string[]) => {
     for (const line of lines) logger.fatal(line);
@@ -119,7 +122,7 @@ function endingsOf(logger: Logger) {
   };
 }
 
-/** Answers on standard output, and in the exit code; the log has only what fails. */
+/** Answers on standard output, and by the exit code; the log only gets failures. */
 async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): Promise<number> {
   if (logger.isLevelEnabled('warn')) logger.level = 'error';
   const { systemClock } = await import('./runtime/clock.ts');
@@ -140,7 +143,7 @@ async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): P
   }
 }
 
-/** Those of the configuration come first: their first one encrypts. */
+/** The configured keys come first: their first one encrypts. */
 function keysOf({ secretKeys }: Config, local: Pick<Config, 'secretKeys'> | undefined): Config['secretKeys'] {
   return [...secretKeys, ...(local?.secretKeys ?? [])];
 }
@@ -157,12 +160,12 @@ async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) 
   return { ...started, secretKeys: 'keys' in own ? own.keys : [] };
 }
 
-/** From a terminal, a program between it and this process may pass on what came here already: npm does. */
+/** In a terminal, a program between it and this process may pass on a signal that this process got already: npm does. */
 const SAME_SIGNAL_MS = 500;
 
 /**
- * Resolves at the first SIGTERM or SIGINT; a second one does not wait for the drain. SIGHUP is such a signal too, unless it
- * has work of its own.
+ * Resolves at the first SIGTERM or SIGINT; a second one does not wait for the drain. SIGHUP counts too, unless it has
+ * work of its own.
  */
 function stopSignal(logger: Logger, clock: Clock, onHangup: (() => void) | null): Promise<void> {
   if (onHangup !== null) process.on('SIGHUP', onHangup);

@@ -9,12 +9,12 @@ import type { Readiness } from '../runtime/readiness.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Access } from './access/access.ts';
-import type { Dashboard } from './dashboard/files.ts';
+import type { Dashboard } from './dashboard/built-files.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
-/** What the API needs of the daemon around it. The database may be out of reach, or not migrated yet, at any time. */
+/** What the API needs of the daemon around it. At any time, the database may be out of reach, or not migrated yet. */
 export interface ApiDeps {
-  /** Who may call. */
+  /** Decides who may call. */
   access: Access;
   database: Database;
   clock: Clock;
@@ -24,19 +24,19 @@ export interface ApiDeps {
   events: EventBus;
   /** Ends the sleep of loops that have work. */
   wake: Wake;
-  /** Where workers wait for runs. */
+  /** The queues at which workers wait for runs. */
   pullQueues: Pick<PullQueues, 'claim' | 'isStopping'>;
-  /** What is older leaves no records. */
+  /** Occurrences older than this leave no records. */
   retentionDays: number;
-  /** What stands before every path, such as `/cron`; empty: nothing. */
+  /** The prefix of every path, such as `/cron`; empty: none. */
   basePath: string;
   /** Maintenance has begun, changed or ended. */
   learnMaintenance: () => void;
   readiness: () => Readiness;
   metrics: { contentType: string; text: () => Promise<string> };
-  /** Signs of life are on a port of their own: see createSignsServer. */
+  /** `/healthz`, `/readyz` and `/metrics` are on a port of their own: see createSignsServer. */
   hasSignsElsewhere: boolean;
-  /** What browsers are shown; null: it was not built. */
+  /** The dashboard's files; null: it was not built. */
   dashboard: Dashboard | null;
   version: string;
   logger: FastifyBaseLogger;

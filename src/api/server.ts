@@ -28,10 +28,10 @@ import { addOneOffRunRoutes } from './runs/one-off-routes.ts';
 import { addPreviewRoutes } from './occurrences/preview-routes.ts';
 import { addQueueRoutes } from './queues/routes.ts';
 import { addRunActionRoutes } from './runs/action-routes.ts';
-import { addRunBulkRoute } from './runs/bulk-routes.ts';
+import { addRunBulkRoute } from './runs/bulk-run-routes.ts';
 import { addRunRoutes } from './runs/routes.ts';
 import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
-import { addScheduleBulkRoute } from './schedules/bulk-routes.ts';
+import { addScheduleBulkRoute } from './schedules/bulk-schedule-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
 import { addSkipRoutes } from './schedules/skip-routes.ts';
 import { type SignsDeps, addSignsOfLife } from './instances/signs-of-life-routes.ts';
@@ -71,7 +71,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   return server;
 }
 
-/** What probes and Prometheus ask, on a port of its own; no token is needed. Not yet listening. */
+/** The server for probes and Prometheus, on a port of its own; it needs no token. Not yet listening. */
 export async function createSignsServer(
   deps: SignsDeps & Pick<ApiDeps, 'logger' | 'basePath'>,
 ): Promise<Api> {
@@ -88,15 +88,15 @@ export async function createSignsServer(
 }
 
 /**
- * All routes, for the daemon itself: it calls them without a socket (`inject`), as the caller that `access` names. It never listens. So
- * what the daemon changes by itself is checked and recorded as what others change.
+ * All routes, for the daemon itself: it calls them without a socket (`inject`), as the caller that `access` names. This
+ * server never listens. So the daemon's own changes are checked and recorded like those of any other caller.
  */
 export async function createInnerServer(deps: ApiDeps): Promise<Api> {
   const { server } = emptyServer(deps);
   acceptJsonBodies(server);
   await server.register(
     (api: Api, _options, done) => {
-      // It calls as an admin, so no call of it is refused for its role.
+      // It calls as an admin, so its role allows every call.
       guardRoutes(api, deps.access, () => undefined);
       addApi(api, deps);
       done();
@@ -119,7 +119,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
     routerOptions: { querystringParser: parseQueryString, maxParamLength: 16_384 },
   }).withTypeProvider<ZodTypeProvider>();
 
-  // One hook of ours validates all parts; answers are serialised as they are, and their schemas only documented.
+  // One hook of ours validates all parts. Answers are serialised as they are; their schemas are documentation only.
   server.setValidatorCompiler(() => (value: unknown) => ({ value }));
   server.setSerializerCompiler(() => stringify);
   server.setReplySerializer(stringify);
@@ -130,7 +130,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
   return { server, answerNotFound };
 }
 
-/** Routes name paths as if nothing stood before them. */
+/** Routes name their paths without the base path. */
 function prefixLocations(server: Api, basePath: string): void {
   server.addHook('onSend', (_request, reply, _payload, done) => {
     const location = reply.getHeader('location');
@@ -139,7 +139,7 @@ function prefixLocations(server: Api, basePath: string): void {
   });
 }
 
-/** At info the framework logs each address it listens on, which the daemon has logged already. */
+/** At info, the framework would log each address that it listens on; the daemon has logged them already. */
 function withoutChatter(logger: FastifyBaseLogger): FastifyBaseLogger {
   return logger.level === 'info' ? logger.child({}, { level: 'warn' }) : logger;
 }

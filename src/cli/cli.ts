@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import { type Server, connectTo } from './server/server.ts';
+import { type Server, connectTo } from './server/server-calls.ts';
 import type { Surroundings } from './surroundings.ts';
 import { type Output, type OutputOptions, createOutput } from './terminal/output.ts';
 
-/** What each command is given: the process around it, and the server and the output as the options before it say. */
+/** What each command gets: the process around it, and the server and the output that the options before it choose. */
 export interface Cli {
   readonly surroundings: Surroundings;
   /** @throws CliError where FIRELOCK_URL or FIRELOCK_TOKEN cannot be right */
   server(): Server;
   output(): Output;
-  /** The exit code, where a command has one other than 0 without having failed. */
+  /** The exit code, if a command has one other than 0 without having failed. */
   exitCode: number;
 }
 

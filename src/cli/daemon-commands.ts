@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { Cli } from './cli.ts';
-import { createToken } from './token-command.ts';
+import { createTokenCommand } from './token-command.ts';
 import { group, withExamples } from './tree.ts';
 
-/** What starts the daemon, and what is done beside it rather than asked of its API. */
+/** The commands that start the daemon, or work on its database without its API. */
 export function addDaemonCommands(program: Command, cli: Cli): void {
   const { daemon } = cli.surroundings;
   const serve = program
@@ -44,8 +44,8 @@ function addRotateSecrets(program: Command, cli: Cli): void {
       'encrypt stored header values and secrets anew with the first of FIRELOCK_SECRET_KEYS (docs/security.md)',
     )
     .action(async () => {
-      const { rotateSecrets } = await import('./rotate-secrets-command.ts');
-      cli.exitCode = await cli.surroundings.daemon.onDatabase(rotateSecrets);
+      const { rotateSecretsCommand } = await import('./rotate-secrets-command.ts');
+      cli.exitCode = await cli.surroundings.daemon.onDatabase(rotateSecretsCommand);
     });
   withExamples(rotate, 'FIRELOCK_SECRET_KEYS=k2:…,k1:… firelock rotate-secrets');
 }
@@ -65,7 +65,7 @@ function addTokenCommands(program: Command, cli: Cli): void {
     .option('--expires <instant>', 'until when it does')
     .action((names: string[], options: TokenOptions) => {
       const { now, out, err } = cli.surroundings;
-      cli.exitCode = createToken(
+      cli.exitCode = createTokenCommand(
         { names, ...options },
         {
           now: now(),

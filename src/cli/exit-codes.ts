@@ -1,4 +1,4 @@
-/** What the exit code of a command says (docs/cli.md). */
+/** The exit codes of a command (docs/cli.md). */
 export const EXIT = {
   done: 0,
   /** The server refused, or the command could not do what it was asked for. */
@@ -7,7 +7,7 @@ export const EXIT = {
   usage: 2,
   /** There is no such schedule, run, limit or calendar. */
   notFound: 3,
-  /** The server could not be reached, or has no time or no database just now: the same command may do later. */
+  /** The server could not be reached, or is short of time or without a database: the same command may work later. */
   unreachable: 4,
   /** The token is missing, wrong, or not enough. */
   notAllowed: 5,

@@ -17,7 +17,8 @@ export async function migrateDatabase(options: MigrateOptions): Promise<number> 
   const { databaseUrl, migrationDatabaseUrl = databaseUrl, grantTo: role, print } = options;
   const database = openDatabase(migrationDatabaseUrl, 1);
   try {
-    // Migrating waits long, for another process that migrates already; that a server does not answer at all is said at once.
+    // Migrating waits long for another process that already migrates; but if the server does not answer at all, the
+    // command says so at once.
     await database.run(databaseNow);
     const applied = await migrate(migrationDatabaseUrl);
     print(applied === 0 ? 'the schema is up to date' : `migrations applied: ${applied}`);

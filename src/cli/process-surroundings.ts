@@ -8,7 +8,7 @@ interface Given extends Pick<Surroundings, 'version' | 'daemon'> {
   clock: Clock;
 }
 
-/** What the process itself gives to a command. */
+/** What a command gets from the process itself. */
 export function processSurroundings({ clock, version, daemon }: Given): Surroundings {
   const { stdout, stderr, stdin, env } = process;
   // The reader closes the pipe once it has read enough, as `head` does.
@@ -31,7 +31,7 @@ export function processSurroundings({ clock, version, daemon }: Given): Surround
     env,
     now: () => clock.now(),
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-    // The daemon has its own way to stop: only a command that asks for the signal listens for Ctrl-C.
+    // The daemon handles signals itself: only a command that uses the signal listens for Ctrl-C.
     get signal() {
       return (interrupted ??= untilInterrupted());
     },
@@ -40,7 +40,7 @@ export function processSurroundings({ clock, version, daemon }: Given): Surround
   };
 }
 
-/** A second Ctrl-C does not wait for what the first one began. */
+/** A second Ctrl-C ends the process at once. */
 function untilInterrupted(): AbortSignal {
   const controller = new AbortController();
   process.on('SIGINT', () => {

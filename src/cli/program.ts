@@ -5,7 +5,7 @@ import { addCompletion } from './completion/completion.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addFileCommands } from './files/file-commands.ts';
-import { addAudit } from './reports/audit.ts';
+import { addAudit } from './reports/audit-command.ts';
 import { addInstanceCommands, addQueueCommands } from './reports/lists.ts';
 import { addMe } from './reports/me.ts';
 import { addPreview } from './reports/preview.ts';
@@ -25,7 +25,7 @@ export async function runCommand(args: readonly string[], surroundings: Surround
     await program.parseAsync(args, { from: 'user' });
     return cli.exitCode;
   } catch (error) {
-    // Commander has said what it did not understand.
+    // Commander has already reported what it did not understand.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     const { signal, err } = surroundings;
     if (error instanceof CliError) {
@@ -37,7 +37,7 @@ export async function runCommand(args: readonly string[], surroundings: Surround
   }
 }
 
-/** The whole tree of commands; its help, docs/cli.md and the completion of shells are about this tree. */
+/** The whole tree of commands; its help, docs/cli.md and the completion are made from it. */
 export function createProgram(surroundings: Surroundings): { program: Command; cli: Cli } {
   const { out, err, version } = surroundings;
   const program = new Command('firelock')

@@ -18,7 +18,8 @@ export async function resume(options: ResumeOptions): Promise<number> {
   const { databaseUrl, migrationDatabaseUrl, print, ...rest } = options;
   const database = openDatabase(databaseUrl, 1);
   try {
-    // Migrating waits long, for another process that migrates already; that a server does not answer at all is said at once.
+    // Migrating waits long for another process that already migrates; but if the server does not answer at all, the
+    // command says so at once.
     await database.run(databaseNow);
     await migrate(migrationDatabaseUrl ?? databaseUrl);
     for (const line of linesOf(await resumeFromNow({ database, ...rest }))) print(line);

@@ -1,6 +1,6 @@
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import type { SecretKey } from '../core/secrets/secret-keys.ts';
-import { type Rotation, rotateSecrets as rotate } from '../operations/rotate-secrets.ts';
+import { type Rotation, rotateSecrets } from '../operations/rotate-secrets.ts';
 import { openDatabase } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { reasonOf } from '../runtime/reason.ts';
@@ -13,7 +13,7 @@ export interface RotateSecretsOptions {
 }
 
 /** The command `firelock rotate-secrets`; answers the exit code: 0 once everything is encrypted with the first key. */
-export async function rotateSecrets({
+export async function rotateSecretsCommand({
   databaseUrl,
   secretKeys,
   signal,
@@ -26,9 +26,9 @@ export async function rotateSecrets({
   }
   const database = openDatabase(databaseUrl, 1);
   try {
-    // That a server does not answer at all is said at once.
+    // If the server does not answer at all, the command says so at once.
     await database.run(databaseNow);
-    const rotation = await rotate({ database, secrets: createKeyRing(secretKeys), signal });
+    const rotation = await rotateSecrets({ database, secrets: createKeyRing(secretKeys), signal });
     for (const line of linesOf(rotation, { first, others })) print(line);
     const isDone = [...rotation.byKey.keys()].every((id) => id === first);
     return isDone && rotation.unreadable.length === 0 ? 0 : 1;

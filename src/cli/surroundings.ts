@@ -8,7 +8,7 @@ interface Stream {
   readonly columns?: number | undefined;
 }
 
-/** All that a command sees of the process around it; tests bring their own. */
+/** Everything that a command sees of the process around it; tests bring their own. */
 export interface Surroundings {
   readonly out: Stream;
   readonly err: Stream;
@@ -16,7 +16,7 @@ export interface Surroundings {
     readonly isTerminal: boolean;
     /** All of standard input, as text. */
     read(): Promise<string>;
-    /** The next line that is typed; null: there is none any more. */
+    /** The next line that the user types; null: the input has ended. */
     readLine(): Promise<string | null>;
   };
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -26,13 +26,13 @@ export interface Surroundings {
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
   readonly version: string;
-  /** What needs the configuration and the log of the daemon; each answers the exit code. */
+  /** Work that needs the configuration and the log of the daemon; each answers the exit code. */
   readonly daemon: DaemonCommands;
 }
 
 export interface DaemonCommands {
   serve(): Promise<number>;
-  /** Starts the embedded database first, where that is the one to work on. */
+  /** Starts the embedded database first if the work is on that one. */
   onDatabase(work: DatabaseWork): Promise<number>;
 }
 

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { Instant } from '../core/instant.ts';
 import { EXPIRY_RULE, parseExpiry, tokenLine } from '../core/access/token-lines.ts';
 import { ROLES, TOKEN_NAME_RULE, isRole, isTokenName } from '../core/access/roles.ts';
-import { createToken as newToken, tokenHash } from '../core/access/token.ts';
+import { createToken, tokenHash } from '../core/access/token.ts';
 
 interface Asked {
   names: readonly string[];
@@ -12,19 +12,19 @@ interface Asked {
 
 interface Surroundings {
   now: Instant;
-  /** The token, then its line: nothing else. */
+  /** Prints the token, then its line, and nothing else. */
   print: (line: string) => void;
   explain: (line: string) => void;
 }
 
 /** The command `firelock token create`; answers the exit code. Neither the token nor its line is kept anywhere. */
-export function createToken(asked: Asked, { now, print, explain }: Surroundings): number {
+export function createTokenCommand(asked: Asked, { now, print, explain }: Surroundings): number {
   const read = readArguments(asked, now);
   if ('faults' in read) {
     for (const fault of read.faults) explain(`firelock token create: ${fault}`);
     return 2;
   }
-  const token = newToken((end) => randomInt(end));
+  const token = createToken((end) => randomInt(end));
   explain('The token, which is shown only now, and its line for FIRELOCK_API_TOKENS or the file');
   explain('FIRELOCK_API_TOKENS_FILE:');
   print(token);

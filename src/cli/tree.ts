@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** What a command's help ends with. Each line is a command that works as it stands, but for the names in it. */
+/** The examples at the end of a command's help. Each line works as it stands, except for the names in it. */
 export function withExamples(command: Command, ...lines: readonly string[]): Command {
   return command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`);
 }

@@ -2,7 +2,7 @@ import { addressBytes } from './ip-address.ts';
 
 /** All addresses of one family that begin with the same bits. */
 export interface AddressRange {
-  /** As it was written. */
+  /** The text as it was written. */
   readonly text: string;
   readonly bytes: Uint8Array;
   /** How many of the bits count. */
@@ -19,15 +19,15 @@ export function isInRange(address: Uint8Array, { bytes, prefix }: AddressRange):
 
 type Presets = Readonly<Record<string, readonly string[]>>;
 
-/** `entry message`: "10.0.0/8" is neither … */
+/** The entry and its fault: "10.0.0/8" is neither … */
 interface RangeFault {
   entry: string;
   message: string;
 }
 
 /**
- * Reads a comma-separated list of ranges (`10.0.0.0/8`, `fd00::/8`), single addresses, and names of presets. Each entry that is none
- * of them is a fault.
+ * Reads a comma-separated list of ranges (`10.0.0.0/8`, `fd00::/8`), single addresses, and names of presets. Each other
+ * entry is a fault.
  */
 export function parseAddressRanges(
   text: string,
@@ -48,7 +48,7 @@ export function parseAddressRanges(
   return { ranges, faults };
 }
 
-/** @throws TypeError where one of them is no range. */
+/** @throws TypeError if one of them is no range */
 export function addressRanges(texts: readonly string[]): AddressRange[] {
   return texts.map((text) => {
     const range = parseRange(text);
@@ -57,7 +57,7 @@ export function addressRanges(texts: readonly string[]): AddressRange[] {
   });
 }
 
-/** The range, or what is wrong with it. */
+/** The range, or its fault. */
 function parseRange(text: string): AddressRange | string {
   const [, address = '', given] = /^([\d.]+|[\da-f:.]*:[\da-f:.]*)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const bytes = addressBytes(address);
@@ -76,7 +76,7 @@ function maskOf(prefix: number, index: number): number {
   return (0xff << (8 - bits)) & 0xff;
 }
 
-/** RFC 4291, 2.5.5.2: IPv4 addresses in the clothes of IPv6. A resolver answers them as IPv4, and such a range would not match. */
+/** RFC 4291, 2.5.5.2: IPv4-mapped IPv6 addresses. A resolver answers them as IPv4, so such a range would never match. */
 const MAPPED = addressRanges(['::ffff:0:0/96']);
 
 function isMapped({ bytes, prefix }: AddressRange): boolean {

@@ -12,7 +12,7 @@ export interface TokenSources {
   file: string | undefined;
 }
 
-/** All tokens, or every fault. Also called while the daemon runs, when the file is to be read again. */
+/** All tokens, or every fault. Also called while the daemon runs, to read the file again. */
 export function readApiTokens({ list, file }: TokenSources): { tokens: ApiToken[] } | { faults: string[] } {
   if (list === undefined && file === undefined) return { tokens: [] };
   const listed = list === undefined ? [] : splitTokenList(list, 'FIRELOCK_API_TOKENS');
@@ -23,7 +23,7 @@ export function readApiTokens({ list, file }: TokenSources): { tokens: ApiToken[
     ...splitTokenFile(filed, 'FIRELOCK_API_TOKENS_FILE'),
   ]);
   if (tokens.length + faults.length === 0) {
-    // With no token at all the API could not be called; more likely the file is only half written.
+    // Without any token, the API could not be called; more likely the file is only half written.
     const set = SOURCES.filter((_name, index) => [list, file][index] !== undefined);
     faults.push(`${set.join(' and ')}: no token there; unset it to answer without tokens`);
   }

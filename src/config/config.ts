@@ -17,16 +17,16 @@ export interface Config {
   dataDir: string;
   host: string;
   port: number;
-  /** What stands before every path; empty: nothing. */
+  /** The prefix of every path; empty: none. */
   basePath: string;
-  /** Where `/metrics`, `/healthz` and `/readyz` are, if not on `port`. */
+  /** The port of `/metrics`, `/healthz` and `/readyz`, if not `port`. */
   metricsPort: number | undefined;
   tokenSources: TokenSources;
-  /** As they were at the start. */
+  /** The tokens at the start. */
   apiTokens: readonly ApiToken[];
   tokenRequestsPerSecond: number;
   trustedProxies: readonly AddressRange[];
-  /** Callers are not asked who they are, and not only this machine can call. */
+  /** The API does not ask callers who they are, and not only this machine can call. */
   isOpenToAnybody: boolean;
   logLevel: string;
   tickIntervalMs: number;
@@ -40,25 +40,25 @@ export interface Config {
   dispatchConcurrency: number;
   dispatchPerHost: number;
   databasePool: number;
-  /** Older than this nothing is planned. */
+  /** The planner makes no run for an older occurrence. */
   retentionDays: number;
   shutdownSeconds: number;
-  /** Applied at the start. */
+  /** The file that is applied at the start. */
   schedulesFile: string | undefined;
-  /** Which addresses no target may have, unless the second list allows them. */
+  /** Addresses that no target may have, unless the second list allows them. */
   targetDenied: readonly AddressRange[];
   targetAllowed: readonly AddressRange[];
   /** Null: targets are called directly. */
   egressProxy: EgressProxy | null;
   /** The first encrypts header values and secrets of targets, all decrypt. */
   secretKeys: readonly SecretKey[];
-  /** Where spans go; undefined: there are no traces. */
+  /** Where spans go; undefined: firelock makes no traces. */
   traces: TracesConfig | undefined;
 }
 
 /** The whole configuration, or every fault of it, each with a hint. */
 export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { faults: string[] } {
-  // An empty variable is an absent one: that is how compose files and shells leave them out.
+  // An empty variable counts as absent: compose files and shells write it for a variable that is not set.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const faults = foreignVariables(given);
   const values: Partial<Values> & Record<string, unknown> = {};
@@ -115,7 +115,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
   };
 }
 
-/** What each variable allows and the set of them does not; one that is wrong by itself is not in `values`. */
+/** Faults of variables together, each of which is right by itself. A variable that is wrong by itself is not in `values`. */
 function faultsTogether(values: Partial<Values>): string[] {
   const faults: string[] = [];
   const { HOST: host, FIRELOCK_ALLOW_ANONYMOUS: allowAnonymous } = values;
@@ -150,7 +150,7 @@ function foreignVariables(given: Record<string, string | undefined>): string[] {
     );
 }
 
-/** A variable that is wrong by itself asks too: it has a fault already. */
+/** A variable that is wrong by itself counts as set: it has a fault already. */
 function asksWhoCalls(values: Partial<Values>): boolean {
   const { list, file } = sourcesOf(values);
   const proxies = values.FIRELOCK_TRUSTED_PROXY_CIDRS;
@@ -161,7 +161,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** Of a list: what is wrong with which of its entries. */
+/** The faults of a list, entry by entry. */
 function entryFaults({ issues }: z.ZodError): string {
   return issues
     .filter(({ path }) => path.length > 0)
@@ -169,7 +169,7 @@ function entryFaults({ issues }: z.ZodError): string {
     .join('');
 }
 
-/** Passwords and keys stay out of terminals and logs. */
+/** Keeps passwords and keys out of terminals and logs. */
 function shown(name: string, value: string | undefined): string {
   if (name === 'FIRELOCK_EGRESS_PROXY') return 'not a URL of a proxy';
   if (name === 'FIRELOCK_SECRET_KEYS') return 'not a list of keys';

@@ -4,21 +4,24 @@ type Mode = (typeof MODES)[number];
 
 /** How the connection to a database is protected (PostgreSQL documentation, "SSL Support" of libpq). */
 export interface DatabaseTls {
-  /** `prefer`: where the server offers it; `require`: always, and the server's identity is not checked. */
+  /** `prefer`: if the server offers it; `require`: always, and the server's identity is not checked. */
   readonly mode: Mode;
-  /** A file of certificates, one of which must have signed that of the server; null: those that Node trusts. */
+  /** A file of certificates, one of which must have signed the server's certificate; null: those that Node trusts. */
   readonly rootCertificate: string | null;
-  /** Files of this side's own, for servers that ask for it. */
+  /** The client's own certificate and key, for servers that ask for them. */
   readonly own: { certificate: string; key: string } | null;
 }
 
-/** One parameter of the URL that firelock cannot do as it says. */
+/** A parameter of the URL that firelock cannot follow. */
 export interface ParameterFault {
   parameter: string;
   message: string;
 }
 
-/** Of libpq and others. What firelock does not do must not look as if it were done. */
+/**
+ * Parameters of libpq and others that firelock does not support. They are refused, so that no user believes they have
+ * an effect.
+ */
 const NOT_SUPPORTED = [
   ...['ssl', 'requiressl', 'sslpassword', 'sslcrl', 'sslcrldir', 'sslsni', 'sslcompression', 'sslcertmode'],
   ...['sslnegotiation', 'ssl_min_protocol_version', 'ssl_max_protocol_version', 'channel_binding'],
@@ -26,8 +29,8 @@ const NOT_SUPPORTED = [
 ];
 
 /**
- * Takes the parameters that are about TLS out of a URL, and means by them what libpq means. But it reads no files beside those that are
- * named, and without `sslmode` it does not ask for TLS. With `sslrootcert`, `require` checks the certificate, as libpq does.
+ * Takes the parameters about TLS out of a URL, with their meaning in libpq. But it reads only files that are named, and
+ * without `sslmode` it does not ask for TLS. With `sslrootcert`, `require` checks the certificate, as in libpq.
  */
 export function takeTls(
   parameters: URLSearchParams,

@@ -11,24 +11,24 @@ export interface DatabaseUrl {
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly password: string | undefined;
-  /** `/database?parameters`, as in the URL, without the parameters that are read here. */
+  /** `/database?parameters`, as in the URL, without the parameters that this module reads. */
   readonly rest: string;
-  /** A server that does not write is refused; otherwise it is the last choice. */
+  /** A server that does not accept writes is refused; otherwise it is the last choice. */
   readonly mustWrite: boolean;
   readonly tls: DatabaseTls;
 }
 
 /**
- * Reads `postgres://user:password@host:port,host:port/database?parameters` as libpq does (PostgreSQL documentation, "Connection
- * URIs"), for which the URL of the web has no place: several hosts, IPv6 addresses in brackets, the folder of a unix socket
- * percent-encoded or as `?host=`. Null: it is none, or asks for servers that firelock cannot use.
+ * Reads `postgres://user:password@host:port,host:port/database?parameters` as libpq does (PostgreSQL documentation,
+ * "Connection URIs"). The standard URL parser cannot read it: several hosts, IPv6 addresses in brackets, the folder of
+ * a unix socket percent-encoded or as `?host=`. Null: it is no such URL, or asks for servers that firelock cannot use.
  */
 export function parseDatabaseUrl(text: string, env: NodeJS.ProcessEnv = process.env): DatabaseUrl | null {
   const read = readDatabaseUrl(text, env);
   return 'faults' in read ? null : read;
 }
 
-/** As parseDatabaseUrl, or the parameters that are at fault; none of them: it is no such URL at all. */
+/** As parseDatabaseUrl, or the parameters with faults; without any: it is no such URL at all. */
 export function readDatabaseUrl(
   text: string,
   env: NodeJS.ProcessEnv = process.env,
@@ -75,7 +75,7 @@ export function hostText({ name, port }: Host): string {
 }
 
 const WHOLE = /^postgres(?:ql)?:\/\/([^/?#\s]*)(\/[^?#\s]*)?(?:\?([^#\s]*))?(?:#.*)?$/;
-/** Both find the server that firelock needs: one that is no standby and not set to be read only. */
+/** Both values find the server that firelock needs: one that is no standby and not set to be read only. */
 const WRITING = ['read-write', 'primary'];
 
 function parseHost(text: string, standardPort: string): Host | null {

@@ -1,6 +1,6 @@
-/** What no target needs and an attacker wants: `default` of FIRELOCK_TARGET_DENY_CIDRS. */
+/** `default` of FIRELOCK_TARGET_DENY_CIDRS: addresses that no target needs and an attacker wants. */
 const DEFAULT = [
-  // Unspecified: Linux takes it for this machine.
+  // Unspecified: Linux connects to this machine.
   '0.0.0.0/8',
   '::/128',
   // Link-local: the metadata services of most clouds, which hand out credentials.

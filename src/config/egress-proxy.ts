@@ -2,13 +2,13 @@
 export interface EgressProxy {
   readonly host: string;
   readonly port: number;
-  /** Of `Proxy-Authorization`; null: the URL names no user. */
+  /** The value of `Proxy-Authorization`; null: the URL names no user. */
   readonly authorization: string | null;
 }
 
 const HTTP_PORT = 80;
 
-/** Reads `http://[user:password@]host[:port]`. Null: it is no such URL. */
+/** Reads `http://[user:password@]host[:port]`. Null: the text is no such URL. */
 export function parseEgressProxy(text: string): EgressProxy | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.hash !== '') return null;

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** The 4 or 16 bytes of an address as it is usually written; a zone (`%eth0`) does not count. Null: it is none. */
+/** The 4 or 16 bytes of an address in its usual form, without its zone (`%eth0`). Null: the text is no address. */
 export function addressBytes(text: string): Uint8Array | null {
   const plain = text.split('%', 1)[0] ?? '';
   switch (isIP(plain)) {

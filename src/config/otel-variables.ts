@@ -20,7 +20,7 @@ const pairs = z
       const [, name = '', value = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(entry) ?? [];
       const decoded = name === '' ? undefined : decode(value);
       if (decoded !== undefined) read[name] = decoded;
-      // The entry may be a secret, so that its place has to do.
+      // The entry may be a secret, so the message only gives its position.
       else
         context.addIssue({
           code: 'custom',
@@ -76,16 +76,16 @@ export const OTEL_VARIABLES = {
 
 type Values = { [N in keyof typeof OTEL_VARIABLES]?: z.output<(typeof OTEL_VARIABLES)[N]['schema']> };
 
-/** Where spans go, and as what. */
+/** Where spans go, and under which name. */
 export interface TracesConfig {
   url: string;
   headers: Readonly<Record<string, string>>;
   timeoutMs: number;
-  /** Of the resource: the name of the service, and what else was asked for. */
+  /** Attributes of the resource: the name of the service, and others that were configured. */
   attributes: Readonly<Record<string, string>>;
 }
 
-/** Undefined: there are no traces. */
+/** Undefined: firelock makes no traces. */
 export function tracesOf(values: Values): TracesConfig | undefined {
   const url = urlOf(values);
   if (url === undefined) return undefined;
@@ -102,7 +102,7 @@ export function tracesOf(values: Values): TracesConfig | undefined {
   };
 }
 
-/** Only where spans are to be sent: these variables are often set for all programs of a machine. */
+/** Checked only if spans are sent: these variables are often set for all programs of a machine. */
 export function tracesFaults(values: Values): string[] {
   if (urlOf(values) === undefined) return [];
   const faults: string[] = [];

@@ -8,10 +8,10 @@ import { DENIED_PRESETS } from './denied-ranges.ts';
 import { parseEgressProxy } from './egress-proxy.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
 
-/** One environment variable: how it is read, what it is for, and what to do where it is wrong. */
+/** One environment variable: how to read it, what it is for, and what to do if it is wrong. */
 interface Variable<T> {
   schema: z.ZodType<T>;
-  /** What a right value looks like; printed with every fault. */
+  /** An example of a right value; printed with every fault. */
   hint: string;
 }
 
@@ -50,7 +50,7 @@ const databaseUrl: Variable<string | undefined> = {
     .optional(),
 };
 
-/** They are read with each connection, so that they can be replaced; at the start it is said if they are not there. */
+/** The files are read for each connection, so that they can be replaced; the start only reports missing files. */
 function unreadable(files: ReturnType<typeof tlsFiles>): ParameterFault[] {
   return files.flatMap(({ parameter, file }) => {
     try {
@@ -65,7 +65,7 @@ function unreadable(files: ReturnType<typeof tlsFiles>): ParameterFault[] {
 
 const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00::/8, separated by commas';
 
-/** Each entry that is wrong is an issue of its own. `standard` stands for an absent list. */
+/** Each wrong entry is an issue of its own. `standard` is used if the list is absent. */
 function ranges(
   hint: string,
   presets: Parameters<typeof parseAddressRanges>[1],
@@ -85,7 +85,7 @@ function ranges(
   };
 }
 
-/** Each entry that is wrong is an issue of its own. None repeats what may be a key. */
+/** Each wrong entry is an issue of its own. None repeats text that may be a key. */
 const secretKeys: Variable<readonly SecretKey[]> = {
   hint: 'keyId:base64 of 32 bytes, comma-separated; the first encrypts (default none)',
   schema: z
@@ -207,8 +207,8 @@ export const VARIABLES = {
   ...OTEL_VARIABLES,
 } satisfies Record<string, Variable<unknown>>;
 
-/** Of programs that call the daemon; it may find them in its environment, and does not use them. */
+/** Variables of programs that call the daemon; it may find them in its environment, and does not use them. */
 export const OF_CALLERS = ['FIRELOCK_URL', 'FIRELOCK_TOKEN'];
 
-/** Known to the design, not brought by this version: set, they would be relied on and do nothing. */
+/** Variables that this version refuses: a user who sets one would rely on it, and it would do nothing. */
 export const NOT_SUPPORTED_YET = ['FIRELOCK_PG_TARGETS'];

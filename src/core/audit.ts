@@ -1,4 +1,4 @@
-/** What the audit calls the changes that callers ask for. */
+/** The actions of callers, by their names in the audit. */
 export const AUDIT_ACTIONS = [
   'schedule.create',
   'schedule.update',
@@ -28,12 +28,12 @@ export type AuditOutcome = 'done' | 'refused';
 /** Counts, versions, statuses, paths of fields. Never a payload, a header or another value that a caller sent as content. */
 export type AuditDetail = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
-/** What a call has changed. */
+/** One change of a call. */
 export interface AuditedChange {
   action: AuditAction;
-  /** The id of what was changed; null: many things were, or it is not about one thing. */
+  /** The id of the changed thing; null: there were many, or none in particular. */
   subject: string | null;
-  /** The schedule that it concerns. */
+  /** The schedule concerned. */
   scheduleId: string | null;
   detail: AuditDetail;
 }

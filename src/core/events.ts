@@ -7,23 +7,23 @@ import type { AccessEvent } from './access/access-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
 import type { TraceEvent } from './trace-events.ts';
 
-/** What happened, for observers: metrics and log lines are made of these and of nothing else. */
+/** Events for observers: metrics and log lines are made from these and from nothing else. */
 export type FirelockEvent =
   | { type: 'instanceRegistered'; instanceId: string; host: string; zoneData: string }
-  /** `unfinished`: claims that others have to find. `cutOff`: handoffs aborted when the shutdown time was up. */
+  /** `unfinished`: claims that others have to find. `cutOff`: handoffs aborted at the end of the shutdown time. */
   | { type: 'instanceLeft'; instanceId: string; unfinished: number; cutOff: number }
   | { type: 'heartbeat'; roundTripMs: number }
-  /** The others had declared this instance dead: it goes on under another id. */
+  /** The other instances had declared this one dead: it goes on under another id. */
   | { type: 'instanceReplaced'; instanceId: string; previousId: string }
   /** The database does not know of a heartbeat that it had confirmed: it lost commits. `lostMs` null: it lost the instance itself. */
   | { type: 'databaseWentBack'; lostMs: number | null }
   | { type: 'instancesDeclaredDead'; instanceIds: readonly string[] }
   | { type: 'claimsDropped'; count: number }
-  /** This instance has learned so. A change is one of `until`, `reason` or `dispatch`. */
+  /** This instance has learned of maintenance. A change is one of `until`, `reason` or `dispatch`. */
   | { type: 'maintenanceBegan'; maintenance: Maintenance }
   | { type: 'maintenanceChanged'; maintenance: Maintenance }
   | { type: 'maintenanceEnded'; maintenance: Maintenance }
-  /** Runs that edits recorded during maintenance, and that go on since it is over. */
+  /** Runs that edits recorded during maintenance, and that go on because it is over. */
   | { type: 'heldRunsReleased'; count: number }
   | { type: 'handoffsNotStarted'; count: number; error: unknown }
   | { type: 'runsTakenOver'; found: LostBecause; runs: readonly RunTakenOver[] }
@@ -34,12 +34,12 @@ export type FirelockEvent =
   | { type: 'fireLocks'; outcome: 'acquired' | 'contended' | 'expired' | 'fenced'; count: number }
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
   | { type: 'scheduleSetAside'; scheduleId: string; error: string; failures: number; retryAt: Instant }
-  /** A look for free places of limits, and how many runs got one. */
+  /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
   | { type: 'admissionRefused'; limitId: string; error: string }
   | { type: 'runsClaimed'; count: number }
   | { type: 'dispatchIdle' }
-  /** Nothing was sent: the operator forbids `address`, which is one of those of `origin`. */
+  /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
   | {
       type: 'targetBlocked';
       runId: string;
@@ -60,13 +60,13 @@ export type FirelockEvent =
       attempt: number;
       outcome: AttemptOutcome;
       statusCode: number | null;
-      /** Replaced, or ended with its schedule: its attempt was still under way, and nothing is wrong. */
+      /** The run was replaced, or ended with its schedule, while its attempt was under way: this is no fault. */
       alreadyEnded: boolean;
     }
   | { type: 'settlementRefused'; runId: string; error: string }
-  /** Another transaction holds a row that a batch was to write: it goes past that one, in a transaction. */
+  /** Another transaction holds a row that a batch was to write: a transaction writes the other rows. */
   | { type: 'batchHeldUp'; loop: 'tick' | 'settle'; count: number }
-  /** Unsent claims handed back: the instance stops, or they have waited too long for a slot. */
+  /** Unsent claims were handed back: the instance stops, or they waited too long for a slot. */
   | { type: 'runsReturned'; count: number; stopping: boolean }
   | { type: 'migrationsApplied'; count: number }
   /** `zoneData`: the versions of the time zone data that the living instances plan with, each once, sorted. */
@@ -79,7 +79,7 @@ export type FirelockEvent =
     }
   /** Ids of keys that stored secret values of schedules need, and this instance does not have. */
   | { type: 'secretKeysSampled'; missing: readonly string[] }
-  /** Next fires that other time zone data had put elsewhere, moved to where this data puts them. */
+  /** Next fires that other time zone data had computed, moved to the moments that the present data gives. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   | { type: 'zoneWatchPassed' }
   | {
@@ -88,34 +88,37 @@ export type FirelockEvent =
       change: 'created' | 'updated' | 'deleted';
       version: number;
     }
-  /** All next fires follow this version of a calendar: of so many schedules, and so many of these had to move. */
+  /**
+   * The next fires of all users follow this version of a calendar: the number of schedules, and how many of their next
+   * fires moved.
+   */
   | { type: 'nextFiresMoved'; calendarId: string; version: number; schedules: number; moved: number }
-  /** Next fires could not be moved after an edit of a calendar; it is tried again until it works. */
+  /** Next fires could not be moved after an edit of a calendar; the daemon tries again until it works. */
   | { type: 'nextFiresNotMoved'; calendarId: string; error: unknown }
   | { type: 'calendarWatchPassed' }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   /** Paused schedules that were enabled as of the moment until which they were paused. */
   | { type: 'pausesEnded'; changes: readonly WrittenSchedule[] }
-  /** Its pause is over, and it could not be enabled; it is tried again. */
+  /** The pause is over, and the schedule could not be enabled; the daemon tries again. */
   | { type: 'pauseNotEnded'; scheduleId: string; error: string }
-  /** No run of these has succeeded in time: since when. */
+  /** No run of these schedules has succeeded in time, and since when. */
   | { type: 'schedulesLate'; schedules: readonly { scheduleId: string; since: Instant }[] }
-  /** They were late, and a run has succeeded. */
+  /** These schedules were late, and now a run has succeeded. */
   | { type: 'schedulesLateNoMore'; scheduleIds: readonly string[] }
-  /** What is known of its lateness cannot be written; it is tried again. */
+  /** The lateness of a schedule could not be written; the daemon tries again. */
   | { type: 'lateLookRefused'; scheduleUid: string; error: string }
-  /** A look for schedules that are late. */
+  /** One pass that looked for late schedules. */
   | { type: 'latenessChecked' }
-  /** A look for pauses that are over. */
+  /** One pass that looked for pauses that are over. */
   | { type: 'pauseEndsChecked' }
-  /** Recorded and never handed off, by the policy of their schedule. */
+  /** Runs that were recorded and never handed off, because of their schedule's policy. */
   | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap' | 'request'; count: number }
-  /** A caller asked that a fire to come is not made, or that it is made after all. */
+  /** A caller asked to skip a coming fire, or to make it after all. */
   | { type: 'fireSkipAsked'; scheduleId: string; fireAt: Instant; skipped: boolean; reason: string | null }
-  /** `runId`: of the one that a caller asked to be cancelled. */
+  /** `runId`: the run that a caller asked to cancel. */
   | { type: 'runsCancelled'; reason: 'replaced' | 'request'; count: number; runId?: string }
-  /** A caller asked for a run to be handed off again that had ended so. */
+  /** A caller asked to hand off again a run that had ended with this status. */
   | { type: 'runRetried'; runId: string; scheduleId: string | null; was: RunStatus }
   /** The worker or target of a run reported its end. */
   | {
@@ -125,13 +128,13 @@ export type FirelockEvent =
       attempt: number;
       settlement: RunSettled;
     }
-  /** Runs whose worker or target was not heard of in time, and what became of them. */
+  /** Runs whose worker or target did not report in time, and what happened to them. */
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }
   | { type: 'expiriesChecked' }
   /** A pass that looked for effects, and did those it found. */
   | { type: 'effectsApplied' }
-  /** What is to follow from the end of a run could not be done; it is tried again. `failures`: so often by now. */
+  /** An effect failed; the daemon tries again. `failures`: how often it has failed. */
   | {
       type: 'effectPutOff';
       kind: EffectKind;
@@ -141,11 +144,11 @@ export type FirelockEvent =
       failures: number;
       seconds: number;
     }
-  /** Schedules whose runs must not overlap were looked at. */
+  /** Schedules whose runs must not overlap were judged. */
   | { type: 'overlapsJudged'; count: number }
-  /** Runs that were recorded for once, rather than for a schedule. */
+  /** One-off runs were recorded. */
   | { type: 'runsAccepted'; count: number }
-  /** Runs that failed unstarted, since one they depended on did not succeed; the first of them. */
+  /** Runs that failed before they started, since a dependency did not succeed; the first of them. */
   | { type: 'dependentsFailed'; count: number; runIds: readonly string[] }
   /** firelock called the target of a running run that was cancelled or replaced; `error`: why the call may not have arrived. */
   | {
@@ -155,20 +158,23 @@ export type FirelockEvent =
       accepted: boolean;
       error: string | null;
     }
-  /** By firelock itself: nothing would come of its runs. */
+  /** firelock itself paused the schedule: its runs had no chance of success. */
   | { type: 'schedulePaused'; scheduleId: string; reason: string }
   /** firelock has handled an effect that may pause a schedule, whether or not it did. */
   | { type: 'pausesSeenTo' }
-  /** Leased to a pull worker that gets the answer now. */
+  /** Runs were leased to a pull worker that is being answered. */
   | { type: 'pullRunsClaimed'; queue: string; workerId: string; count: number }
-  /** A look for work at the queues that workers wait at. */
+  /** One pass that looked for work in the queues at which workers wait. */
   | { type: 'queuesLookedAt' }
-  /** Runs that waited for nothing, and go on. */
+  /** Runs that waited for nothing, and now go on. */
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }
   /** What one pass of retention dropped: days of history, and unused definitions. Usually nothing. */
   | { type: 'historyDropped'; days: readonly Instant[]; definitions: number }
-  /** A look at all of history: how many days have partitions, the first one, and how many old ones could not be dropped yet. */
+  /**
+   * One look at all of history: how many days have partitions, the first of them, and how many old ones could not be
+   * dropped yet.
+   */
   | { type: 'historySeen'; days: number; oldest: Instant | null; late: number }
   /** How many of the coming days have a partition, also where creating some failed. */
   | { type: 'partitionsCounted'; ahead: number }
@@ -187,28 +193,28 @@ export type FirelockEvent =
   | AccessEvent
   | TraceEvent;
 
-/** `orphaned`: its instance is gone; `forgotten`: its instance does not know of it; `expired`: for too long. */
+/** `orphaned`: the instance is gone; `forgotten`: the instance does not know of the claim; `expired`: it is too old. */
 export type LostBecause = 'orphaned' | 'forgotten' | 'expired';
 
-/** Due for longer than the grace when they were planned. */
+/** Fires that had been due for longer than the grace when they were planned. */
 export interface MissedFires {
   schedules: number;
   /** The first of them. */
   scheduleIds: readonly string[];
-  /** Fired late all the same. */
+  /** Fires that were made late. */
   caughtUp: number;
-  /** Stood for by one that fires. */
+  /** Fires that another, recorded fire stands for. */
   folded: number;
-  /** Recorded, and not fired. */
+  /** Fires that were recorded and not made. */
   skipped: number;
 }
 
 export interface RunTakenOver {
   runId: string;
   scheduleId: string | null;
-  /** Whose claim it was. */
+  /** The instance that had the claim. */
   instanceId: string;
-  /** `again`: driven on; `unknown`: ended so; else why it was abandoned. */
+  /** `again`: the run goes on; `unknown`: it ended so; otherwise the reason for which it was abandoned. */
   verdict: LostVerdict;
 }
 
@@ -216,7 +222,7 @@ export interface RunExpired {
   runId: string;
   scheduleId: string | null;
   attempt: number;
-  /** Of a pull run. */
+  /** For a pull run. */
   workerId: string | null;
   settlement: RunSettled;
 }
@@ -233,8 +239,8 @@ export interface RunSettled {
   /** From the first claim to the end; null while the run goes on. */
   durationMs: number | null;
   retryAt: Instant | null;
-  /** It had been found lost, and is handed off with this. */
+  /** The run had been found lost, and this attempt hands it off. */
   recovered: boolean;
-  /** It may have been handed off: the target is asked at `retryAt`. */
+  /** It may have been handed off: firelock asks the target at `retryAt`. */
   uncertain: boolean;
 }

@@ -1,13 +1,13 @@
 import type { Instant } from './instant.ts';
 
-/** What becomes of recorded runs during maintenance: they are handed off as always, or wait for its end. */
+/** What happens to recorded runs during maintenance: they are handed off as always, or wait for its end. */
 export const MAINTENANCE_DISPATCHES = ['continue', 'hold'] as const;
 export type MaintenanceDispatch = (typeof MAINTENANCE_DISPATCHES)[number];
 
 /** While it is in force, no instance plans. */
 export interface Maintenance {
   since: Instant;
-  /** It ends by itself at this moment; null: it lasts until it is ended. */
+  /** The maintenance ends by itself at this moment; null: it lasts until a caller ends it. */
   until: Instant | null;
   reason: string | null;
   dispatch: MaintenanceDispatch;

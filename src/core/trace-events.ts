@@ -3,7 +3,7 @@ import type { Outcome } from './runs/attempts/outcome.ts';
 import type { RunTrigger } from './runs/run.ts';
 import type { Target } from './schedules/schedule.ts';
 
-/** An attempt, which is a span, and what becomes of spans. */
+/** Events about attempts, which become spans, and about the sending of spans. */
 export type TraceEvent =
   | {
       type: 'attemptEnded';
@@ -14,7 +14,7 @@ export type TraceEvent =
       durationMs: number;
       /** By the database's clock. */
       startedAt: Instant;
-      /** Of the span that the target was told; undefined: it was told none. */
+      /** The span id that the target got; undefined: it got none. */
       spanId: string | undefined;
       scheduleId: string | null;
       trigger: RunTrigger;
@@ -24,9 +24,9 @@ export type TraceEvent =
     }
   | { type: 'spansExported'; count: number }
   | { type: 'spansDropped'; reason: (typeof SPANS_DROPPED)[number]; count: number }
-  /** Spans wait until the collector is back; what does not fit is dropped. */
+  /** Spans wait until the collector is back; spans for which there is no room are dropped. */
   | { type: 'traceCollectorAway'; error: string }
   | { type: 'traceCollectorBack' };
 
-/** `full`: too many wait; `refused`: the collector does not take them; `stopped`: the daemon has. */
+/** `full`: too many wait; `refused`: the collector does not take them; `stopped`: the daemon stops. */
 export const SPANS_DROPPED = ['full', 'refused', 'stopped'] as const;

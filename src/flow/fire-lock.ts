@@ -21,7 +21,7 @@ interface FireLockDeps {
   lockTtlSeconds: number;
 }
 
-/** Enough for few round trips at midnight, few enough that one batch does not keep other work waiting. */
+/** Large enough for few round trips at midnight, small enough that one batch does not keep other work waiting. */
 export const FIRE_LOCK_BATCH = 500;
 
 export async function takeFireLocks(deps: FireLockDeps, walking: readonly string[]): Promise<DueSchedules> {
@@ -39,9 +39,7 @@ export async function takeFireLocks(deps: FireLockDeps, walking: readonly string
   return due.locked.some(({ hasSkips }) => hasSkips) ? withSkips(database, due) : due;
 }
 
-/**
- * Read after the locks were had. Who asks for a skip later clears the lock, so what is planned without it is not written.
- */
+/** Read after the locks were taken. A later request to skip clears the lock, so a plan that does not know it is not written. */
 async function withSkips(database: Database, due: DueSchedules): Promise<DueSchedules> {
   const uids = due.locked.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
   const found = await database.run((db) => skipsOf(db, uids, due.now));

@@ -22,7 +22,7 @@ import { type ScheduleChangeDeps, changeFoundSchedules } from '../operations/sch
 
 interface PauseEndDeps extends ScheduleChangeDeps {
   clock: Clock;
-  /** The longest sleep: that a pause was written with an end is not always heard of. */
+  /** The longest sleep: this instance does not always learn that a pause was written with an end. */
   tickIntervalMs: number;
   /** There may be something to fire. */
   wakeTick: () => void;
@@ -81,7 +81,7 @@ async function resume(state: State, ended: readonly EndedPause[]): Promise<numbe
   return resumed.length;
 }
 
-/** The end of its pause is all that changes. */
+/** The end of the pause is the only change. */
 function asItIs(current: Schedule | null): Definition {
   if (!current) throw new Error('its row was locked, and is gone');
   return current.definition;

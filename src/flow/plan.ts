@@ -38,7 +38,7 @@ export interface Planner {
   round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned>;
   /** Schedules whose walk is not finished. */
   walking(): string[];
-  /** Forgets the walks that are not finished: the instance that gets the fire-lock next begins anew. */
+  /** Forgets the unfinished walks: the instance that gets the fire-lock next begins anew. */
   giveUp(): void;
 }
 
@@ -52,9 +52,9 @@ interface Walking {
 
 /** How far a schedule is planned at once, before it becomes a walk that takes turns with others. */
 const FIRST_STEPS = 16;
-/** The time for walks in each round. */
+/** How long walks may take in each round. */
 const ROUND_MS = 50;
-/** How long planning may keep the process from everything else. */
+/** How long planning may block the process. */
 const SLICE_MS = 10;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
@@ -85,7 +85,7 @@ export function createPlanner(clock: Clock, retentionDays: number, readCalendars
         atMost(FIRST_STEPS),
       );
     }
-    // What is done waits for this round's end, so a round is short: the walks go on in turns.
+    // A finished plan waits for the end of this round, so a round is short: the walks take turns.
     const roundEnd = clock.monotonic() + ROUND_MS;
     for (const { walk, ...walking } of [...walks.values()]) {
       if (clock.monotonic() >= roundEnd) break;
@@ -100,7 +100,7 @@ export function createPlanner(clock: Clock, retentionDays: number, readCalendars
     return done;
   }
 
-  /** The lock of a walk that goes on: its commit is guarded by the newest. */
+  /** The newest lock of a walk that goes on: it guards the commit. */
   function renewed(schedule: LockedSchedule): boolean {
     const going = walks.get(schedule.uid);
     if (going?.schedule.version !== schedule.version) return false;
@@ -156,7 +156,7 @@ function atMost(steps: number): () => boolean {
   return () => (left -= 1) >= 0;
 }
 
-/** However little of the slice is left, each schedule gets some way. */
+/** Each schedule makes some progress, however little of the slice is left. */
 function atLeastOnce(mayGoOn: () => boolean): () => boolean {
   let steps = 0;
   return () => {

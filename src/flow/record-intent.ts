@@ -27,7 +27,7 @@ export async function recordIntents(
     () => null,
     (error: unknown) => ({ error }),
   );
-  // Whatever became of the others: what cannot be planned or recorded must not come back at once.
+  // Done whatever happened to the others: a schedule that cannot be planned or recorded must not come back at once.
   const aside = [...unplannable, ...refused];
   if (aside.length > 0) await setAside(deps, aside, now);
   if (failure) throw failure.error;
@@ -39,7 +39,7 @@ async function recordPlanned(
   refused: UnplannableSchedule[],
 ): Promise<void> {
   const sorted = [...planned].sort((a, b) => (a.schedule.uid < b.schedule.uid ? -1 : 1));
-  // What was asked for of them is forgotten in the same transaction.
+  // The requests to skip these fires are deleted in the same transaction.
   const isPlain = ({ schedule, calendars }: PlannedSchedule) =>
     schedule.overlap === 'allow' && schedule.skips.size === 0 && calendars === null;
   const recordingBy = (work: (batch: readonly PlannedSchedule[]) => Promise<void>) => ({
@@ -62,7 +62,7 @@ async function recordPlanned(
   );
 }
 
-/** Written by one statement at most, give or take one schedule. */
+/** The most schedules for one statement, give or take one. */
 const MAX_BATCH = 5_000;
 
 function batchesOf(planned: readonly PlannedSchedule[]): PlannedSchedule[][] {

@@ -22,7 +22,7 @@ interface CreatePartitionsDeps {
 const INTERVAL_MS = 600_000;
 
 interface State extends CreatePartitionsDeps {
-  /** Monotonic: since when a partition could not be made; null: it could. */
+  /** Monotonic: since when a partition could not be made; null: all could be. */
   failingSince: number | null;
   warnedAt: number | null;
 }
@@ -49,7 +49,7 @@ async function pass(state: State): Promise<number> {
       if (!isNotNow(error)) break;
     }
   }
-  // Looked up: a day that this instance could not create may have been created by another one.
+  // Looked up, since another instance may have created a day that this one could not.
   const stillMissing = missing.length > 0 ? await database.run((db) => missingPartitions(db, now)) : [];
   const ahead = new Set(stillMissing.flatMap(({ day }) => (day > now ? [day] : [])));
   events.emit({ type: 'partitionsCounted', ahead: DAYS_AHEAD - ahead.size });
@@ -67,7 +67,7 @@ const HOUR_MS = 3_600_000;
 const SOON_MS = 5_000;
 const LATER_MS = 30_000;
 
-/** A lock could not be had. Answers how long to wait until it is tried again. */
+/** A lock could not be taken. Answers how long to wait before the next try. */
 function delayed(state: State, day: Instant, error: unknown): number {
   const now = state.clock.monotonic();
   const isFirst = state.failingSince === null;

@@ -12,15 +12,15 @@ import {
   listDefinitions,
 } from '../store/history/unused-definitions.ts';
 
-/** Goes through them page by page, and on from there when there are more; from the beginning once a round. */
+/** Walks through the definitions page by page, and goes on from there if there are more; begins anew once a round. */
 export interface DefinitionWalk {
   /** One page; answers whether there may be another one now. */
   step(before: Instant): Promise<boolean>;
-  /** How many went since this was asked last. */
+  /** How many were deleted since the last question. */
   dropped(): number;
 }
 
-/** How often those in use are looked at again. */
+/** How often definitions that were in use are checked again. */
 const ROUND_MS = 6 * 3_600_000;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
@@ -38,7 +38,7 @@ export function createDefinitionWalk(database: Database, clock: Clock, batch: nu
         dropped += await database.run((db) => dropUnusedDefinitionsBefore(db, before, uids));
       limit = Math.min(batch, limit * 2);
     } catch (error) {
-      // It may have been too much at once. What is too much by itself is passed over until the next round.
+      // The page may have been too much at once. A definition that is too much by itself is skipped until the next round.
       if (page.length === 1) after = page[0] ?? null;
       limit = Math.ceil(page.length / 4);
       throw error;

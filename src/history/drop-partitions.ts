@@ -30,9 +30,9 @@ export interface DropPartitionsDeps {
   clock: Clock;
   events: EventBus;
   retentionDays: number;
-  /** Between two looks at what has become old meanwhile; the usual unless a test says otherwise. */
+  /** The time between two looks for old days; the usual value unless a test sets another. */
   intervalMs?: number;
-  /** Rows that are deleted at once. */
+  /** How many rows are deleted at once. */
   batch?: number;
 }
 
@@ -40,7 +40,7 @@ const INTERVAL_MS = 600_000;
 const BATCH = 1_000;
 /** A run that ended just inside the retention is kept, however the clocks differ. */
 const MARGIN_DAYS = 1;
-/** Ms of rest for each ms of work: history may go slowly. */
+/** Ms of rest for each ms of work: this work may be slow. */
 const REST = 4;
 const MIN_REST_MS = 20;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
@@ -97,7 +97,7 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** Answers what it dropped, and all that were there. */
+/** Answers what it dropped, and all days that there were. */
 async function* dropDays(
   state: State,
   before: Instant,
@@ -108,7 +108,7 @@ async function* dropDays(
     partitions.push(...(await state.database.run((db) => listPartitions(db, parent))));
   const dropped: Partition[] = [];
   for (const partition of partitions.filter(({ day }) => day + DAY_MS <= before)) {
-    // One that fails, as where a view of the user's hangs on it, holds up no other.
+    // A day that cannot be dropped, for example because a user's view depends on it, delays no other.
     if (await drop(state, partition).catch((error: unknown) => void failures.push(error)))
       dropped.push(partition);
     yield;
@@ -148,7 +148,7 @@ async function* sweep(
   }
 }
 
-/** By both clocks: one that is far ahead must not make all of history look old. */
+/** By both clocks: a clock that is far ahead must not make all of history look old. */
 async function keptSince({ database, clock, retentionDays }: State): Promise<Instant> {
   const now = Math.min(await database.run(databaseNow), clock.now());
   return horizonOf(now, retentionDays + MARGIN_DAYS);

@@ -7,13 +7,13 @@ export interface Account {
   readonly uid: number;
   readonly gid: number;
   readonly name: string;
-  /** Whether a person stands behind it, who will want to go on without root. */
+  /** Whether a person started the process as root, for example by sudo, and will want to go on without root. */
   readonly isPerson: boolean;
 }
 
 /**
- * Undefined when this process is an ordinary user, who runs the server itself. As root: the owner of the data where
- * there are any, else the caller of sudo, else `nobody`.
+ * Undefined if this process belongs to an ordinary user, who runs the server too. For root: the owner of the data if
+ * there are any, else the user who called sudo, else `nobody`.
  */
 export async function chooseAccount(clusterDirectory: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -26,19 +26,19 @@ export async function chooseAccount(clusterDirectory: string): Promise<Account |
   return nobody();
 }
 
-/** As `spawn` wants it. The C library writes macOS's nobody as -2, and spawn takes nothing above 2^31. */
+/** As `spawn` needs it. The C library writes macOS's nobody as -2, and spawn takes nothing above 2^31. */
 export function spawnAs(account: Account | undefined): { uid?: number; gid?: number } {
   return account === undefined ? {} : { uid: account.uid | 0, gid: account.gid | 0 };
 }
 
-/** Gives away what this process has just created; nothing else may be passed. */
+/** Gives a file that this process has just created to the account; do not pass any other path. */
 export async function giveTo(account: Account | undefined, path: string): Promise<void> {
   if (account !== undefined) await chown(path, account.uid >>> 0, account.gid >>> 0);
 }
 
 /**
  * The topmost directory on the way to `path`, or `path` itself, that the account may not enter or read; undefined if it
- * reaches all. What does not exist yet does not hinder. Judged by owner and mode; spawn drops all other groups.
+ * reaches all. Missing directories do not count. Decided by owner and mode; spawn drops all other groups.
  */
 export async function firstUnreachable(account: Account, path: string): Promise<string | undefined> {
   for (const component of componentsOf(path)) {

@@ -12,12 +12,12 @@ import { makePublicRoot } from './public-root.ts';
 
 const suffix = platform() === 'win32' ? '.exe' : '';
 
-/** PostgreSQL's programs, at a place where the server's user reaches them. */
+/** PostgreSQL's programs, in a place that the server's user can reach. */
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
   readonly pgCtl: string;
-  /** As the server names it, such as `18.4`. */
+  /** The version in the server's own notation, such as `18.4`. */
   readonly version: string;
   readonly major: number;
 }
@@ -30,7 +30,7 @@ export async function provideBinaries(account: Account | undefined): Promise<Bin
   return provideBinariesOf(await locateInstallation(), account);
 }
 
-/** Likewise, of an installation that stands somewhere by itself. */
+/** The same, for an installation in a directory of its own. */
 export async function provideBinariesOf(original: string, account: Account | undefined): Promise<Binaries> {
   const reachable = account === undefined || (await isReachable(account, original));
   const directory = join(reachable ? original : await copyToPublicRoot(original, account), 'bin');
@@ -68,7 +68,7 @@ async function isReachable(account: Account, installation: string): Promise<bool
   return true;
 }
 
-/** The content tells copies of different builds apart; a copy appears complete, by a rename, or not at all. */
+/** A hash of the content distinguishes copies of different builds; a copy appears complete, by a rename, or not at all. */
 async function copyToPublicRoot(installation: string, account: Account): Promise<string> {
   const build = hash('sha256', await readFile(join(installation, 'bin', 'postgres'))).slice(0, 16);
   const copy = join(await makePublicRoot(), `${basename(dirname(installation))}-${build}`);
@@ -81,7 +81,7 @@ async function copyToPublicRoot(installation: string, account: Account): Promise
       filter: (path) => !path.endsWith('.a'),
     });
     await makeReadable(draft);
-    // A copy of a broken installation must not outlive its repair.
+    // A copy of a broken installation must not survive the repair of the original.
     await askVersion(join(draft, 'bin', `postgres${suffix}`), account);
     await rename(draft, copy);
   } catch (error) {

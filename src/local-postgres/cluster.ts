@@ -12,7 +12,7 @@ import type { Home } from './home.ts';
 export const SUPERUSER = 'firelock';
 const DRAFT = 'cluster.draft-';
 
-/** Fails if there are data of another major version, which these binaries could not read. Changes nothing. */
+/** Fails if there is data of another major version, which these binaries could not read. Changes nothing. */
 export async function refuseOtherMajor(clusterDirectory: string, binaries: Binaries): Promise<void> {
   const text = await unlessMissing(readFile(join(clusterDirectory, 'data', 'PG_VERSION'), 'utf8'));
   const major = text?.trim();
@@ -25,8 +25,8 @@ export async function refuseOtherMajor(clusterDirectory: string, binaries: Binar
 }
 
 /**
- * Makes the cluster if there is none; to be called under the home's lock. It appears complete, by a rename, or not at
- * all: what a power cut leaves half-done is thrown away. `sync: false` is for clusters that need not survive one.
+ * Makes the cluster if there is none; call it under the home's lock. The cluster appears complete, by a rename, or not
+ * at all: what a power cut leaves half-done is thrown away. `sync: false` is for clusters that need not survive one.
  */
 export async function ensureCluster(
   home: Home,
@@ -40,7 +40,7 @@ export async function ensureCluster(
   await giveTo(account, join(draft, 'password'));
   await giveTo(account, draft);
   await initdb(draft, { binaries, account, sync });
-  // initdb has synced the data, but not what is ours.
+  // initdb has synced the data, but not our files.
   if (sync) for (const path of [join(draft, 'password'), draft]) await syncToDisk(path);
   await rename(draft, home.cluster);
   if (sync) await syncToDisk(home.directory);
@@ -73,7 +73,7 @@ async function initdb(
     `--pwfile=${join(draft, 'password')}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // The same order and the same rules of letters on every machine, whatever its C library and ICU.
+    // The same sort order and letter rules on every machine, whatever its C library and ICU.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',

@@ -17,29 +17,29 @@ import { settledServer, startServer, stopServer } from './postgres-server.ts';
 import { superviseServer } from './supervision.ts';
 import { registerUser, unregisterUser } from './users.ts';
 
-/** This process's share in the local PostgreSQL. */
+/** This process's use of the local PostgreSQL. */
 interface EmbeddedPostgres {
   /** Holds the password. Stays valid until `stop`, also across a restart of the server. */
   readonly url: string;
-  /** As FIRELOCK_SECRET_KEYS has it: a key that belongs to this database. */
+  /** In the form of FIRELOCK_SECRET_KEYS: a key that belongs to this database. */
   readonly secretKey: string;
   /** One line for the terminal, such as `PostgreSQL 18.4 in .firelock/postgres, port 23456`. */
   readonly whatRuns: string;
-  /** Idempotent. Leaves the server to the other processes that use it; stops it when there are none. */
+  /** Idempotent. Leaves the server running if other processes use it; otherwise stops it. */
   stop(): Promise<void>;
 }
 
 interface EmbeddedPostgresOptions {
-  /** Made if it does not exist. Daemons with the same directory share one server. */
+  /** Created if it does not exist. Daemons with the same directory share one server. */
   readonly dataDir: string;
   readonly clock: Clock;
-  /** Hears what happens to the server after this function has returned, and how it came to run. */
+  /** Gets messages about the start of the server, and about later events. */
   readonly onEvent: (message: string, details: Record<string, unknown>) => void;
 }
 
 /**
- * Joins the PostgreSQL under `dataDir`, or makes and starts it. It takes connections when this resolves, and is started
- * again should it die while this process uses it. Every error names what is wrong and what to do.
+ * Joins the PostgreSQL under `dataDir`, or creates and starts it. When this resolves, the server accepts connections;
+ * if it dies while this process uses it, it is started again. Every error names the fault and what to do.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir, clock, onEvent } = options;

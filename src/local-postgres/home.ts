@@ -24,7 +24,7 @@ export interface Home {
   readonly closedDirectory?: string;
 }
 
-/** Where the home is, or would be, as seen from the data directory. */
+/** The place of the home, as seen from the data directory, whether it exists or not. */
 export function homeLink(dataDirectory: string): string {
   return join(resolve(dataDirectory), 'postgres');
 }
@@ -47,12 +47,12 @@ export async function openHome(dataDirectory: string, account: Account | undefin
   return home;
 }
 
-/** Makes a directory, where it is missing, that every local user may enter; a person behind root owns what is new. */
+/** Creates a directory, if it is missing, that every local user may enter; if a person works as root, that person owns it. */
 export async function makeDirectory(path: string, account: Account | undefined): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (first === undefined || account === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) {
-    // Whatever root's umask: the server's user must get through.
+    // Whatever root's umask is: the server's user must get through.
     await chmod(made, 0o755);
     if (account.isPerson) await giveTo(account, made);
   }

@@ -52,7 +52,7 @@ async function tryAcquire(directory: string, draft: string): Promise<number | un
   }
   const others = (await generations(directory)).filter((other) => other !== mine);
   if (others.some((other) => other > mine)) {
-    // We were so slow that others took the lock and removed what we had seen as the highest.
+    // This process was so slow that others took the lock and removed the file that looked like the highest.
     await rm(lockFile(directory, mine), { force: true });
     return undefined;
   }
@@ -66,7 +66,7 @@ async function release(directory: string, generation: number): Promise<void> {
     await writeNew(draft, RELEASED);
     await rename(draft, lockFile(directory, generation));
   } catch (error) {
-    // The directory was removed under us: so was the lock.
+    // The directory was removed meanwhile, and the lock with it.
     if (errorCode(error) !== 'ENOENT') throw error;
   }
 }

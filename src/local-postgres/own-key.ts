@@ -6,20 +6,21 @@ import { giveTo } from './account.ts';
 import { syncToDisk, unlessMissing } from './files.ts';
 
 interface OwnKeyOptions {
-  /** Of this database: the directory above its home. */
+  /** The directory above the home of this database. */
   directory: string;
   account: Account | undefined;
-  /** It was not there, and is now. */
+  /** The key is new. */
   onMade: (file: string) => void;
 }
 
-/** As FIRELOCK_SECRET_KEYS has it. */
+/** In the form of FIRELOCK_SECRET_KEYS. */
 const KEY_LINE = /^[A-Za-z0-9._-]{1,64}:[A-Za-z0-9+/]{43}=$/;
 
 /**
- * The key by which secrets in this database are encrypted where no other is configured; made if it is not there. To be called under the
- * home's lock. It lies beside the database and not in it, so that a copy of the database alone does not tell the secrets.
- * @throws Error where the file is not what it was
+ * The key that encrypts secrets in this database if no other is configured; created if it is missing. Call it under the
+ * home's lock. The key lies beside the database and not in it, so that a copy of the database alone does not reveal the
+ * secrets.
+ * @throws Error if the file has been changed
  */
 export async function ownKey({ directory, account, onMade }: OwnKeyOptions): Promise<string> {
   const file = join(directory, 'secret-key');
@@ -45,7 +46,7 @@ async function make(file: string, account: Account | undefined): Promise<string>
     await written.close();
   }
   await chmod(draft, 0o600);
-  // A person behind root will want to go on without root.
+  // If a person works as root, that person will want to go on without root.
   if (account?.isPerson === true) await giveTo(account, draft);
   await rename(draft, file);
   await syncToDisk(dirname(file));

@@ -4,11 +4,11 @@ import { createServer } from 'node:net';
 import { unlessMissing, writeNew } from './files.ts';
 import type { Home } from './home.ts';
 
-/** Below the ports that systems give to outgoing connections, so that none of these is in the way of a restart. */
+/** Below the ports that systems give to outgoing connections, so that none of these blocks a restart. */
 const LOWEST = 20_000;
 const HIGHEST = 29_999;
 
-/** The port of the last time if it is free, else another free one, which is then remembered. */
+/** The previous port if it is free, else another free one, which is then remembered. */
 export async function choosePort(home: Home): Promise<number> {
   const remembered = Number(await unlessMissing(readFile(home.portFile, 'utf8')));
   if (remembered > 0 && remembered < 65_536 && (await isFree(remembered))) return remembered;

@@ -24,7 +24,7 @@ export interface ServerDeps {
 export interface RunningServer {
   readonly identity: ProcessIdentity;
   readonly port: number;
-  /** It takes connections; otherwise it starts (recovers) or stops. */
+  /** It accepts connections; otherwise it is starting (recovering) or stopping. */
   readonly ready: boolean;
 }
 
@@ -34,7 +34,7 @@ const ORPHANS_LIMIT_MS = 30_000;
 const ORPHANS_POLL_MS = 200;
 const STOP_LIMIT_SECONDS = 60;
 
-/** The living server of this home, by its own lock file; a pid that is by now another process does not count. */
+/** The living server of this home, by its own lock file; a pid that now belongs to another process does not count. */
 export async function findServer({ home }: Pick<ServerDeps, 'home'>): Promise<RunningServer | undefined> {
   const lines = (await readPostmasterFile(home))?.split('\n') ?? [];
   // Line by line: pid, data directory, start time, port, socket directory, address, shared memory, status.
@@ -46,8 +46,8 @@ export async function findServer({ home }: Pick<ServerDeps, 'home'>): Promise<Ru
 }
 
 /**
- * Starts the server and resolves when it takes connections; to be called under the home's lock with none running.
- * It runs in a session of its own and outlives this process. Fails with the last lines of its log.
+ * Starts the server and resolves when it accepts connections; call it under the home's lock, with no server running.
+ * The server runs in a session of its own and outlives this process. Fails with the last lines of its log.
  */
 export async function startServer(
   deps: ServerDeps,
@@ -125,15 +125,15 @@ async function tryStart(
 }
 
 /**
- * PostgreSQL refuses to start while the pid in its lock file exists, even as a zombie or as someone else's process.
- * Orphans of the predecessor, who must end before another may write, it finds by shared memory also without the file.
+ * PostgreSQL refuses to start while the pid in its lock file exists, even as a zombie or as another process. It also
+ * finds orphans of its predecessor by shared memory, without the file; they must end before another server may write.
  */
 async function removeMisleadingPid(home: Home): Promise<void> {
   const pid = Number.parseInt((await readPostmasterFile(home)) ?? '', 10);
   if (pid > 0 && pidExists(pid)) await rm(postmasterFile(home), { force: true });
 }
 
-/** Returns a question: why the process ended, or undefined while it lives. */
+/** Returns a function that answers why the process ended, or undefined while it lives. */
 async function spawnServer(
   { home, binaries, account }: ServerDeps,
   port: number,
@@ -154,7 +154,7 @@ async function spawnServer(
       cwd: home.cluster,
       env: serverEnvironment(),
       stdio: ['ignore', log.fd, log.fd],
-      // A session of its own: Ctrl-C in the terminal of one daemon must not reach the server of all.
+      // A session of its own: Ctrl-C in the terminal of one daemon must not reach the server that all share.
       detached: true,
       windowsHide: true,
       ...spawnAs(account),
@@ -170,8 +170,8 @@ async function spawnServer(
 }
 
 /**
- * The server's working directory is its data directory, which holds however it was reached. Where that cannot be read
- * (no /proc, or root without the right to trace), its command line names the directory as we gave it.
+ * The server's working directory is its data directory, whichever path led to it. If that cannot be read (no /proc, or
+ * root without the right to trace), its command line names the directory as we gave it.
  */
 async function isServerOf(pid: number, data: string): Promise<boolean> {
   if (process.platform === 'win32') return true;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-/** One process and no other: pids are reused, a pid together with its start is not. */
+/** One process and no other: pids are reused, but not a pid together with its start. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, in the platform's own notation; null where the platform does not tell. */
@@ -23,7 +23,10 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return current.started === null || identity.started === null || current.started === identity.started;
 }
 
-/** Like `isAlive`, for a process watched all the time: where a look at its start would cost a process, the pid suffices. */
+/**
+ * Like `isAlive`, for a process that is watched all the time: if a look at its start would cost a process, the pid
+ * suffices.
+ */
 export async function isStillAlive(identity: ProcessIdentity): Promise<boolean> {
   return process.platform === 'linux' ? isAlive(identity) : pidExists(identity.pid);
 }
@@ -43,7 +46,7 @@ export async function ownIdentity(): Promise<ProcessIdentity> {
   return (await identifyProcess(process.pid)) ?? { pid: process.pid, started: null };
 }
 
-/** The form in which lock and user files hold an identity. Undefined for anything else than such a file. */
+/** The text form of an identity in lock files and user files. Undefined for any other text. */
 export function parseIdentity(text: string): ProcessIdentity | undefined {
   const [pid, started] = text.split('\n');
   if (pid === undefined || !/^[1-9]\d*$/.test(pid)) return undefined;

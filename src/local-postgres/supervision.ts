@@ -20,7 +20,7 @@ interface Supervision {
 const CHECK_INTERVAL_MS = 500;
 
 /**
- * Watches the server and starts it again, on the same port, when it died. Every user of the server does so; the lock
+ * Watches the server and starts it again, on the same port, if it dies. Every user of the server does this; the lock
  * lets one of them act, and the others find it running.
  */
 export function superviseServer(deps: SupervisionDeps, server: RunningServer): Supervision {
@@ -47,7 +47,7 @@ async function supervise(
       reported = undefined;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      // Tried again in half a second: said once.
+      // It tries again every half second: the message is written once.
       if (reason !== reported) deps.onEvent('PostgreSQL died and could not be started again yet', { reason });
       reported = reason;
     }

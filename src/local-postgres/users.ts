@@ -7,7 +7,10 @@ import type { Home } from './home.ts';
 import { makeDirectory } from './home.ts';
 import { formatIdentity, isAlive, ownIdentity, parseIdentity } from './process-identity.ts';
 
-/** Notes that this process uses the server, and returns the note's path. To be called under the home's lock, as below. */
+/**
+ * Notes that this process uses the server, and returns the note's path. Call it under the home's lock, as the functions
+ * below.
+ */
 export async function registerUser(home: Home, account: Account | undefined): Promise<string> {
   await makeDirectory(home.users, account);
   const note = join(home.users, `${process.pid}-${randomUUID()}`);
@@ -15,7 +18,7 @@ export async function registerUser(home: Home, account: Account | undefined): Pr
   return note;
 }
 
-/** Removes the note and those of users that died without removing theirs; returns how many live users remain. */
+/** Removes the note, and notes of users that died without removing theirs; returns how many live users remain. */
 export async function unregisterUser(users: string, note: string): Promise<number> {
   await rm(note, { force: true });
   return countUsers(users);

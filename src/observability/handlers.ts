@@ -2,7 +2,7 @@ import type { FirelockEvent } from '../core/events.ts';
 import type { Logger } from './log/logger.ts';
 
 export type EventOf<T extends FirelockEvent['type']> = Extract<FirelockEvent, { type: T }>;
-/** What is counted of events. */
+/** Which events are counted. */
 export type Handlers = { [T in FirelockEvent['type']]?: (event: EventOf<T>) => void };
-/** What is logged of events. */
+/** Which events are logged. */
 export type Lines = { [T in FirelockEvent['type']]?: (logger: Logger, event: EventOf<T>) => void };

@@ -38,7 +38,7 @@ export class LimitInUse extends Error {
   }
 }
 
-/** More than a reader wants. */
+/** A reader does not need more. */
 const MAX_NAMED = 100;
 
 function namesOf(kind: string, ids: readonly string[]): string[] {
@@ -81,18 +81,21 @@ export async function removeLimit({ database, auditor }: LimitChangeDeps, id: st
   });
 }
 
-/** A schedule names a limit that there is not. */
+/** A schedule names a limit that does not exist. */
 export interface UnknownLimit {
   scheduleId: string;
   limit: string;
 }
 
-/** To be said of the field that names it. */
+/** The message about the field that names it. */
 export function noSuchLimitNamed(limit: string): string {
   return `names no limit: there is no ${limit}`;
 }
 
-/** What these schedules name is kept from being deleted until the transaction ends; answers what there is not. */
+/**
+ * Keeps the limits that these schedules name from being deleted until the transaction ends; answers the names of
+ * missing ones.
+ */
 export async function unknownLimitsOf(
   tx: Executor,
   writes: readonly ScheduleWrite[],

@@ -35,25 +35,25 @@ interface ResumeDeps {
   database: Database;
   /** A request of a dead instance may still arrive this long after its own time limit. */
   lockTtlSeconds: number;
-  /** Ends it between two batches, or in the middle of a long count. */
+  /** Ends the work between two batches, or in the middle of a long count. */
   signal: AbortSignal;
 }
 
 export interface Resumed {
-  /** The database's clock when it began: what is due after that is fired. */
+  /** The database's clock at its start: what is due after that fires. */
   now: Instant;
-  /** Schedules moved on. */
+  /** Schedules that were moved on. */
   moved: number;
-  /** Occurrences that these runs stand for. */
+  /** Occurrences that the skipped runs stand for. */
   skipped: number;
-  /** Edited or planned by another process meanwhile, and left to it. */
+  /** Schedules that another process edited or planned meanwhile; they are left to it. */
   fenced: number;
   unplannable: { scheduleId: string; error: unknown }[];
   runs: PendingAfterResume;
   resting: RestingSchedules;
 }
 
-/** A living instance may be planning what is to be skipped. */
+/** A living instance may be planning the fires that are to be skipped. */
 export class InstancesLive extends Error {
   override readonly name = 'InstancesLive';
   readonly instances: readonly LivingInstance[];
@@ -72,8 +72,9 @@ const FIRST_UID = '00000000-0000-0000-0000-000000000000';
 type Alone = <T>(work: (tx: Transaction) => Promise<T>, limitMs: number) => Promise<T>;
 
 /**
- * Begins anew from this moment. Counts before it locks: a week of missed seconds takes many seconds to count, and locks nothing.
- * @throws InstancesLive, also in the middle, where one has started since
+ * Moves the schedules to this moment. Counts before it locks: a week of missed seconds takes many seconds to count, and
+ * counting locks nothing.
+ * @throws InstancesLive, also in the middle, if an instance has started since
  */
 export async function resumeFromNow({ database, lockTtlSeconds, signal }: ResumeDeps): Promise<Resumed> {
   const alone: Alone = (work, limitMs) =>
@@ -113,13 +114,16 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
   return { now, ...done, runs, resting: await database.run(countRestingSchedules, BATCH_LIMIT_MS) };
 }
 
-/** What says which occurrences of these schedules are no fires. */
+/** What excludes occurrences of these schedules. */
 async function leftOutOf(db: Executor, page: readonly DueSchedule[], now: Instant) {
   const uids = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
   return { onRequest: await skipsOf(db, uids, now), calendars: await calendarsOf(db, page) };
 }
 
-/** Schedules whose pause is over are enabled first, so that what was due of them since is skipped as well. Answers which could not be. */
+/**
+ * Schedules whose pause is over are enabled first, so that what was due since is skipped as well. Answers those that
+ * could not be enabled.
+ */
 async function endPausesNow(alone: Alone, signal: AbortSignal): Promise<Resumed['unplannable']> {
   const still: StillPaused[] = [];
   for (let isMore = true; isMore;) {
@@ -190,10 +194,10 @@ const UNCERTAIN =
 
 const SLICE_STEPS = 500;
 
-/** Everything due is missed, whatever the schedule's own policy. */
+/** Everything due counts as missed, whatever the schedule's own policy is. */
 const SKIP_ALL = { catchUp: 'skip', catchUpLimit: 0, graceSeconds: -1 } as const;
 
-/** Schedules with one timing usually stand at the same moment: one walk serves all. */
+/** Schedules with one timing usually have the same cursor: one walk serves all of them. */
 function counter(
   now: Instant,
   signal: AbortSignal,

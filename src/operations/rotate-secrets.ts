@@ -30,14 +30,14 @@ export interface Rotation {
   unreadable: readonly (DefinitionKey & { error: unknown })[];
 }
 
-/** What is written meanwhile, or is locked, is found by another walk; more are not made at once. */
+/** Another walk finds values that were written or locked meanwhile; more walks are not made at once. */
 const MAX_WALKS = 5;
 const READ_AT_ONCE = 200;
 const WRITTEN_AT_ONCE = 50;
-/** A page may be long. */
+/** A page may take long. */
 const READ_LIMIT_MS = 30_000;
 
-/** @throws Error where there is no key to encrypt with, or it is interrupted */
+/** @throws Error if there is no key to encrypt with, or it is interrupted */
 export async function rotateSecrets(deps: RotationDeps): Promise<Rotation> {
   if (deps.secrets.sealsWith === null)
     throw new Error('there is no key to encrypt with: set FIRELOCK_SECRET_KEYS');
@@ -77,7 +77,7 @@ function readPage({ database }: RotationDeps, after: DefinitionKey | null) {
   return database.run((db) => pageOfSecrets(db, { after, limit: READ_AT_ONCE }), READ_LIMIT_MS);
 }
 
-/** Counts what stays as it is; true: something of it can be encrypted anew. */
+/** Counts the values that stay as they are; true: some value can be encrypted anew. */
 function count(secrets: KeyRing, stored: StoredSecrets, walked: Walked): boolean {
   try {
     const after = keyIdsIn(resealTarget(secrets, stored.uid, stored.target));
@@ -98,7 +98,7 @@ async function rotate(
   const after: (string | null)[] = [];
   try {
     await database.transaction((tx) => {
-      // It may be repeated.
+      // The transaction may be repeated.
       before.length = after.length = 0;
       return rewriteTargets(tx, stored, ({ uid, target }) => {
         const anew = resealTarget(secrets, uid, target);

@@ -1,20 +1,20 @@
 import type { Database } from './database.ts';
 
-/** The connections of one instance, apart by what must not wait for what. */
+/** The connections of one instance, separated by what must not wait for what. */
 interface DatabasePools {
-  /** Ticks, claims, outcomes and what follows from them, and the take-over of lost runs: quick all of it. */
+  /** Ticks, claims, outcomes and their effects, and the take-over of lost runs: all of it is quick. */
   main: Database;
-  /** Calls of the API: no number of slow ones keeps a fire waiting for a connection. */
+  /** Calls of the API: however many are slow, no fire waits for a connection. */
   api: Database;
-  /** What may take long and may wait: samples, history, backstops. */
+  /** Work that may take long and may wait: samples, history, backstops. */
   background: Database;
-  /** Nothing that is slow makes this instance look dead. */
+  /** Heartbeats: slow work never makes this instance look dead. */
   heartbeat: Database;
 }
 
 interface PoolOptions {
   databaseUrl: string;
-  /** Of main, api and background together; 2 at least. */
+  /** For main, api and background together; at least 2. */
   connections: number;
   openDatabase: (url: string, size: number) => Database;
 }
@@ -31,7 +31,7 @@ export function openPools({ databaseUrl, connections, openDatabase }: PoolOption
   } satisfies DatabasePools;
 }
 
-/** With two connections in all, the background has those of the API. */
+/** With two connections in all, background work uses the API's. */
 function sharesOf(connections: number): { main: number; api: number; background: number } {
   const api = Math.max(1, Math.floor(connections / 3));
   const background = connections >= 8 ? 2 : connections >= 3 ? 1 : 0;

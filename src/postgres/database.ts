@@ -5,27 +5,27 @@ import type { Executor, Transaction } from './executor.ts';
 import { TRANSACTION_LIMIT_MS } from './transaction.ts';
 
 /**
- * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a connection:
- * when it runs out the connection is dropped with whatever runs on it, and the work fails with QueryTimeout; what it
- * did is then unknown. Deadlocks and serialization failures repeat the whole work; so does, once and in a new session, one
- * that may not write.
+ * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a
+ * connection. When it passes, the connection is dropped with everything that runs on it, and the work fails with
+ * QueryTimeout; its effect is then unknown. Deadlocks and serialization failures repeat the whole work; so does, once
+ * and in a new session, a session that may not write.
  */
 export interface Database {
-  /** One statement, or several that need not be one transaction. */
+  /** One statement, or several that need no common transaction. */
   run<T>(work: (db: Executor) => Promise<T>, limitMs?: number): Promise<T>;
   /** READ COMMITTED; committed when the work resolves. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, limitMs?: number): Promise<T>;
   close(): Promise<void>;
-  /** Absent where the connections are not its own. */
+  /** Absent if the connections are not its own. */
   usage?(): PoolUsage;
 }
 
 /** At this moment. */
 export interface PoolUsage {
   size: number;
-  /** Connections that work. */
+  /** Open connections. */
   busy: number;
-  /** Pieces of work that wait for one. */
+  /** Pieces of work that wait for a connection. */
   waiting: number;
 }
 
@@ -62,8 +62,8 @@ interface Pool {
 }
 
 /**
- * A pool of our own, since the driver's cannot end one query that hangs: here a connection is a client by itself, which
- * is thrown away, query and all, when its time is up.
+ * Our own pool, since the driver's cannot end one query that hangs: here each connection is a client by itself, which
+ * is thrown away, with its query, when its time is up.
  */
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 function createPool(url: string, size: number): Pool {
@@ -107,7 +107,7 @@ function createPool(url: string, size: number): Pool {
     let usable = true;
     try {
       const working = connection.session().then(({ executor }) => {
-        // By now it may be another work's.
+        // By now, another piece of work may be using it.
         if (limit.isOver()) throw new QueryTimeout(limitMs);
         return work(executor);
       });
@@ -117,7 +117,7 @@ function createPool(url: string, size: number): Pool {
       usable = !isReadOnly(error) && !isSessionLost(error);
       if (isReadOnly(error)) {
         connection.mayNotWrite();
-        // The others were made at about the same time, and would only find out one after the other.
+        // The others were opened at about the same time, and would only find out one after the other.
         for (const other of idle.splice(0)) {
           void other.close();
           replace(other);

@@ -1,6 +1,6 @@
-/** What the store's callers can act on. Decided by SQLSTATE and connection codes, never by an error's text. */
+/** The errors on which the store's callers can act. Recognised by SQLSTATE and connection codes, never by an error's text. */
 
-/** The client-side time limit of a statement or transaction ran out: what it did is unknown. */
+/** The client-side time limit of a statement or transaction passed: its effect is unknown. */
 export class QueryTimeout extends Error {
   override readonly name = 'QueryTimeout';
   constructor(limitMs: number) {
@@ -8,7 +8,7 @@ export class QueryTimeout extends Error {
   }
 }
 
-/** The work found its data changed under it and wants to be done again from the start. */
+/** The work found its data changed meanwhile and must be done again from the start. */
 export class TryAgain extends Error {
   override readonly name = 'TryAgain';
 }
@@ -18,7 +18,7 @@ export class NotNow extends Error {
   override readonly name = 'NotNow';
 }
 
-/** A connection that was not had, or is gone, as this side has found. */
+/** This side found that a connection could not be opened, or is gone. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
   readonly code: string;
@@ -28,19 +28,19 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** The way to a server is not as safe as the URL asks for. */
+/** The connection to a server is not as safe as the URL demands. */
 export class TlsFailed extends Error {
   override readonly name = 'TlsFailed';
   readonly code = TLS_FAILED;
 }
 
-/** A server that may not be written where another one, or none, is wanted. */
+/** The server does not accept writes: another server must be used, or none. */
 export class ServerReadOnly extends Error {
   override readonly name = 'ServerReadOnly';
   readonly code = READ_ONLY;
 }
 
-/** What this process must not set, and the database has otherwise. */
+/** A setting of the database that firelock cannot use and must not change. */
 export class NotReadCommitted extends Error {
   override readonly name = 'NotReadCommitted';
   readonly code = NOT_READ_COMMITTED;
@@ -52,7 +52,7 @@ export class NotReadCommitted extends Error {
   }
 }
 
-/** None of the servers of a URL can be used; its code is that of the one that says most of why. */
+/** None of the servers of a URL can be used; the code is that of the most informative error. */
 export class NoServer extends Error {
   override readonly name = 'NoServer';
   readonly code: string | undefined;
@@ -65,7 +65,7 @@ export class NoServer extends Error {
   }
 }
 
-/** The database is out of reach, refuses work, or did not answer in time: nothing the caller sent was wrong. */
+/** The database is out of reach, refuses work, or did not answer in time: the caller's input was not at fault. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof QueryTimeout || error instanceof NotNow) return true;
   const code = codeOf(error);
@@ -77,12 +77,12 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** The session may not write, and will not as long as it lives, even where the database's default is another by now. */
+/** The session may not write, and never will, even if the database's default has changed meanwhile. */
 export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === READ_ONLY;
 }
 
-/** The connection is gone, or the server has said that it ends it. */
+/** The connection is gone, or the server has announced that it ends it. */
 export function isSessionLost(error: unknown): boolean {
   const code = codeOf(error);
   return code !== undefined && (CONNECTION_CODES.has(code) || /^(08|57P|25P03|25P04)/.test(code));
@@ -96,8 +96,8 @@ export function isRepeatable(error: unknown): boolean {
 }
 
 /**
- * A value of the batch cannot be written: refused by the database (SQLSTATE classes 21 cardinality, 22 data, 23 constraint,
- * 54 limit), or already on this side. The others of the batch can.
+ * One value of the batch cannot be written: the database refused it (SQLSTATE classes 21 cardinality, 22 data, 23
+ * constraint, 54 limit), or this side did. The other values of the batch can be written.
  */
 export function isDataRefused(error: unknown): boolean {
   const code = codeOf(error);
@@ -110,7 +110,7 @@ export function isDataRefused(error: unknown): boolean {
   return false;
 }
 
-/** Anywhere else a RangeError or a TypeError is a mistake of the program, and says nothing about data. */
+/** Anywhere else, a RangeError or a TypeError is a mistake of the program, and says nothing about the data. */
 export function markAsOfDatabaseWork(error: unknown): void {
   if (error instanceof Error) ofDatabaseWork.add(error);
 }
@@ -121,27 +121,27 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === '23505';
 }
 
-/** Another transaction is in the way for now: a lock was not had in time, an object is in use, or a row must not be there yet. */
+/** Another transaction is in the way for now: a lock was not free in time, an object is in use, or a row must not exist yet. */
 export function isNotNow(error: unknown): boolean {
   return [LOCK_NOT_AVAILABLE, '55006', '57014', '23514'].includes(codeOf(error) ?? '');
 }
 
-/** A row that the statement writes was held by another transaction for too long; it has written nothing. */
+/** Another transaction held a row that the statement writes for too long; the statement has written nothing. */
 export function isLockedByOthers(error: unknown): boolean {
   return codeOf(error) === LOCK_NOT_AVAILABLE;
 }
 
-/** The server stopped the statement, since its time was up. */
+/** The server stopped the statement, since its time limit passed. */
 export function isStatementCancelled(error: unknown): boolean {
   return codeOf(error) === '57014';
 }
 
-/** The role may not do that. */
+/** The role lacks the right. */
 export function isRightMissing(error: unknown): boolean {
   return codeOf(error) === '42501';
 }
 
-/** A table is gone. */
+/** A table no longer exists. */
 export function isTableGone(error: unknown): boolean {
   return codeOf(error) === '42P01';
 }
@@ -169,7 +169,7 @@ const CONNECTION_CODES = new Set([
 ]);
 
 function messageOf(error: unknown): string {
-  // Where a name has several addresses, the error of all of them has no text.
+  // If a name has several addresses, the error that covers all of them has no text.
   return error instanceof Error && error.message !== '' ? error.message : (codeOf(error) ?? String(error));
 }
 

@@ -9,16 +9,16 @@ export const BY_DAY = ['history', 'audit'] as const;
 
 type ByDay = (typeof BY_DAY)[number];
 
-/** What belongs to one UTC day: the runs that ended on it, or the entries of the audit. It is dropped as a whole. */
+/** The rows of one UTC day: the runs that ended on it, or the entries of the audit. They are dropped together. */
 export interface Partition {
   parent: ByDay;
   /** The first moment of the day. */
   day: Instant;
-  /** As SQL names its table. */
+  /** The name of the partition in SQL. */
   table: string;
 }
 
-/** The oldest first; without the default partition, which holds only what belongs to a day that has no table yet. */
+/** The oldest first; without the default partition, which only contains rows of days that have no partition yet. */
 export async function listPartitions(db: Executor, parent: ByDay = 'history'): Promise<Partition[]> {
   const rows = await rowsOf<{ name: string; lower: InstantText }>(
     db,
@@ -29,21 +29,20 @@ export async function listPartitions(db: Executor, parent: ByDay = 'history'): P
   return rows.map(({ name, lower }) => ({ parent, table: name, day: toInstant(lower) }));
 }
 
-/** A statement that waits for such a lock keeps all others waiting behind it. */
+/** A statement that waits for such a lock makes all others wait behind it. */
 const LOCK_LIMIT_MS = 100;
 const LIMIT_MS = 2_000;
 
 /**
- * Gives a day a table of its own; nothing happens where it has one. Rows of that day that were written while it had none move there
- * from the default partition. Writers wait for a moment meanwhile: a statement that had already chosen the default partition would be
- * refused there.
- * @throws isNotNow where a lock cannot be had
+ * Gives a day a partition of its own; does nothing if it has one. Rows of that day that were written before move there
+ * from the default partition. Writers wait for a moment meanwhile: otherwise a statement that had already chosen the
+ * default partition would be refused. @throws isNotNow if a lock cannot be taken
  */
 export async function createPartition(db: Executor, day: Instant, parent: ByDay = 'history'): Promise<void> {
   await alone(db, `SELECT firelock_create_day('${parent}', '${dateOf(day)}')`);
 }
 
-/** Days for which a partition is there, or made: from today on. */
+/** The days that must have a partition: from today on. */
 export const DAYS_AHEAD = 3;
 
 /** Days from today on that have no partition of this table yet. */
@@ -53,7 +52,7 @@ async function missingDays(db: Executor, now: Instant, parent: ByDay = 'history'
   return days.filter((day) => !there.has(day));
 }
 
-/** The same of all such tables, by day. */
+/** The same for all such tables, by day. */
 export async function missingPartitions(db: Executor, now: Instant): Promise<Omit<Partition, 'table'>[]> {
   const missing: Omit<Partition, 'table'>[] = [];
   for (const parent of BY_DAY)
@@ -62,8 +61,8 @@ export async function missingPartitions(db: Executor, now: Instant): Promise<Omi
 }
 
 /**
- * Drops a day, unread: however much is in it, it takes as long as deleting its files.
- * @throws isNotNow where a lock cannot be had; isTableGone where another instance has dropped it
+ * Drops a day, unread: however many rows it has, that takes as long as deleting its files.
+ * @throws isNotNow if a lock cannot be taken; isTableGone if another instance has dropped it
  */
 export async function dropPartition(
   db: Executor,
@@ -73,8 +72,9 @@ export async function dropPartition(
 }
 
 /**
- * Changes these tables by a function of the database, which has the right to (drizzle/0002_audit_and_days.sql): it does so alone, or
- * refuses. As one message, commit and all: an instance that freezes after it has sent it holds no lock.
+ * Changes these tables by a function of the database, which has the right to (drizzle/0002_audit_and_days.sql); the
+ * function does it in full, or refuses. Sent as one message, including the commit: an instance that freezes after
+ * sending holds no lock.
  */
 async function alone(db: Executor, statement: string): Promise<void> {
   await db.execute(
@@ -93,7 +93,7 @@ const OTHER = {
   audit: { table: sql.raw('audit_other'), moment: sql.raw('at') },
 } satisfies Record<ByDay, object>;
 
-/** What was written before a moment on a day that never had a table of its own; answers how many rows it deleted. */
+/** Deletes rows of before a moment on a day that never had a partition of its own; answers how many. */
 export async function deleteOtherBefore(
   db: Executor,
   before: Instant,

@@ -16,14 +16,15 @@ const MIGRATION_LIMIT_MS = 10 * 60_000;
 const LOCK_LIMIT_MS = 4_000;
 
 /**
- * Brings the schema up to this version; answers how many migrations were applied. Any number of instances may start
- * at once on an empty database: the lock lets one work while the others wait, and belongs to the transaction, so it
- * holds behind a pooler too. What is applied stands in the same schema, so that several installations fit one database.
+ * Brings the schema up to this version; answers how many migrations were applied. Any number of instances may start at
+ * once on an empty database: the lock lets one work while the others wait. It belongs to the transaction, so it also
+ * works behind a pooler. The list of applied migrations is in the same schema, so that several installations fit one
+ * database.
  */
 export async function migrate(url: string): Promise<number> {
   const database = openDatabase(url, 1);
   try {
-    // Asked first, within the limit of any statement: a database that does not answer is soon known for one.
+    // Asked first, within the limit of any statement: so a database that does not answer is noticed soon.
     const missing = await database.run(missingMigrations);
     const applied =
       missing.length === 0
@@ -51,8 +52,8 @@ async function refused(database: Database, error: unknown): Promise<never> {
 }
 
 /**
- * Before anything ends: after days of standstill, today has its partition at once. Where a lock cannot be had, what ends goes to the
- * default partition until the loop that makes partitions comes to it.
+ * Before any run ends: after days of standstill, today gets its partition at once. If a lock cannot be taken, rows go
+ * to the default partition until the loop that creates partitions moves them.
  */
 async function createMissingPartitions(database: Database): Promise<void> {
   const missing = await database.run(async (db) => missingPartitions(db, await databaseNow(db)));
@@ -60,7 +61,7 @@ async function createMissingPartitions(database: Database): Promise<void> {
     await database
       .run((db) => createPartition(db, day, parent))
       .catch((error: unknown) => {
-        // A right that is missing is named where all of them are looked at (privileges.ts).
+        // The check of rights names a missing right, together with all others (privileges.ts).
         if (!isNotNow(error) && !isRightMissing(error)) throw error;
       });
   }
@@ -68,7 +69,7 @@ async function createMissingPartitions(database: Database): Promise<void> {
 
 async function applyMissing(tx: Executor): Promise<number> {
   await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`);
-  // Every statement on a table queues up behind a migration that waits for it: rather fail, and try again a little later.
+  // Every statement on a table queues up behind a migration that waits for it: better to fail, and try again a little later.
   await tx.execute(sql.raw(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}`));
   await tx.execute(
     sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,
@@ -87,7 +88,8 @@ async function missingMigrations(db: Executor): Promise<MigrationMeta[]> {
     sql`SELECT t IS NOT NULL AND has_table_privilege(t, 'SELECT') AS there
     FROM to_regclass(quote_ident(current_schema()) || '.firelock_migrations') AS t`,
   );
-  // Without the right to read it, none is known: then the first statement of a migration is refused, and it says why.
+  // Without the right to read it, no migration counts as applied: then the first statement of a migration is refused,
+  // with the reason.
   const rows = table?.there
     ? await rowsOf<{ hash: string }>(db, sql`SELECT hash FROM firelock_migrations`)
     : [];

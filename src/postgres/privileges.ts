@@ -6,10 +6,10 @@ import * as schema from './schema.ts';
 import { texts } from './sql/arrays.ts';
 import { rowsOf } from './sql/rows.ts';
 
-/** What the daemon does with rows. It needs no more of any table: it neither truncates one nor refers to it. */
+/** What the daemon does with rows. It needs no other right to any table: it neither truncates tables nor creates references. */
 const OF_ROWS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
 
-/** Tables whose rows the daemon reads and writes: those of the schema, and what stands beside the days of the partitioned ones. */
+/** The tables whose rows the daemon reads and writes: those of the schema, and the default partitions. */
 const WRITTEN = [
   ...Object.values(schema).flatMap((one) => (is(one, PgTable) ? [getTableConfig(one).name] : [])),
   'history_other',
@@ -17,17 +17,17 @@ const WRITTEN = [
 ];
 const READ = ['all_runs', 'firelock_migrations'];
 
-/** Make and drop the days of history and audit, with the rights of the role that owns these. */
+/** The functions that create and drop the days of history and audit, with the rights of their owner. */
 const FUNCTIONS = ['firelock_create_day(text, date)', 'firelock_drop_day(text, date)'];
 
-/** The role may not do what is needed. */
+/** The role lacks rights that it needs. */
 export class RightsMissing extends Error {
   override readonly name = 'RightsMissing';
 }
 
 const MAX_NAMED = 5;
 
-/** Asked at the start: a right that is missing would come out only when it is needed. @throws RightsMissing */
+/** Called at the start: otherwise a missing right would show only when it is needed. @throws RightsMissing */
 export async function checkRights(database: Database): Promise<void> {
   const missing = await database.run(missingRights);
   const [first] = missing;
@@ -55,8 +55,8 @@ async function missingRights(db: Executor): Promise<{ role: string; what: string
 }
 
 /**
- * Lets a role do what the daemon does, and nothing else, now and with what later versions bring. By the role that owns the tables; again
- * and again if need be.
+ * Gives a role the rights for what the daemon does, and no others, also for tables of later versions. Run by the owner
+ * of the tables; it may run repeatedly.
  */
 export async function grantTo(db: Executor, role: string): Promise<void> {
   const to = sql.identifier(role);

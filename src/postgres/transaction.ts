@@ -1,16 +1,13 @@
 import type postgres from 'postgres';
 import { isSessionLost } from './errors.ts';
 
-/** After which a transaction is ended in which nothing happens. */
+/** A transaction in which nothing happens for this long is ended. */
 export const TRANSACTION_LIMIT_MS = 15_000;
 
 /**
- * The store locks in one statement and looks in the next, which READ COMMITTED is needed for, whatever a role or database says is its
- * default.
- *
- * A process that is frozen, or cut off, in the middle of a transaction must not hold its row locks for ever.
- *
- * All of it is one message, so that it costs no round trip more than BEGIN.
+ * The store locks in one statement and reads in the next, which needs READ COMMITTED, whatever default a role or
+ * database has. A process that freezes, or is cut off, in the middle of a transaction must not keep its row locks for
+ * ever. All of this is one message, so that it costs no more round trips than BEGIN.
  */
 const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS}`;
@@ -20,14 +17,14 @@ interface Sender {
   unsafe(text: string, parameters?: unknown[]): postgres.PendingQuery<postgres.Row[]>;
 }
 
-/** What the query builder takes for the driver's transaction, and for its savepoints. */
+/** What the query builder uses as the driver's transaction, and for its savepoints. */
 export interface Scope extends Sender {
   savepoint<T>(work: (scope: Scope) => Promise<T>): Promise<T>;
 }
 
 /**
- * Not the driver's own begin(): that one knows no message before the work's first, has its COMMIT prepared by name, and writes a ROLLBACK
- * to a socket that is gone, which would end the process.
+ * The driver's own begin() does not do: it allows no message before the first of the work, prepares COMMIT by name, and
+ * writes a ROLLBACK to a socket that is gone, which would end the process.
  */
 export async function transaction<T>(client: Sender, work: (scope: Scope) => Promise<T>): Promise<T> {
   await client.unsafe(BEGIN);
@@ -44,7 +41,7 @@ async function scoped<T>(
 ): Promise<T> {
   let isOver = false;
   const unsafe: Sender['unsafe'] = (text, parameters) => {
-    // What is late would be done in no transaction, or in that of the next work.
+    // A late statement would run outside of a transaction, or in the next one.
     if (isOver) throw new Error('the transaction is over');
     return client.unsafe(text, parameters);
   };

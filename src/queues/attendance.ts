@@ -12,16 +12,16 @@ import { admitUnderLock, limitsToAdmit } from '../store/limits/admit-runs.ts';
 interface AttendanceDeps {
   database: Database;
   clock: Clock;
-  /** Resolves when it is written down which workers asked. */
+  /** Resolves when the database knows which workers asked. */
   written: () => Promise<void>;
 }
 
 interface Attendance {
-  /** Call it once the worker's asking is on its way to be written. It never fails: the claim itself says what is wrong. */
+  /** Call it once writing the worker's request has begun. It never fails: the claim itself reports errors. */
   attend(queue: string): Promise<void>;
 }
 
-/** Less than the time after which a queue counts as left alone. */
+/** Shorter than the time after which a queue counts as abandoned by its workers. */
 const FRESH_MS = 30_000;
 const MAX_QUEUES = 10_000;
 const MAX_LIMITS = 100;

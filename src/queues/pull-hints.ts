@@ -12,7 +12,7 @@ interface PullHints {
   stop(): Promise<void>;
 }
 
-/** From one hint to the next. */
+/** The least time between two hints. */
 const MIN_MS = 100;
 
 export function createPullHints(database: Database): PullHints {
@@ -23,7 +23,7 @@ export function createPullHints(database: Database): PullHints {
   async function send(): Promise<void> {
     while (again && !stopping.signal.aborted) {
       again = false;
-      // A failure costs nothing: without a database there is nothing to claim either.
+      // A failure does no harm: without a database, there is nothing to claim either.
       await database.run(hintAtWork).catch(() => undefined);
       await pause(MIN_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
     }

@@ -5,33 +5,37 @@
  * If the process dies here: workers that waited ask again.
  */
 import { isRepeatable, isUnavailable } from '../postgres/errors.ts';
-import type { PullAsk, Pulled, PulledRun } from '../store/queues/pull-claims.ts';
+import type { PullAsk, Pulled } from '../store/queues/pull-claims.ts';
+import type { PulledRun } from '../store/queues/pulled-runs.ts';
 
 export interface PullRequest extends PullAsk {
   queue: string;
-  /** For how long to wait for work; 0: not at all. */
+  /** How long to wait for work; 0: not at all. */
   waitSeconds: number;
-  /** Aborted when the caller no longer listens to the answer. */
+  /** Aborted when the caller has gone away. */
   signal: AbortSignal;
 }
 
 /** The workers that wait at one queue. */
 export interface PullLine {
-  /** Empty where the time was up, or the worker went away. @throws what keeps the database from answering, where that goes on */
+  /**
+   * Empty if the time is up, or the worker went away. @throws the error that keeps the database from answering, if it
+   * persists
+   */
   claim(request: PullRequest): Promise<PulledRun[]>;
   /** There may be work. */
   look(): void;
   waiting(): number;
-  /** Answers all of them, with what is being claimed for them at this moment or with nothing. */
+  /** Answers all workers, with the runs of a claim under way or with none. */
   dismiss(): Promise<void>;
 }
 
 interface PullLineDeps {
-  /** What each of them gets. */
+  /** The runs for each worker. */
   claim: (asks: readonly PullRequest[]) => Promise<Pulled>;
-  /** Claimed for a worker that is gone. */
+  /** Runs that were claimed for a worker that is gone. */
   takeBack: (runs: readonly PulledRun[]) => void;
-  /** Why the database cannot be asked, as far as is known at this moment; null: it can. */
+  /** Why the database cannot be asked at this moment, as far as is known; null: it can. */
   trouble: () => Error | null;
   /** No worker waits any more. */
   onEmpty: () => void;
@@ -39,18 +43,18 @@ interface PullLineDeps {
 
 interface Waiter {
   request: PullRequest;
-  /** It waits no longer: what is being claimed for it is its last chance. */
+  /** Its waiting time is up: a claim under way is its last chance. */
   over: boolean;
   /** Called once. */
   answer: (runs: PulledRun[] | Error) => void;
 }
 
-/** Most runs in one claim, for all workers together. A single worker may ask for as many. */
+/** The most runs in one claim, for all workers together. A single worker may ask for as many. */
 const MAX_RUNS = 100;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPullLine(deps: PullLineDeps): PullLine {
-  /** In the order in which they came. */
+  /** In the order of their arrival. */
   const waiters = new Set<Waiter>();
   /** The workers for which a claim is under way. */
   let served: readonly Waiter[] = [];
@@ -62,7 +66,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
     serving ??= serve().finally(() => {
       serving = undefined;
       if (waiters.size === 0) deps.onEmpty();
-      // A worker came after the last look.
+      // A worker has arrived since the last look.
       else if (again) look();
     });
   }
@@ -93,7 +97,7 @@ export function createPullLine(deps: PullLineDeps): PullLine {
     return isShort && !isCut ? null : 'more';
   }
 
-  /** There was nothing for the workers that are still here, or no answer. A worker that may wait goes on waiting if that can help. */
+  /** There was nothing for the remaining workers, or no answer. A worker that may wait goes on waiting if that can help. */
   function tried(present: readonly Waiter[], error: Error | null): void {
     const isPassing = error === null || isUnavailable(error) || isRepeatable(error);
     for (const waiter of present) if (waiter.over || !isPassing) end(waiter, error ?? []);

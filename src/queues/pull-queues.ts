@@ -10,7 +10,8 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { NotNow } from '../postgres/errors.ts';
-import { type Pulled, type PulledRun, claimPullRuns } from '../store/queues/pull-claims.ts';
+import { type Pulled, claimPullRuns } from '../store/queues/pull-claims.ts';
+import type { PulledRun } from '../store/queues/pulled-runs.ts';
 import { queuesWithWork } from '../store/queues/queue-workers.ts';
 import { takeBackIfStillLeased } from '../store/queues/take-back-leases.ts';
 import { promoteDueRuns } from '../store/runs/claims/promote-due-runs.ts';
@@ -28,8 +29,9 @@ interface PullQueueDeps {
 
 export interface PullQueues extends Turning {
   /**
-   * Runs for a worker, at once where there are some, else as soon as there are; none once its time is up, or when it goes away.
-   * @throws NotNow once it stops, and what keeps the database from answering
+   * Runs for a worker: at once if there are any, otherwise as soon as there are; none once its time is up, or when it
+   * goes away.
+   * @throws NotNow once it stops, and the error that keeps the database from answering
    */
   claim(request: PullRequest): Promise<PulledRun[]>;
   isStopping(): boolean;
@@ -43,7 +45,7 @@ export interface PullQueues extends Turning {
 
 /** How often queues with waiting workers are looked at. */
 const POLL_MS = 500;
-/** Between two looks, however often there is reason for one. */
+/** The least time between two looks. */
 const MIN_POLL_MS = 10;
 const IDLE_MS = 60_000;
 const MAX_PROMOTED = 1_000;
@@ -58,7 +60,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   const takingBack = new Set<Promise<void>>();
   let trouble: Error | null = null;
   let stopping = false;
-  /** No worker waited at the last look, so that the next is far off. */
+  /** No worker waited at the last look, so the next look is far off. */
   let idle = true;
   const loop = createLoop({ name: 'pull', clock, body: look, minMs: () => MIN_POLL_MS, events });
 
@@ -109,7 +111,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     }
   }
 
-  /** Where that fails, the leases run out. */
+  /** If that fails, the leases run out. */
   function takeBack(runs: readonly PulledRun[]): void {
     const work = database
       .run((db) => takeBackIfStillLeased(db, runs))
@@ -134,7 +136,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
   return {
     ...turningOf(loop),
     claim: async (request) => {
-      // Answered with nothing, a worker would ask again at once, and again.
+      // A worker that got an empty answer would ask again at once, and again.
       if (stopping) throw new NotNow('this instance is leaving: ask another one');
       const { queue, workerId } = request;
       sightings.saw({ queue, workerId });

@@ -9,19 +9,19 @@ import { type SeenWorker, forgetOldWorkers, seeWorkers } from '../store/queues/q
 
 interface WorkerSightings {
   saw(worker: SeenWorker): void;
-  /** Resolves when nothing more is being written. */
+  /** Resolves when all pending writes are done. */
   settled(): Promise<void>;
 }
 
 const FRESH_MS = 5_000;
 const FORGET_EVERY_MS = 60 * 60_000;
-/** Most workers in one statement. */
+/** The most workers in one statement. */
 const MOST = 1_000;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createWorkerSightings(deps: { database: Database; clock: Clock }): WorkerSightings {
   const { database, clock } = deps;
-  /** When each of them was last seen, monotonic; the longest ago first. */
+  /** When each of them was last seen, monotonic; the oldest first. */
   const lately = new Map<string, number>();
   const unwritten: SeenWorker[] = [];
   let writing: Promise<void> | undefined;
@@ -38,7 +38,7 @@ export function createWorkerSightings(deps: { database: Database; clock: Clock }
           await forgetOldWorkers(db);
           forgotAt = clock.monotonic();
         })
-        // Only a number on a page: written again when they ask again.
+        // Only a number on a page: it is written again when the worker asks again.
         .catch(() => {
           for (const worker of batch) lately.delete(keyOf(worker));
         });

@@ -26,14 +26,14 @@ interface BackstopDeps {
 
 const BATCH = 2_000;
 const NEXT_BATCH_MS = 1_000;
-/** Open dependencies that one pass looks at. */
+/** How many open dependencies one pass reads. */
 const EDGES = 2_000;
 
 interface State extends BackstopDeps {
   lookedThrough: EdgeCursor;
 }
 
-/** Finds by rows what should have been done at once. Separate from recovery, so that take-overs do not wait for it. */
+/** Finds by rows the work that should have been done at once. Separate from recovery, so that take-overs do not wait for it. */
 export function createBackstop(deps: BackstopDeps): Loop {
   const { clock, events } = deps;
   const state: State = { ...deps, lookedThrough: FIRST_EDGE };
@@ -42,7 +42,7 @@ export function createBackstop(deps: BackstopDeps): Loop {
 
 async function pass(state: State): Promise<number> {
   const { database, events, intervalSeconds } = state;
-  // Each by itself: what stops one must not stop the others.
+  // Each by itself: a failure of one must not stop the others.
   const [waiting, dependents, held, ...others] = await Promise.allSettled([
     releaseWaiting(state),
     releaseDependents(state),
@@ -56,7 +56,10 @@ async function pass(state: State): Promise<number> {
   return isMore ? NEXT_BATCH_MS : intervalSeconds * 1000;
 }
 
-/** Runs that wait for an active run that there is not, or for a schedule that is gone. Answers whether there may be more of them. */
+/**
+ * Runs that wait for an active run that does not exist, or for a schedule that is gone. Answers whether there may be
+ * more of them.
+ */
 async function releaseWaiting({ database, events, wake }: State): Promise<boolean> {
   const { abandoned, effects } = await database.transaction((tx) => abandonWaitingOfDeleted(tx, BATCH));
   if (abandoned > 0)
@@ -80,7 +83,7 @@ async function releaseDependents(state: State): Promise<void> {
   wakeFor(wake, { effects: found });
 }
 
-/** Runs that an edit recorded during maintenance which is over. Answers whether there may be more of them. */
+/** Runs that an edit recorded during maintenance, which is over now. Answers whether there may be more of them. */
 async function releaseHeld({ database, events, wake }: State): Promise<boolean> {
   const { found, released, toPull, effects } = await database.transaction((tx) => releaseHeldRuns(tx, BATCH));
   if (released > 0) events.emit({ type: 'heldRunsReleased', count: released });

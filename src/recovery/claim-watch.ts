@@ -7,7 +7,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { LostClaim } from '../store/runs/claims/take-over-lost-claims.ts';
 
 interface ClaimWatch {
-  /** Those of the suspect claims that were found so at every look for at least that long. */
+  /** The suspect claims that were suspect at every look for at least that long. */
   seenFor(claims: readonly LostClaim[], ms: number): LostClaim[];
 }
 
@@ -24,7 +24,7 @@ export function createClaimWatch(clock: Clock): ClaimWatch {
   };
 }
 
-/** An attempt that began since is another claim to watch. */
+/** A later attempt is another claim to watch. */
 function keyOf({ runId, instanceId, attempt, handoffStartedAt }: LostClaim): string {
   return `${runId}/${instanceId}/${attempt}/${handoffStartedAt ?? ''}`;
 }

@@ -51,7 +51,7 @@ const GRACE_SECONDS = 20;
 
 interface State extends ExpiryDeps {
   guard: StarvationGuard;
-  /** Null: the database was away, or this instance has just started; workers and targets could not be heard of. */
+  /** Null: the database was away, or this instance has just started; workers and targets could not report. */
   listening: ListeningSince | null;
 }
 
@@ -88,7 +88,7 @@ async function expireSilent(
     return { run, settlement: settlementOf(outcome, attempted, now, Math.random()) };
   });
   const ids = await expire(state, expiries, now, 'skipLocked');
-  // A row that other transactions have at every look is waited for, one at a time.
+  // It waits for a row that other transactions hold at every look, one row at a time.
   const starving = guard.starving(
     runs.map(({ id }) => id),
     ids,
@@ -98,7 +98,7 @@ async function expireSilent(
   return { found: runs.length, expired: ids.size };
 }
 
-/** Answers the ids of those that are settled now. */
+/** Answers the ids of the runs that are settled now. */
 async function expire(
   { database, events, wake }: State,
   expiries: readonly Expiry[],

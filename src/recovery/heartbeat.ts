@@ -29,26 +29,29 @@ interface HeartbeatDeps {
   events: EventBus;
   lease: Lease;
   maintenance: Pick<MaintenanceState, 'learn'>;
-  /** All that the others know of this instance, except its id. */
+  /** What the others know about this instance, except its id. */
   instance: Omit<Instance, 'id'>;
   intervalSeconds: number;
-  /** Writes what ended meanwhile; called before the first beat after an outage, so that it is written under claims that hold. */
+  /**
+   * Writes outcomes that came during an outage; called before the first beat after it, so that they are written under
+   * valid claims.
+   */
   flush: () => Promise<void>;
-  /** Claims or fire-locks may have come free. */
+  /** Claims or fire-locks may have become free. */
   wakeRecovery: () => void;
 }
 
-/** The lease is worth more than what waits to be written: that may still be written after. */
+/** Renewing the lease matters more than waiting outcomes: they can be written after it. */
 const FLUSH_LIMIT_MS = 1_000;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createHeartbeat(deps: HeartbeatDeps): Loop {
   const { database, clock, databaseClock, events, lease, instance, intervalSeconds } = deps;
   const { ttlSeconds } = instance;
-  /** Short enough for a second try while the lease holds. */
+  /** Short enough for a second try while the lease is valid. */
   const limitMs = Math.max(1_000, ((ttlSeconds - LEASE_MARGIN_SECONDS - intervalSeconds) / 2) * 1000);
   let streak: BeatStreak | null = null;
-  /** The last beat of the present id that the database confirmed. */
+  /** The last beat under the present id that the database confirmed. */
   let confirmedAt: number | null = null;
   let failing = false;
 
@@ -60,7 +63,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     const answer = await database.run((db) => beatIfListed(db, instanceId), limitMs);
     const answeredAt = clock.monotonic();
     databaseClock.sample(answer.now, sent.monotonic);
-    // Before the lease is renewed: what it lets through must not go out during maintenance that holds runs.
+    // Before the lease is renewed: no run may be sent during maintenance that holds runs.
     deps.maintenance.learn(answer.maintenance);
     emitLostCommits(answer);
     streak = afterBeat(streak, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);
@@ -73,7 +76,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     return intervalSeconds * 1000;
   }
 
-  /** An instance that was declared dead comes back as another one: what it claimed is not its own any more. */
+  /** An instance that was declared dead comes back as another one: its earlier claims no longer belong to it. */
   async function replace(): Promise<number> {
     const previousId = lease.instanceId;
     lease.replace();
@@ -112,7 +115,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
   return {
     ...loop,
     start: async () => {
-      // Before anything else works: any instance may take the locks and claims of one that is not listed.
+      // Done before any other work: any instance may take the locks and claims of an unlisted instance.
       await register();
       await loop.start();
     },

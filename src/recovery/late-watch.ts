@@ -32,11 +32,11 @@ interface LateWatchDeps {
 /** The API promises that lateness is noticed within ten seconds; a success has one of them to be written in. */
 const LOOK_EVERY_MS = 4_000;
 const BATCH = 200;
-/** For a row that cannot be written. */
+/** The wait for a row that cannot be written. */
 const REST_MS = 60_000;
 
 interface State extends LateWatchDeps {
-  /** Schedules whose row was refused, by uid, and until when (monotonic) they are left alone. */
+  /** Schedules whose row was refused, by uid, and until when (monotonic) the loop leaves them alone. */
   rests: Map<string, number>;
 }
 
@@ -48,7 +48,7 @@ export function createLateWatch(deps: LateWatchDeps): Loop {
 
 async function pass(state: State): Promise<number> {
   const { clock, database, events, lease, rests } = state;
-  // After an outage the outcomes that wait in memory are written before the lease holds again: a success among them counts.
+  // After an outage, the waiting outcomes are written before the lease is valid again: a success among them counts.
   if (!lease.holds()) return LOOK_EVERY_MS;
   for (const [uid, until] of rests) if (until <= clock.monotonic()) rests.delete(uid);
   const uids = await database.run((db) => findLooks(db, { limit: BATCH, besides: [...rests.keys()] }));
@@ -89,7 +89,7 @@ async function judgeLocked(
   uids: readonly string[],
 ): Promise<{ seen: Seen[]; effects: number }> {
   const looks = await lockLooks(tx, uids);
-  // After the locks: a success that is not seen here was written later.
+  // After the locks: a success that is not visible here was written later.
   const now = await databaseNow(tx);
   const successes = await lastSuccesses(
     tx,

@@ -31,20 +31,23 @@ interface RecoveryDeps extends RecoveryPolicy {
   events: EventBus;
   lease: Lease;
   intervalSeconds: number;
-  /** A claim older than its attempt may take by this is lost, whatever its instance says. */
+  /** A claim that is older than its attempt may take by this much is lost, whatever its instance says. */
   lostAfterSeconds: number;
-  /** Whether this process knows of a claim that a row says it has. */
+  /** Whether this process knows of a claim that a row attributes to it. */
   holds: (runId: string, attempt: number) => boolean;
   wake: Wake;
 }
 
-/** Most runs of one kind of loss that one pass takes over. With the lanes' shares, this keeps them from flooding their targets. */
+/**
+ * The most runs of one kind of loss that one pass takes over. Together with the lanes' shares, this protects targets
+ * from a flood.
+ */
 const BATCH = 2_000;
 const NEXT_BATCH_MS = 1_000;
 const MAX_WAITED_FOR = 3;
 
 interface State extends RecoveryDeps {
-  /** Claims that this process does not know of, and claims that are too old, each since when. */
+  /** Claims that this process does not know of, and claims that are too old, each with the time since when. */
   unknown: ReturnType<typeof createClaimWatch>;
   overdue: ReturnType<typeof createClaimWatch>;
   guards: Record<LostBecause, StarvationGuard>;
@@ -68,7 +71,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
 async function recover(state: State): Promise<number> {
   const { clock, events } = state;
   const began = clock.monotonic();
-  // Each by itself: what stops one must not stop the others.
+  // Each by itself: a failure of one must not stop the others.
   const found = await Promise.allSettled([
     takeOverOrphans(state),
     takeOverForgotten(state),
@@ -81,7 +84,7 @@ async function recover(state: State): Promise<number> {
   return more ? NEXT_BATCH_MS : state.intervalSeconds * 1000;
 }
 
-/** Each of these answers whether there may be more of them. */
+/** Each of these answers whether there may be more claims of its kind. */
 async function takeOverOrphans(state: State): Promise<boolean> {
   const orphans = await state.database.run((db) => findOrphans(db, BATCH));
   await takeOver(state, 'orphaned', orphans);
@@ -92,7 +95,7 @@ async function takeOverForgotten(state: State): Promise<boolean> {
   const { database, lease, holds, unknown } = state;
   const { instanceId } = lease;
   const claims = await database.run((db) => findClaimsOf(db, instanceId));
-  // For longer than a statement may take: its answer will not come any more.
+  // Longer than a statement may take: its answer will not come any more.
   const forgotten = unknown.seenFor(
     claims.filter(({ runId, attempt }) => !holds(runId, attempt)),
     STATEMENT_LIMIT_MS,
@@ -104,21 +107,21 @@ async function takeOverForgotten(state: State): Promise<boolean> {
 async function takeOverExpired(state: State): Promise<boolean> {
   const { lostAfterSeconds } = state;
   const expired = await state.database.run((db) => findExpiredClaims(db, lostAfterSeconds, BATCH));
-  // By this process's own clock as well: a step of the database's makes every attempt under way look old.
+  // Also by this process's own clock: a jump of the database's makes every attempt under way look old.
   await takeOver(state, 'expired', state.overdue.seenFor(expired, lostAfterSeconds * 1000));
   return false;
 }
 
 async function takeOver(state: State, found: LostBecause, claims: readonly LostClaim[]): Promise<void> {
   const taken = await takeOverNow(state, found, claims, 'skipLocked');
-  // A row that other transactions have at every look is waited for, one at a time.
+  // It waits for a row that other transactions hold at every look, one row at a time.
   const ids = claims.map(({ runId }) => runId);
   const starving = state.guards[found].starving(ids, taken);
   for (const claim of claims.filter(({ runId }) => starving.has(runId)).slice(0, MAX_WAITED_FOR))
     await takeOverNow(state, found, [claim], 'wait');
 }
 
-/** Answers the ids of those it took over. */
+/** Answers the ids of the runs that it took over. */
 async function takeOverNow(
   state: State,
   found: LostBecause,
@@ -145,5 +148,5 @@ async function takeOverNow(
   return taken;
 }
 
-/** In one transaction: each run is read and written whole, its payload included. */
+/** In one transaction: each run is read and written as a whole, with its payload. */
 const MAX_TAKEN_AT_ONCE = 500;

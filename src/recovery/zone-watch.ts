@@ -37,14 +37,14 @@ interface ZoneWatchDeps {
 }
 
 const PAGE = 500;
-/** How long it may keep the process from everything else. */
+/** How long it may block the process. */
 const SLICE_MS = 5;
 /** When to check again, since other instances may have planned meanwhile. */
 const AGAIN_MS = 10_000;
 /** When to look again at a page whose calendars were being edited. */
 const CALENDARS_MS = 100;
 
-/** Further than a cursor is moved back. */
+/** No cursor is moved back further than this. */
 const BACK_MS = 2 * 86_400_000;
 
 /** A look through the cursors: each pass of the loop reads one page. */
@@ -104,7 +104,7 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
     return recorded ? Infinity : AGAIN_MS;
   }
 
-  /** Null: calendars are being edited, or were meanwhile. The page is to be looked at again. */
+  /** Null: calendars are being edited, or were edited meanwhile. The page must be checked again. */
   async function write(
     moves: readonly CursorMove[],
     versions: KnownCalendars['versions'],
@@ -164,7 +164,7 @@ function livingOf({ others }: ZoneDataSeen): string[] {
   return others.flatMap(({ version, alive }) => (alive ? [version] : [])).sort();
 }
 
-/** What they say of the moments that a cursor can be moved to. */
+/** The calendars' content for the moments to which a cursor can be moved. */
 function calendarsOf(
   database: Database,
   schedules: readonly ZonedSchedule[],
@@ -189,7 +189,7 @@ function moveOf(schedule: ZonedSchedule, calendars: Calendars, now: Instant): Cu
   }
 }
 
-/** A foreign hand may have written infinity. */
+/** Another program may have written infinity. */
 function holdsMoments({ nextOccurrenceAt, lastFireAt, updatedAt, createdAt }: ZonedSchedule): boolean {
   return [nextOccurrenceAt ?? 0, lastFireAt ?? 0, updatedAt, createdAt].every(Number.isFinite);
 }

@@ -1,10 +1,10 @@
 import type { Instant } from '../core/instant.ts';
 
-/** The only place that reads this machine's clocks. What is due is decided by the database's clock, never by this one. */
+/** The only place that reads this machine's clocks. The database's clock decides what is due, never this one. */
 export interface Clock {
-  /** This machine's wall clock; may step. */
+  /** This machine's wall clock; it can be set. */
   now(): Instant;
-  /** Milliseconds that only ever go forward, from an arbitrary start. */
+  /** Milliseconds that only go forward, from an arbitrary start. */
   monotonic(): number;
 }
 

@@ -2,16 +2,16 @@ import type { Instant } from '../core/instant.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * The database's time between two statements: its last answer, carried forward on the monotonic clock. Starts,
- * ends and lateness are written in this time, so that instances with wrong clocks agree.
+ * The database's time between two statements: its last answer, carried forward on the monotonic clock. Starts, ends and
+ * lateness are written in this time, so that instances with wrong clocks agree.
  */
 export interface DatabaseClock {
   now(): Instant;
-  /** A statement sent at `sentAt` (monotonic ms) and answered just now read `databaseNow`. */
+  /** A statement that was sent at `sentAt` (monotonic ms) and answered just now has read `databaseNow`. */
   sample(databaseNow: Instant, sentAt: number): void;
 }
 
-/** An answer that took longer says too little about when the clock was read. */
+/** An answer that took longer says too little about the moment of the reading. */
 const MAX_ROUND_TRIP_MS = 1000;
 
 export function createDatabaseClock(clock: Clock): DatabaseClock {

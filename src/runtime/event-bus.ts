@@ -1,6 +1,6 @@
 import type { FirelockEvent } from '../core/events.ts';
 
-/** Core events out of the flow, to their listeners: metrics and log lines. Listeners are synchronous and cheap. */
+/** Carries core events from the flow to their listeners: metrics and log lines. Listeners are synchronous and cheap. */
 export interface EventBus {
   emit(event: FirelockEvent): void;
   subscribe(listener: (event: FirelockEvent) => void): void;

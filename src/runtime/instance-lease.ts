@@ -3,19 +3,19 @@ import { type Moment, leaseHolds } from '../core/time/lease.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * The identity of this process among the others, and whether its lease holds. The id is new at each process start, never a
- * host name. A new id replaces it once the others have declared it dead.
+ * The identity of this process among the others, and whether its lease is valid. The id is new at each process start,
+ * never a host name. A new id replaces it once the others have declared it dead.
  */
 export interface Lease {
   /** The id under which it locks and claims now. */
   readonly instanceId: string;
   /** False: nothing may be sent until a heartbeat is answered again. */
   holds(): boolean;
-  /** To be taken before a heartbeat is sent. */
+  /** Call it before a heartbeat is sent, and keep the result. */
   moment(): Moment;
-  /** A heartbeat sent at that moment was answered: the instance is listed as living. */
+  /** A heartbeat that was sent at that moment was answered: the instance is listed as living. */
   renew(sent: Moment): void;
-  /** The instance was declared dead: what it claimed under its old id is not its own any more. */
+  /** The instance was declared dead: claims under its old id no longer belong to it. */
   replace(): void;
   /** Called after each renewal and replacement. */
   onChange(listener: () => void): void;

@@ -4,11 +4,11 @@ import type { EventBus } from './event-bus.ts';
 
 /** What this instance knows of maintenance. The database decides; the heartbeats tell each instance. */
 export interface MaintenanceState {
-  /** What is in force, as far as is known; null: none is. */
+  /** The maintenance in force, as far as is known; null: none. */
   current(): Maintenance | null;
   /** Nothing may be handed off. */
   holdsRuns(): boolean;
-  /** What a heartbeat has found in force. */
+  /** Sets what a heartbeat found. */
   learn(found: Maintenance | null): void;
   /** Called after it has begun, changed or ended. */
   onChange(listener: () => void): void;

@@ -5,7 +5,7 @@ import type { EventBus } from './event-bus.ts';
 import type { Lease } from './instance-lease.ts';
 import type { Turning } from './loop/loop.ts';
 
-/** What an instance says of itself at /readyz: `ready` when every check is `ok`; warnings do not change that. */
+/** An instance's answer at /readyz: `ready` if every check is `ok`; warnings do not change that. */
 export interface Readiness {
   status: 'ready' | 'unavailable';
   checks: Record<string, string>;
@@ -31,7 +31,7 @@ interface InstanceState {
 
 const LATELY_MS = 10 * 60_000;
 
-/** What is heard of this instance, from its start on. */
+/** What the instance knows about itself since its start. */
 export function createInstanceState(events: EventBus, clock: Clock): InstanceState {
   const missed: { at: number; fires: number }[] = [];
   const missedLately = (): number => {
@@ -66,7 +66,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
   return state;
 }
 
-/** What must have come back from a pass, or succeeded in one, within this time. */
+/** The parts that must have finished a pass, or succeeded in one, within this time. */
 const LOOP_LIMIT_MS = 30_000;
 
 export function readinessOf(
@@ -131,7 +131,7 @@ function warningsOf(
   return warnings;
 }
 
-/** What it means that living instances differ in their time zone data. */
+/** The consequence if living instances differ in their time zone data. */
 function mixedZoneData(versions: readonly string[]): string {
   return (
     `living instances have different time zone data (${versions.join(', ')}): in zones whose rules differ, fires may be ` +

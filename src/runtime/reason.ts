@@ -1,4 +1,4 @@
-/** What went wrong, with its cause: the driver's word is often one level down. */
+/** The message of an error, with its cause: the driver's message is often one level down. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // The query builder's own message is the whole statement; its cause says what is wrong.

@@ -11,7 +11,7 @@ export type StopPhase = 'claiming' | 'work' | 'settling' | 'last';
 
 export interface ServiceEntry {
   service: Service | Turning;
-  /** At once, or as soon as the database has its schema; services of one kind start in the order of the table. */
+  /** Services of one kind start in the order of the table: at once, or as soon as the database has its schema. */
   starts: 'atOnce' | 'migrated';
   stops: StopPhase;
   /** How long the daemon waits for its end. After that, the end of the process cuts it off. */
@@ -24,13 +24,13 @@ export interface ServicesDeps {
   onOverdue: (service: string) => void;
 }
 
-/** A table of services, started and stopped by what it says. */
+/** A table of services: it says in which order they start and stop. */
 interface Services {
-  /** Rejects with what the first one that fails says; the later ones are not started then, nor once anything stops. */
+  /** Rejects with the error of the first service that fails; later services do not start then, nor once anything stops. */
   start(when: ServiceEntry['starts']): Promise<void>;
   /**
-   * Calls all of the phase before it returns; resolves when they have stopped, or their limit is over. Never
-   * rejects.
+   * Calls stop of all services of the phase before it returns; resolves when they have stopped, or their limits have
+   * passed. Never rejects.
    */
   stop(phase: StopPhase): Promise<void>;
 }
@@ -42,7 +42,7 @@ export function createServices(
   let stopping = false;
 
   async function stopOne({ service, stopLimitMs }: ServiceEntry): Promise<void> {
-    // Called at once, so that it knows of it however long the others take.
+    // Called at once, so that the service knows of it, however long the others take.
     const stopped = (async () => {
       await service.stop();
     })().catch((error: unknown) => onFailure(service.name, error));
@@ -65,7 +65,7 @@ export function createServices(
   };
 }
 
-/** Those that turn, and so can be seen to stand still. */
+/** The loops whose turning can be watched. */
 export function loopsOf(table: readonly ServiceEntry[]): Turning[] {
   return table.flatMap(({ service }) => ('passes' in service ? [service] : []));
 }

@@ -2,11 +2,11 @@
 export interface Service {
   readonly name: string;
   start(): Promise<void> | void;
-  /** Idempotent; resolves when nothing of it runs any more. */
+  /** Idempotent; resolves when all of it has stopped. */
   stop(): Promise<void> | void;
 }
 
-/** What has worked since it was made, and has an end. */
+/** A service that works from its creation on, and only stops. */
 export function onlyStopping(name: string, stop: () => Promise<unknown>): Service {
   return { name, start: () => undefined, stop: () => stop().then(() => undefined) };
 }

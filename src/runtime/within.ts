@@ -1,4 +1,4 @@
-/** Whether it settles in time: true once it has resolved; rejects where it rejects before. */
+/** Whether the promise settles in time: true once it has resolved; rejects if it rejects before. */
 export async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
   if (limitMs === Infinity) return promise.then(() => true);
   let timer: NodeJS.Timeout | undefined;

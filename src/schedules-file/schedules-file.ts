@@ -1,4 +1,4 @@
-/** One thing that is wrong with a file. */
+/** One fault of a file. */
 export interface FileFault {
   line: number;
   message: string;
@@ -12,11 +12,11 @@ export const SINGULAR = { limits: 'limit', calendars: 'calendar', schedules: 'sc
 export interface FileEntry {
   kind: Kind;
   id: string;
-  /** As the API takes them, without the payload. Numbers that a double does not have are raw JSON. */
+  /** The fields as the API takes them, without the payload. Numbers that no double can hold are raw JSON. */
   fields: Readonly<Record<string, unknown>>;
-  /** JSON text, as it stands in the file where that is JSON; null: none. */
+  /** JSON text, as it stands in the file if that is JSON; null: none. */
   payload: string | null;
-  /** The line of what a JSON pointer into the entry names, or of the nearest thing around it. */
+  /** The line of the value that a JSON pointer into the entry names, or of the nearest value around it. */
   lineOf: (pointer: string) => number;
 }
 
@@ -32,7 +32,7 @@ export interface SchedulesFile {
 /** The label that says which file a schedule comes from. */
 export const SET_LABEL = 'firelock.set';
 
-/** Its JSON, as the API takes it. */
+/** An entry's JSON, as the API takes it. */
 export function entryText({ payload }: FileEntry, fields: FileEntry['fields']): string {
   const text = JSON.stringify(fields);
   return payload === null ? text : `${text.slice(0, -1)},"payload":${payload}}`;
@@ -43,7 +43,7 @@ export function faultOf(entry: FileEntry, pointer: string, message: string): Fil
   return { line: entry.lineOf(pointer), message: `${SINGULAR[entry.kind]} ${entry.id}${place}: ${message}` };
 }
 
-/** By line, each once, as `FILE:LINE: MESSAGE`. */
+/** Sorted by line, each once, as `FILE:LINE: MESSAGE`. */
 export function faultLines(name: string, faults: readonly FileFault[]): string[] {
   const sorted = [...faults].sort((a, b) => a.line - b.line);
   return [...new Set(sorted.map(({ line, message }) => `${name}:${line}: ${message}`))];

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** A lane stands in rows of indexes, and PostgreSQL takes none of more than a third of a page. */
+/** A lane's name is part of index rows, and PostgreSQL takes none of more than a third of a page. */
 const MAX_BYTES = 200;
 
 /** A short lane as it is. A longer one becomes its beginning, for readers, and its hash, which keeps it apart from others. */

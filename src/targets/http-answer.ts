@@ -4,7 +4,7 @@ import { keptText, storable } from '../core/runs/attempts/kept-text.ts';
 import { type Outcome, answerError, classifyStatus } from '../core/runs/attempts/outcome.ts';
 import { parseRetryAfter } from '../core/http/retry-after.ts';
 
-/** What is read of an answer's body. */
+/** How much of an answer's body is read. */
 export const ANSWER_LIMIT_BYTES = 64 * 1024;
 const EXECUTION_ID_LENGTH = 1024;
 
@@ -17,7 +17,10 @@ interface Answer {
   body: Buffer;
 }
 
-/** What a whole answer means, by its status. `asked`: about an earlier attempt, so that its word on the work itself counts. */
+/**
+ * The outcome of a whole answer, by its status. `asked`: the answer to a lookup, so it may say something about the work
+ * itself.
+ */
 export function outcomeOf(answer: Answer, now: Instant, asked: boolean): Outcome {
   const { statusCode, headers } = answer;
   const body = keptText(answer.body);
@@ -53,7 +56,7 @@ interface AnswerFields {
 
 const NO_FIELDS: AnswerFields = {};
 
-/** The body's `executionId`, or else the `Location` header whole. */
+/** The body's `executionId`, or else the whole `Location` header. */
 function executionIdOf(headers: AnswerHeaders, { executionId }: AnswerFields): string | null {
   const isNamed = typeof executionId === 'string' && executionId !== '';
   const id = isNamed ? executionId : firstValue(headers['location']);

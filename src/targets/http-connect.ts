@@ -6,11 +6,11 @@ import { AddressBlocked, type AddressGuard } from './guard/address-guard.ts';
 import { type Resolve, addressesOf } from './guard/resolve.ts';
 import { openTunnel } from './http-tunnel.ts';
 
-/** A TCP socket that can be made to die by a reset (RST) instead of a close. */
+/** A TCP socket that can be closed by a reset (RST) instead of a normal close. */
 export class ResettableSocket extends Socket {
   /**
-   * Set while a request is under way: a plain close would let the kernel deliver what it still holds, minutes later,
-   * of a request that was given up long ago.
+   * Set while a request is under way: after a normal close, the kernel could still deliver the rest of a request
+   * minutes after it was given up.
    */
   resetOnDestroy = false;
   #cause: Error | undefined;
@@ -34,8 +34,8 @@ interface DialDeps {
 }
 
 /**
- * Opens connections for undici over TCP sockets that stay in our hands, also below TLS. There is no time limit here:
- * the attempt has one, and destroys the socket. Errors carry a message that says how far the connection came; an
+ * Opens connections for undici over TCP sockets that this module controls, also below TLS. There is no time limit here:
+ * the attempt has one, and destroys the socket. Each error has a message that says how far the connection came; an
  * AddressBlocked says that there was none.
  */
 export function createDial(deps: DialDeps): Dial {
@@ -68,8 +68,8 @@ export function createDial(deps: DialDeps): Dial {
 }
 
 /**
- * Connects to the very addresses that were judged, literal ones included. Node by itself would ask the resolver again, and a
- * name may have another address by then.
+ * Connects exactly to the addresses that were judged, including literal ones. Node by itself would ask the resolver
+ * again, which may answer another address by then.
  */
 async function connectJudged(
   socket: ResettableSocket,
@@ -78,7 +78,7 @@ async function connectJudged(
 ): Promise<void> {
   try {
     if (proxy !== null) {
-      // A name is the proxy's to resolve and to judge.
+      // The proxy resolves and judges a name.
       if (isIP(host) !== 0) await guard.judge([host], port);
       if (!socket.destroyed) socket.connect({ host: proxy.host, port: proxy.port, autoSelectFamily: true });
       return;
@@ -88,7 +88,7 @@ async function connectJudged(
       addresses.map(({ address }) => address),
       port,
     );
-    // Given up meanwhile: connecting would bring it back to life.
+    // Given up meanwhile: connecting now would revive it.
     if (!socket.destroyed)
       socket.connect({ host, port, autoSelectFamily: true, lookup: answering(addresses) });
   } catch (error) {

@@ -11,19 +11,19 @@ interface ExchangeOptions {
   pool: OriginPool;
   clock: Clock;
   timeoutSeconds: number;
-  /** Over a connection that no other request goes over. */
+  /** Over a connection that carries no other request. */
   freshConnection: boolean;
-  /** It asks about an earlier attempt. */
+  /** This is a lookup about an earlier attempt. */
   asked: boolean;
-  /** Asked just before the first byte; false: nothing is sent. */
+  /** Called just before the first byte; false: nothing is sent. */
   mayStart(): boolean;
   onEnd(exchange: Exchange, outcome: Outcome): void;
 }
 
 /**
  * One attempt on the wire: waits for a connection, sends, reads, and ends exactly once, by its deadline at the latest.
- * Nothing was sent before `#written`, which undici's `onRequestStart` sets just before the first byte;
- * after it, everything but a whole answer is an unknown outcome.
+ * Nothing has been sent before `#written`, which undici's `onRequestStart` sets just before the first byte. After that,
+ * everything but a whole answer is an unknown outcome.
  */
 export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
@@ -42,7 +42,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, MAX_TIMER_MS), this);
   }
 
-  /** Why no connection was opened; null: that was not it. */
+  /** Why no connection was opened; null: another reason, or none. */
   get blockedBy(): AddressBlocked | null {
     return this.#blockedBy;
   }
@@ -88,7 +88,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     statusCode: number,
     headers: AnswerHeaders,
   ): void {
-    // Interim answers (103) come before the one that counts; their headers go with them.
+    // Interim answers (103) come before the final one; their headers are ignored.
     this.#statusCode = statusCode;
     this.#headers = headers;
   }
@@ -121,7 +121,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
       return;
     }
     if (!this.#written && connection?.proven === true) {
-      // It had grown stale, and nothing was sent: another one is asked for first, so that the pool lives on.
+      // The connection had grown stale, and nothing was sent: ask for another one first, so that the pool stays in use.
       this.begin();
       connection.destroy(error);
       return;
@@ -136,7 +136,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends before undici writes: it looks whether the request was aborted once `onRequestStart` returns. */
+  /** Ends before undici writes: undici checks whether the request was aborted when `onRequestStart` returns. */
   #refuse(controller: Dispatcher.DispatchController, message: string): void {
     const connection = this.#connection;
     this.#connection = null;
@@ -182,14 +182,14 @@ const LOST: AttemptError = {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** A longer one would fire at once. */
+/** A longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function unknown(error: AttemptError, senderStopped: boolean): Outcome {
   return { kind: 'unknown', error, senderStopped };
 }
 
-/** By way of setImmediate, so that an answer which arrived while the loop was busy is read first. */
+/** By setImmediate, so that an answer which arrived while the loop was busy is read first. */
 function onDeadline(exchange: Exchange): void {
   setImmediate(expire, exchange);
 }

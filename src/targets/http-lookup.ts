@@ -1,7 +1,7 @@
 import { type AttemptError, type Outcome, answerError } from '../core/runs/attempts/outcome.ts';
 import type { LookupAnswer } from './target.ts';
 
-/** What the exchange of a lookup says of the attempt it was about. Only a whole 404 says that it did not arrive. */
+/** What the answer to a lookup says about the attempt. Only a whole 404 says that it did not arrive. */
 export function lookupAnswerOf(outcome: Outcome): LookupAnswer {
   switch (outcome.kind) {
     case 'accepted': {

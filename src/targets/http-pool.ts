@@ -4,21 +4,22 @@ import type { HttpRequest } from './http-request.ts';
 
 /** An attempt that waits for a connection. */
 export interface Borrower {
-  /** Takes no connection that another request was sent over, and leaves none behind. */
+  /** Takes a connection over which no other request was sent, and leaves none behind. */
   readonly wantsFresh: boolean;
   start(connection: HttpConnection): void;
 }
 
 interface PoolOptions {
   dial: Dial;
-  /** At most that many connections are open or being opened; further borrowers wait in line. */
+  /** The most connections that are open or being opened; further borrowers wait in line. */
   connections: number;
   onEmpty(): void;
 }
 
 /**
- * The kept connections of one origin. Not undici's own pool: here an attempt knows its connection, so that giving it
- * up also ends a connection that is still being opened, and resets exactly the socket that carries its request.
+ * The kept connections of one origin. undici's own pool does not do: here an attempt knows its connection, so that
+ * giving it up also ends a connection that is still being opened, and resets exactly the socket that carries its
+ * request.
  */
 export class OriginPool {
   readonly #origin: string;
@@ -38,12 +39,12 @@ export class OriginPool {
     else borrower.start(connection);
   }
 
-  /** The borrower no longer wants the connection it waits for. */
+  /** The borrower gives up the connection that it waits for. */
   withdraw(borrower: Borrower): void {
     this.#waiting.delete(borrower);
   }
 
-  /** A connection whose answer was read whole goes to the next in line, or makes room for it. */
+  /** A connection whose answer was read completely goes to the next in line, or makes room for it. */
   takeBack(connection: HttpConnection): void {
     const [next] = this.#waiting;
     if (next === undefined) {
@@ -76,12 +77,12 @@ export class OriginPool {
     return this.#open < this.#options.connections ? this.#openAnother(false) : undefined;
   }
 
-  /** Where there is no room, the kept connection that has been idle longest makes some. */
+  /** If there is no room, the connection that has been idle longest is closed. */
   #openFresh(): HttpConnection | undefined {
     if (this.#open < this.#options.connections) return this.#openAnother(true);
     const oldest = this.#idle.shift();
     if (oldest === undefined) return undefined;
-    // Counted before the other goes, so that the pool is never empty in between.
+    // Counted before the other connection goes, so that the pool is never empty in between.
     const connection = this.#openAnother(true);
     oldest.destroy(new Error('the kept connection makes room'));
     return connection;
@@ -99,7 +100,10 @@ export class OriginPool {
     });
   }
 
-  /** One in use is left alone: its borrower hears of it, or undici opens it again for a request not yet written. */
+  /**
+   * A connection in use is left alone: its borrower gets the error, or undici opens it again for a request that is not
+   * yet written.
+   */
   #dropIfIdle(connection: HttpConnection): void {
     const index = this.#idle.indexOf(connection);
     if (index === -1) return;
@@ -111,7 +115,7 @@ export class OriginPool {
 interface ConnectionOptions {
   dial: Dial;
   pool: OriginPool;
-  /** For one request: dialled once, closed after the answer, so that there is no way to send anything twice. */
+  /** For one request: opened once and closed after the answer, so that nothing can be sent twice. */
   once: boolean;
   onDisconnect: (connection: HttpConnection) => void;
 }
@@ -133,7 +137,7 @@ export class HttpConnection {
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: (options, callback) => {
-        // Undici dials again to send what its connection was closed on.
+        // undici would open a new connection to send a request whose connection was closed.
         const spent = once && this.#socket !== null;
         if (spent) callback(new Error('the connection was closed before anything was sent'), null);
         else this.#socket = dial(options, callback);
@@ -142,7 +146,7 @@ export class HttpConnection {
     this.#client.on('disconnect', () => onDisconnect(this));
   }
 
-  /** True once an answer came over it: if it fails before the next request is written, it had merely grown stale. */
+  /** True once an answer came over it: if it then fails before the next request is written, it had only grown stale. */
   get proven(): boolean {
     return this.#proven;
   }
@@ -153,12 +157,12 @@ export class HttpConnection {
     this.#client.dispatch({ path, method, headers, body, ...(this.#once && { reset: true }) }, handler);
   }
 
-  /** The first byte of a request is about to be written: from here on the connection only dies by reset. */
+  /** The first byte of a request is about to be written: from here on, the connection ends only by reset. */
   requestBegins(): void {
     if (this.#socket !== null) this.#socket.resetOnDestroy = true;
   }
 
-  /** The answer was read whole. */
+  /** The answer was read completely. */
   giveBack(): void {
     this.#proven = true;
     if (this.#socket !== null) this.#socket.resetOnDestroy = false;

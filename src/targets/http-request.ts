@@ -7,7 +7,7 @@ import type { Attempt } from './target.ts';
 
 export interface HttpRequest {
   origin: string;
-  /** Path and query, as they go on the wire. */
+  /** Path and query, as they are sent. */
   path: string;
   method: HttpMethod;
   /** Names and values in turn. */
@@ -15,9 +15,9 @@ export interface HttpRequest {
   body: string | null;
 }
 
-/** What can be worked out once per target, or per call beside it. */
+/** The parts that are computed once per target, or per call beside it. */
 export interface PreparedTarget {
-  /** Null where the URL has to be rendered first. */
+  /** Null if the URL contains templates. */
   address: Address | null;
   url: string;
   method: HttpMethod;
@@ -32,7 +32,7 @@ interface Address {
   path: string;
 }
 
-/** @throws TypeError where the URL, a header or the secret is none that HTTP can send. */
+/** @throws TypeError if the URL, a header or the secret cannot be sent over HTTP */
 export function prepareTarget(target: HttpTarget<string>): PreparedTarget {
   const carriesBody = target.method !== 'GET' && target.method !== 'HEAD';
   return prepare(target, { carriesBody, keys: signingKeys(target.secret) });
@@ -41,7 +41,7 @@ export function prepareTarget(target: HttpTarget<string>): PreparedTarget {
 interface Sender {
   now: Instant;
   userAgent: string;
-  /** Of the span that the request is. */
+  /** The id of the request's span. */
   spanId: string;
 }
 
@@ -50,7 +50,7 @@ export function prepareCall(call: HttpCall<string>, secret: HttpTarget<string>['
   return prepare(call, { carriesBody: false, keys: signingKeys(secret) });
 }
 
-/** @throws TypeError or URIError where the rendered URL is none, or no header can carry a rendered value. */
+/** @throws TypeError or URIError if the rendered URL is none, or no header can carry a rendered value */
 export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sender): HttpRequest {
   const address = prepared.address ?? parseAddress(renderTemplate(prepared.url, attempt, encodeURIComponent));
   const body = prepared.carriesBody ? buildBody(attempt) : null;
@@ -126,7 +126,7 @@ function buildHeaders(
   return headers;
 }
 
-/** What is stored was checked, and so is what comes of it: a value must not become two headers. */
+/** The stored value was checked, and the rendered one is checked too: a value must not become two headers. */
 function rendered(name: string, value: string, attempt: Attempt): string {
   if (!hasTemplate(value)) return value;
   const text = renderTemplate(value, attempt);
@@ -134,12 +134,12 @@ function rendered(name: string, value: string, attempt: Attempt): string {
   return text;
 }
 
-/** W3C Trace Context: all attempts of a run are one trace, each its own span. */
+/** W3C Trace Context: all attempts of a run share one trace, and each is a span. */
 function traceparent(runId: string, spanId: string): string {
   return `00-${runId.replaceAll('-', '')}-${spanId}-01`;
 }
 
-/** The payload goes in as the text it is: parsing it would cost its numbers their digits. */
+/** The payload is inserted as text: parsing would change the digits of its numbers. */
 function buildBody(attempt: Attempt): string {
   const { recovery } = attempt;
   const recovered =

@@ -4,7 +4,7 @@ import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.
 /** In the order of the secrets. */
 export type SigningKeys = readonly KeyObject[];
 
-/** @throws TypeError where a secret is none; only a foreign hand can store such a one */
+/** @throws TypeError if a secret is invalid; only another program can store such a secret */
 export function signingKeys(secret: string | readonly string[] | null): SigningKeys {
   if (secret === null) return NO_KEYS;
   return [secret].flat().map((one) => {
@@ -16,7 +16,7 @@ export function signingKeys(secret: string | readonly string[] | null): SigningK
 
 const NO_KEYS: SigningKeys = [];
 
-/** Of Standard Webhooks: one signature for each key. `signed` is `id.timestamp.body`. */
+/** As Standard Webhooks defines it: one signature for each key. `signed` is `id.timestamp.body`. */
 export function signatureOf(keys: SigningKeys, signed: string): string {
   return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
 }

@@ -2,14 +2,15 @@ import type { Socket } from 'node:net';
 import type { EgressProxy } from '../config/egress-proxy.ts';
 import { AddressBlocked } from './guard/address-guard.ts';
 
-/** The head of a proxy's answer is small; what is larger is no proxy. */
+/** The head of a proxy's answer is small; a larger one comes from no proxy. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const HEAD_END = '\r\n\r\n';
 const FORBIDDEN = 403;
 
 /**
- * Asks the proxy at the other end of this connected socket for a tunnel to `host:port` (RFC 9110, 9.3.6), and calls back once there is
- * one. Where there is none it destroys the socket with the reason: AddressBlocked if the proxy forbids the address.
+ * Asks the proxy at the other end of this connected socket for a tunnel to `host:port` (RFC 9110, 9.3.6), and calls
+ * back once it exists. Without a tunnel, it destroys the socket with the reason: AddressBlocked if the proxy forbids
+ * the address.
  */
 export function openTunnel(
   socket: Socket,

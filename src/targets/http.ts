@@ -25,13 +25,13 @@ interface HttpTargetDeps {
   /** Named in the user agent. */
   version: string;
   connectionsPerOrigin: number;
-  /** Judges each address before a connection to it is opened; absent: denies what is denied by default. */
+  /** Judges each address before a connection to it is opened; absent: denies the default ranges. */
   guard?: AddressGuard;
-  /** Absent: as the machine does. */
+  /** Absent: resolves names as the machine does. */
   resolve?: Resolve;
   /** Absent: targets are called directly. */
   proxy?: EgressProxy | null;
-  /** Hears which addresses are blocked. */
+  /** Gets events about blocked addresses. */
   events?: EventBus;
 }
 
@@ -56,7 +56,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   readonly #userAgent: string;
   readonly #dial: Dial;
   readonly #pools = new Map<string, OriginPool>();
-  /** One listener per signal rather than per attempt: thousands of attempts share the signal of the daemon's stop. */
+  /** One listener per signal rather than per attempt: thousands of attempts share the signal that the daemon stops. */
   readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
   #underWay = 0;
   #closing = false;
@@ -69,7 +69,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     this.#dial = createDial({ guard, resolve, proxy });
   }
 
-  /** The URL's origin. A URL that is none, which only a foreign hand can store, is a lane of its own. */
+  /** The URL's origin. An invalid URL, which only another program can store, gets a lane of its own. */
   laneOf({ url }: HttpTarget): string {
     try {
       return parseAddress(url).origin;
@@ -133,7 +133,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     return this.#send(call, attempt, { ...options, spanId: newSpanId(), freshConnection: false });
   }
 
-  /** Never throws, also where the URL or a header is none. */
+  /** Never throws, also for an invalid URL or header. */
   #send(call: Call, attempt: Attempt, options: SendOptions): Promise<Outcome> {
     if (this.#closing || options.signal.aborted) {
       return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }, true));
@@ -178,7 +178,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     });
   }
 
-  /** For the operator: the outcome does not say it. */
+  /** For the operator: the outcome does not contain it. */
   #reportBlocked(
     { runId, scheduleId, attempt }: Attempt,
     { origin }: HttpRequest,
@@ -216,8 +216,8 @@ function remembered(call: Call, prepare: () => PreparedTarget): PreparedTarget {
   const known = (call as Remembering)[PREPARED];
   if (known !== undefined) return known;
   const prepared = prepare();
-  // Not enumerable: a copy of the call, changed, must not take it along. Not a WeakMap: with a key for each of 10,000 targets
-  // that is a good part of what collecting garbage costs.
+  // Not enumerable: a changed copy of the call must not take it along. Not a WeakMap: with a key for each of 10,000
+  // targets, that is a good part of the cost of garbage collection.
   Object.defineProperty(call, PREPARED, { value: prepared });
   return prepared;
 }

@@ -3,17 +3,17 @@ import { boundedLane } from './bounded-lane.ts';
 import type { TargetKind } from './target.ts';
 
 export interface TargetRegistry {
-  /** The types that this version can hand off; a run of any other is not claimed. */
+  /** The types that this version can hand off; it does not claim runs of other types. */
   readonly types: readonly string[];
   kindOf(target: Target): TargetKind | undefined;
   /**
-   * `type`, a space, and what the kind shares its cap by: `http https://api.example.com`; of what is not sent, its queue. At most 200
-   * bytes: of what is longer the beginning and a hash.
+   * `type`, a space, and the name under which runs share slots: `http https://api.example.com`; for a pull target, its
+   * queue. At most 200 bytes: a longer name becomes its beginning and a hash.
    */
   laneOf(target: Target): string;
-  /** Whether this version knows the kind that a lane begins with; what it does not is left to a version that does. */
+  /** Whether this version knows the kind at the beginning of a lane's name; other lanes are left to a version that does. */
   canSend(lane: string): boolean;
-  /** Closes every kind: waits for what is under way. */
+  /** Closes every kind: waits for the work under way. */
   close(): Promise<void>;
 }
 

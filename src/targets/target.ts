@@ -11,24 +11,27 @@ export interface Attempt {
   scheduledFor: Instant;
   trigger: RunTrigger;
   attempt: number;
-  /** Of the span that the attempt is; absent: the kind makes one up. A call beside it, such as a lookup, is another span. */
+  /**
+   * The id of the attempt's span; absent: the kind makes one up. A call beside the attempt, such as a lookup, is
+   * another span.
+   */
   spanId?: string;
   /** The client's JSON text, or null. */
   payload: string | null;
   timeoutSeconds: number;
-  /** At most once: over a connection that nothing was sent on before, and never sent twice by the kind itself. */
+  /** At most once: over a connection over which nothing was sent before, and never sent twice by the kind itself. */
   delivery: Delivery;
   recovery: { recoveries: number; recoveredAt: Instant } | null;
-  /** How the runs ended that it waited for. */
+  /** The outcomes of the runs that it waited for. */
   dependencies: readonly Dependency[];
   /**
-   * Asked at the last moment before the first byte is written, as often as needed; false: the lease has run out meanwhile.
-   * Then nothing is sent, and the outcome is `transient` with `senderStopped`.
+   * Called at the last moment before the first byte is written, as often as needed; false: the lease has run out
+   * meanwhile. Then nothing is sent, and the outcome is `transient` with `senderStopped`.
    */
   mayStart: () => boolean;
 }
 
-/** Why the target may not know that the run is off; null: it knows. */
+/** Why the target may not know of the cancellation; null: it knows. */
 export type CancelAnswer = AttemptError | null;
 
 /** Whether an earlier attempt of unknown outcome arrived. */
@@ -38,7 +41,7 @@ export type LookupAnswer =
       statusCode: number;
       body: string;
       executionId: string | null;
-      /** What it says of the work itself; absent: nothing. */
+      /** What it says about the work itself; absent: nothing. */
       reported?: NonNullable<Accepted['reported']>;
     }
   | { kind: 'notArrived' }
@@ -46,23 +49,24 @@ export type LookupAnswer =
   | { kind: 'unclear'; error: AttemptError };
 
 /**
- * A kind of target. `deliver` answers with what became of the attempt and never throws; it ends at the latest
+ * A kind of target. `deliver` answers the outcome of the attempt and never throws; it ends at the latest
  * `timeoutSeconds` after it began. `signal` aborts it because the daemon is stopping: the outcome is then `unknown`
- * with `senderStopped`, or `transient` where provably nothing was sent. What needs no secret value takes the target as it is stored.
+ * with `senderStopped`, or `transient` if provably nothing was sent. A method that needs no secret value takes the
+ * target as it is stored.
  */
 export interface TargetKind<T extends Target<string> = Target<string>> {
   readonly type: T['type'];
   /** Runs of one lane share a cap, so that a slow target delays only itself. */
   laneOf(target: Target): string;
   deliver(target: T, attempt: Attempt, signal: AbortSignal): Promise<Outcome>;
-  /** Whether `lookup` can be asked for this target. */
+  /** Whether `lookup` can be called for this target. */
   hasLookup(target: Target): boolean;
-  /** Asks what became of the run's earlier attempt; never throws, and ends as `deliver` does. */
+  /** Asks what happened to the run's earlier attempt; never throws, and ends as `deliver` does. */
   lookup(target: T, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer>;
   /** Whether `cancel` can be called for this target. */
   hasCancel(target: Target): boolean;
-  /** Calls the target once to say that the run is off; never throws, and ends as `deliver` does. */
+  /** Calls the target once to say that the run is cancelled; never throws, and ends as `deliver` does. */
   cancel(target: T, attempt: Attempt, signal: AbortSignal): Promise<CancelAnswer>;
-  /** Waits for what is under way and closes kept connections. */
+  /** Waits for the work under way and closes kept connections. */
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { createEffects } from '../../src/flow/effects/effects.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
-import type { Dashboard } from '../../src/api/dashboard/files.ts';
+import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
 import { createServer } from '../../src/api/server.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

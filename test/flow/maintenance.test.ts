@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { startMaintenance, stopMaintenance } from '../../src/operations/maintenance.ts';
+import { startMaintenance, stopMaintenance } from '../../src/operations/maintenance-changes.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
-import { readMaintenance } from '../../src/store/maintenance/maintenance.ts';
+import { readMaintenance } from '../../src/store/maintenance/maintenance-row.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { createPullInstance } from '../support/pulling.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

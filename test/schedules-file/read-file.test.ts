@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { cutIntoItems } from '../../src/schedules-file/read/cut-items.ts';
 import { numberText } from '../../src/schedules-file/read/number-text.ts';
 import { readSchedulesFile } from '../../src/schedules-file/read/read-file.ts';
-import { substitute } from '../../src/schedules-file/read/variables.ts';
+import { substitute } from '../../src/schedules-file/read/fill-variables.ts';
 import { entryText } from '../../src/schedules-file/schedules-file.ts';
 
 const LONG = `# a comment

@@ -13,10 +13,10 @@ import { createTrustedProxies } from './trusted-proxies.ts';
 export interface AccessDeps {
   clock: Clock;
   events: EventBus;
-  /** There are neither tokens nor proxies: callers are not asked who they are. */
+  /** Neither tokens nor proxies are configured: the API does not ask callers who they are. */
   apiTokens: readonly ApiToken[];
   trustedProxies: readonly AddressRange[];
-  /** Of one token, or of one user that a proxy names; twice as many at once. */
+  /** The rate for one token, or for one user whom a proxy names; twice as many at once. */
   tokenRequestsPerSecond: number;
 }
 
@@ -28,7 +28,7 @@ export interface Access {
   replaceTokens: (tokens: readonly ApiToken[]) => void;
 }
 
-/** What tells who calls. */
+/** The parts of a request that identify its caller. */
 interface Request {
   headers: IncomingHttpHeaders;
   socket: { remoteAddress?: string | undefined };
@@ -39,7 +39,7 @@ const ANONYMOUS: Caller = { name: null, role: 'admin' };
 const FAILURES_PER_MINUTE = 10;
 const MAX_KEYS = 10_000;
 
-/** Decides who calls. Whether there is anybody to ask is decided once: later no change of the tokens opens the API. */
+/** Decides who calls. Whether callers are asked at all is decided once: a later change of the tokens never opens the API. */
 export function createAccess({ clock, events, ...settings }: AccessDeps): Access {
   const { apiTokens, trustedProxies, tokenRequestsPerSecond: perSecond } = settings;
   const isAnonymous = apiTokens.length === 0 && trustedProxies.length === 0;
@@ -81,7 +81,7 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
   };
 }
 
-/** `key`: whose rate is limited. */
+/** `key`: the rate limit counts by it. */
 type Identified = { caller: Caller; key: string } | { refused: CallRefusal };
 
 function fromProxy(proxied: Caller | 'unusable'): Identified {
@@ -102,7 +102,7 @@ function fromToken(
   return { caller: { name, role }, key: `token ${hash.toString('hex')}` };
 }
 
-/** The same for every reason. What is wrong with a token concerns its owner only, and the log says it. */
+/** The same answer for every reason. Only the owner of a token should learn what is wrong with it, and the log says it. */
 function unauthorized(): Problem {
   const detail = 'this call needs a valid token: Authorization: Bearer TOKEN';
   return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
@@ -112,7 +112,10 @@ function tooMany(detail: string, waitSeconds: number): Problem {
   return new Problem(429, detail, { headers: { 'Retry-After': String(waitSeconds) } });
 }
 
-/** On a socket of both families an IPv4 address comes as `::ffff:192.0.2.1`; a local IPv6 one names an interface after it. */
+/**
+ * On a socket of both families, Node writes an IPv4 address as `::ffff:192.0.2.1`, and a local IPv6 address with its
+ * interface.
+ */
 function addressOf({ socket: { remoteAddress = '' } }: Request): string {
   return remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
 }

@@ -7,20 +7,23 @@ import type { Access } from './access.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls; of a request under `/api/v1`. */
+    /** The caller of a request under `/api/v1`. */
     caller: Caller;
   }
   interface FastifyContextConfig {
-    /** Which role a route under `/api/v1` asks of its caller. */
+    /** The role that a route under `/api/v1` needs. */
     role?: RoleNeeded;
-    /** What a route that may change something writes into the audit; a refused call is the first of these. None: nothing is audited. */
+    /**
+     * What a route that may change something writes into the audit; the entry of a refused call names the first. None:
+     * no audit.
+     */
     audits?: readonly AuditAction[];
   }
 }
 
 /**
- * Asks every caller of the routes that are added after this one who they are, also where there is no route: without a token
- * a stranger does not learn which paths exist.
+ * Asks the callers of all routes that are added after this one who they are, also where there is no route: without a
+ * token, a stranger does not learn which paths exist.
  */
 export function guardRoutes(api: Api, access: Access, onRefused: (call: RefusedCall) => void): void {
   api.decorateRequest('caller', null as unknown as Caller);
@@ -46,7 +49,7 @@ const READING = ['GET', 'HEAD'];
 function refusedCall({ caller, method, params, routeOptions }: FastifyRequest, needs: string): RefusedCall {
   const { url = '', config } = routeOptions;
   const { id } = params as { id?: string };
-  // What was sent as an id may be anything, and megabytes of it.
+  // A caller may send anything as an id, and megabytes of it.
   const subject = id !== undefined && /^[\w.-]{1,128}$/.test(id) ? id : null;
   return {
     caller,

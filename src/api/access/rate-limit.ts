@@ -1,18 +1,18 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../runtime/clock.ts';
 
-/** How often each of many keys may do something: a bucket for each, which fills as time passes. */
+/** Limits how often each key may do something: one bucket for each key, which fills as time passes. */
 interface RateLimit {
-  /** Zero: it may now. Otherwise it may not, and this is after how many seconds to try again. */
+  /** Zero: the key may go on now. Otherwise: the number of seconds after which it may try again. */
   take(key: string): number;
 }
 
 interface RateLimitOptions {
   clock: Clock;
-  /** So often at once. */
+  /** The size of a bucket: how many at once. */
   burst: number;
   perSecond: number;
-  /** So many keys are remembered. Of more, those are forgotten that did nothing for longest: they begin anew. */
+  /** How many keys are remembered. Beyond that, the limiter forgets the keys that were idle longest: they begin anew. */
   maxKeys: number;
 }
 

@@ -14,9 +14,9 @@ interface TokenRegistryDeps {
 }
 
 interface TokenRegistry {
-  /** The token that was sent, if it is one of ours and has not expired. */
+  /** The entry of the token that was sent, if it is known and has not expired. */
   find(sent: string): { token: ApiToken } | { refused: CallRefusal };
-  /** What is not among these is refused from now on. */
+  /** From now on, a token that is not among these is refused. */
   replace(tokens: readonly ApiToken[]): void;
 }
 
@@ -52,7 +52,7 @@ export function createTokenRegistry({ clock, events, tokens }: TokenRegistryDeps
   };
 }
 
-/** Compares all of them, each in constant time: how long it takes says nothing about a hash. */
+/** Compares with all of them, each in constant time: the duration says nothing about a hash. */
 export function tokenWithHash<Token extends ApiToken>(tokens: readonly Token[], hash: Buffer): Token | null {
   let found: Token | null = null;
   for (const token of tokens) if (timingSafeEqual(token.hash, hash)) found = token;

@@ -5,10 +5,10 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type RefusedCall, recordRefusals } from '../../store/audit/record-audit.ts';
 
-/** Writes calls into the audit that were refused, beside all that is answered: such an entry may be lost, and delays no answer. */
+/** Writes refused calls into the audit, after the answer: such an entry may be lost, and never delays an answer. */
 interface Refusals {
   note(call: RefusedCall): void;
-  /** Writes what is left. */
+  /** Writes the entries that are left. */
   close(): Promise<void>;
 }
 
@@ -18,11 +18,11 @@ interface RefusalsDeps {
   logger: Pick<FastifyBaseLogger, 'debug'>;
 }
 
-/** A caller that is refused more often within a minute gets one entry for the others, which says how many they were. */
+/** A caller that is refused more often within a minute gets one more entry, with the number of the other refusals. */
 const EACH_MINUTE = 10;
 const MINUTE_MS = 60_000;
 const MAX_CALLERS = 1_000;
-/** What cannot be written, since the database is away, is forgotten beyond that. */
+/** While the database is away, entries beyond this number are dropped. */
 const MAX_PENDING = 1_000;
 const BATCH = 100;
 

@@ -8,7 +8,7 @@ import { diffOf } from '../schedules/diff.ts';
 
 type Note = NonNullable<ScheduleChangeDeps['note']>;
 
-/** For a call that writes one schedule: which of its fields are others now, never what is in them. */
+/** For a call that writes one schedule: the names of the changed fields, never their values. */
 export function noteOne(caller: Caller): Note {
   const auditor = auditorFor(caller);
   return async (tx, [written], [before = null]) => {
@@ -24,14 +24,14 @@ function changeOf(written: ChangedSchedule, before: Schedule | null): AuditedCha
   return { action: 'schedule.update', ...of, detail: { version, fields: shortened(fields) } };
 }
 
-/** More than a reader wants. */
+/** A reader does not need more. */
 const MAX_FIELDS = 50;
 
 function shortened(fields: readonly string[]): readonly string[] {
   return fields.length <= MAX_FIELDS ? fields : [...fields.slice(0, MAX_FIELDS), '…'];
 }
 
-/** For a call that writes many: how many. The versions of each schedule name the caller as well. */
+/** For a call that writes many schedules: how many. The versions of each schedule name the caller as well. */
 export function noteMany(caller: Caller): Note {
   const auditor = auditorFor(caller);
   return async (tx, written) => {

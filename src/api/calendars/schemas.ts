@@ -17,7 +17,7 @@ const dates = dateEntries.meta({
   example: ['2026-12-25', '2026-12-31/2027-01-01'],
 });
 
-/** Accepted and ignored, so that what GET answered can be edited and sent back. */
+/** Accepted and ignored, so that a caller can edit the answer of GET and send it back. */
 const ignored = z.unknown().optional().meta({ readOnly: true });
 
 export const calendarInput = z

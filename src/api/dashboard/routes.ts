@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Api, ApiDeps } from '../deps.ts';
 import { Problem, nothingHere } from '../http/problem.ts';
-import type { DashboardFile } from './files.ts';
+import type { DashboardFile } from './built-files.ts';
 
 /** Nothing but what the daemon itself serves, and nothing inline. */
 const POLICY = [
@@ -27,7 +27,7 @@ const ASSET_HEADERS = { 'Cache-Control': 'public, max-age=31536000, immutable' }
 
 const hidden = { schema: { hide: true } };
 
-/** Pages of the dashboard. They need no token; what they show is asked of the API, which does. */
+/** The pages of the dashboard. They need no token: they read their data from the API, which asks for one. */
 export function addDashboard(server: Api, deps: ApiDeps): void {
   const { dashboard, basePath } = deps;
   if (dashboard === null) {

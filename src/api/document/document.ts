@@ -12,7 +12,7 @@ import {
 
 type Tree = Record<string, unknown>;
 
-/** From what the plugin makes of the routes to the document that clients and dashboards are generated from. */
+/** Turns the plugin's description of the routes into the document from which clients and dashboards are generated. */
 export function finishDocument<Document extends object>(made: Document): Document {
   const document = tidy(made) as Tree;
   const components = isObject(document['components']) ? document['components'] : {};
@@ -32,7 +32,10 @@ export function finishDocument<Document extends object>(made: Document): Documen
   return JSON.parse(renamed(JSON.stringify(named))) as Document;
 }
 
-/** What no reader needs: the bounds of JavaScript's whole numbers. And what the plugin cannot be told. */
+/**
+ * Removes what no reader needs (the bounds of JavaScript's whole numbers), and marks optional bodies, which the plugin
+ * cannot do.
+ */
 function tidy(document: object): unknown {
   const text = JSON.stringify(document, (key, value: unknown) => {
     const isBound =
@@ -54,7 +57,7 @@ function operationsOf({ paths }: Tree): Tree[] {
   return methods.flatMap((operations) => Object.values(operations).filter(isObject));
 }
 
-/** Every registered schema comes in two forms, as sent and as answered; most are needed in one. */
+/** Every registered schema has two forms, as sent and as answered; most are needed in one form only. */
 function withUsedSchemas({ paths, ...rest }: Tree, components: Tree, schemas: Schemas): Tree {
   const used = new Map<string, unknown>();
   const visit = (text: string): void => {

@@ -1,6 +1,6 @@
 /**
- * Of fields that exclude each other, for the document: which goes with which. Validation says the same in words of its own,
- * field by field; as a schema it would only say that nothing fits.
+ * For the document: which fields exclude each other, and which go together. The validation has messages of its own for
+ * each field; as a schema it would only say that nothing fits.
  */
 export const NOT_GIVEN = { type: 'null' } as const;
 
@@ -24,7 +24,7 @@ export function exactlyOneOf(triggers: readonly Trigger[] = ALL): { oneOf: objec
   };
 }
 
-/** One of them is given at most: the others are absent, or null. */
+/** At most one of these is given: the others are absent, or null. */
 export function atMostOneOf(triggers: readonly Trigger[] = ALL): { anyOf: object[] } {
   return {
     anyOf: triggers.map((trigger) => ({
@@ -50,6 +50,6 @@ export function where(
 
 function withoutOthers(triggers: readonly Trigger[], trigger: Trigger): Record<string, object> {
   const others = triggers.filter((other) => other !== trigger).map((other) => [other, NOT_GIVEN] as const);
-  // What has no fire times of its own has none to be excluded.
+  // A schedule without fire times of its own has none to exclude.
   return { ...Object.fromEntries(others), ...(trigger === 'after' ? { exclude: NOT_GIVEN } : {}) };
 }

@@ -1,6 +1,6 @@
 /**
- * Of bodies and answers that are no schema with a name: how the document calls them. One that is not listed is called after
- * its operation: `PutThingInput`, `PutThingAnswer`.
+ * The names that the document gives to bodies and answers without a named schema. The others are named after their
+ * operation: `PutThingInput`, `PutThingAnswer`.
  */
 export const NAMES: Readonly<Record<string, { input?: string; answer?: string }>> = {
   getHealth: { answer: 'Health' },

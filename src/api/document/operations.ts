@@ -19,7 +19,7 @@ const HEADERS: Readonly<Record<string, Tree>> = {
   503: { 'Retry-After': retryAfter() },
 };
 
-/** Of what is refused for the whole API alike. */
+/** Headers of the refusals that all of the API shares. */
 export function addHeaders(operation: Tree): void {
   const { responses } = operation;
   for (const [status, headers] of Object.entries(HEADERS)) {

@@ -4,7 +4,7 @@ import { NAMES } from './names.ts';
 type Tree = Record<string, unknown>;
 export type Schemas = Map<string, unknown>;
 
-/** Inline bodies and answers of an operation become schemas with names. */
+/** Turns inline bodies and answers of an operation into schemas with names. */
 export function nameInlineSchemas(operation: Tree, schemas: Schemas): void {
   const id = operationIdOf(operation);
   const names = NAMES[id] ?? {};
@@ -39,12 +39,12 @@ export function shortName(name: string): string {
   return name.replace(/(?:Definition|Request)Input$/, 'Input');
 }
 
-/** As it is sent, and as it is answered: the plugin calls the first after the second. */
+/** As sent, and as answered: the plugin derives the second name from the first. */
 export function isInput(name: string): boolean {
   return name.endsWith('Input');
 }
 
-/** Answers may grow fields, so a client must not refuse those that it does not know. */
+/** Answers may get new fields, so a client must not refuse fields that it does not know. */
 export function opened(schema: unknown): unknown {
   return edited(schema, ({ additionalProperties, ...rest }) =>
     additionalProperties === undefined || additionalProperties === false
@@ -71,7 +71,7 @@ export function withDiscriminators(schema: unknown, schemas: Schemas): unknown {
   });
 }
 
-/** Every schema within a schema, and itself. Values such as defaults and constants are none. */
+/** Visits a schema and every schema within it. Values such as defaults and constants are no schemas. */
 function edited(schema: unknown, edit: (schema: Tree) => Tree): unknown {
   if (!isObject(schema)) return schema;
   const inner = Object.entries(schema).map(([key, value]): [string, unknown] => {

@@ -5,7 +5,7 @@ export const dryRunInput = z
   .default(false)
   .meta({ description: 'Change nothing: answer how much matches, and a sample.' });
 
-/** What a bulk action answers, `items` being what it is about. */
+/** The answer of a bulk action on `items`. */
 export function bulkAnswer(items: string, counted: string) {
   return z.object({
     matched: z.int().meta({ description: `How many ${items} matched when it began${counted}.` }),

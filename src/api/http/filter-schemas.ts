@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LABEL, listPattern } from './common-schemas.ts';
 import { isObject } from './json/json-body.ts';
 
-/** Of the filter of a body: words of a known set, comma-separated as in a query, or as a list. */
+/** For the filter in a body: words of a known set, comma-separated as in a query, or as a list. */
 export function filterWords<const Word extends string>(words: readonly Word[]) {
   const known = (value: unknown): value is Word => (words as readonly unknown[]).includes(value);
   return z
@@ -46,7 +46,7 @@ export const filterLabels = z
     example: 'team:billing',
   });
 
-/** For `superRefine`: what would mean everything is a mistake more often than not. */
+/** For `superRefine`: a filter that means everything is usually a mistake. */
 export function namesSomething(filter: unknown, context: z.core.$RefinementCtx): void {
   if (!isObject(filter) || Object.values(filter).some((value) => value !== undefined)) return;
   context.addIssue({

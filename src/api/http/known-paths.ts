@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What is known of a route: `url` is a pattern such as `/runs/:id`. */
+/** One route; `url` is a pattern such as `/runs/:id`. */
 interface Route {
   url?: string | undefined;
   method: string | string[];
@@ -12,7 +12,10 @@ interface KnownPaths {
   add(route: Route): void;
   /** Sorted; empty: there is nothing at this path. */
   methodsAt(path: string): string[];
-  /** False: the path is another route's, and as a parameter of this one it would only be wrong (`batch` as the id of a run). */
+  /**
+   * False: the path belongs to another route, and as a parameter of this one it would only be wrong (`batch` as the id
+   * of a run).
+   */
   isMeantFor(path: string, route: Route): boolean;
 }
 

@@ -5,7 +5,7 @@ import { queryInteger, scheduleIdText } from './common-schemas.ts';
 
 export const limitQuery = queryInteger(1, 500, 50);
 
-/** Where the next page begins, and of whose list, where there are several alike; opaque to clients. */
+/** The position at which the next page begins, and of which list, if there are several of a kind; opaque to clients. */
 export const scheduleCursor = cursorOf(z.strictObject({ after: scheduleIdText }));
 export const runCursor = cursorOf(
   z.strictObject({ of: ofSchedule(), scheduledFor: instantNumber(), id: z.uuid() }),
@@ -29,10 +29,7 @@ export const loadCursor = cursorOf(z.strictObject({ after: z.guid() }));
 
 export const auditCursor = cursorOf(z.strictObject({ at: instantNumber(), id: z.guid() }));
 
-/**
- * A cursor of this schedule's list, or (null) of that over all schedules.
- * @throws Problem 400
- */
+/** A cursor of this schedule's list, or (null) of the list over all schedules. @throws Problem 400 */
 export function cursorIn<Cursor extends { of: string | null }>(
   cursor: Cursor | undefined,
   scheduleId: string | null,
@@ -41,7 +38,7 @@ export function cursorIn<Cursor extends { of: string | null }>(
   return cursor;
 }
 
-/** Rows were asked for one more than the limit, to know whether there is a next page. */
+/** The caller has asked for one row more than the limit, to know whether there is a next page. */
 export function pageOf<Row, Answer>(
   rows: readonly Row[],
   limit: number,

@@ -12,13 +12,13 @@ export interface Fault {
   message: string;
 }
 
-/** An answer that is not the one hoped for (RFC 9457); thrown where that is found out. */
+/** An answer that reports a problem (RFC 9457); the code that finds the problem throws it. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly status: number;
   readonly faults: readonly Fault[];
   readonly headers: Readonly<Record<string, string>>;
-  /** What the run is instead that something was asked of. */
+  /** The present status of the run, if it did not allow the call. */
   readonly run: RunSummary | undefined;
 
   constructor(
@@ -56,7 +56,7 @@ export function problemBody({ status, message, faults, run }: Problem): ProblemB
   return faults.length === 0 ? body : { ...body, errors: [...faults] };
 }
 
-/** More than a person reads, and a bound on what a hostile body can make us find and answer. */
+/** A person does not read more; it also bounds the work that a hostile body can cause. */
 export const MAX_FAULTS = 10_000;
 
 export function invalid(faults: readonly Fault[], status = 400): Problem {
@@ -74,10 +74,10 @@ export function invalid(faults: readonly Fault[], status = 400): Problem {
   return new Problem(status, detail, { faults: answered });
 }
 
-/** Longer than the path to any field there is. */
+/** Longer than the path of any field. */
 const MAX_PATH_LENGTH = 500;
 
-/** What was sent as a name may be megabytes long. */
+/** A caller may send megabytes as a name. */
 function shortened({ path, message }: Fault): Fault {
   return path.length <= MAX_PATH_LENGTH
     ? { path, message }
@@ -100,13 +100,13 @@ export function unavailable(detail: string, cause?: unknown): Problem {
   return new Problem(503, detail, { headers: { 'Retry-After': '5' }, cause });
 }
 
-/** What was not foreseen: the log says what, the answer does not. */
+/** An unforeseen error: the log names it, the answer does not. */
 export function unforeseen(cause: unknown): Problem {
   return new Problem(500, 'an error of the server; its log says more', { cause });
 }
 
 /**
- * What to answer for anything thrown while a request was served. An unforeseen error is 500, without details.
+ * The answer to anything thrown while a request was served. An unforeseen error is 500, without details.
  * @param bodyLimit bytes that the body may have
  */
 export function toProblem(error: unknown, bodyLimit?: number): Problem {
@@ -134,7 +134,7 @@ function stillUsed({ message }: StillUsed): string {
   return `the calendar is ${message}: let these exclude other days first`;
 }
 
-/** The framework's own refusals carry their status; below 500 their text is about the request and nothing else. */
+/** Refusals of the framework carry their status; below 500, their text is only about the request. */
 function clientErrorStatus(error: unknown): number | null {
   if (!(error instanceof Error) || !('statusCode' in error)) return null;
   const { statusCode } = error;

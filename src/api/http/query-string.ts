@@ -1,9 +1,9 @@
-/** What stands for a byte sequence that is not percent-encoded UTF-8: no text can hold it, so validation names it. */
+/** Stands for bytes that are not percent-encoded UTF-8: no text can contain it, so the validation names the parameter. */
 const UNREADABLE = '\ud800';
 
 /**
- * As forms are encoded: `+` is a space; a name given more than once has an array. Never throws: the router calls it
- * where nothing could catch.
+ * Reads a query as forms are encoded: `+` is a space; a name that occurs more than once gets an array. Never throws:
+ * the router calls it where nothing could catch the error.
  */
 export function parseQueryString(text: string): Record<string, string | string[]> {
   const parameters = Object.create(null) as Record<string, string | string[]>;

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { PROBLEM_TYPE } from './problem.ts';
 import { problem } from './common-schemas.ts';
 
-/** Documentation of an answer; answers are typed by the functions that make them and serialised as they are. */
+/** Documents an answer; functions with types build the answers, and they are serialised as they are. */
 export function json(description: string, schema: z.ZodType) {
   return { description, content: { 'application/json': { schema } } };
 }
 
-/** The problems that a call can answer with; every call of the API can find the database out of reach. */
+/** The problems that a call can answer with; for every call of the API, the database can be out of reach. */
 export function problems(...statuses: number[]) {
   return Object.fromEntries(
     [...statuses, 500, 503].map((status) => [
@@ -21,7 +21,7 @@ export function problems(...statuses: number[]) {
   );
 }
 
-/** What every call with a JSON body can be refused for. */
+/** Why any call with a JSON body can be refused. */
 export const BODY_PROBLEMS = [400, 413, 415];
 
 const DESCRIPTIONS: Record<number, string> = {

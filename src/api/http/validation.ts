@@ -7,11 +7,14 @@ import { type Fault, MAX_FAULTS, invalid, nothingHere } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The body is `{items}`, and this is the schema of one: they are checked one by one, with others' turns in between. */
+    /**
+     * The body is `{items}`, and this is the schema of one item: items are checked one by one, and other work runs in
+     * between.
+     */
     itemSchema?: z.ZodType;
-    /** What stands beside the items; without it, nothing may. */
+    /** The fields beside the items; without it, none are allowed. */
     besideItems?: z.ZodRawShape;
-    /** What no schema of one part can say; sees the request as it was sent. */
+    /** A check that no schema of one part can express; it sees the request as it was sent. */
     alsoCheck?: (request: FastifyRequest) => Fault[] | Promise<Fault[]>;
   }
 }
@@ -22,10 +25,10 @@ declare module 'fastify' {
  * @throws Problem 400, 404
  */
 export async function validateRequest(request: FastifyRequest): Promise<void> {
-  // There is no route whose schemas it could be checked against.
+  // There is no route, so there are no schemas.
   if (request.is404) return;
   const { schema, config } = request.routeOptions;
-  // To the router `/schedules/` has an id that is empty.
+  // For the router, `/schedules/` has an empty id.
   if (Object.values(request.params as object).includes('')) throw nothingHere();
   const faults: Fault[] = (await config.alsoCheck?.(request)) ?? [];
   const check = (part: unknown, value: unknown, pathOf: PathOf): unknown => {
@@ -50,7 +53,7 @@ export async function validateRequest(request: FastifyRequest): Promise<void> {
   request.body = body;
 }
 
-/** What a schema makes of a value, or all that is wrong with it. */
+/** The value that a schema makes, or all faults. */
 export function checkValue<T>(
   schema: z.ZodType<T>,
   value: unknown,
@@ -65,7 +68,7 @@ const noParameters = z.strictObject({});
 
 const unreadItems = z.strictObject({ items: z.array(z.unknown()).max(MAX_ITEMS) });
 
-/** Puts what the schema makes of each in its place. More faults than are answered are not looked for. */
+/** Puts the schema's value of each item in its place. Stops looking for faults when an answer could name no more. */
 async function checkItems(schema: z.ZodType, body: unknown): Promise<Fault[]> {
   const items = isObject(body) ? body['items'] : undefined;
   const faults: Fault[] = [];
@@ -98,7 +101,7 @@ function faultsOf(issue: z.core.$ZodIssue, pathOf: PathOf): Fault[] {
       message: `has a name that ${message}`,
     }));
   }
-  // One string or a list of them: what is wrong inside of the list, not that it is none of both.
+  // The value may be a string or a list of strings: reports the faults inside of the list.
   const inner = issue.code === 'invalid_union' ? issue.errors.filter(isOfThisType) : [];
   const [only] = inner;
   if (only && inner.length === 1)
@@ -110,7 +113,7 @@ function isOfThisType(issues: readonly z.core.$ZodIssue[]): boolean {
   return issues.length > 0 && !issues.some(({ code, path }) => code === 'invalid_type' && path.length === 0);
 }
 
-/** Said of the field that the fault's path names. */
+/** The message about the field that the fault's path names. */
 function messageFor(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.input === undefined) return 'is required';
   switch (issue.code) {
@@ -147,7 +150,7 @@ function unitOf(origin: string, count: number | bigint): string {
   return unit === '' || Number(count) === 1 ? unit : `${unit}s`;
 }
 
-/** A header that was sent twice becomes a list, and is refused if only one is allowed. */
+/** A header that was sent twice becomes a list, and is refused if only one value is allowed. */
 function headersFor(schema: unknown, { raw: { rawHeaders } }: FastifyRequest): Record<string, unknown> {
   if (!(schema instanceof z.ZodObject)) return {};
   return Object.fromEntries(
@@ -170,12 +173,12 @@ function badText(parameters: unknown): Fault[] {
     .map(([name]) => ({ path: name, message: 'is not percent-encoded UTF-8 text without NUL' }));
 }
 
-/** Not with push(...more), which takes no more than the stack does. */
+/** push(...more) takes no more elements than the stack holds. */
 function append(faults: Fault[], more: readonly Fault[]): void {
   for (const fault of more) faults.push(fault);
 }
 
-/** Keeps one fault per place: if the text itself is wrong, the schema's fault adds nothing. */
+/** Keeps one fault for each place: if the text itself is wrong, the schema's fault adds nothing. */
 function oncePerPath(faults: readonly Fault[], said: readonly Fault[] = []): Fault[] {
   const paths = new Set(said.map(({ path }) => path));
   return faults.filter(({ path }) => !paths.has(path) && paths.add(path));

@@ -19,7 +19,7 @@ const tags = [TAGS.signs];
 
 export type SignsDeps = Pick<ApiDeps, 'readiness' | 'metrics'>;
 
-/** Outside /api/v1, and answered whatever the database does. */
+/** Outside /api/v1, and answered whatever state the database is in. */
 export function addSignsOfLife(server: Api, deps: SignsDeps): void {
   server.get(
     '/healthz',

@@ -10,7 +10,7 @@ const fields = {
   }),
 };
 
-/** Accepted and ignored, so that what GET answered can be edited and sent back. */
+/** Accepted and ignored, so that a caller can edit the answer of GET and send it back. */
 const ignored = z.unknown().optional().meta({ readOnly: true });
 
 export const limitInput = z

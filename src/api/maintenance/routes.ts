@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import type { Maintenance } from '../../core/maintenance.ts';
-import { startMaintenance, stopMaintenance } from '../../operations/maintenance.ts';
-import { readMaintenance } from '../../store/maintenance/maintenance.ts';
+import { startMaintenance, stopMaintenance } from '../../operations/maintenance-changes.ts';
+import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
 import { auditorFor } from '../../store/audit/record-audit.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';

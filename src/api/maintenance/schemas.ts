@@ -10,7 +10,7 @@ const dispatch = z.enum(MAINTENANCE_DISPATCHES).meta({
 
 const ONLY_WHILE_ON = 'says nothing where `on` is false';
 
-/** What GET answers can be edited and sent back. */
+/** A caller can edit the answer of GET and send it back. */
 export const maintenanceInput = z
   .strictObject({
     on: z.boolean(),

@@ -58,7 +58,7 @@ function answerBackfilled(id: string, done: Backfilled) {
   }
 }
 
-/** A period in which nothing can lie is a mistake of the caller. */
+/** An empty period is a mistake of the caller. */
 function emptyPeriod({ body }: FastifyRequest): Fault[] {
   if (!isObject(body)) return [];
   const [first, end] = [instant.safeParse(body['from']), instant.safeParse(body['to'])];

@@ -8,7 +8,7 @@ export function hasNoTimesOfItsOwn(id: string): Problem {
   );
 }
 
-/** What to throw if a stored schedule's fire times cannot be computed. */
+/** The problem to throw if the fire times of a stored schedule cannot be computed. */
 export function asUnplannable(id: string, error: unknown): unknown {
   if (!(error instanceof CronError)) return error;
   return new Problem(409, `schedule ${id} cannot be planned: ${error.message}`, { cause: error });

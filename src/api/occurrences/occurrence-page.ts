@@ -17,7 +17,7 @@ import { plannedRuns, recordsAfter } from '../../store/reports/occurrence-runs.t
 
 interface OccurrencePage {
   items: Occurrence[];
-  /** After which the next page begins; null: there is none. */
+  /** The position after which the next page begins; null: this is the last page. */
   end: Position | null;
   unplannable: UnplannableSpan[];
 }
@@ -27,12 +27,12 @@ export interface UnplannableSpan {
   error: string;
 }
 
-/** Before and after every schedule, among occurrences of one instant. */
+/** Sorts before, and after, every schedule among occurrences of one instant. */
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 const AFTER_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 interface PageRequest {
-  /** Every schedule that was known under the id. */
+  /** Every schedule that ever had the id. */
   incarnations: readonly ScheduleIncarnation[];
   planning: PlanningState;
   after: Position;
@@ -40,12 +40,12 @@ interface PageRequest {
   limit: number;
 }
 
-/** The first occurrences after a position and before `to`. Its work is bounded by `limit`, whatever lies between them. */
+/** The first occurrences after a position and before `to`. `limit` bounds the work, whatever lies between them. */
 export async function readOccurrencePage(database: Database, request: PageRequest): Promise<OccurrencePage> {
   const { incarnations, planning, after, limit } = request;
   const uids = incarnations.map(({ uid }) => uid);
   const { expected, upTo, unplannable } = await expectedOf(database, request);
-  // After the versions, and those after the cursor: what is planned meanwhile is found here.
+  // Read after the versions, and after the cursor: so what is planned meanwhile is found here.
   const most = limit + 1;
   const { runs, later } = await database.run(async (db) => {
     const found = await plannedRuns(db, uids, { after, upTo, limit: most });
@@ -61,13 +61,13 @@ export async function readOccurrencePage(database: Database, request: PageReques
 
 interface ExpectedOccurrences {
   expected: ReturnType<Expectation['list']>;
-  /** Complete up to and with this instant. */
+  /** The list is complete up to and with this instant. */
   upTo: Instant;
   unplannable: UnplannableSpan[];
 }
 
 const CHUNK = 100;
-/** Read for one page; more than that in the longest jitter's time are read all the same. */
+/** How many are read for one page; if more lie within the longest jitter, they are read all the same. */
 const MAX_VERSIONS = 2_000;
 
 async function expectedOf(database: Database, request: PageRequest): Promise<ExpectedOccurrences> {

@@ -58,7 +58,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       try {
         const times = fireTimes(definition, { id, createdAt }, calendars);
         const next = times.next(from ?? now);
-        // With jitter, what is still to come may have had its own moment.
+        // With jitter, the moment of a coming fire may have passed already.
         const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
         const isNext = isDelayed && (next === null || delayed < next) && times.excludedBy(delayed) === null;
         const first = isNext ? delayed : next;
@@ -74,7 +74,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
   );
 }
 
-/** A schedule, and what leaves fires of it out. */
+/** A schedule, and everything that excludes fires of it. */
 async function findUpcoming(db: Executor, id: string, from: Instant | undefined) {
   const found = await findSchedule(db, id);
   const now = await databaseNow(db);
@@ -115,7 +115,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
   );
 }
 
-/** @throws Problem 422 where it names a calendar that does not exist */
+/** @throws Problem 422 if it names a calendar that does not exist */
 async function beginningOf(database: Database, timing: Timing, from: Instant | null) {
   return database.run(async (db) => {
     const after = from ?? (await databaseNow(db));
@@ -126,7 +126,7 @@ async function beginningOf(database: Database, timing: Timing, from: Instant | n
   });
 }
 
-/** @throws Problem 422 where an expression never fires, or nothing is left to fire */
+/** @throws Problem 422 if an expression never fires, or no fire is left */
 function refuseBarren(timing: Timing, id: string, after: Instant, calendars: Calendars): void {
   const { barren, allExcluded } = outlookOf(timing, id, after, calendars);
   if (barren.length > 0) throw invalid(barren.map(neverFires), 422);
@@ -135,7 +135,7 @@ function refuseBarren(timing: Timing, id: string, after: Instant, calendars: Cal
 
 const SLICE = 10;
 
-/** In slices, so that a thousand fire times keep no other request waiting. */
+/** In slices, so that a thousand fire times do not make other requests wait. */
 async function firesFrom<Answer>(
   times: FireTimes,
   first: Instant | null,

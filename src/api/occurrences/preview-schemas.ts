@@ -64,7 +64,7 @@ export const upcomingTimes = z.object({
   ),
 });
 
-/** What a preview of `H` and `?` says if it was given no id. */
+/** The note of a preview of `H` and `?` without an id. */
 export const ASSUMED_ID =
   'an id like no other, since none was given: `H` and `?` are picked by the id, and a schedule fires at times of its own';
 
@@ -78,7 +78,7 @@ export const previewedTimes = z.object({
   }),
 });
 
-/** Also where one of them is wrong: every fault is named at once. */
+/** Also if one of them is wrong: every fault is named at once. */
 function oneOfTwo(value: unknown, context: z.core.$RefinementCtx): void {
   const given = isObject(value) ? KINDS.filter((kind) => (value[kind] ?? null) !== null) : [];
   if (given.length === 0) {

@@ -66,7 +66,7 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
   );
 }
 
-/** The last day, where nothing is said of it; the first day after `from`, where that is in the future. */
+/** By default the last day; if `from` is in the future, the first day after it. */
 function periodOf(given: { from?: Instant | undefined; to?: Instant | undefined }, now: Instant) {
   const { from, to } = given;
   const end = to ?? (from !== undefined && from >= now ? from + DAY_MS : now);

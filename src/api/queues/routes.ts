@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { listQueues } from '../../store/queues/queue-workers.ts';
-import type { PulledRun } from '../../store/queues/pull-claims.ts';
+import type { PulledRun } from '../../store/queues/pulled-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { answerRun } from '../runs/answers.ts';
@@ -34,7 +34,7 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
     },
     async ({ params: { queue }, body }, reply): Promise<z.output<typeof claimedRuns>> => {
       const runs = await pullQueues.claim({ queue, ...body, signal: whenGone(reply) });
-      // The next call is for an instance that stays.
+      // The next call should go to an instance that stays.
       if (pullQueues.isStopping()) void reply.header('Connection', 'close');
       return { items: runs.map(answerPulled) };
     },
@@ -57,7 +57,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   );
 }
 
-/** Aborted when the client goes away unanswered. The request would not tell: it is over once its body is read. */
+/** Aborted when the client goes away without an answer. The request does not show that: it ends once its body is read. */
 function whenGone({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   raw.once('close', () => gone.abort());

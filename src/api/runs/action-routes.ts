@@ -121,7 +121,7 @@ async function act(id: string, action: () => Promise<ActionResult>) {
   return answerRun(acted.run);
 }
 
-/** A string as it is, anything else as its JSON; null is none. */
+/** A string as it is, anything else as its JSON; null: no text. */
 function resultText(source: string | undefined): string | null {
   if (source === undefined || source === 'null') return null;
   const text = source.startsWith('"') ? String(JSON.parse(source)) : source;

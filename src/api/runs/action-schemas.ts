@@ -17,7 +17,7 @@ const workerId = workerIdText.nullable().default(null).meta({
   description: 'The worker that claimed it; another one’s is 409. Null: not told.',
 });
 
-/** Nothing is said with it. */
+/** The body has no fields. */
 export const noInput = z.strictObject({}).optional();
 
 export const completionInput = z

@@ -61,7 +61,7 @@ export function answerWholeRun(
   return { ...answerRun(stored), target: target && answerTarget(target), attemptLog };
 }
 
-/** Until when its worker, or the job that its target started, must send a heartbeat or an end. */
+/** Until when a heartbeat or an end must come, from the worker or from the job that the target started. */
 function awaited({ status, queue, expiresAt }: Run) {
   const until = status === 'running' ? isoOrNull(expiresAt) : null;
   return { leaseUntil: queue === null ? null : until, completionDueAt: queue === null ? until : null };

@@ -28,7 +28,7 @@ function refsOf(items: readonly unknown[]): Set<unknown> {
   return new Set(items.map((item) => (isObject(item) ? item['ref'] : undefined)));
 }
 
-/** An entry that is no ref means the run of that id. */
+/** An entry that is no ref is the id of a run. */
 export function dependencyNamed(entry: string, refs: ReadonlySet<unknown>): string {
   return refs.has(entry) ? entry : entry.toLowerCase();
 }

@@ -9,7 +9,7 @@ import type { OneOffItemInput, OneOffRunInput } from './one-off-schemas.ts';
 import { unmaskTarget } from '../targets/inputs.ts';
 import { sealed } from '../targets/sealing.ts';
 
-/** What is wrong with what was sent: to be answered with 400, or with 422. */
+/** Faults of what was sent, to be answered with 400 or 422. */
 export interface OneOffFaults {
   invalid: Fault[];
   impossible: Fault[];
@@ -21,7 +21,10 @@ interface OneOffContext {
   faults: OneOffFaults;
 }
 
-/** `payload` is the source text that was sent; JSON's null is no payload. What cannot be taken as it was sent is added to `faults`. */
+/**
+ * `payload` is the source text that was sent; JSON's null is no payload. Values that cannot be used as sent are added
+ * to `faults`.
+ */
 export function oneOffRun(
   input: OneOffRunInput | OneOffItemInput,
   payload: string | undefined,
@@ -29,7 +32,7 @@ export function oneOffRun(
 ): OneOffRun {
   const { key, runAt, onDependencyFailure, priority, limit } = input;
   const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
-  // Nothing is stored whose secret values could be kept, so those that are there are as they were sent.
+  // There is no stored definition with secret values to keep, so all values are those that were sent.
   const target = unmaskTarget(input.target, null, faults.invalid) as Target<string>;
   const given: OneOffHandoff<string> = {
     target,
@@ -55,8 +58,8 @@ export function oneOffRun(
 }
 
 /**
- * `pathOf` one of them in the body.
- * @throws Problem 422 with all that stands against any of them
+ * `pathOf` gives the place of a run in the body.
+ * @throws Problem 422 with all faults of all runs
  */
 export async function acceptOrRefuse(
   deps: Parameters<typeof acceptRuns>[0],

@@ -53,7 +53,7 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
       refuse(faults);
       const [accepted] = await acceptOrRefuse(audited(deps, { caller }), [asked], () => '');
       const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id)));
-      // A run that its key stood for may have come to the end of its days since.
+      // The run that the key stands for may have been dropped from history since.
       if (!stored) throw unavailable('the run is not there any more: ask again');
       return reply
         .code(accepted.created ? 201 : 200)

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ON_DEPENDENCY_FAILURE } from '../../core/runs/run.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
 import { instant, runIdText, text } from '../http/common-schemas.ts';
-import { handoffInput, limitInput, priorityInput } from '../schedules/schemas.ts';
+import { handoffInput, limitNameInput, priorityInput } from '../schedules/schemas.ts';
 
 export const MAX_DEPENDENCIES = 1000;
 
@@ -39,7 +39,7 @@ const oneOffFields = {
         '(`error.kind` is `dependency`), or runs all the same.',
     }),
   priority: priorityInput,
-  limit: limitInput,
+  limit: limitNameInput,
 };
 
 export const oneOffRunInput = z

@@ -5,10 +5,10 @@ import { fireFaults } from './checks/fire-faults.ts';
 import { pauseFaults } from './checks/pause-faults.ts';
 import { type ResolvedInput, encryptedAnew } from './inputs.ts';
 
-/** What a write of one schedule makes of it, unless it is impossible. */
-export interface Accepted {
+/** The schedule that a write makes, unless it is impossible. */
+export interface AcceptedWrite {
   definition: Definition;
-  /** To be answered with 422. */
+  /** Faults to be answered with 422. */
   impossible: Fault[];
 }
 
@@ -17,7 +17,7 @@ export function accepted(
   resolved: ResolvedInput,
   context: Parameters<typeof fireFaults>[1],
   secrets: KeyRing,
-): Accepted {
+): AcceptedWrite {
   const { definition, faults, impossible } = resolved;
   if (faults.length > 0) throw invalid(faults);
   return {

@@ -27,7 +27,10 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
   };
 }
 
-/** What a client can edit, but for the payload; header values masked. Also what a merge patch is applied to. */
+/**
+ * The fields that a client can edit, without the payload; header values are masked. A merge patch is applied to this as
+ * well.
+ */
 export function answerDefinition(definition: Definition) {
   const { description, cron, everySeconds, at, after, timezone, exclude, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;

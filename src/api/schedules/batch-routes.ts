@@ -93,7 +93,7 @@ interface Deciding {
 
 type Given = Omit<Parameters<typeof fireFaults>[1], 'id'>;
 
-/** Decided one after the other in one transaction; the last one throws what is invalid in any. */
+/** All items are decided one after the other in one transaction; the last one throws all faults. */
 function decisions(
   items: readonly BatchItem[],
   payloads: ReadonlyMap<string, string>,
@@ -101,7 +101,7 @@ function decisions(
 ) {
   let invalidOnes: Fault[] = [];
   let impossibleOnes: Fault[] = [];
-  /** As they were, by id. */
+  /** The schedules as they were, by id. */
   const before = new Map<string, Schedule | null>();
   const decide = (item: BatchItem, index: number, uid: string, given: Given) => {
     // The transaction may have been repeated.
@@ -121,7 +121,7 @@ function decisions(
     ];
     impossibleOnes.push(...barred.map(inItem));
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
-    // Encrypted anew, values that stay would look like others in the differences that a dry run answers.
+    // If unchanged values were encrypted anew, a dry run would report them as changes.
     return dryRun ? definition : encryptedAnew(definition, current, secrets);
   };
   const decided = items.map((item, index): Decision => ({
@@ -133,8 +133,8 @@ function decisions(
 }
 
 /**
- * Before the rows are locked, and with others' turns in between: a thousand expressions take their time. Without those that name calendars:
- * what these say is only certain under their locks.
+ * Computed before the rows are locked, and in slices: a thousand expressions take time. Not for schedules that name
+ * calendars: the content of these is certain only under their locks.
  */
 async function outlooksOf(
   { database }: ApiDeps,

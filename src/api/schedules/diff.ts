@@ -21,7 +21,7 @@ export const scheduleDiff = z
 
 type Diff = z.output<typeof scheduleDiff>;
 
-/** What a write makes of a schedule that was this. */
+/** The changes that a write makes of this schedule. */
 export function diffOf(before: Schedule | null, { schedule: after, change }: ChangedSchedule): Diff {
   const fields = before === null || change !== 'updated' ? [] : fieldsOf(before.definition, after.definition);
   return { id: after.id, change, fields };
@@ -38,7 +38,7 @@ function fieldsOf(before: Definition, after: Definition): Diff['fields'] {
   return [...fields, { path: '/payload', ...payloads }];
 }
 
-/** A part of a definition: as answers show it, and as it is stored. */
+/** A part of a definition, as answers show it and as it is stored. */
 interface Part {
   shown: unknown;
   stored: unknown;
@@ -53,7 +53,7 @@ function differences(before: Part, after: Part, path: readonly string[]): Diff['
     );
   }
   if (isDeepStrictEqual(before.shown, after.shown)) {
-    // Masks look alike, whatever is behind them.
+    // Two masks look alike, whatever values they hide.
     if (!isMasked(after.shown) || isDeepStrictEqual(before.stored, after.stored)) return [];
   }
   return [{ path: pointer(path), before: before.shown, after: after.shown }];
@@ -67,7 +67,7 @@ function memberOf({ shown, stored }: Part, name: string): Part {
   return { shown: ownOf(shown, name), stored: ownOf(stored, name) };
 }
 
-/** What is not there is null. */
+/** An absent field counts as null. */
 function ownOf(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : null;
 }

@@ -8,18 +8,21 @@ import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, scheduleInput } from './schemas.ts';
-import { KINDS, kindsOf } from './timing/timing-schemas.ts';
+import { TIMING_KINDS, kindsOf } from './timing/timing-schemas.ts';
 import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
 import { type Sealing, sealed } from '../targets/sealing.ts';
 import { checkValue } from '../http/validation.ts';
 
-/** A definition as sent, its secret values filled in from the stored one where they were sent masked, and encrypted. */
+/**
+ * A definition as sent. Secret values that were sent masked are filled in from the stored definition; all secret values
+ * are encrypted.
+ */
 export interface ResolvedInput {
   definition: Definition;
-  /** As it was sent, also beside `enabled: true`, which takes it away. */
+  /** As it was sent, also together with `enabled: true`, which removes it. */
   pauseUntil: Instant | null;
   faults: Fault[];
-  /** Well-formed, and still to be refused: with 422. */
+  /** Faults of a well-formed body, to be answered with 422. */
   impossible: Fault[];
 }
 
@@ -53,7 +56,7 @@ export function resolveInput(
       timezone,
       exclude,
       enabled,
-      // What GET answered of a paused schedule is sent back to resume it.
+      // A caller sends back the answer of GET of a paused schedule to resume it.
       pauseReason: enabled ? null : pauseReason,
       pauseUntil: enabled ? null : pauseUntil,
       pauseAfterFailures,
@@ -80,9 +83,8 @@ export function resolveInput(
 }
 
 /**
- * The stored schedule with a merge patch applied (RFC 7396), as if the answer of GET had been edited and sent back: what
- * the patch leaves out of the headers counts as sent masked.
- * @throws Problem 400
+ * The stored schedule with a merge patch applied (RFC 7396), as if the caller had edited the answer of GET and sent it
+ * back: headers that the patch leaves out count as sent masked. @throws Problem 400
  */
 export function resolvePatch(
   patch: unknown,
@@ -103,7 +105,7 @@ export function resolvePatch(
   return resolveInput({ ...checked.value, ...kept.stored }, newPayload ?? undefined, current, sealing);
 }
 
-/** What changes anyway is encrypted by the key that encrypts now. */
+/** A value that changes anyway is encrypted by the present key. */
 export function encryptedAnew(
   definition: Definition,
   current: Schedule | null,
@@ -114,8 +116,8 @@ export function encryptedAnew(
 }
 
 /**
- * An expression, or a zone, that an earlier version took and this one does not, does not keep a caller from changing something else:
- * the schedule can be paused, or given another one.
+ * An expression or zone that an earlier version accepted and this one refuses does not keep a caller from changing
+ * other fields: a caller can pause the schedule, or replace the expression.
  */
 function keptUnread(patch: unknown, { cron, timezone }: Definition) {
   const named = isObject(patch) ? patch : {};
@@ -129,7 +131,7 @@ function keptUnread(patch: unknown, { cron, timezone }: Definition) {
 
 function patchable(current: Schedule, patch: unknown) {
   const kinds = kindsOf(patch);
-  const replaced = kinds.length === 0 ? [] : KINDS.filter((kind) => !kinds.includes(kind));
+  const replaced = kinds.length === 0 ? [] : TIMING_KINDS.filter((kind) => !kinds.includes(kind));
   return {
     ...answerDefinition(current.definition),
     ...Object.fromEntries(replaced.map((kind) => [kind, null])),

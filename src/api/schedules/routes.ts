@@ -18,7 +18,7 @@ import { TAGS } from '../http/plugins/openapi.ts';
 import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './checks/preconditions.ts';
 import { type Fault, noSuchSchedule } from '../http/problem.ts';
 import { answerSchedule, etagOf } from './answers.ts';
-import { type Accepted, accepted } from './accepted.ts';
+import { type AcceptedWrite, accepted } from './accepted.ts';
 import { resolveInput, resolvePatch } from './inputs.ts';
 import { withNextFires } from './timing/next-fires.ts';
 import { changeOrRefuse } from './writes.ts';
@@ -31,7 +31,7 @@ import {
   text,
   wordList,
 } from '../http/common-schemas.ts';
-import { listedSchedule, recentRunsOf } from './recent-runs.ts';
+import { listedSchedule, recentRunsOf } from './listed-schedule.ts';
 import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
 
 const tags = [TAGS.schedules];
@@ -211,11 +211,11 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-/** What is impossible is refused together with the names of what does not exist, so that every fault is answered at once. */
+/** Impossible values and names of things that do not exist are refused together, so that one answer names every fault. */
 async function changeOne(
   deps: ApiDeps,
   { caller, ...named }: Pick<ScheduleChange, 'id' | 'calendars'> & { caller: Caller },
-  decide: (...given: Parameters<ScheduleChange['decide']>) => Accepted,
+  decide: (...given: Parameters<ScheduleChange['decide']>) => AcceptedWrite,
 ) {
   let impossible: readonly Fault[] = [];
   const decideOnly: ScheduleChange['decide'] = (...given) => {

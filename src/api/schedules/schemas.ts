@@ -76,7 +76,7 @@ const fields = {
   limit: limitIdText,
 };
 
-/** Accepted and ignored, so that what GET answered can be edited and sent back. */
+/** Accepted and ignored, so that a caller can edit the answer of GET and send it back. */
 const ignored = z.unknown().optional().meta({ readOnly: true });
 const readOnlyFields = {
   status: ignored,
@@ -91,7 +91,7 @@ const readOnlyFields = {
   updatedAt: ignored,
 };
 
-/** With defaults: what schedules and one-off runs say alike of how a run is handed off. */
+/** With defaults: the fields about the handoff that schedules and one-off runs share. */
 export const handoffInput = {
   target: targetInput,
   payload: fields.payload.optional(),
@@ -102,7 +102,7 @@ export const handoffInput = {
   delivery: fields.delivery.default('atLeastOnce'),
 };
 export const priorityInput = fields.priority.default('normal');
-export const limitInput = fields.limit.nullable().default(null);
+export const limitNameInput = fields.limit.nullable().default(null);
 
 const definitionInput = {
   description: fields.description.nullable().default(null),
@@ -111,7 +111,7 @@ const definitionInput = {
   ...pauseInput,
   ...handoffInput,
   priority: priorityInput,
-  limit: limitInput,
+  limit: limitNameInput,
   labels: labels.default({}),
   ...readOnlyFields,
 };
@@ -134,7 +134,7 @@ export const itemInput = z
   .superRefine(exactlyOneKind, ALWAYS)
   .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR, ...exactlyOneOf() });
 
-/** Beside the items of a batch. */
+/** The fields beside the items of a batch. */
 export const besideItems = {
   dryRun: z.boolean().default(false).meta({
     description: 'Change nothing, and answer what would change. It is refused as the call itself would be.',

@@ -10,9 +10,9 @@ import type { ChangedSchedule, ScheduleChange } from '../../operations/schedules
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
 
 /**
- * A schedule that cannot follow another is reported at the place of the body that names the other: `pathOf` its definition. Faults that
- * deciding found (`impossible`) are reported with it. A dry run is refused in the same way, and changes nothing.
- * @throws Problem 422
+ * Reports a schedule that cannot follow another at the place in the body that names the other; `pathOf` gives the place
+ * of a definition. Reports the faults in `impossible` together with it. A dry run is refused in the same way, and
+ * changes nothing. @throws Problem 422
  */
 export async function changeOrRefuse(
   deps: ScheduleChangeDeps,
@@ -41,13 +41,13 @@ export async function changeOrRefuse(
       refuse,
     );
   } catch (error) {
-    // Stored by a version that took it; nothing is said of when it fires but that it is to fire again.
+    // An older version accepted the stored expression. The call does not name it, but enables the schedule again.
     if (error instanceof CronError) throw invalid([{ path: '/cron', message: error.message }], 422);
     throw error;
   }
 }
 
-/** What goes wrong in deciding goes wrong in the middle of a transaction, and has nothing to do with it. */
+/** An error of a decision happens in the middle of a transaction, and has nothing to do with that transaction. */
 function outsideOfTheDatabase(decide: ScheduleChange['decide']): ScheduleChange['decide'] {
   return (...given) => {
     try {

@@ -1,7 +1,7 @@
 import type { HttpCall, Target } from '../../core/schedules/schedule.ts';
 import { MASK } from './http-call-schemas.ts';
 
-/** Header values and secrets masked. Nothing is decrypted for an answer. */
+/** A target with its header values and secrets masked. Answers never decrypt anything. */
 export function answerTarget(target: Target) {
   if (target.type === 'pull') return { type: target.type, queue: target.queue };
   const { type, secret, lookup, cancel } = target;

@@ -4,7 +4,7 @@ import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/webhook-secret.ts';
 import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core/http/template.ts';
 
-/** What stands for a header value or a secret in answers. Sent back, it keeps the stored value. */
+/** The mask of a header value or a secret in answers. Sent back, it keeps the stored value. */
 export const MASK = '***';
 
 const MAX_URL_LENGTH = 2048;
@@ -52,7 +52,7 @@ export const headers = z
     example: { Authorization: 'Bearer …' },
   });
 
-/** Of each secret, in the document: tools cannot tell it from a pattern. */
+/** For each secret, in the document: tools cannot tell it from a pattern. */
 const SECRET_FORMAT = 'webhook-secret';
 
 const oneSecret = z
@@ -62,7 +62,7 @@ const oneSecret = z
   })
   .meta({ format: SECRET_FORMAT });
 
-/** What is wrong with it is said without repeating it. */
+/** The message does not repeat the value. */
 const twoSecrets = z
   .array(z.string().meta({ format: SECRET_FORMAT }))
   .superRefine(checkSecrets, { when: ({ value }) => Array.isArray(value) })
@@ -78,7 +78,7 @@ export const secret = z
   });
 export const answeredSecret = z.union([z.string(), z.array(z.string()), z.null()]);
 
-/** Of a merge patch: checked whole once it is merged. */
+/** For a merge patch: the whole is checked once it is merged. */
 export const patchedCall = {
   method: method.nullish(),
   headers: z.record(z.string(), z.string().nullable()).nullish(),
@@ -124,7 +124,7 @@ function urlFault(value: string): string | null {
   return url === null ? 'must be a URL' : hostnameFault(url.hostname);
 }
 
-/** What no name server can be asked for (RFC 1035, 2.3.4), by the name in ASCII. The dot of the root does not count. */
+/** Whether a name server can be asked for the name (RFC 1035, 2.3.4), in ASCII. The dot of the root does not count. */
 function hostnameFault(hostname: string): string | null {
   const name = hostname.replace(/\.$/, '');
   const inAscii = 'as it is sent, in ASCII';
@@ -147,7 +147,7 @@ function headerFaults(given: Record<string, string>): [name: string, fault: stri
   });
 }
 
-/** Without its name, which is part of what is secret. */
+/** The message leaves out the template's name, which is part of the secret. */
 const UNKNOWN_TEMPLATE = `has an unknown template; known: ${templates}`;
 
 function unknownTemplates(value: string): string | null {

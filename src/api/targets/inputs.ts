@@ -6,7 +6,10 @@ import { MASK } from './http-call-schemas.ts';
 import type { TargetInput } from './schemas.ts';
 import { answerTarget } from './answers.ts';
 
-/** A target as sent, its secret values filled in from the stored one where they were sent masked; what cannot be is added to `faults`. */
+/**
+ * A target as sent. Secret values that were sent masked are filled in from the stored target; values that cannot be are
+ * added to `faults`.
+ */
 export function unmaskTarget(input: TargetInput, stored: Target | null, faults: Fault[]): Target {
   if (input.type === 'pull') return { type: input.type, queue: input.queue };
   const { type, secret, lookup, cancel, ...target } = input;
@@ -40,7 +43,7 @@ function unmask(
   return { url, method, headers: Object.fromEntries(unmasked) };
 }
 
-/** `***` keeps what is stored: all of it, or of a list of two what stands in its place; of one secret, that one. */
+/** `***` keeps the stored value: the only secret, all secrets, or in a list of two the one at the same position. */
 function unmaskSecret(
   { url, secret }: { url: string; secret: string | string[] | null },
   stored: HttpTarget | null,
@@ -60,7 +63,7 @@ function unmaskSecret(
   });
 }
 
-/** What is stored may be kept where the URL that it goes to has the same origin; otherwise that is a fault. */
+/** A stored value may be kept only if it still goes to a URL of the same origin; otherwise that is a fault. */
 function keeper(url: string, stored: HttpCall | null, faults: Fault[]) {
   const isSameOrigin = stored !== null && originOf(stored.url) === originOf(url);
   return <Value>(path: string, kept: Value | undefined): Value | undefined => {
@@ -73,7 +76,10 @@ function keeper(url: string, stored: HttpCall | null, faults: Fault[]) {
   };
 }
 
-/** What a merge patch of a target is applied to. One that names another type is about another target: nothing of this one stays. */
+/**
+ * The target to which a merge patch is applied. A patch that names another type replaces the target, and keeps nothing
+ * of the old one.
+ */
 export function patchableTarget(stored: Target, patch: unknown): object {
   const shown = answerTarget(stored);
   const type = isObject(patch) ? patch['type'] : undefined;

@@ -63,7 +63,7 @@ export const targetInput = z
 export type TargetInput = z.output<typeof targetInput>;
 
 const TYPES = ['http', 'pull'] as const;
-/** What its type cannot be without. */
+/** The fields that each type needs. */
 const REQUIRED: ReadonlySet<string> = new Set(['url', 'queue']);
 const patchedHttpCall = z.strictObject({ url: url.optional(), ...patchedCall });
 const PATCHED = {
@@ -77,7 +77,7 @@ const PATCHED = {
   pull: { queue: queue.nullish() },
 };
 
-/** Another `type` replaces the target whole, so that nothing of the old one has to be taken away by name. */
+/** Another `type` replaces the whole target, so that a caller need not remove the old fields by name. */
 export const targetPatch = z
   .strictObject({ type: z.enum(TYPES).optional(), ...PATCHED.http, ...PATCHED.pull })
   .superRefine((patch, context) => {

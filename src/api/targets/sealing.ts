@@ -6,11 +6,14 @@ import type { Fault } from '../http/problem.ts';
 
 export interface Sealing {
   secrets: KeyRing;
-  /** Of the schedule that the target is to be of, or of the definition of one-off runs. */
+  /** The uid of the schedule of the target, or of the definition of one-off runs. */
   uid: string;
 }
 
-/** The target as it is stored: its secret values encrypted. What cannot be, for want of a key, is added to `impossible`. */
+/**
+ * The target as it is stored: its secret values are encrypted. Values that cannot be encrypted without a key are added
+ * to `impossible`.
+ */
 export function sealed(
   given: Target,
   { secrets: ring, uid }: Sealing,

@@ -21,7 +21,7 @@ const verification = z
   .meta({ id: 'Verification' });
 
 export function addVerifyRoute(api: Api, { database }: ApiDeps): void {
-  /** One after the other, since each keeps a connection and a snapshot for some time. */
+  /** One call after the other, since each keeps a connection and a snapshot for some time. */
   let last: Promise<unknown> = Promise.resolve();
   const verify = () =>
     database.transaction((tx) => checkOnSnapshot(tx, () => systemClock.monotonic()), VERIFY_LIMIT_MS);

@@ -5,12 +5,12 @@ import { usageError } from '../exit-codes.ts';
 import { JsonText, parseKeepingDigits } from '../server/digits.ts';
 import type { Surroundings } from '../surroundings.ts';
 
-/** Of an option that may be given several times: its values, in order. */
+/** Collects the values of an option that may be given several times, in order. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
 
-/** A number where it is one; what it may be is for the server to say, and so is what is none. */
+/** A number if the text is one; otherwise the text. The server says which values are valid. */
 export function numberOrText(text: string): number | string {
   return /^-?\d{1,15}(\.\d{1,6})?$/.test(text) ? Number(text) : text;
 }
@@ -34,7 +34,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** What the help says of an option that takes an instant. */
+/** The help for an option that takes an instant. */
 export const INSTANT = 'an instant such as 2030-01-31T09:00:00Z, or now, -2h, +3d';
 
 /** The text of a file; `-` is standard input. @throws CliError where it cannot be read */
@@ -47,14 +47,14 @@ export async function fileText(path: string, { input }: Pick<Surroundings, 'inpu
   }
 }
 
-/** JSON that goes to the server byte for byte. @throws CliError where it is none, and would spoil what stands around it */
+/** JSON that goes to the server byte for byte. @throws CliError if it is not JSON: it would spoil the JSON around it */
 export function jsonText(text: string, what: string): JsonText {
   const json = text.replace(/^\ufeff/, '').trim();
   jsonValue(json, what);
   return new JsonText(json);
 }
 
-/** JSON whose numbers keep their digits. @throws CliError where it is none */
+/** JSON whose numbers keep their digits. @throws CliError if it is not JSON */
 export function jsonValue(text: string, what: string): unknown {
   try {
     return parseKeepingDigits(text);
@@ -68,7 +68,7 @@ export interface PayloadOptions {
   payloadFile?: string;
 }
 
-/** The payload that is given as it is or in a file; undefined: none is. */
+/** The payload, given directly or in a file; undefined: none is given. */
 export async function payloadOf(
   { payload, payloadFile }: PayloadOptions,
   around: Pick<Surroundings, 'input'>,

@@ -25,7 +25,7 @@ export function bulkOptions(command: Command): Command {
     .option('--yes', 'without asking');
 }
 
-/** Says what matches, asks, and then acts; --all goes on as long as a call changes something. */
+/** Says what matches, asks, and then acts; with --all it repeats the call as long as it changes something. */
 export async function actOnMatching(
   cli: Cli,
   { path, verb, noun, body }: BulkAction,

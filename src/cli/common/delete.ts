@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { pathOf } from '../server/server.ts';
+import { pathOf } from '../server/server-calls.ts';
 import { confirm } from '../terminal/confirm.ts';
 
 interface Deletable {
   noun: string;
   /** Its path below /api/v1. */
   collection: string;
-  /** What else is lost. */
+  /** Names what else is lost. */
   warning?: string;
 }
 

@@ -1,13 +1,13 @@
-/** What can follow the commands of a path. */
+/** The words that can follow the commands of a path. */
 export interface Completions {
-  /** `schedule list`; empty: of the program. */
+  /** A path such as `schedule list`; empty: the program itself. */
   path: string;
   words: { word: string; description: string }[];
 }
 
 /**
- * In each of the scripts a walk over the words before the cursor finds the command: the longest path of words that are
- * commands, options left aside. Words are letters, digits and dashes only.
+ * Each script walks over the words before the cursor to find the command: the longest path of words that are commands,
+ * without options. Words contain only letters, digits and dashes.
  */
 export function bashScript(tree: readonly Completions[]): string {
   return `# firelock completion bash

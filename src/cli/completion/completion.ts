@@ -23,7 +23,7 @@ export function addCompletion(program: Command, cli: Cli): void {
   }
 }
 
-/** The program's own tree, so that nothing can be missing; no server is asked. */
+/** Made from the program's own tree, so that nothing is missing; it asks no server. */
 export function completionsOf(program: Command): Completions[] {
   const visit = (command: Command, path: readonly string[]): Completions[] => {
     const help = command.createHelp();

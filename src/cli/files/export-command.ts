@@ -2,7 +2,7 @@ import { parseJsonBody } from '../../api/http/json/json-body.ts';
 import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
 import type { Cli } from '../cli.ts';
 import { jsonOf, JsonText } from '../server/digits.ts';
-import type { Server } from '../server/server.ts';
+import type { Server } from '../server/server-calls.ts';
 import { type Exported, createOrder, exported } from './export-schedules.ts';
 import { JsonSource, inComment, listItem } from './yaml-text.ts';
 
@@ -11,7 +11,7 @@ export interface ExportOptions {
   format?: 'yaml' | 'json';
 }
 
-/** Writes all there is, page by page: only what follows something else is kept until the end. */
+/** Writes everything, page by page; it only keeps schedules that follow others until the end. */
 export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOptions): Promise<void> {
   const server = cli.server();
   const { out, now } = cli.surroundings;
@@ -40,7 +40,7 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
       .note(`left out, since a new installation would refuse them: ${left} schedules that are over`);
 }
 
-/** Items, with their payloads as the server wrote them: byte for byte. */
+/** Items with their payloads as the server wrote them, byte for byte. */
 async function* pagesOf(server: Server, path: string, query: Record<string, string>) {
   let cursor: string | null = null;
   do {
@@ -58,7 +58,7 @@ async function* pagesOf(server: Server, path: string, query: Record<string, stri
   } while (cursor !== null);
 }
 
-/** What a client may set of a limit or a calendar. */
+/** The fields of a limit or a calendar that a client may set. */
 function nonEmpty(
   kind: 'limits' | 'calendars',
   fields: Readonly<Record<string, unknown>>,
@@ -71,7 +71,7 @@ interface Writer {
   begin(set: string | null, url: string): void;
   list(kind: string): void;
   item(one: Exported): void;
-  /** Answers how many are only in comments, or not there. */
+  /** Answers how many schedules are only in comments, or missing. */
   end(): number;
 }
 

@@ -13,7 +13,7 @@ export interface Answered {
 
 export interface Exported {
   fields: Record<string, unknown>;
-  /** Null, or why a new installation would refuse it. */
+  /** Null, or why a new installation would refuse the schedule. */
   isOver: string | null;
 }
 
@@ -21,11 +21,11 @@ const READ_ONLY =
   'status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' ');
 const DEFAULTS: Readonly<Record<string, unknown>> = {
   ...scheduleInput.parse({ everySeconds: 60, target: { type: 'pull', queue: 'q' } }),
-  // One of the four had to stand there.
+  // Exactly one of the four is required.
   everySeconds: null,
 };
 
-/** What a client may set, without what has its default anyway. */
+/** The fields that a client may set, without those that have their default. */
 export function exported({ fields, payload }: Answered, now: Instant, set: string | null): Exported {
   const kept = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
     if (READ_ONLY.includes(name) || name === 'payload' || value === null || value === undefined) return [];
@@ -38,7 +38,10 @@ export function exported({ fields, payload }: Answered, now: Instant, set: strin
   return { fields: definition, isOver: whyOver(fields, now) };
 }
 
-/** Those that follow others come after them. `hold` keeps what is not to be written yet; answers what may be written now. */
+/**
+ * Schedules that follow others come after them. `hold` keeps the schedules that must wait; answers those that may be
+ * written now.
+ */
 export function createOrder() {
   const waiting: { id: string; parent: string; one: Exported }[] = [];
   return {
@@ -48,7 +51,7 @@ export function createOrder() {
       waiting.push({ id: String(one.fields['id']), parent, one });
       return true;
     },
-    /** Parents first. One whose parent cannot be restored cannot be restored either. */
+    /** Parents first. If a parent cannot be restored, neither can its followers. */
     held: (isOver: (id: string) => boolean): Exported[] => {
       const byParent = Map.groupBy(waiting, ({ parent }) => parent);
       const ids = new Set(waiting.map(({ id }) => id));

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { NotApplied, applyPlan } from '../../schedules-file/apply/apply-plan.ts';
-import { type Caller, Refused } from '../../schedules-file/apply/caller.ts';
+import { type ApiCaller, Refused } from '../../schedules-file/apply/caller.ts';
 import { planFile } from '../../schedules-file/apply/plan-file.ts';
-import type { Plan } from '../../schedules-file/apply/plan.ts';
+import type { FilePlan } from '../../schedules-file/apply/file-plan.ts';
 import { type FileFault, faultLines } from '../../schedules-file/schedules-file.ts';
 import { readSchedulesFile } from '../../schedules-file/read/read-file.ts';
 import type { Cli } from '../cli.ts';
@@ -16,10 +16,10 @@ export interface FileOptions {
   set?: string;
 }
 
-/** Something changes, or has changed: of `plan` and `apply`. */
+/** The exit code of `plan` and `apply` if something changes, or has changed. */
 const CHANGES = 2;
 
-/** Answers the exit code: 0 nothing to do, 2 something changes, 1 everything else. */
+/** Answers the exit code: 0 nothing to do, 2 something changes, 1 all other cases. */
 export async function planOrApply(
   cli: Cli,
   path: string,
@@ -56,7 +56,7 @@ async function inOrder(
   return changes.length === 0 ? EXIT.done : CHANGES;
 }
 
-async function apply(caller: Caller, path: string, plan: Plan): Promise<void> {
+async function apply(caller: ApiCaller, path: string, plan: FilePlan): Promise<void> {
   try {
     await applyPlan(caller, plan);
   } catch (error) {
@@ -83,7 +83,7 @@ export async function textOf({ surroundings }: Cli, path: string): Promise<strin
   }
 }
 
-function callerOf(cli: Cli): Caller {
+function callerOf(cli: Cli): ApiCaller {
   const server = cli.server();
   return {
     send: (method, path, body, headers = {}) =>

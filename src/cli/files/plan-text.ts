@@ -1,5 +1,5 @@
 import { SINGULAR } from '../../schedules-file/schedules-file.ts';
-import type { Change, FieldChange, Plan } from '../../schedules-file/apply/plan.ts';
+import type { Change, FieldChange, FilePlan } from '../../schedules-file/apply/file-plan.ts';
 import { printable } from '../terminal/display-width.ts';
 import type { View } from '../terminal/output.ts';
 
@@ -7,7 +7,7 @@ const SIGNS = { created: '+', updated: '~', deleted: '-' } as const;
 const PAINTS = { created: 'green', updated: 'yellow', deleted: 'red' } as const;
 const MASK = '***';
 
-export function planLines({ changes, unchanged }: Plan, view: View): string[] {
+export function planLines({ changes, unchanged }: FilePlan, view: View): string[] {
   return [...changes.flatMap((change) => changeLines(change, view)), summary(changes, unchanged)];
 }
 
@@ -17,7 +17,7 @@ function changeLines({ kind, id, change, fields }: Change, view: View): string[]
 }
 
 function fieldText({ path, before, after }: FieldChange): string {
-  // Masks look alike, whatever is behind them.
+  // Two masks look alike, whatever values they hide.
   if (before === MASK && after === MASK) return `${path}: another secret value`;
   return `${path}: ${shortJson(before)} → ${shortJson(after)}`;
 }

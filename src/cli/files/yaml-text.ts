@@ -1,4 +1,4 @@
-/** A value as YAML below a name, at this depth. JSON texts stand as they are: JSON is YAML. */
+/** A value as YAML under a name, at this depth. JSON texts stay as they are: JSON is YAML. */
 export function member(name: string, value: unknown, depth: number): string {
   const indent = '  '.repeat(depth);
   if (!isTree(value) || Object.keys(value).length === 0) return `${indent}${name}: ${inline(value)}\n`;
@@ -6,7 +6,7 @@ export function member(name: string, value: unknown, depth: number): string {
   return `${indent}${name}:\n${below.join('')}`;
 }
 
-/** An item of a list; its members, the first of which is its id. */
+/** An item of a list, as its members; the first one is its id. */
 export function listItem(fields: Readonly<Record<string, unknown>>): string {
   const members = Object.entries(fields).map(([name, value]) => member(name, value, 2));
   return `  - ${members.join('').slice(4)}`;
@@ -16,7 +16,7 @@ export function inComment(text: string): string {
   return text.replace(/^/gm, '# ').replace(/# $/, '');
 }
 
-/** For a comment: on one line. */
+/** Text for a comment: on one line. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
@@ -31,7 +31,7 @@ function isTree(value: unknown): value is Record<string, unknown> {
   );
 }
 
-/** JSON whose bytes count. */
+/** JSON that must be written byte for byte. */
 export class JsonSource {
   readonly text: string;
 
@@ -50,7 +50,7 @@ function inline(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Words that YAML, in any of its versions, takes for something else than text are quoted. */
+/** Quotes words that some version of YAML does not read as text. */
 function plainOrQuoted(text: string): string {
   return /^[A-Za-z][\w./-]*$/.test(text) && !OTHERWISE.test(text) ? text : JSON.stringify(text);
 }

@@ -78,7 +78,7 @@ interface WholeList<Row> {
   columns: (view: View) => Column<Row>[];
 }
 
-/** Of what comes in one page. */
+/** For a list that comes in one page. */
 function addWholeList<Row>(parent: Command, cli: Cli, { path, description, columns }: WholeList<Row>): void {
   const command = parent
     .command('list')

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { INSTANT, instantText, numberOrText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
-import { fireTimeLines } from '../common/fire-times.ts';
+import { fireTimeLines } from '../common/fire-time-lines.ts';
 import type { FireTimeAnswer } from '../server/answers.ts';
 import { withExamples } from '../tree.ts';
 

@@ -1,34 +1,34 @@
 import { isoInstant } from '../../core/instant.ts';
 import { CliError, EXIT } from '../exit-codes.ts';
 import type { Page, RunAnswer } from '../server/answers.ts';
-import { type Query, type Server, pathOf } from '../server/server.ts';
+import { type Query, type Server, pathOf } from '../server/server-calls.ts';
 
 interface Follower {
   /** The runs that have come due lately, the oldest first. */
   begin(): Promise<RunAnswer[]>;
-  /** Those that came due since, and those whose status has changed. */
+  /** Runs that have come due since, and runs whose status has changed. */
   news(): Promise<RunAnswer[]>;
 }
 
-/** Runs are looked for among those that came due so long ago at most: a run may be recorded later than it was due. */
+/** How far back it looks for runs, by their due time: a run may be recorded later than it was due. */
 const WINDOW_MS = 300_000;
-/** The server tells its clock in whole seconds. */
+/** The server's clock comes in whole seconds. */
 const AHEAD_MS = 2000;
 const PAGE = 500;
-/** Of one look; so many runs come due in five minutes where a filter is missing. */
-const MOST_PAGES = 40;
-/** Open runs that are older than the window are asked for one by one, so many in one look. */
-const MOST_ASKED = 20;
+/** The most pages of one look; without a filter, so many runs may come due in five minutes. */
+const MAX_PAGES = 40;
+/** Open runs that are older than the window are read one by one, at most this many in one look. */
+const MAX_ASKED = 20;
 
 export function createFollower(server: Server, filter: Query): Follower {
-  /** What was last known of each run that is open, or in the window. */
+  /** The last known state of each run that is open, or within the window. */
   const known = new Map<string, RunAnswer>();
   let now = 0;
   const look = async (): Promise<RunAnswer[]> => {
     const from = now - WINDOW_MS;
     const found = await recent(server, { ...filter, from: isoInstant(from), to: isoInstant(now + AHEAD_MS) });
     now = found.now ?? now;
-    // One that has another status now than was asked for is none of theirs any more.
+    // If a run now has a status that was not asked for, it is left out from now on.
     const others = filter['status'] === undefined ? await older(server, known, found.runs) : [];
     const runs = [...found.runs, ...others];
     const news = runs.filter((run) => known.get(run.id)?.status !== run.status);
@@ -38,7 +38,7 @@ export function createFollower(server: Server, filter: Query): Follower {
   };
   return {
     begin: async () => {
-      // Also says at once whether it may be asked at all.
+      // Also checks at once whether the token allows the call.
       const { date } = await server.call('GET', 'me');
       if (date === null) throw new CliError(EXIT.failed, `${server.url} does not tell its time`);
       now = date;
@@ -52,7 +52,7 @@ async function recent(server: Server, query: Query): Promise<{ runs: RunAnswer[]
   const runs: RunAnswer[] = [];
   let cursor: string | null = null;
   let now: number | null = null;
-  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
     const asked: Query = { ...query, limit: PAGE, cursor: cursor ?? undefined };
     const answer = await server.call('GET', 'runs', { query: asked });
     const page = answer.body() as Page<RunAnswer>;
@@ -75,7 +75,7 @@ async function older(
   const ids = new Set(found.map(({ id }) => id));
   const missing = [...known.values()].filter((run) => !hasEnded(run) && !ids.has(run.id));
   const asked: RunAnswer[] = [];
-  for (const { id } of missing.slice(0, MOST_ASKED)) {
+  for (const { id } of missing.slice(0, MAX_ASKED)) {
     const answer = await server.find(pathOf('runs', id));
     if (answer !== null) asked.push(answer.body() as RunAnswer);
   }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import type { AttemptAnswer, RunAnswer } from '../server/answers.ts';
-import { pathOf } from '../server/server.ts';
+import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
 import { withExamples } from '../tree.ts';
 import { errorText, runText } from './run-text.ts';

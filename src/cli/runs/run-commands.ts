@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { group } from '../tree.ts';
 import { addActOnRun } from './act-on-run.ts';
-import { addBulkRuns } from './bulk-runs.ts';
+import { addBulkRuns } from './bulk-run-commands.ts';
 import { addGetRun } from './get-run.ts';
 import { addListRuns } from './list-runs.ts';
 import { addTailRuns } from './tail-runs.ts';

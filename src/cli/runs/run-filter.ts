@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { INSTANT, collect, instantText } from '../common/arguments.ts';
 import type { Surroundings } from '../surroundings.ts';
 
-export interface RunFilter {
+export interface RunFilterOptions {
   schedule?: string;
   label?: string[];
   status?: string;
@@ -14,7 +14,7 @@ interface Period {
   to?: string;
 }
 
-/** As every command that is about many runs takes them. */
+/** Options of every command about many runs. */
 export function filterOptions(command: Command): Command {
   return command
     .option('--schedule <id>', 'of this schedule')
@@ -32,8 +32,8 @@ export function periodOptions(command: Command): Command {
     .option('--to <instant>', 'scheduled for earlier than that');
 }
 
-/** By the names of the API. */
-export function filterOf({ schedule, label, status, trigger }: RunFilter) {
+/** The filter with the names of the API. */
+export function filterOf({ schedule, label, status, trigger }: RunFilterOptions) {
   return { scheduleId: schedule, label, status, trigger };
 }
 
@@ -41,4 +41,4 @@ export function periodOf({ from, to }: Period, around: Pick<Surroundings, 'now'>
   return { from: instantText(from, around), to: instantText(to, around) };
 }
 
-export type FilterInPeriod = RunFilter & Period;
+export type FilterInPeriod = RunFilterOptions & Period;

@@ -2,7 +2,7 @@ import type { RunAnswer } from '../server/answers.ts';
 import type { View } from '../terminal/output.ts';
 import { durationText } from '../terminal/time-text.ts';
 
-/** What became of a run, in one sentence without an end. */
+/** What happened to a run, in one sentence without a full stop. */
 export function runText(run: RunAnswer, view: View): string {
   const { status, attempts, latenessMs, nextAttemptAt, finishedAt, recoveries, workerId } = run;
   const parts = [
@@ -23,7 +23,7 @@ export function errorText({ error }: Pick<RunAnswer, 'error'>): string | null {
   return error === null ? null : `${error.kind}: ${error.message}`;
 }
 
-/** Most end soon after they were due: that needs no word. */
+/** Most runs end soon after they were due: that is not mentioned. */
 function isLongAfter({ scheduledFor, finishedAt }: RunAnswer): boolean {
   return finishedAt !== null && Date.parse(finishedAt) - Date.parse(scheduledFor) > 60_000;
 }
@@ -32,7 +32,7 @@ function coalescedText({ coalesced }: RunAnswer): string | null {
   return coalesced === 0 ? null : `for ${coalesced} other ${coalesced === 1 ? 'fire' : 'fires'} as well`;
 }
 
-/** Less is not worth a word. */
+/** A shorter time is not mentioned. */
 const LATE_MS = 1000;
 
 const REASONS: Readonly<Record<string, string>> = {

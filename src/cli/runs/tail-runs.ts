@@ -3,16 +3,16 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import type { RunAnswer } from '../server/answers.ts';
-import { wholeNumber } from '../server/pages.ts';
+import { wholeNumber } from '../server/list-pages.ts';
 import type { Output } from '../terminal/output.ts';
 import { printable } from '../terminal/display-width.ts';
 import { paintStatus } from '../terminal/paint.ts';
 import { withExamples } from '../tree.ts';
 import { createFollower } from './follow-runs.ts';
-import { type RunFilter, filterOf, filterOptions } from './run-filter.ts';
+import { type RunFilterOptions, filterOf, filterOptions } from './run-filter.ts';
 import { runText } from './run-text.ts';
 
-interface Options extends RunFilter {
+interface Options extends RunFilterOptions {
   last: number;
   count?: number;
   interval: string;
@@ -40,8 +40,7 @@ export function addTailRuns(parent: Command, cli: Cli): void {
 async function tail(cli: Cli, { last, count = Infinity, interval, ...filter }: Options): Promise<void> {
   const { signal } = cli.surroundings;
   const intervalMs = Number(interval) * 1000;
-  if (!(intervalMs > 0 && intervalMs <= LONGEST_MS))
-    throw usageError('--interval must be 0.01 to 3600 seconds');
+  if (!(intervalMs > 0 && intervalMs <= MAX_MS)) throw usageError('--interval must be 0.01 to 3600 seconds');
   const output = cli.output();
   const follower = createFollower(cli.server(), filterOf(filter));
   let printed = 0;
@@ -58,12 +57,12 @@ async function tail(cli: Cli, { last, count = Infinity, interval, ...filter }: O
       print(await ask());
     }
   } catch (error) {
-    // Ctrl-C is how it is meant to end.
+    // A user ends the command by Ctrl-C.
     if (!signal.aborted) throw error;
   }
 }
 
-/** While the server is away there is no news. */
+/** While the server is away, there are no new runs. */
 function patient(ask: () => Promise<RunAnswer[]>, output: Output): () => Promise<RunAnswer[]> {
   let isAway = false;
   return async () => {
@@ -81,7 +80,7 @@ function patient(ask: () => Promise<RunAnswer[]>, output: Output): () => Promise
   };
 }
 
-const LONGEST_MS = 3_600_000;
+const MAX_MS = 3_600_000;
 
 function printRun(run: RunAnswer, output: Output): void {
   output.line(run, (view) => {

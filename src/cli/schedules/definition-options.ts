@@ -46,7 +46,7 @@ export function definitionOptions(command: Command): Command {
     .option('--unset <path>', 'back to its default; several', collect);
 }
 
-/** What the options name, and nothing else, as a merge patch; the payload apart, since it is not to be merged. */
+/** A merge patch with only what the options name. The payload is apart, since it is not merged. */
 export async function definitionOf(
   options: DefinitionOptions,
   around: Pick<Surroundings, 'input'>,
@@ -78,7 +78,7 @@ function timingOf({ cron, every, at, after, on, timezone }: DefinitionOptions): 
   };
 }
 
-/** Its kind as well, so that a target of another kind gives way. */
+/** Also sets the kind, so that a target of another kind is replaced. */
 function targetOf({ url, method, header = [], queue }: DefinitionOptions): Tree {
   if (queue !== undefined && (url !== undefined || method !== undefined || header.length > 0))
     throw usageError('--queue does not go with --url, --method and --header');

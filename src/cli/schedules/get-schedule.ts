@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
-import { pathOf } from '../server/server.ts';
+import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
 import { withExamples } from '../tree.ts';
 import { labelsText, statusText, triggerText } from './schedule-text.ts';

@@ -3,7 +3,7 @@ import type { Cli } from '../cli.ts';
 import { collect } from '../common/arguments.ts';
 import { withExamples } from '../tree.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
-import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';
+import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
 import { paintStatus } from '../terminal/paint.ts';
 import type { Column } from '../terminal/table.ts';
 import type { View } from '../terminal/output.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
-import { pathOf } from '../server/server.ts';
+import { pathOf } from '../server/server-calls.ts';
 import type { Tree } from '../server/trees.ts';
 import { withExamples } from '../tree.ts';
 

@@ -4,7 +4,7 @@ import type { Cli } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import type { JsonText } from '../server/digits.ts';
-import { type Answer, type Server, pathOf } from '../server/server.ts';
+import { type Answer, type Server, pathOf } from '../server/server-calls.ts';
 import { type Tree, isTree, patched } from '../server/trees.ts';
 import { withExamples } from '../tree.ts';
 import { type DefinitionOptions, definitionOf, definitionOptions } from './definition-options.ts';
@@ -35,7 +35,7 @@ export function addSetSchedule(parent: Command, cli: Cli): void {
   );
 }
 
-/** Writes over what was read, or what was found not to exist; it fails (412) where that has changed meanwhile. */
+/** Replaces the schedule that was read, or creates it if there was none; fails (412) if it has changed meanwhile. */
 interface Change {
   create(server: Server, path: string): Promise<Answer>;
   update(server: Server, path: string, before: Answer): Promise<Answer>;
@@ -94,7 +94,7 @@ function ifMatch({ etag }: Answer): Record<string, string> {
 
 const TRIGGERS = ['cron', 'everySeconds', 'at', 'after'];
 
-/** Naming another trigger takes the old one away, as in a PATCH. */
+/** A new kind of timing replaces the old one, as in a PATCH. */
 function withoutOldTrigger(definition: unknown, patch: Tree): Tree {
   const base = isTree(definition) ? definition : {};
   if (!TRIGGERS.some((name) => (patch[name] ?? null) !== null)) return base;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
-import { pathOf } from '../server/server.ts';
+import { pathOf } from '../server/server-calls.ts';
 import { withExamples } from '../tree.ts';
 
 export function addSkipFire(parent: Command, cli: Cli): void {

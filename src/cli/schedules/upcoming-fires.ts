@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
-import { fireTimeLines } from '../common/fire-times.ts';
+import { fireTimeLines } from '../common/fire-time-lines.ts';
 import type { FireTimeAnswer, Page } from '../server/answers.ts';
-import { pathOf } from '../server/server.ts';
+import { pathOf } from '../server/server-calls.ts';
 import { withExamples } from '../tree.ts';
 
 interface Options {

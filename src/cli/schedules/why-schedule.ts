@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import type { OccurrenceAnswer, Page, RunAnswer, ScheduleAnswer } from '../server/answers.ts';
-import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';
-import { type Server, pathOf } from '../server/server.ts';
+import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
+import { type Server, pathOf } from '../server/server-calls.ts';
 import { withExamples } from '../tree.ts';
 import { type Explained, explanationLines } from './why-text.ts';
 
@@ -45,7 +45,7 @@ interface Question {
   pages: ListOptions;
 }
 
-/** Reads the schedule, its occurrences, and the runs of the stretch that these fill. */
+/** Reads the schedule, its occurrences, and the runs of the period that these cover. */
 async function explain(server: Server, id: string, { period, pages }: Question): Promise<Explained> {
   const schedule = (await server.call('GET', pathOf('schedules', id))).body() as ScheduleAnswer;
   const path = pathOf('schedules', id, 'occurrences');

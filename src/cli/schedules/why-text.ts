@@ -8,14 +8,14 @@ import { triggerText } from './schedule-text.ts';
 export interface Explained {
   schedule: ScheduleAnswer;
   period: { from: string | undefined; to: string | undefined };
-  /** With the run of each, where it lies in the period. */
+  /** The occurrences, each with its run if that lies in the period. */
   occurrences: (OccurrenceAnswer & { run: RunAnswer | null })[];
-  /** That stand for no occurrence: manual ones, for example. */
+  /** Runs that belong to no occurrence: manual ones, for example. */
   otherRuns: RunAnswer[];
   nextCursor: string | null;
 }
 
-/** What became of each fire, in words; then the runs that no schedule planned. */
+/** What happened to each fire, in words; then the runs that no schedule planned. */
 export function explanationLines(explained: Explained, view: View): string[] {
   const { schedule, occurrences, otherRuns } = explained;
   return [
@@ -26,7 +26,7 @@ export function explanationLines(explained: Explained, view: View): string[] {
   ];
 }
 
-/** Sentences, not a table: they are to be read whole. */
+/** Sentences, not a table: a user reads them as a whole. */
 function occurrenceLines(occurrences: Explained['occurrences'], view: View): string[] {
   return occurrences.map((occurrence) => {
     const { fireAt, state, runId } = occurrence;
@@ -36,7 +36,7 @@ function occurrenceLines(occurrences: Explained['occurrences'], view: View): str
   });
 }
 
-/** One that follows another schedule has no fire times of its own. */
+/** A schedule that follows another one has no fire times of its own. */
 function noneLines({ schedule, period: { from, to } }: Explained, view: View): string[] {
   return schedule.after ? [] : [`no fire was due between ${view.time(from)} and ${view.time(to)}`];
 }

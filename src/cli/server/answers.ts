@@ -1,4 +1,4 @@
-/** What the server answers, as far as a command reads it. Whatever is answered is shown whole as JSON. */
+/** The fields of answers that commands read. As JSON, an answer is shown whole. */
 export interface Page<Item> {
   items: Item[];
   nextCursor?: string | null;
@@ -58,7 +58,7 @@ export interface RunAnswer {
   result: { statusCode: number | null; body: string } | null;
   error: AttemptError | null;
   createdAt: string;
-  /** Of one run only, not in lists. */
+  /** Only for one run, not in lists. */
   target?: unknown;
   attemptLog?: AttemptAnswer[];
 }

@@ -1,4 +1,7 @@
-/** JSON as a tree whose numbers keep their digits, also those that no double has; JSON.stringify writes them as they were. */
+/**
+ * JSON as a tree whose numbers keep their digits, also numbers that no double can hold; JSON.stringify writes them as
+ * they were.
+ */
 export function parseKeepingDigits(text: string): unknown {
   return JSON.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source
@@ -16,7 +19,7 @@ export class JsonText {
   }
 }
 
-/** As JSON.stringify, with each JsonText as it is. */
+/** As JSON.stringify, but inserts each JsonText as it is. */
 export function jsonOf(value: unknown): string {
   if (value instanceof JsonText) return value.text;
   if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`;

@@ -1,12 +1,12 @@
-/** JSON trees, as requests are made of them. */
+/** JSON trees, from which requests are made. */
 export type Tree = Readonly<Record<string, unknown>>;
 
-/** The value at a path, in otherwise empty objects. */
+/** The value at a path, in objects that are otherwise empty. */
 export function treeAt([first = '', ...rest]: readonly string[], value: unknown): Tree {
   return Object.fromEntries([[first, rest.length === 0 ? value : treeAt(rest, value)]]);
 }
 
-/** `patch` over `base`, object by object; `null` is a value like any other, for the server to understand. */
+/** `patch` over `base`, object by object; `null` is an ordinary value here, which the server interprets. */
 export function over(base: Tree, patch: Tree): Tree {
   const merged = new Map(Object.entries(base));
   for (const [name, value] of Object.entries(patch)) {
@@ -16,7 +16,7 @@ export function over(base: Tree, patch: Tree): Tree {
   return Object.fromEntries(merged);
 }
 
-/** RFC 7396: the same, but `null` takes away. */
+/** RFC 7396: the same, but `null` removes a member. */
 export function patched(base: unknown, patch: Tree): Tree {
   const merged = new Map(isTree(base) ? Object.entries(base) : []);
   for (const [name, value] of Object.entries(patch)) {

@@ -3,8 +3,8 @@ import { collect } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
 import { addDelete } from '../common/delete.ts';
 import { usageError } from '../exit-codes.ts';
-import { type ListOptions, listOptions, moreNote, readPages } from '../server/pages.ts';
-import { type Server, pathOf } from '../server/server.ts';
+import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
+import { type Server, pathOf } from '../server/server-calls.ts';
 import { group, withExamples } from '../tree.ts';
 
 interface Calendar {
@@ -100,7 +100,7 @@ function addSet(calendar: Command, cli: Cli): void {
   );
 }
 
-/** The whole, as it was read but for what is named; it fails (412) where it has changed meanwhile. */
+/** Sends the whole calendar as it was read, with the named changes; fails (412) if it has changed meanwhile. */
 async function write(server: Server, id: string, { description, date, add = [], remove = [] }: SetOptions) {
   const path = pathOf('calendars', id);
   const found = await server.find(path);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
 import type { Cli } from '../cli.ts';
-import type { Answer } from '../server/server.ts';
+import type { Answer } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
 import { group, withExamples } from '../tree.ts';
 

@@ -6,15 +6,15 @@ interface Answered {
   yes?: true | undefined;
 }
 
-/** @throws CliError where there is no terminal to ask on, and no --yes */
+/** @throws CliError if there is no terminal to ask on, and no --yes */
 export function requireAnswer({ input, err }: Surroundings, { yes }: Answered): void {
   if (!yes && !(input.isTerminal && err.isTerminal))
     throw usageError('this asks first, and there is no terminal to ask on: add --yes');
 }
 
 /**
- * Asks before what cannot be undone. Without a terminal there is no answer: there it takes --yes.
- * @throws CliError where the answer is not yes, or cannot be asked for
+ * Asks before an action that cannot be undone. Without a terminal it needs --yes.
+ * @throws CliError if the answer is not yes, or the question cannot be asked
  */
 export async function confirm(
   surroundings: Surroundings,

@@ -21,8 +21,8 @@ export function cutToWidth(text: string, width: number): string {
 }
 
 /**
- * One line, and nothing that a terminal would obey or that turns the direction of the rest: descriptions and errors are
- * written by others.
+ * Makes one line without characters that a terminal would obey or that change the direction of the text: others have
+ * written descriptions and errors.
  */
 export function printable(text: string): string {
   return text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, ' ').replace(UNPRINTABLE, '\ufffd');

@@ -3,13 +3,13 @@ import { type Column, pairLines, tableLines } from './table.ts';
 import { type Paint, paintFor } from './paint.ts';
 import { timeCell, timeText, zoneNote } from './time-text.ts';
 
-/** How people see an answer. */
+/** How times look for people. */
 export interface View {
   table: <Row>(columns: readonly Column<Row>[], rows: readonly Row[]) => string[];
   pairs: (pairs: readonly (readonly [name: string, value: string | null | undefined])[]) => string[];
-  /** UTC, and local time. */
+  /** In UTC, and in local time. */
   time: (instant: string | null | undefined) => string;
-  /** The same, shorter, for a column; `zoneNote` is to stand below. */
+  /** The same, shorter, for a column; print `zoneNote` below. */
   cellTime: (instant: string | null | undefined) => string;
   readonly zoneNote: string;
   /** The same below whole times. */
@@ -19,9 +19,7 @@ export interface View {
 
 export interface Output {
   readonly isJson: boolean;
-  /**
-   * The answer of a command, on standard output: one JSON document (text as it is, or a tree), or lines for people.
-   */
+  /** The answer of a command, on standard output: one JSON document (text as it is, or a tree), or lines for people. */
   show(json: unknown, lines: (view: View) => readonly string[]): void;
   /** One of many answers that come one by one: a line of JSON, or a line for people. */
   line(json: unknown, line: (view: View) => string): void;
@@ -30,13 +28,13 @@ export interface Output {
 }
 
 export interface OutputOptions {
-  /** Absent: JSON where standard output is not a terminal. */
+  /** Absent: JSON unless standard output is a terminal. */
   json?: boolean;
   wide?: boolean;
 }
 
 const NARROWEST_TERMINAL = 40;
-/** Below that a column has no room for two times. */
+/** In a narrower terminal, a column has no room for two times. */
 const LOCAL_FROM = 100;
 
 export function createOutput(

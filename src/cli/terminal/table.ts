@@ -6,9 +6,9 @@ export interface Column<Row> {
   cell: (row: Row) => string | number | null | undefined;
   /** Numbers stand on the right. */
   align?: 'right';
-  /** It gives way first where the terminal is narrow. */
+  /** This column shrinks first if the terminal is narrow. */
   shrinks?: true;
-  /** It is left out where the terminal is too narrow for all. */
+  /** This column is left out if the terminal is too narrow for all. */
   mayGo?: true;
   /** With --wide only. */
   isExtra?: true;
@@ -17,16 +17,19 @@ export interface Column<Row> {
 }
 
 interface Room {
-  /** Of the terminal; null: as wide as the table is. */
+  /** The width of the terminal; null: as wide as the table needs. */
   columns: number | null;
   paint: Paint;
 }
 
 const GAP = '  ';
-/** What a shrinking column keeps. */
+/** The least width of a column that shrinks. */
 const NARROWEST = 8;
 
-/** Lines, the titles first. What is absent is a dash. What neither shrinks nor may go is never cut: ids are to be copied. */
+/**
+ * The lines of a table, the titles first. An absent value is a dash. A column that may neither shrink nor go is never
+ * cut: users copy ids.
+ */
 export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], room: Room): string[] {
   const measured = columns
     .filter(({ isExtra }) => !isExtra || room.columns === null)
@@ -65,7 +68,7 @@ function cellOf<Row>(
   return column.align === 'right' ? blank + paint(text) : paint(text) + blank;
 }
 
-/** Leaves out the last columns that may go, as many as it takes; then the widest that may shrink give way. */
+/** Leaves out columns that may go, from the right, as many as needed; then shrinks the widest that may shrink. */
 function fitted<Row>(measured: readonly Measured<Row>[], available: number): Measured<Row>[] {
   const shown = [...measured];
   const least = ({ column, width }: Measured<Row>) => (column.shrinks ? Math.min(width, NARROWEST) : width);

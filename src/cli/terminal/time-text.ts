@@ -1,8 +1,8 @@
 import type { Instant } from '../../core/instant.ts';
 
 /**
- * An instant of an answer as people read it: in UTC and, where that differs, in the reader's zone, with its
- * offset. What is no instant stays as it is.
+ * An instant of an answer as people read it: in UTC and, if that differs, in the reader's zone, with its offset. Any
+ * other text stays as it is.
  */
 export function timeText(instant: string | null | undefined, zone: string): string {
   if (instant === null || instant === undefined) return '';
@@ -21,7 +21,7 @@ export interface CellTime {
   hasLocal: boolean;
 }
 
-/** The same for a column: without the year where it is this one, and in whole seconds. */
+/** The same for a column: without the present year, and in whole seconds. */
 export function timeCell(instant: string | null | undefined, { zone, now, hasLocal }: CellTime): string {
   const at = Date.parse(instant ?? '');
   if (Number.isNaN(at)) return instant ?? '';
@@ -34,7 +34,7 @@ export function timeCell(instant: string | null | undefined, { zone, now, hasLoc
   return `${shown} = ${local.date === utc.date ? '' : `${local.date.slice(5)} `}${local.time}`;
 }
 
-/** What stands below the times of a table. */
+/** The note below the times of a table. */
 export function zoneNote(zone: string, hasLocal: boolean): string {
   if (zone === 'UTC') return 'times are UTC';
   return hasLocal ? `times are UTC = ${zone}` : `times are UTC; --wide shows those of ${zone} as well`;

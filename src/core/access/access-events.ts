@@ -3,28 +3,31 @@ import type { Role } from './roles.ts';
 
 /** What happens to callers and their tokens. */
 export type AccessEvent =
-  /** No caller is asked for a token, and not only this machine can call. */
+  /** The API asks no caller for a token, and not only this machine can call. */
   | { type: 'openToAnybody'; host: string }
-  /** At the start, and whenever the file of tokens was read again. */
+  /** Emitted at the start, and after each reading of the file of tokens. */
   | { type: 'tokensRead'; tokens: readonly TokenUse[] }
-  /** The file of tokens was to be read again, and has faults: the tokens stay what they were. */
+  /** The file of tokens was read again and has faults: the tokens stay as they were. */
   | { type: 'tokensKept'; faults: readonly string[] }
-  /** The first use of a token since the start, or on a day. */
+  /** The first use of a token since the start, or on a new day. */
   | { type: 'tokenUsed'; token: TokenUse }
-  /** A call was answered with 401, 403 or 429. `name`: of the caller, if it is known. */
+  /** A call was answered with 401, 403 or 429. `name`: the caller's, if it is known. */
   | { type: 'callRefused'; reason: CallRefusal; address: string; name: string | null };
 
-/** What may be said of a token; `hash`: the first digits of its hash, to tell tokens of one name apart. */
+/** What may be logged about a token; `hash`: the first digits of its hash, to distinguish tokens of one name. */
 export interface TokenUse {
   name: string;
   role: Role;
   hash: string;
   expiresAt: Instant | null;
-  /** Since this process started. */
+  /** Counted since this process started. */
   lastUsedAt: Instant | null;
 }
 
-/** 401: no token, a malformed one, a wrong checksum, an unknown one, an expired one, or a proxy that names no user we can use. */
+/**
+ * 401: no token, a malformed one, a wrong checksum, an unknown one, an expired one, or a proxy that sent no usable name
+ * of a user.
+ */
 export const FAILED_AUTHENTICATION = [
   'missing',
   'malformed',
@@ -34,6 +37,6 @@ export const FAILED_AUTHENTICATION = [
   'proxyHeaders',
 ] as const;
 
-/** Also 403: the role may not; 429: too many failures of an address, or too many calls of a token. */
+/** Also 403: the role does not allow it; 429: too many failures from an address, or too many calls of a token. */
 export type CallRefusal =
   (typeof FAILED_AUTHENTICATION)[number] | 'role' | 'tooManyFailures' | 'tooManyCalls';

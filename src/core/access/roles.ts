@@ -2,17 +2,20 @@ export const ROLES = ['viewer', 'worker', 'operator', 'admin'] as const;
 
 export type Role = (typeof ROLES)[number];
 
-/** What a route asks of its caller; `any`: a token of any role. */
+/** The role that a route needs; `any`: a token of any role. */
 export type RoleNeeded = Role | 'any';
 
-/** Who makes a request. */
+/** The caller of a request. */
 export interface Caller {
-  /** Null: the caller was not asked for a name. */
+  /** Null: the API did not ask for a name. */
   readonly name: string | null;
   readonly role: Role;
 }
 
-/** The roles that a call is open to which needs this one. A viewer reads and a worker works: neither may do what the other may. */
+/**
+ * The roles that may make a call that needs this role. A viewer reads and a worker works: neither may do what the other
+ * may.
+ */
 const OPEN_TO: Record<RoleNeeded, readonly Role[]> = {
   any: ROLES,
   viewer: ['viewer', 'operator', 'admin'],
@@ -29,16 +32,16 @@ export function isRole(text: string): text is Role {
   return (ROLES as readonly string[]).includes(text);
 }
 
-/** Of what firelock itself does, `by` says this: no caller may have this name. */
+/** The name in `by` for changes by firelock itself: no caller may have this name. */
 const OWN_NAME = 'firelock';
-/** Of what it does because the file says so that it is started with. */
+/** The name for changes that firelock makes because of its schedules file. */
 export const SCHEDULES_FILE_NAME = 'schedules-file';
 
 function isReserved(text: string): boolean {
   return text === OWN_NAME || text === SCHEDULES_FILE_NAME;
 }
 
-/** A person's name from a proxy may be a mail address; the name of a token has no `@` and no `+`. */
+/** A name from a proxy may be a mail address; the name of a token has no `@` and no `+`. */
 export function isCallerName(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/.test(text) && !isReserved(text);
 }

@@ -1,17 +1,17 @@
 import { type Instant, isoInstant } from '../instant.ts';
 import { ROLES, type Role, TOKEN_NAME_RULE, isRole, isTokenName } from './roles.ts';
 
-/** What the daemon knows of one token. */
+/** What the daemon knows about one token. */
 export interface ApiToken {
   readonly name: string;
   readonly role: Role;
   /** SHA-256 of the token. */
   readonly hash: Buffer;
-  /** From this moment it is refused; null: it has no end. */
+  /** The token is refused from this moment on; null: it does not expire. */
   readonly expiresAt: Instant | null;
 }
 
-/** A line as it was found; `place` says where, in words. */
+/** A line as it was found; `place` names its place in words. */
 interface TokenLine {
   readonly text: string;
   readonly place: string;
@@ -36,14 +36,14 @@ export function splitTokenFile(content: string, source: string): TokenLine[] {
     .filter(({ text }) => text !== '');
 }
 
-/** The tokens, or every fault. A fault never quotes what it is about: a secret may stand in a wrong place. */
+/** The tokens, or every fault. A fault never quotes the text: a secret may be in a wrong place. */
 export function parseTokenLines(lines: readonly TokenLine[]): { tokens: ApiToken[]; faults: string[] } {
   const tokens: ApiToken[] = [];
   const faults: string[] = [];
   const placeOf = new Map<string, string>();
   for (const { text, place } of lines) {
     const [name = '', role = '', hash = '', ...rest] = text.split(':');
-    // What stands alone may be anything.
+    // A text without separators may be anything, even a token.
     const known = hash !== '' && isTokenName(name) ? `${place} (${name})` : place;
     const expires = rest.length === 0 ? null : parseExpiry(rest.join(':'));
     const wrong = faultsOf({ name, role, hash, expires });
@@ -65,7 +65,7 @@ export function tokenLine({ name, role, hash, expiresAt }: ApiToken): string {
 
 export const EXPIRY_RULE = 'an instant such as 2027-01-31T00:00:00Z';
 
-/** Undefined: it is no instant. */
+/** Undefined: the text is no instant. */
 export function parseExpiry(text: string): Instant | undefined {
   const [, date = ''] = EXPIRY.exec(text) ?? [];
   if (date === '') return undefined;

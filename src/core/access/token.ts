@@ -7,8 +7,8 @@ const CHECK_LENGTH = 6;
 const FORM = new RegExp(`^${PREFIX}([${DIGITS}]{${SECRET_LENGTH}})([${DIGITS}]{${CHECK_LENGTH}})$`);
 
 /**
- * A new token: `flk_`, 30 random base62 characters (178 bits), and the CRC32 of these in 6 more. So scanners of source code
- * find it, and a typing error is told from a token that was revoked.
+ * A new token: `flk_`, 30 random base62 characters (178 bits), and their CRC32 in 6 more. So scanners of source code
+ * recognise it, and a typing error differs from a revoked token.
  * @param randomBelow a random whole number below its argument, from a source that cannot be guessed
  */
 export function createToken(randomBelow: (end: number) => number): string {
@@ -18,14 +18,14 @@ export function createToken(randomBelow: (end: number) => number): string {
   return PREFIX + secret + checkOf(secret);
 }
 
-/** What a text is that was sent as a token. `mistyped`: it has the form of a token and the wrong checksum. */
+/** The kind of text that was sent as a token. `mistyped`: it has the form of a token and a wrong checksum. */
 export function tokenForm(text: string): 'token' | 'mistyped' | 'other' {
   const [, secret, check] = FORM.exec(text) ?? [];
   if (secret === undefined) return 'other';
   return checkOf(secret) === check ? 'token' : 'mistyped';
 }
 
-/** All that the daemon knows of a token. It needs no salt and no slow hash: 2^178 tokens are too many to try. */
+/** The only thing that the daemon knows about a token. It needs no salt and no slow hash: 2^178 tokens are too many to try. */
 export function tokenHash(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

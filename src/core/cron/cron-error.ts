@@ -1,4 +1,4 @@
-/** What is wrong with an expression, in words for its author. */
+/** An expression has faults; the message is for its author. */
 export class CronError extends Error {
   override readonly name = 'CronError';
 }

@@ -1,4 +1,4 @@
-/** When a schedule fires: one expression, or several, of which each makes it fire. */
+/** The expressions of a schedule: one, or several, each of which makes it fire. */
 export type Cron = string | readonly string[];
 
 export const MIN_EXPRESSIONS = 2;

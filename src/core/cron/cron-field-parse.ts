@@ -2,12 +2,12 @@ import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, valueOf } from './cron-fields.ts
 import { pick } from './cron-hash.ts';
 import { explainItem } from './cron-hints.ts';
 
-/** What a field selects. */
+/** The values that a field selects. */
 export interface FieldValues {
   /** Bit n of `low` is the value n. For seconds and minutes, bit n of `high` is the value 30 + n; other fields use only `low`. */
   low: number;
   high: number;
-  /** Day fields: what no set of numbers says, as croner writes it: `L`, `LW`, `15W`, `5L`, `5#2`. */
+  /** Day fields: values that no set of numbers can express, as croner writes them: `L`, `LW`, `15W`, `5L`, `5#2`. */
   special: string[];
   /** The text is `*` or `*` in steps of one, which restricts nothing. */
   any: boolean;
@@ -15,7 +15,7 @@ export interface FieldValues {
   hashed: boolean;
 }
 
-/** `at`: how far into the field's text. */
+/** `at`: the position in the field's text. */
 export interface CronFault {
   fault: string;
   at: number;
@@ -50,7 +50,7 @@ export function valuesOf({ min, max }: Field, { low, high }: FieldValues): numbe
   return values;
 }
 
-/** Values from … to in steps, or a special. */
+/** Values from … to in steps, or a special value. */
 interface Item {
   from?: number;
   to?: number;
@@ -105,7 +105,7 @@ function plain(field: Field, item: string, scheduleId: string): Item | null {
   return range && { from: range[0], to: range[1], step };
 }
 
-/** Null: not values of this field, or the wrong way round. Sunday ends a week as well as it begins one. */
+/** Null: these are no values of the field, or the wrong way round. Sunday can end a week or begin it. */
 function rangeOf(field: Field, from: string, to: string | undefined): readonly [number, number] | null {
   const first = valueOf(field, from);
   let last = valueOf(field, to ?? from);

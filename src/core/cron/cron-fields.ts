@@ -1,14 +1,14 @@
 /** One of the six fields of an expression. */
 export interface Field {
-  /** As messages call it. */
+  /** The field's name in messages. */
   label: string;
-  /** What `H` and `?` are hashed with: `id/key`. */
+  /** The key for hashing `H` and `?`: `id/key`. */
   key: 'second' | 'minute' | 'hour' | 'dayOfMonth' | 'month' | 'dayOfWeek';
   min: number;
   max: number;
   /** The greatest number that may be written: 7 is Sunday as well. */
   written: number;
-  /** The values `H` chooses from where the expression does not say: every month has 28 days. */
+  /** The values from which `H` chooses if the expression names none: every month has 28 days. */
   hashed: readonly [number, number];
   /** Names of the values from `min` on. */
   names: readonly string[];
@@ -52,7 +52,7 @@ export function valueOf(of: Field, text: string): number | null {
   return index < 0 ? null : of.min + index;
 }
 
-/** How a value is written where its neighbours are written as names, or as numbers. */
+/** How to write a value beside names, or beside numbers. */
 export function written(of: Field, value: number, asName: boolean): string {
   const name = asName ? of.names[value === 7 ? 0 : value - of.min] : undefined;
   return name ?? String(value);

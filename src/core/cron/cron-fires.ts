@@ -10,7 +10,7 @@ import {
 
 /** A cron expression in its zone: a pure function from an instant to the next fire strictly after it. */
 export interface CronTimes {
-  /** Null: never again. */
+  /** Null: it never fires again. */
   next(after: Instant): Instant | null;
   noteOf(at: Instant): Note | null;
 }
@@ -23,12 +23,12 @@ const MAX_APART: Second = 2 * 86_400;
 const NOWHERE: Segment = { start: 0, end: 0, offset: 0, freshFrom: 0, gapFrom: 0 };
 
 /**
- * All hours: every instant whose local time matches. Fewer: a local clock that never goes backwards, and what a gap of less
- * than 24 h swallows fires once, right after it.
+ * If all hours are selected, every instant fires whose local time matches. Otherwise the rule uses a local clock that
+ * never goes backwards, and a fire inside a gap of less than 24 h happens once, right after the gap.
  */
 export function firesIn(zone: ZoneOffsets, wall: WallTimes): CronTimes {
   let segment = NOWHERE;
-  // At midnight ten thousand schedules ask the same question one after the other: one answer serves them all.
+  // At midnight, ten thousand schedules ask the same question one after the other: one answer serves all of them.
   let asked: Instant | undefined;
   let answer: Instant | null = null;
 
@@ -57,13 +57,14 @@ function search(zone: ZoneOffsets, wall: WallTimes, from: Second, segment: Segme
     const local = nextWall(wall, periodic ? second + offset : Math.max(second + offset, freshFrom));
     if (local === null) return null;
     if (local - offset < end) return local - offset;
-    // Nothing matches before that local time. It can be years away: what changes until shortly before it does not matter.
+    // Nothing matches before that local time. It can be years away: changes of the offset until shortly before it do
+    // not matter.
     second = end < second + MAX_APART ? end : Math.max(end, local - MAX_APART);
   }
   return null;
 }
 
-/** Whether a fire falls into the gap that a segment begins with. */
+/** Whether a fire falls into the gap at the start of a segment. */
 function swallows(wall: WallTimes, { start, offset, gapFrom }: Segment): boolean {
   if (isPeriodic(wall) || gapFrom >= start + offset) return false;
   const swallowed = nextWall(wall, gapFrom);

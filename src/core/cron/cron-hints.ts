@@ -4,7 +4,7 @@ import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, MONTH, isDayField, valueOf, writ
 const KNOWN_NICKNAMES = '@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly';
 const SHAPE = 'minute, hour, day of month, month, day of week, or 6 with second first';
 
-/** What is wrong with an expression as a whole, given its number of fields. Null: nothing. */
+/** The fault of an expression as a whole, given its number of fields. Null: none. */
 export function explainShape(expression: string, fields: number): string | null {
   const strange = /[^\t\x20-\x7e]/u.exec(expression);
   if (strange) return explainCharacter(strange[0], strange.index + 1);
@@ -56,7 +56,7 @@ const interval = (seconds: number): string =>
 
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Of `5m`, `1h30m`, `90s`; null: not whole seconds. */
+/** The seconds of `5m`, `1h30m`, `90s`; null: not whole seconds. */
 function secondsOf(duration: string): number | null {
   if (!/^(\d+(\.\d+)?[smhd])+$/i.test(duration)) return null;
   let seconds = 0;
@@ -66,7 +66,7 @@ function secondsOf(duration: string): number | null {
   return Number.isInteger(seconds) && seconds > 0 ? seconds : null;
 }
 
-/** Why an item of a field's list is refused: the first of the known mistakes that it is, and the right spelling. */
+/** Why an item of a field is refused: the first known mistake that it matches, with the right spelling. */
 export function explainItem(field: Field, item: string, items: number): string {
   for (const mistake of MISTAKES) {
     const found = mistake(field, item, items);
@@ -177,14 +177,14 @@ function badStep(field: Field, item: string): string | null {
   return `a step is at most ${max}; for an interval use ${seconds > MAX_INTERVAL_SECONDS ? 'everySeconds, ' : ''}${interval(seconds)}`;
 }
 
-/** `22-2` and `FRI-MON`: a range goes upwards, and one over the end is two. */
+/** `22-2` and `FRI-MON`: a range goes upwards; a range over the end must be written as two. */
 function backwards(field: Field, item: string): string | null {
   const [, from = '', to = '', stepText] = /^(\w+)-(\w+)(?:\/(\d+))?$/.exec(item) ?? [];
   const [first, last] = [valueOf(field, from), valueOf(field, to)];
   if (first === null || last === null || first <= last) return null;
   if (first > field.written || last < field.min) return null;
   const step = Number(stepText ?? 1);
-  // Where the first part ends: a week that ends on a Sunday includes the one it begins with.
+  // The end of the first part: a week that ends on a Sunday includes the Sunday on which it begins.
   const end = field === DAY_OF_WEEK && step === 1 ? 7 : field.max;
   const size = field.max - field.min + 1;
   const over = first + (Math.floor((field.max - first) / step) + 1) * step - size;

@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { CronTimes } from './cron-fires.ts';
 
-/** Fires when any member does. A moment at which several do is one fire. */
+/** Fires when any member does. If several fire at one moment, that is one fire. */
 export function anyOf(members: readonly CronTimes[]): CronTimes {
   const known = members.map((times): Known => ({ times, asked: Infinity, next: null }));
   return {
@@ -13,7 +13,8 @@ export function anyOf(members: readonly CronTimes[]): CronTimes {
       }
       return first;
     },
-    // Only a member that fires there says that the clocks moved it. Of a repeated hour all say the same: it is the zone's.
+    // Only a member that fires at this moment knows that the clocks moved it. In a repeated hour all members agree: the
+    // zone decides.
     noteOf: (at) => {
       const notes = members.map((times) => times.noteOf(at));
       return notes.includes('moved by DST') ? 'moved by DST' : (notes[0] ?? null);
@@ -21,14 +22,14 @@ export function anyOf(members: readonly CronTimes[]): CronTimes {
   };
 }
 
-/** What a member answered last: its next fire after every moment from `asked` on, up to that fire. */
+/** A member's last answer: its next fire after every moment from `asked` on, up to that fire. */
 interface Known {
   times: CronTimes;
   asked: Instant;
   next: Instant | null;
 }
 
-/** In a walk from fire to fire, only the members that have just fired are asked again. */
+/** In a walk from fire to fire, only the members that have just fired compute their next one. */
 function nextOf(member: Known, after: Instant): Instant | null {
   const { asked, next } = member;
   if (after >= asked && (next === null || after < next)) return next;

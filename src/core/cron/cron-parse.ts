@@ -5,7 +5,7 @@ import { explainShape } from './cron-hints.ts';
 
 export const MAX_EXPRESSION_LENGTH = 256;
 
-/** An expression read, with what `H` and `?` stand for already chosen. */
+/** A parsed expression, with the values for `H` and `?` already chosen. */
 export interface ParsedCron {
   second: FieldValues;
   minute: FieldValues;
@@ -13,7 +13,7 @@ export interface ParsedCron {
   dayOfMonth: FieldValues;
   month: FieldValues;
   dayOfWeek: FieldValues;
-  /** A day must match both day fields, where both are restricted; otherwise one of them is enough. */
+  /** If both day fields are restricted, a day must match both; otherwise one of them is enough. */
   bothDays: boolean;
   /** Some field depends on the schedule's id. */
   hashed: boolean;
@@ -43,7 +43,7 @@ export function parseCron(expression: string, scheduleId: string): ParsedCron {
   return parseFields(texts, scheduleId);
 }
 
-/** The same for expressions that differ only in blanks, letter case, a nickname, or the second 0 that may be left out. */
+/** The same text for expressions that differ only in blanks, letter case, a nickname, or a second 0 that may be left out. */
 export function normalSpelling(expression: string): string {
   const texts = split(expression.toUpperCase()).map(({ text }) => text);
   const nickname = texts.length === 1 ? NICKNAMES.get(texts[0]?.toLowerCase() ?? '') : undefined;
@@ -85,5 +85,5 @@ function parseFields(texts: Text[], scheduleId: string): ParsedCron {
 
 const LONELY_PLUS: CronFault = { fault: '“+” stands before days (+SAT), for AND: none follow', at: -1 };
 const NO_TEXT: Text = { text: '', column: 1 };
-/** In place of a field with a fault, so that the others are read as well. */
+/** Stands in for a field with a fault, so that the other fields are read as well. */
 const NOTHING: FieldValues = { low: 0, high: 0, special: [], any: false, hashed: false };

@@ -1,13 +1,13 @@
-import { type Calendar, calendarOf, everyDay } from './calendar.ts';
-import { type Days, daysOf, nextDay, trailingZeros } from './calendar-days.ts';
+import { type DayPattern, dayPatternOf, everyDay } from './day-pattern.ts';
+import { type Days, daysOfPattern, nextDay, trailingZeros } from './pattern-days.ts';
 import { type FieldValues, valuesOf } from './cron-field-parse.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
 import type { ParsedCron } from './cron-parse.ts';
 import type { Second } from '../zones/zone-offsets.ts';
 
 /**
- * An expression without its zone: what a clock on the wall shows when it fires. There is one for each expression that is in
- * use, so it is one small object of small numbers: sets of 0 … 59 are two of 30 bits.
+ * An expression without its zone: the local times at which it fires. There is one of these for each expression in use,
+ * so it is one small object of small numbers: each set of 0 … 59 is two numbers of 30 bits.
  */
 export interface WallTimes {
   days: Days;
@@ -26,7 +26,7 @@ const ALL_HOURS = 2 ** 24 - 1;
 export function wallTimes(parsed: ParsedCron): WallTimes {
   const { second, minute, hour, month } = parsed;
   const times: WallTimes = {
-    days: daysOf(calendarFor(parsed), month.low >>> 1),
+    days: daysOfPattern(dayPatternFor(parsed), month.low >>> 1),
     hours: hour.low,
     minutesLow: minute.low,
     minutesHigh: minute.high,
@@ -38,10 +38,10 @@ export function wallTimes(parsed: ParsedCron): WallTimes {
   return times;
 }
 
-/** All 24 hours are selected: it fires by real time, whatever the clock is set to. */
+/** All 24 hours are selected: it fires by real time, whatever the local clock does. */
 export const isPeriodic = ({ hours }: WallTimes): boolean => hours === ALL_HOURS;
 
-/** The first local time at or after one at which it fires; null: never again. */
+/** The first local time at or after one at which it fires; null: it never fires again. */
 export function nextWall(times: WallTimes, wall: Second): Second | null {
   const day = Math.floor(wall / DAY);
   let found = nextDay(times.days, day);
@@ -73,7 +73,7 @@ function nextTime(times: WallTimes, time: Second): Second {
   return next * 3600 + next60(minutesLow, minutesHigh, 0) * 60 + next60(secondsLow, secondsHigh, 0);
 }
 
-/** The first of a set from a value on; -1: none. */
+/** The first value of a set from a value on; -1: none. */
 function next60(low: number, high: number, from: number): number {
   if (from < 30) {
     const left = low >>> from;
@@ -84,13 +84,13 @@ function next60(low: number, high: number, from: number): number {
   return left === 0 ? -1 : from + trailingZeros(left);
 }
 
-function calendarFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): Calendar {
+function dayPatternFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): DayPattern {
   if (dayOfMonth.any && dayOfWeek.any) return everyDay;
   const weekdays = cronerText(DAY_OF_WEEK, dayOfWeek);
-  return calendarOf(cronerText(DAY_OF_MONTH, dayOfMonth), bothDays ? `+${weekdays}` : weekdays);
+  return dayPatternOf(cronerText(DAY_OF_MONTH, dayOfMonth), bothDays ? `+${weekdays}` : weekdays);
 }
 
-/** Numbers and specials only, in order: what croner reads never depends on how it was spelled. */
+/** Numbers and specials only, in order: croner's input never depends on how the expression was spelled. */
 function cronerText(field: Field, values: FieldValues): string {
   if (values.any) return '*';
   return [...valuesOf(field, values), ...new Set(values.special.toSorted())].join(',');

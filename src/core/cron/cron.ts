@@ -12,14 +12,14 @@ export type { CronTimes, Note } from './cron-fires.ts';
 
 const parsed = new LRUCache<string, CronTimes>({ max: 10_000 });
 
-/** Of one expression, or of several in one zone. Throws CronError. */
+/** One expression, or several in one zone. Throws CronError. */
 export function cronTimes(cron: Cron, timezone: string | null, scheduleId: string): CronTimes {
   if (typeof cron === 'string') return expressionTimes(cron, timezone, scheduleId);
   return anyOf(cron.map((expression) => expressionTimes(expression, timezone, scheduleId)));
 }
 
 /**
- * Parses 5 fields, or 6 with seconds first, or a nickname. What `H` and `?` stand for depends on the schedule's id; all
+ * Parses 5 fields, or 6 with seconds first, or a nickname. The values for `H` and `?` depend on the schedule's id; all
  * other expressions are shared by all schedules.
  */
 function expressionTimes(expression: string, timezone: string | null, scheduleId: string): CronTimes {

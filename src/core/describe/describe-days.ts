@@ -8,7 +8,7 @@ export function daysInWords(parsed: ParsedCron): string {
   const months = monthsInWords(parsed.month);
   const days = dayClauses(parsed);
   const bothKinds = days.length > 1 && !parsed.bothDays;
-  // Behind “or on Monday” the months would be read as those of the Mondays alone.
+  // After “or on Monday”, a reader would take the months as those of the Mondays alone.
   if (bothKinds && months !== '') return `, ${months}: ${days.join(', ')}`;
   return [...days, months]
     .filter((text) => text !== '')
@@ -16,10 +16,10 @@ export function daysInWords(parsed: ParsedCron): string {
     .join('');
 }
 
-/** One clause for each day field that leaves days out. */
+/** One clause for each day field that excludes days. */
 function dayClauses({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): string[] {
   const [allDays, allWeekdays] = [isFull(dayOfMonth, 31), isFull(dayOfWeek, 7)];
-  // Either field is enough, and one of them has all days, though it is not written as a star.
+  // One field is enough, and one of them contains all days, though it is not written as a star.
   const eitherIsAll = !bothDays && ((allDays && !dayOfMonth.any) || (allWeekdays && !dayOfWeek.any));
   if ((allDays && allWeekdays) || eitherIsAll) return [];
   if (allWeekdays) return [`on ${daysOfMonth(dayOfMonth)} of the month`];
@@ -45,7 +45,7 @@ function daysOfMonth(values: FieldValues): string {
 const SPECIAL_DAYS: Record<string, string | undefined> = { L: 'the last day', LW: 'the last weekday' };
 
 interface Weekdays {
-  /** Every one of these, in runs; a week goes round, so Friday through Monday is one. */
+  /** Every one of these weekdays, in runs; a week is a circle, so Friday through Monday is one run. */
   runs: number[][];
   /** `the second Friday`. */
   special: string[];
@@ -62,7 +62,7 @@ function weekdaysOf(values: FieldValues): Weekdays {
     .toSorted(byDayAndNumber)
     .filter((text) => !set.has(parseInt(text)))
     .map((text) => `the ${NTH[Number(text.at(-1))] ?? 'last'} ${weekdayName(parseInt(text))}`);
-  // From Monday to Sunday, which is 7: a week that ends on Sunday reads better than one that is torn.
+  // From Monday to Sunday, which is 7: a week that ends on Sunday reads better than a divided one.
   const fromMonday = new Set(Array.from(set, (day) => (day === 0 ? 7 : day)));
   return { runs: runsAround(fromMonday, 7), special };
 }
@@ -73,7 +73,7 @@ function byDayAndNumber(one: string, other: string): number {
   return order(one) - order(other);
 }
 
-/** Runs in a circle of the values 1 … size: the last may go on at the first. */
+/** Runs in a circle of the values 1 … size: the last run may go on at the first value. */
 function runsAround(set: ReadonlySet<number>, size: number): number[][] {
   const circle = Array.from({ length: size }, (_, index) => index + 1);
   const start = circle.find((value) => set.has(value) && !set.has(value === 1 ? size : value - 1)) ?? 1;
@@ -81,7 +81,7 @@ function runsAround(set: ReadonlySet<number>, size: number): number[][] {
   return runsOf(turned.filter((value) => set.has(value > size ? value - size : value)));
 }
 
-/** A single stretch is described without `only on`. */
+/** A single run is described without `only on`. */
 function alone(weekdays: Weekdays): string {
   const { runs, special } = weekdays;
   if (special.length > 0) return on(weekdays);

@@ -21,7 +21,7 @@ const MAX_TIMES = 4;
 const MAX_HOURS = 6;
 /** At least this many steps are described as steps. */
 const MIN_STEPS = 5;
-/** More stretches of hours than that are described by their hours. */
+/** If there are more runs of hours than this, the text names the hours. */
 const MAX_WINDOWS = 3;
 
 const two = (value: number): string => String(value).padStart(2, '0');
@@ -54,7 +54,7 @@ function withinHour(seconds: number[], minutes: number[]): string {
   return minutes.length === 60 ? text : `${text}, ${inMinutes(minutes)}`;
 }
 
-/** Of the seconds of a minute, or of the minutes of an hour. */
+/** The seconds of a minute, or the minutes of an hour. */
 function sixtieths(set: number[], unit: string, of: string): string {
   const [first = 0] = set;
   const step = stepOf(set);
@@ -69,7 +69,7 @@ function sixtieths(set: number[], unit: string, of: string): string {
   return `At ${listed(runItems(runsOf(set), String))} ${unit}${one ? '' : 's'} past the ${of}`;
 }
 
-/** Where the seconds are what fires: which minutes they are seconds of. */
+/** If the seconds vary: the minutes to which they belong. */
 function inMinutes(set: number[]): string {
   const step = stepOf(set);
   if (step !== null && step > 1 && set.length >= MIN_STEPS)

@@ -7,7 +7,7 @@ export function listed(items: readonly (string | number)[], word = 'and'): strin
 /** At least this many neighbours are written as `3 through 5`. */
 export const MIN_RUN = 3;
 
-/** A sorted set as runs of neighbours. */
+/** Divides a sorted set into runs of neighbours. */
 export function runsOf(set: readonly number[]): number[][] {
   const runs: number[][] = [];
   for (const value of set) {
@@ -18,7 +18,7 @@ export function runsOf(set: readonly number[]): number[][] {
   return runs;
 }
 
-/** Runs as the items of a list. */
+/** The runs as items of a list. */
 export function runItems(runs: readonly (readonly number[])[], nameOf: (value: number) => string): string[] {
   return runs.flatMap((run) => {
     const names = run.map(nameOf);

@@ -3,7 +3,7 @@ import { parseCron } from '../cron/cron-parse.ts';
 import { daysInWords } from './describe-days.ts';
 import { timesInWords } from './describe-times.ts';
 
-/** Plain English of what firelock fires: `H` and `?` as chosen for this schedule. Throws CronError. */
+/** Describes in English what firelock fires: `H` and `?` with their values for this schedule. Throws CronError. */
 export function describeCron(cron: Cron, scheduleId: string): string {
   const [first = '', ...others] = expressionsOf(cron).map((one) => describeExpression(one, scheduleId));
   // Semicolons: each description has commas of its own.
@@ -26,7 +26,7 @@ const UNITS = [
   ['minute', 60],
   ['second', 1],
 ] as const;
-/** Up to here one unit is easier to read than two. */
+/** Up to this value, one unit is easier to read than two. */
 const MAX_OF_ONE_UNIT = 120;
 
 /** `Every 90 seconds`, `Every day`, `Every 2 hours 1 minute`. */

@@ -1,19 +1,20 @@
 import type { Instant } from '../instant.ts';
 import type { FireTimes } from '../time/fire-times.ts';
 
-/** What a schedule's row says of its planning. */
+/** The planning state in a schedule's row. */
 export interface PlannedUpTo {
-  /** Null: there was nothing left to fire. */
+  /** Null: no fire was left. */
   nextOccurrenceAt: Instant | null;
   plannedThrough: Instant | null;
-  /** Of its newest version. */
+  /** From its newest version. */
   updatedAt: Instant;
 }
 
 /**
- * Where planning stands after an edit of a calendar, by `times`, which know of that edit. Only what occurs after the edit is judged anew:
- * a cursor on a day that is excluded now moves on, and one that had passed over a day that is not excluded any more moves back. It never
- * moves back to what was planned, or to what lies before the schedule's own last edit, whose cursor was computed then.
+ * Where planning stands after an edit of a calendar, by `times`, which know the edit. Only occurrences after the edit
+ * are judged anew. A cursor on a day that is now excluded moves on; a cursor that had skipped a day that is no longer
+ * excluded moves back. It never moves back to an occurrence that was planned, or that lies before the schedule's own
+ * last edit, which computed the cursor.
  */
 export function cursorByCalendars(
   times: Pick<FireTimes, 'next'>,

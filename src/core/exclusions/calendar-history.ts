@@ -2,7 +2,7 @@ import type { Instant } from '../instant.ts';
 import { type DayRange, readDateEntry } from './date-entries.ts';
 import { type DaySet, daySetOf } from './day-set.ts';
 
-/** What a calendar said from `at` on: it judges what occurs after `at`, up to and with the `at` of the next version. */
+/** A version of a calendar: it judges the occurrences after `at`, up to and with the `at` of the next version. */
 export interface CalendarVersion {
   version: number;
   at: Instant;
@@ -10,8 +10,9 @@ export interface CalendarVersion {
 }
 
 /**
- * The versions of a calendar in the order of time. What occurs before the first version is excluded by none. An exception is a first one
- * with a higher number than 1: the versions before it are not kept any more, or are not asked about, so it holds for them too.
+ * The versions of a calendar in the order of time. No version excludes what occurs before the first. Exception: if the
+ * first one has a higher number than 1, the earlier versions are no longer kept, or were not read, so the first applies
+ * to their time too.
  */
 export interface CalendarHistory {
   id: string;
@@ -23,12 +24,12 @@ export type Calendars = ReadonlyMap<string, CalendarHistory>;
 
 export const NO_CALENDARS: Calendars = new Map();
 
-/** The days of entries that were checked when they were stored; what is none is left out. */
-export function daysOf(entries: readonly string[]): DaySet {
+/** The days of entries. They were checked when they were stored; anything that is no entry is left out. */
+export function daySetOfEntries(entries: readonly string[]): DaySet {
   return daySetOf(rangesOf(entries).flatMap((range) => range ?? []));
 }
 
-/** In the same order; null: it is no entry. */
+/** The ranges in the same order; null: it is no entry. */
 export function rangesOf(entries: readonly string[]): (DayRange | null)[] {
   return entries.map((entry) => {
     const range = readDateEntry(entry);

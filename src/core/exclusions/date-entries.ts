@@ -1,18 +1,15 @@
-import { DAY_MS } from '../time/utc-day.ts';
-
-/** A day of the calendar, without a zone: the number of days since 1970-01-01. */
-export type Day = number;
+import { DAY_MS, type DayNumber } from '../time/utc-day.ts';
 
 /** Both ends included. */
 export interface DayRange {
-  first: Day;
-  last: Day;
+  first: DayNumber;
+  last: DayNumber;
 }
 
-/** A schedule names at most that many dates and ranges, and so does a calendar. */
+/** The most dates and ranges that a schedule, or a calendar, names. */
 export const MAX_DATES = 2000;
 
-/** Reads `2026-12-24`, or `2026-12-24/2027-01-02`. Answers what is wrong with it where it is neither. */
+/** Reads `2026-12-24`, or `2026-12-24/2027-01-02`. For any other text, answers its fault. */
 export function readDateEntry(text: string): DayRange | string {
   const [, from, to = from] = ENTRY.exec(text) ?? [];
   if (from === undefined || to === undefined) return NO_ENTRY;
@@ -27,11 +24,14 @@ export function readDateEntry(text: string): DayRange | string {
 const ENTRY = /^(\d{4}-\d\d-\d\d)(?:\/(\d{4}-\d\d-\d\d))?$/;
 const NO_ENTRY =
   'must be a date such as 2026-12-24, or a range such as 2026-12-24/2027-01-02, whose both ends belong to it';
-const FIRST_DAY: Day = Date.UTC(2000, 0, 1) / DAY_MS;
-const LAST_DAY: Day = Date.UTC(2100, 11, 31) / DAY_MS;
+const FIRST_DAY: DayNumber = Date.UTC(2000, 0, 1) / DAY_MS;
+const LAST_DAY: DayNumber = Date.UTC(2100, 11, 31) / DAY_MS;
 
-/** Null: there is no such day. By arithmetic: writing out an instant to compare it takes ten times as long, and there are thousands. */
-function dayOf(date: string): Day | null {
+/**
+ * Null: there is no such day. Computed by arithmetic: writing an instant and comparing the text takes ten times as
+ * long, and there are thousands.
+ */
+function dayOf(date: string): DayNumber | null {
   const [year, month, day] = [Number(date.slice(0, 4)), Number(date.slice(5, 7)), Number(date.slice(8, 10))];
   if (month < 1 || month > 12 || day < 1 || day > lengthOf(year, month)) return null;
   return Date.UTC(year, month - 1, day) / DAY_MS;

@@ -1,12 +1,13 @@
-import type { Day, DayRange } from './date-entries.ts';
+import type { DayNumber } from '../time/utc-day.ts';
+import type { DayRange } from './date-entries.ts';
 
 /**
- * Days, a bit for each. A set of bits rather than sorted ranges: to join seventeen lists of 2,000 dates takes microseconds, and so does it
- * to find the end of a stretch, however the days lie. A century takes 5 KB.
+ * Days, one bit for each. Bits rather than sorted ranges: it takes microseconds to join seventeen lists of 2,000 dates,
+ * or to find the end of a run of days, in any arrangement. A century takes 5 KB.
  */
 export interface DaySet {
   /** The day of the first bit; a multiple of 32. */
-  start: Day;
+  start: DayNumber;
   words: Uint32Array;
 }
 
@@ -34,13 +35,13 @@ export function unionOf(sets: readonly DaySet[]): DaySet {
   return union;
 }
 
-export function hasDay(set: DaySet, day: Day): boolean {
+export function hasDay(set: DaySet, day: DayNumber): boolean {
   const bit = day - set.start;
   return bit >= 0 && ((wordAt(set, Math.floor(bit / BITS)) >>> (bit % BITS)) & 1) === 1;
 }
 
 /** The first day at or after one that does not belong to the set. */
-export function nextDayOutside(set: DaySet, day: Day): Day {
+export function nextDayOutside(set: DaySet, day: DayNumber): DayNumber {
   if (!hasDay(set, day)) return day;
   const bit = day - set.start;
   let index = Math.floor(bit / BITS);
@@ -56,12 +57,12 @@ export function nextDayOutside(set: DaySet, day: Day): Day {
 const BITS = 32;
 const ALL = 0xffff_ffff;
 
-function emptySet(first: Day, end: Day): DaySet {
+function emptySet(first: DayNumber, end: DayNumber): DaySet {
   const start = Math.floor(first / BITS) * BITS;
   return { start, words: new Uint32Array(Math.ceil((end - start) / BITS)) };
 }
 
-function endOf({ start, words }: DaySet): Day {
+function endOf({ start, words }: DaySet): DayNumber {
   return start + words.length * BITS;
 }
 

@@ -1,25 +1,29 @@
 import type { Instant } from '../instant.ts';
 import type { Exclude, Timing } from '../schedules/schedule.ts';
 import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
-import { type CalendarHistory, type Calendars, daysOf, rangesOf } from './calendar-history.ts';
-import type { Day, DayRange } from './date-entries.ts';
+import { type CalendarHistory, type Calendars, daySetOfEntries, rangesOf } from './calendar-history.ts';
+import type { DayNumber } from '../time/utc-day.ts';
+import type { DayRange } from './date-entries.ts';
 import { type DaySet, hasDay, nextDayOutside, unionOf } from './day-set.ts';
 
-/** Which moments are excluded: a pure function of the schedule's dates and zone, and of what its calendars said at each moment. */
+/**
+ * Decides which moments are excluded: a pure function of the schedule's dates and zone, and of the versions of its
+ * calendars.
+ */
 export interface Exclusion {
-  /** What excludes a moment: the entry of `exclude.dates`, or the id of a calendar. Null: nothing. */
+  /** What excludes a moment: the entry of `exclude.dates`, or the id of a calendar. Null: the moment is not excluded. */
   reasonAt(at: Instant): string | null;
   /**
-   * The moment itself where nothing excludes it. Otherwise a later one, and all between them is excluded. That one is the end of the
-   * excluded days as a rule, but may be excluded as well: ask again.
+   * The moment itself if nothing excludes it. Otherwise a later moment, and everything in between is excluded. Usually
+   * that moment is the end of the excluded days, but it may be excluded as well: ask again.
    */
   freeFrom(at: Instant): Instant;
 }
 
 /**
- * Null where nothing is excluded.
- * @throws Error where it names a calendar whose history is not given: its fire times are not known then
- * @throws RangeError of a zone that Intl does not know
+ * Null if nothing is excluded.
+ * @throws Error if it names a calendar whose history is not given: its fire times are not known then
+ * @throws RangeError for a zone that Intl does not know
  */
 export function exclusionOf(
   { exclude, timezone }: Pick<Timing, 'exclude' | 'timezone'>,
@@ -34,7 +38,7 @@ export function exclusionOf(
   return exclusion;
 }
 
-/** Planning asks again and again for what it keeps in memory anyway. */
+/** Planning repeatedly asks about objects that it keeps in memory anyway. */
 const compiled = new WeakMap<
   Exclude,
   { timezone: string | null; histories: CalendarHistory[]; exclusion: Exclusion }
@@ -78,22 +82,22 @@ function exclusionIn(
 
 const secondOf = (at: Instant): Second => Math.floor(at / 1000);
 
-function localDay(zone: ZoneOffsets, second: Second): Day {
+function localDay(zone: ZoneOffsets, second: Second): DayNumber {
   return Math.floor((second + zone.at(second).offset) / DAY);
 }
 
-function isWithin(day: Day, { first, last }: DayRange): boolean {
+function isWithin(day: DayNumber, { first, last }: DayRange): boolean {
   return first <= day && day <= last;
 }
 
-/** Times in which no calendar changes: each after the end of the one before, up to and with its own end. */
+/** Periods without a change of any calendar: each begins after the end of the one before, and includes its own end. */
 interface Periods {
   daysAt(at: Instant): DaySet;
   endAt(at: Instant): Instant;
 }
 
 function periodsOf(dates: readonly string[], histories: readonly CalendarHistory[]): Periods {
-  const own = daysOf(dates);
+  const own = daySetOfEntries(dates);
   const ends = [...new Set(histories.flatMap(changesOf))].sort((a, b) => a - b);
   const unions: DaySet[] = [];
   const periodAt = (at: Instant): number => countBefore(ends, at);
@@ -116,7 +120,7 @@ function daysAt({ versions }: CalendarHistory, at: Instant): DaySet {
   return inForce?.days ?? NOTHING;
 }
 
-const NOTHING = daysOf([]);
+const NOTHING = daySetOfEntries([]);
 
 /** How many of the sorted values are smaller. */
 function countBefore(sorted: readonly Instant[], at: Instant): number {
@@ -130,14 +134,14 @@ function countBefore(sorted: readonly Instant[], at: Instant): number {
 }
 
 /**
- * The second itself where its local day is not in the set. Otherwise the first second after it that does not show a day of its run of
- * days: the midnight after them, or the moment at which the clock is set over an end of the run.
+ * The second itself if its local day is not in the set. Otherwise the first second after it that does not belong to its
+ * run of excluded days: the midnight after them, or the moment at which the clock jumps over an end of the run.
  */
 function endOfRun(zone: ZoneOffsets, days: DaySet, second: Second): Second {
   const first = localDay(zone, second);
   const end = nextDayOutside(days, first);
   if (end === first) return second;
-  // No offset is a day or more: in between, each moment shows a day of the run. So a century costs no more than a week.
+  // No offset is a day or more: each moment in between belongs to a day of the run. So a century costs no more than a week.
   const [sureFrom, sureUntil] = [(first + 1) * DAY, (end - 1) * DAY];
   let at = second;
   for (;;) {

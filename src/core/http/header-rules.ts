@@ -1,4 +1,4 @@
-/** Why a user's header cannot be sent, or null. `value` may hold templates. */
+/** Why a user may not set this header, or null. `value` may contain templates. */
 export function headerFault(name: string, value: string): string | null {
   if (!TOKEN.test(name)) return 'is not a header name';
   if (isReservedHeader(name)) return 'is a header that users cannot set';
@@ -13,8 +13,9 @@ export function canBeSent(value: string): boolean {
 }
 
 /**
- * Headers that firelock sets itself, those that belong to the connection and the framing, and those that say who calls to a firelock
- * which trusts a proxy; with `_` for `-` too, since CGI and what follows it (WSGI, PHP) make the same variable of both.
+ * Headers that firelock sets itself, headers of the connection and the framing, and headers that name the caller to a
+ * firelock behind a trusted proxy; also with `_` for `-`, since CGI and its successors (WSGI, PHP) make the same
+ * variable of both.
  */
 export function isReservedHeader(name: string): boolean {
   const lower = name.toLowerCase().replaceAll('_', '-');

@@ -2,7 +2,7 @@ import type { Instant } from '../instant.ts';
 
 /**
  * The wait, in whole seconds, that a `Retry-After` value asks for (RFC 9110 §10.2.3: seconds, or a date in any of the
- * three forms of HTTP). A past moment is 0; what is neither is null.
+ * three forms of HTTP). For a past moment it is 0; for any other text null.
  */
 export function parseRetryAfter(value: string, now: Instant): number | null {
   const text = value.trim();

@@ -1,6 +1,6 @@
 import { type Instant, isoInstant } from '../instant.ts';
 
-/** What a template may name; an attempt has them all. */
+/** The names that a template may use; every attempt has a value for each. */
 interface TemplateValues {
   runId: string;
   runName: string | null;
@@ -16,7 +16,7 @@ export function hasTemplate(text: string): boolean {
   return text.includes('{{');
 }
 
-/** The names in `{{…}}` that mean nothing, in the order they stand there. Braces that never close are plain text. */
+/** The unknown names in `{{…}}`, in their order. Braces that never close are plain text. */
 export function findUnknownTemplates(text: string): string[] {
   const unknown: string[] = [];
   replaceTemplates(text, (name, whole) => {
@@ -38,7 +38,7 @@ export function renderTemplate(
   );
 }
 
-/** By hand rather than by a regular expression: one pass, also over thousands of braces that never close. */
+/** A loop rather than a regular expression: one pass, also over thousands of braces that never close. */
 function replaceTemplates(text: string, replace: (name: string, whole: string) => string): string {
   let result = '';
   let done = 0;

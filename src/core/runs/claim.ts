@@ -1,4 +1,4 @@
-/** That an instance may make one attempt of a run. Every write after the claim is guarded by it. */
+/** The right of an instance to make one attempt of a run. It guards every write after the claim. */
 export interface Claim {
   runId: string;
   instanceId: string;

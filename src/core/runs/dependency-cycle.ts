@@ -1,6 +1,7 @@
 /**
- * A cycle among items that depend on each other by name, as the names along it with the first one again at its end; null: there is
- * none. Names that are not among the items are ignored. Without recursion: a chain may be as long as a call has items.
+ * A cycle among items that depend on each other by name: the names along it, with the first one again at the end; null:
+ * there is none. Names that are not among the items are ignored. No recursion: a chain may be as long as a call has
+ * items.
  */
 export function findCycle(
   items: readonly { ref: string | null; dependsOn: readonly string[] }[],
@@ -8,7 +9,7 @@ export function findCycle(
   const dependsOn = new Map(
     items.flatMap(({ ref, ...item }) => (ref === null ? [] : [[ref, item.dependsOn]])),
   );
-  /** Everything that is reached from there has been looked at, and leads into no cycle. */
+  /** Everything reachable from this item has been visited, and leads into no cycle. */
   const clear = new Set<string>();
   for (const start of dependsOn.keys()) {
     const path: { ref: string; next: number }[] = [];

@@ -1,8 +1,8 @@
 /**
- * What may follow from the end of a run. Each is a row of its own, written in the commit of the end:
+ * What may follow from the end of a run. Each effect is a row of its own, written in the commit of the end:
  * `followers`: schedules that fire after this one get a run · `dependents`: runs that depend on it are counted down ·
- * `overlap`: another run of its schedule may start · `cancel`: its target is called, since it was cancelled ·
- * `gone`: its target answered 410, so its schedule is paused · `failing`: it did not succeed, and its schedule is paused after so many.
- * `followers` is also written of a schedule that is late: then it is about no run.
+ * `overlap`: another run of its schedule may start · `cancel`: firelock calls its target, since it was cancelled ·
+ * `gone`: its target answered 410, so its schedule is paused · `failing`: it did not succeed, and its schedule is
+ * paused after enough failures. `followers` is also written for a schedule that is late: then it belongs to no run.
  */
 export type EffectKind = 'followers' | 'dependents' | 'overlap' | 'cancel' | 'gone' | 'failing';

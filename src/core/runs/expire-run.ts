@@ -5,14 +5,14 @@ import { NO_INSTANCE } from './lost-claim.ts';
 import type { RunRecord } from './run-record.ts';
 import { withAttempt } from './transitions.ts';
 
-/** A running run that is still silent, in the same attempt: what was heard of meanwhile goes on. */
+/** A running run that is still silent, in the same attempt; a run that reported meanwhile goes on. */
 export function isStillSilent(run: RunRecord, attempt: number, now: Instant): boolean {
   return (
     run.status === 'running' && run.attempts === attempt && run.expiresAt !== null && run.expiresAt <= now
   );
 }
 
-/** Settles silence as an unknown outcome. The attempt's entry says that it expired, whatever the log said of it before. */
+/** Settles silence as an unknown outcome. The log entry of the attempt becomes "expired", whatever it was before. */
 export function expireRun(run: RunRecord, settlement: Settlement, now: Instant): RunRecord {
   const { status, uncertain, error } = settlement;
   const goesOn = status === 'pending';

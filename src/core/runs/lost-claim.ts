@@ -3,22 +3,25 @@ import type { AttemptError } from './attempts/outcome.ts';
 import type { RunRecord } from './run-record.ts';
 import { withAttempt } from './transitions.ts';
 
-/** What becomes of a run whose claim was lost: `again`, driven on; `unknown`, ended so; else why it is abandoned. */
+/**
+ * What happens to a run whose claim was lost: `again`: it goes on; `unknown`: it ends so; otherwise the reason for
+ * which it is abandoned.
+ */
 export type LostVerdict = 'again' | 'unknown' | 'deleted' | 'disabled' | 'recoveries' | 'age';
 
 export interface RecoveryPolicy {
-  /** How often a run is driven on before it is given up. */
+  /** How often recovery takes a run over before it gives the run up. */
   maxRecoveries: number;
-  /** A run that has been due for longer than this is given up. */
+  /** Recovery gives up a run that has been due for longer than this. */
   maxRecoveryAgeSeconds: number;
-  /** Added to an attempt's own limit: how long a frozen instance may still act on what it decided before it froze. */
+  /** Added to an attempt's own limit: how long a frozen instance may still act on a decision from before it froze. */
   lockTtlSeconds: number;
 }
 
-/** What the definition of the run, and its schedule, say. */
+/** What the run's definition, and its schedule, say. */
 export interface LostRunFacts {
   atMostOnce: boolean;
-  /** The target can be asked whether an attempt arrived. */
+  /** firelock can ask the target whether an attempt arrived. */
   hasLookup: boolean;
   timeoutSeconds: number;
   /** Null: the schedule is gone. A one-off run has none. */
@@ -55,7 +58,7 @@ function reasonToGiveUp(
   return dueSince < now - maxRecoveryAgeSeconds * 1000 ? 'age' : null;
 }
 
-/** The run as the verdict leaves it; the attempt that was lost stands in its log. */
+/** The run after the verdict; its log contains the lost attempt. */
 export function takeOverRun(
   run: RunRecord,
   verdict: LostVerdict,
@@ -95,7 +98,7 @@ function drivenOn(run: RunRecord, facts: LostRunFacts, policy: RecoveryPolicy, n
   };
 }
 
-/** The moment from which the target's "no" can be believed. Null: no need to ask, or no lookup. */
+/** From this moment on, firelock can believe the target's "no". Null: there is no need to ask, or no lookup. */
 function lookupAfterLoss(
   { handoffStartedAt, lookupAfter }: RunRecord,
   { atMostOnce, hasLookup, timeoutSeconds }: LostRunFacts,
@@ -128,13 +131,13 @@ function lostEntry(run: RunRecord, { atMostOnce }: LostRunFacts, error: AttemptE
   };
 }
 
-/** The log names an instance; a row written by another program may have none. */
+/** The log names an instance; a row that another program wrote may have none. */
 export const NO_INSTANCE = '00000000-0000-0000-0000-000000000000';
 
 /**
- * A pending or waiting run of a restored database, which may have been sent since the backup. At most once: a run that was claimed or
- * due ends as `unknown`, or its target is asked. At least once: the target is asked first if it has a lookup.
- * Null: the run stays as it is.
+ * A pending or waiting run of a restored database: it may have been sent since the backup. At most once: a run that was
+ * claimed or due ends as `unknown`, or firelock asks its target. At least once: firelock asks the target first if it
+ * has a lookup. Null: the run stays as it is.
  */
 export function resumeRun(
   run: RunRecord,
@@ -144,7 +147,7 @@ export function resumeRun(
 ): RunRecord | null {
   const { atMostOnce, hasLookup, timeoutSeconds } = facts;
   if (!atMostOnce && !hasLookup) return null;
-  // What was neither claimed nor due cannot have been sent; what is uncertain already stays so.
+  // A run that was neither claimed nor due cannot have been sent; a run that is uncertain already stays so.
   if (run.lookupAfter !== null || (run.claimedBy === null && run.dueAt > now)) return null;
   if (!hasLookup) {
     const error: AttemptError = { kind: 'network', message: reason };

@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** What is said of a run when it is recorded; all else begins empty. */
+/** The fields of a run that are given when it is recorded; all others begin empty. */
 type NewRun = Pick<
   RunRecord,
   | 'id'
@@ -17,7 +17,7 @@ type NewRun = Pick<
 > &
   Partial<RunRecord>;
 
-/** A run as it is first recorded, at this moment by the database's clock. */
+/** A run as it is first recorded, at this moment of the database's clock. */
 export function newRun(given: NewRun, now: Instant): RunRecord {
   return { ...EMPTY, createdAt: now, updatedAt: now, ...given };
 }

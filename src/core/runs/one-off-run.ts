@@ -5,15 +5,15 @@ import type { Handoff, Priority, SecretText } from '../schedules/schedule.ts';
 import type { KeyRing } from '../secrets/key-ring.ts';
 import { hasSecrets, mapSecrets } from '../secrets/target-secrets.ts';
 
-/** How a run that belongs to no schedule is handed off: what a schedule's definition says of it, but for the payload. */
+/** How a run without a schedule is handed off: the fields of a schedule's definition, without the payload. */
 export type OneOffHandoff<Secret = SecretText> = Omit<Handoff<Secret>, 'payload'>;
 
-/** A run that is asked for once. */
+/** A run without a schedule. */
 export interface OneOffRun {
-  /** Its name within the call, for others of the call to depend on it. */
+  /** Its name within the call, so that other runs of the call can depend on it. */
   ref: string | null;
   handoff: OneOffHandoff;
-  /** What its definition is kept under, and its secret values are encrypted for: see definitionUid. */
+  /** The id of its definition, to which its secret values are bound when they are encrypted: see definitionUid. */
   definitionUid: string;
   /** The client's own JSON text. */
   payload: string | null;
@@ -21,18 +21,18 @@ export interface OneOffRun {
   key: string | null;
   /** Null: now. */
   runAt: Instant | null;
-  /** Refs of the call, or ids of runs. */
+  /** Refs within the call, or ids of runs. */
   dependsOn: readonly string[];
   onDependencyFailure: OnDependencyFailure;
   priority: Priority;
-  /** Id of the limit that it counts against; null: none. */
+  /** The id of its limit; null: none. */
   limit: string | null;
 }
 
 /**
- * The id under which a definition of one-off runs is kept: made of what it says (UUID in version-8 layout, RFC 9562 §5.8, of its
- * SHA-256), so that a thousand runs of the same kind share one row. If it has secret values, a key goes into it: a reader of the
- * database can then not try out guesses. (Under another key it is another row.)
+ * The id of a definition of one-off runs: computed from its content (UUID in version-8 layout, RFC 9562 §5.8, from its
+ * SHA-256), so that a thousand runs of the same kind share one row. If the content has secret values, a key goes into
+ * the id: then a reader of the database cannot try out guesses. (Under another key it is another row.)
  */
 export function definitionUid(handoff: OneOffHandoff<string>, secrets: KeyRing): string {
   const text = canonicalJson(handoff);
@@ -43,8 +43,8 @@ export function definitionUid(handoff: OneOffHandoff<string>, secrets: KeyRing):
 }
 
 /**
- * Equal for two calls that ask for the same, but for secret values: what is stored must not tell whether a guess of them is right.
- * Defaults count as if they were written, and the order of members does not count.
+ * Equal for two calls that ask for the same, without secret values: the stored text must not show whether a guess of
+ * them is right. A default counts like the same value written out, and the order of members does not matter.
  */
 export function bodyHashOf({
   handoff,

@@ -1,36 +1,39 @@
 import type { AttemptError } from './attempts/outcome.ts';
 import type { RunStatus } from './run.ts';
 
-/** What decides of an action on a run; of its locked row. */
+/** The fields of a run's locked row that decide about an action on it. */
 export interface RunState {
   status: RunStatus;
   reason: string | null;
   attempts: number;
-  /** The first one that the target may be speaking of, since no newer one is known to have been sent; null: the last. */
+  /**
+   * The first attempt that the target may be reporting on, since no newer one is known to have been sent; null: the
+   * last attempt.
+   */
   uncertainAttempt: number | null;
-  /** The worker that claimed a pull run last. */
+  /** The worker that last claimed a pull run. */
   workerId: string | null;
-  /** Runs it waits for; null: it depends on none. */
+  /** How many runs it waits for; null: it depends on none. */
   openDependencies: number | null;
 }
 
-/** `asItIs`: what was asked for is so already. */
+/** `asItIs`: the run is in the requested state already. */
 export type Decision<Write> =
   ({ kind: 'write' } & Write) | { kind: 'asItIs' } | { kind: 'notPossible'; message: string };
 
-/** Which attempt, by which worker, a word is about; null: not said. */
+/** The attempt, and the worker, that a report names; null: it names none. */
 export interface Speaker {
   attempt: number | null;
   workerId: string | null;
 }
 
-/** In which a run can be opened again. */
+/** The statuses in which a run can be opened again. */
 export const RETRIABLE: readonly RunStatus[] = ['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'];
 
-/** In which there is something to cancel. */
+/** The statuses in which a run can be cancelled. */
 export const CANCELLABLE: readonly RunStatus[] = ['waiting', 'pending', 'running'];
 
-/** `toTell`: its target works on it. */
+/** `toTell`: firelock calls the target, which is working on the run. */
 export function decideCancel({ status }: RunState): Decision<{ notifiesTarget: boolean }> {
   if (status === 'cancelled') return { kind: 'asItIs' };
   if (status === 'waiting' || status === 'pending') return { kind: 'write', notifiesTarget: false };
@@ -38,7 +41,7 @@ export function decideCancel({ status }: RunState): Decision<{ notifiesTarget: b
   return notPossible(`the run has ended as ${status}: there is nothing to cancel`);
 }
 
-/** `isScheduleGone` says nothing of a one-off run, which has none. */
+/** `isScheduleGone` has no meaning for a one-off run, which has no schedule. */
 export function decideRetry(
   { status, openDependencies }: RunState,
   isScheduleGone: boolean,
@@ -52,13 +55,13 @@ export function decideRetry(
   }
   if (isScheduleGone)
     return notPossible('the schedule of the run is gone: by what to try again is not known');
-  // No dependant starts before what it depends on has ended.
+  // No dependent starts before the runs that it depends on have ended.
   return { kind: 'write', status: (openDependencies ?? 0) > 0 ? 'waiting' : 'pending' };
 }
 
 export interface CompletionWord extends Speaker {
   status: 'succeeded' | 'failed';
-  /** What went wrong, in the reporter's words. */
+  /** The error, in the reporter's words. */
   error: string | null;
 }
 
@@ -90,7 +93,7 @@ function reported(error: string | null): AttemptError {
   return { kind: 'reported', message: error ?? 'reported as failed' };
 }
 
-/** For its worker to see whether to go on. */
+/** Tells a worker whether to go on. */
 function stateOf({ status, reason }: RunState): string {
   if (status === 'pending' || status === 'waiting') return `the run is ${status}: no attempt has started`;
   return `the run has ended as ${status}${reason === null ? '' : ` (${reason})`}`;

@@ -56,7 +56,7 @@ export interface RunRecord {
   attemptLog: AttemptEntry[] | null;
   createdAt: Instant;
   updatedAt: Instant;
-  /** Of an ended run only. */
+  /** Only for an ended run. */
   reason: string | null;
   finishedAt: Instant | null;
 }

@@ -8,13 +8,13 @@ import type { Priority } from '../schedules/schedule.ts';
 export const RUN_STATUSES = ['waiting', 'pending', 'running', ...RUN_ENDS] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-/** Fire times of the schedule itself: one run per (schedule, scheduledFor), with a computed id. */
+/** Fires of the schedule itself: one run for each (schedule, scheduledFor), with a computed id. */
 const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
 export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api'] as const;
 export type RunTrigger = (typeof RUN_TRIGGERS)[number];
 type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
 
-/** The durable record of one fire, as it is shown. */
+/** The durable record of one fire, as the API shows it. */
 export interface Run {
   id: string;
   /** Null: a one-off run. */
@@ -26,17 +26,17 @@ export interface Run {
   reason: string | null;
   /** Starts of an attempt; never lowered. */
   attempts: number;
-  /** Answers that counted against `maxAttempts`. */
+  /** Failures that counted against `maxAttempts`. */
   failures: number;
   recoveries: number;
-  /** First found lost; null: never. */
+  /** When it was first found lost; null: never. */
   lostAt: Instant | null;
-  /** An attempt may have arrived, and the target is asked; that it does not have it is believed from then on. */
+  /** An attempt may have arrived, and firelock asks the target; from this moment on it believes a "no". */
   lookupAfter: Instant | null;
   nextAttemptAt: Instant | null;
-  /** The limit that it counts against; null: none. */
+  /** The limit of the run; null: none. */
   limitId: string | null;
-  /** How many other, missed fire times it stands for, and the first of them. */
+  /** How many other, missed fires it stands for, and the first of them. */
   coalesced: number;
   coalescedFrom: Instant | null;
   claimedBy: string | null;
@@ -46,20 +46,20 @@ export interface Run {
   finishedAt: Instant | null;
   latenessMs: number | null;
   executionId: string | null;
-  /** The last answer of its target, or what was reported with its end. */
+  /** The last answer of its target, or the result that was reported with its end. */
   result: { statusCode: number | null; body: string } | null;
   error: AttemptError | null;
   key: string | null;
-  /** Whose end it follows. */
+  /** The run whose end it follows. */
   parentRunId: string | null;
-  /** Ids, as listed. */
+  /** Ids, in the order of the call. */
   dependsOn: readonly string[];
-  /** Ids of those that wait, or waited, for it. */
+  /** Ids of the runs that wait, or waited, for it. */
   dependents: readonly string[];
-  /** Of a pull run. */
+  /** For a pull run. */
   queue: string | null;
   workerId: string | null;
-  /** While it runs: when it expires, unless its worker or target is heard of. */
+  /** While it runs: when it expires without a report from its worker or target. */
   expiresAt: Instant | null;
   /** 0 … 1, as last reported. */
   progress: number | null;
@@ -72,11 +72,11 @@ export interface Run {
   updatedAt: Instant;
 }
 
-/** What becomes of a run one of whose dependencies did not succeed: it fails without having been started, or runs all the same. */
+/** What happens to a run if one of its dependencies does not succeed: it fails without being started, or runs all the same. */
 export const ON_DEPENDENCY_FAILURE = ['fail', 'run'] as const;
 export type OnDependencyFailure = (typeof ON_DEPENDENCY_FAILURE)[number];
 
-/** How a run ended that another one depends on. */
+/** The end of a run, for the runs that depend on it. */
 export interface Dependency {
   runId: string;
   status: RunStatus;
@@ -101,7 +101,7 @@ export function randomRunId(scheduledFor: Instant): string {
   return uuidV7(scheduledFor, randomBytes(10).toString('hex'));
 }
 
-/** The instant that an id carries: with it a run is found without searching history. */
+/** The instant in an id: with it, a run is found without searching all of history. */
 export function scheduledForOf(runId: string): Instant {
   return parseInt(runId.slice(0, 8) + runId.slice(9, 13), 16);
 }
@@ -112,7 +112,7 @@ export function firstRunIdAt(scheduledFor: Instant): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 }
 
-/** Any other UUID carries a time that no run has, and that not every timestamp can hold. */
+/** Any other UUID carries a time that no run has, and that may not fit a timestamp. */
 export function mayBeRunId(id: string): boolean {
   const at = scheduledForOf(id);
   return at >= EARLIEST && at <= LATEST;

@@ -6,8 +6,8 @@ import type { RunStatus } from './run.ts';
 import type { RunRecord } from './run-record.ts';
 
 /**
- * Steps of a run: pure functions from one record to the next. Each takes a record whose row is locked. The caller has checked that
- * the step is legal, and writes the result in the same transaction.
+ * Steps of a run: pure functions from one record to the next. Each takes a record whose row is locked. The caller has
+ * checked that the step is legal, and writes the result in the same transaction.
  */
 
 /** The run ends without a further attempt: skipped, cancelled, abandoned, or failed before it began. */
@@ -20,12 +20,12 @@ export function endRun(
   return { ...run, status, reason, error, finishedAt: now, expiresAt: null, updatedAt: now };
 }
 
-/** A waiting run waits no longer: it is to be handed off. */
+/** A waiting run no longer waits: it becomes pending. */
 export function releaseRun(run: RunRecord, now: Instant): RunRecord {
   return { ...run, status: 'pending', updatedAt: now };
 }
 
-/** The definition that a run goes by once it is opened again; null: it keeps its own (a one-off run). */
+/** The definition of a run that is opened again; null: it keeps its own (a one-off run). */
 export interface CurrentDefinition {
   version: number;
   lane: string;
@@ -36,8 +36,8 @@ export interface CurrentDefinition {
 }
 
 /**
- * Opens an ended run again under its schedule's present definition. What it has been through stays (attempts, found lost, the
- * attempt log); words about the attempts it has had come too late from now on.
+ * Opens an ended run again under its schedule's present definition. Its past stays (attempts, found lost, the attempt
+ * log); from now on, reports about its earlier attempts come too late.
  */
 export function reopenRun(
   run: RunRecord,
@@ -94,8 +94,8 @@ export interface ReportedEnd {
 }
 
 /**
- * A report of a run's end proves that it was handed off, at the latest now. The outcome of the attempt itself may still be on its
- * way, so its start is taken from the claim if nothing better is known.
+ * The report of a run's end proves that it was handed off, at the latest now. The outcome of the attempt itself may
+ * still be on its way, so its start is taken from the claim if nothing better is known.
  */
 export function endAsReported(
   run: RunRecord,
@@ -112,7 +112,7 @@ export function endAsReported(
     resultStatusCode: wasRunning && result === null ? run.resultStatusCode : null,
     resultBody: result ?? (wasRunning ? run.resultBody : null),
     progress: status === 'succeeded' && run.progress !== null ? 1 : run.progress,
-    // An instance's idea of the database's time may be a little ahead of it.
+    // An instance's reading of the database's time may be a little ahead.
     finishedAt: Math.max(now, run.handedOffAt ?? now),
     handoffStartedAt: startedAt,
     handedOffAt: run.handedOffAt ?? now,
@@ -123,7 +123,10 @@ export function endAsReported(
   };
 }
 
-/** The log with one more entry; one of the same attempt takes over the new outcome where `replaces` says so, and stays otherwise. */
+/**
+ * The log with one more entry. If there is an entry of the same attempt, it takes over the new outcome if `replaces`
+ * allows it, and stays otherwise.
+ */
 export function withAttempt(
   log: readonly AttemptEntry[] | null,
   entry: AttemptEntry,

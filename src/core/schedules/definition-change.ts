@@ -8,9 +8,9 @@ import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/f
 
 /** Where a schedule's planning stands. */
 export interface Cursor {
-  /** The first occurrence that is not planned yet; null: none is to be. */
+  /** The first occurrence that is not planned yet; null: none is left. */
   nextOccurrenceAt: Instant | null;
-  /** When that is due. */
+  /** When that occurrence is due. */
   nextFireAt: Instant | null;
 }
 
@@ -18,19 +18,19 @@ export function sameDefinition(a: Definition, b: Definition): boolean {
   return a.payload === b.payload && isDeepStrictEqual({ ...a, payload: null }, { ...b, payload: null });
 }
 
-/** A reason holds for as long as the schedule is paused (schedule.ts); the next edit that enables it drops it. */
+/** A reason applies as long as the schedule is paused (schedule.ts); the next edit that enables it removes the reason. */
 export function pausedBecause(definition: Definition, pauseReason: string): Definition {
   return { ...definition, enabled: false, pauseReason, pauseUntil: null };
 }
 
-/** Enabling a schedule, by hand or by itself, takes away what was said of its pause. */
+/** Enabling a schedule, by a caller or by itself, removes the reason and the end of its pause. */
 export function withoutEndedPause(definition: Definition): Definition {
   return definition.enabled ? { ...definition, pauseReason: null, pauseUntil: null } : definition;
 }
 
 /**
- * The moment as of which a pause is over that ends by itself; null: it is not over. That moment lies just before `pauseUntil`, since a
- * version holds for what is due after it: a fire that is due at `pauseUntil` fires.
+ * The moment as of which a pause ends by itself; null: it has not ended. That moment lies just before `pauseUntil`,
+ * since a version applies to what is due after it: a fire that is due at `pauseUntil` fires.
  */
 export function pauseEndedAt(
   { definition: { enabled, pauseUntil }, updatedAt }: Pick<Schedule, 'definition' | 'updatedAt'>,
@@ -41,12 +41,12 @@ export function pauseEndedAt(
   return Math.max(pauseUntil - 1, updatedAt);
 }
 
-/** Whether an edit moves fire times: anything else leaves the cursor where it is. */
+/** Whether an edit moves fire times: other edits leave the cursor where it is. */
 export function movesTimes(before: Timing, after: Timing): boolean {
   return MOVING.some((field) => !isDeepStrictEqual(inOrder(before[field]), inOrder(after[field])));
 }
 
-/** In whatever order several expressions are written, they fire at the same times. */
+/** The order of several expressions does not change their fire times. */
 function inOrder(value: Timing[(typeof MOVING)[number]]) {
   return Array.isArray(value) ? [...expressionsOf(value)].sort() : value;
 }
@@ -70,10 +70,10 @@ interface Before {
 }
 
 /**
- * Where planning goes on under a new definition. If fire times stay, it goes on where it stood. If they move, it goes on at the first
- * occurrence after this moment: nothing fires retroactively and nothing is replayed. Only a new `at` still fires if it has passed by no
- * more than the grace. A paused schedule keeps its place, since the pause is judged when a fire is due: a fire that jitter delays beyond
- * the pause fires.
+ * Where planning goes on under a new definition. If fire times stay, it goes on where it stood. If they move, it goes
+ * on at the first occurrence after this moment: nothing fires retroactively and nothing is replayed. Only a new `at`
+ * still fires if it has passed by no more than the grace. A paused schedule keeps its place, since the pause is judged
+ * when a fire is due: a fire that jitter delays beyond the pause fires.
  */
 export function cursorUnder(
   definition: Definition,
@@ -83,7 +83,7 @@ export function cursorUnder(
   calendars: Calendars = NO_CALENDARS,
 ): Cursor {
   const stays = before !== null && !movesTimes(before.definition, definition);
-  // Also for an expression that this version cannot plan: what is wrong with it must not keep a caller from pausing it.
+  // Also works for an expression that this version cannot plan: its fault must not keep a caller from pausing the schedule.
   if (stays && !definition.enabled) return { nextOccurrenceAt: before.nextOccurrenceAt, nextFireAt: null };
   const times = fireTimes(definition, identity, calendars);
   const nextOccurrenceAt = stays ? nextOf(before, times, now) : firstOf(definition, before, times, now);
@@ -108,7 +108,7 @@ function nextOf(
   now: Instant,
 ): Instant | null {
   if (definition.enabled) return kept;
-  // Unpaused: time has passed, but for the last occurrence, whose delay may not have.
+  // The schedule was enabled: its time has passed, except for the last occurrence, whose delay may not have passed.
   const last = kept === null ? null : lastBetween(times, kept - 1, now);
   return last !== null && times.dueAt(last) > now ? last : times.next(now);
 }

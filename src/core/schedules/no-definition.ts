@@ -5,7 +5,7 @@ import {
   type Handoff,
 } from './schedule.ts';
 
-/** What holds for a run whose definition is not there, or cannot be read: it says nothing of how to try again. */
+/** The rules for a run whose definition is missing, or cannot be read: it does not say how to try again. */
 export const NO_DEFINITION = {
   retry: DEFAULT_RETRY,
   timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,

@@ -1,18 +1,18 @@
 import type { Instant } from '../instant.ts';
 import type { Definition, Schedule } from './schedule.ts';
 
-/** What is kept of a schedule that has `pauseAfterFailures` or `successWithinSeconds`. */
+/** The stored state of a schedule that has `pauseAfterFailures` or `successWithinSeconds`. */
 export interface OutcomeWatch {
   scheduleUid: string;
   pauseAfterFailures: number | null;
-  /** Failures that ended before do not count. */
+  /** Failures that ended before this moment do not count. */
   failuresSince: Instant;
   successWithinSeconds: number | null;
   /** The time without a success counts from here, or from the last success if that came later. */
   successSince: Instant;
-  /** As far as anyone has looked; null: none since `successSince`. */
+  /** The newest success that was found so far; null: none since `successSince`. */
   lastSuccessAt: Instant | null;
-  /** When to look for a success again; null: it cannot be late. */
+  /** When to look for a success again; null: it cannot become late. */
   lookAt: Instant | null;
   lateSince: Instant | null;
 }
@@ -28,8 +28,8 @@ export function isOutcomeWatched({
 const ALLOWANCE_MS = 1_000;
 /** While it is late: how soon a success is noticed. */
 const LATE_LOOK_MS = 4_000;
-/** History of a day may be dropped a day later: by then a success in it has been seen. */
-const LONGEST_LOOK_MS = 12 * 3_600_000;
+/** A day of history may be dropped a day later: by then, a success in it has been seen. */
+const MAX_LOOK_MS = 12 * 3_600_000;
 
 /**
  * Whether a schedule is late, given its last success. An episode begins when the time is up, and ends with a success. A success that was
@@ -43,10 +43,10 @@ export function judgeLateness(
 ): Pick<OutcomeWatch, 'lookAt' | 'lateSince'> & { begins: boolean } {
   const deadline = deadlineOf(watch);
   if (deadline === null) return { lookAt: null, lateSince: null, begins: false };
-  if (isResting) return { lookAt: now + LONGEST_LOOK_MS, lateSince: null, begins: false };
+  if (isResting) return { lookAt: now + MAX_LOOK_MS, lateSince: null, begins: false };
   if (now < deadline + ALLOWANCE_MS) {
     return {
-      lookAt: Math.min(deadline + ALLOWANCE_MS, now + LONGEST_LOOK_MS),
+      lookAt: Math.min(deadline + ALLOWANCE_MS, now + MAX_LOOK_MS),
       lateSince: null,
       begins: false,
     };
@@ -64,9 +64,9 @@ function deadlineOf({ successWithinSeconds, successSince, lastSuccessAt }: Outco
 type Stands = Pick<Schedule, 'uid' | 'definition' | 'status'>;
 
 /**
- * What is to be kept of a schedule from an edit on; null: nothing. Failures count from when it was enabled, or given
- * `pauseAfterFailures`; the time without a success counts from when it was resumed, or given `successWithinSeconds`. To be resumed is to
- * become active, also after it had ended.
+ * The state to store after an edit; null: none. Failures count from the moment at which the schedule was enabled, or
+ * got `pauseAfterFailures`; the time without a success counts from the moment at which it was resumed, or got
+ * `successWithinSeconds`. Resumed means that it became active, also after it had ended.
  */
 export function watchAfterEdit(
   known: OutcomeWatch | null,
@@ -91,7 +91,7 @@ export function watchAfterEdit(
     lateSince: null,
   };
   if (isResting || successWithinSeconds === null) return watch;
-  // Under another limit it may be late no more. If it still is, that is no new episode.
+  // Under another limit it may not be late any more. If it still is, that is no new episode.
   const isLate = successGoesOn && known.lateSince !== null;
   const { lookAt, lateSince } = judgeLateness(watch, at);
   return { ...watch, lookAt: lateSince === null ? lookAt : at, lateSince: isLate ? lateSince : null };

@@ -12,10 +12,10 @@ export interface OverlappingRun {
 export type OverlapVerdict = 'pending' | 'skipped' | 'cancelled';
 
 /**
- * Decides what becomes of the open runs of one schedule, in the order in which they came; what is not in the answer stays as it is.
- * `skip`, `queue`: the first waiting run starts where no other is active. Then `skip` skips the rest, `queue` lets the newest wait.
- * `replace`: the newest starts, and all others are cancelled. `allow` (since an edit): all start. One that a later version knows: all
- * stay as they are.
+ * Decides about the open runs of one schedule, in the order in which they came; a run that is not in the answer stays
+ * as it is. `skip`, `queue`: the first waiting run starts if no other is active. Then `skip` skips the rest, `queue`
+ * lets the newest wait. `replace`: the newest starts, and all others are cancelled. `allow` (since an edit): all start.
+ * A value that only a later version knows: all stay as they are.
  */
 export function judgeOverlap(overlap: Overlap, open: readonly OverlappingRun[]): Map<string, OverlapVerdict> {
   const waiting = open.filter(({ status }) => status === 'waiting').sort(byArrival);

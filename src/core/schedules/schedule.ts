@@ -3,7 +3,7 @@ import type { Cron } from '../cron/cron-expressions.ts';
 import { RUN_ENDS } from '../runs/run-end.ts';
 import type { SealedText } from '../secrets/key-ring.ts';
 
-/** Order in which waiting work is handed off: the smaller first. */
+/** The order in which waiting work is handed off: smaller first. */
 export const PRIORITY_RANK = { high: 0, normal: 1, low: 2 } as const;
 export type Priority = keyof typeof PRIORITY_RANK;
 
@@ -12,13 +12,13 @@ export function priorityOfRank(rank: number): Priority {
 }
 
 export interface RetryPolicy {
-  /** Answers that count as failures before the run is `failed`; 1 … 100. */
+  /** Outcomes that count as failures before the run is `failed`; 1 … 100. */
   maxAttempts: number;
   minBackoffSeconds: number;
   maxBackoffSeconds: number;
 }
 
-/** What a schedule has that says nothing of retries. */
+/** The default for a schedule that says nothing about retries. */
 export const DEFAULT_RETRY: RetryPolicy = { maxAttempts: 5, minBackoffSeconds: 10, maxBackoffSeconds: 3600 };
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
@@ -27,8 +27,8 @@ export const DELIVERIES = ['atLeastOnce', 'atMostOnce'] as const;
 export type Delivery = (typeof DELIVERIES)[number];
 
 /**
- * A text that only the target is to see: encrypted, or as a caller has just sent it. (A version of firelock before there was encryption
- * stored texts.) What can be sent has `string` in its place: `Target<string>`.
+ * A text that only the target may see: encrypted, or as a caller has just sent it. (Versions of firelock before
+ * encryption stored texts.) A target that can be sent has `string` in its place: `Target<string>`.
  */
 export type SecretText = string | SealedText;
 
@@ -39,13 +39,13 @@ export interface HttpTarget<Secret = SecretText> {
   headers: Record<string, Secret>;
   /** Signs each request; two of them while receivers change from one to the other. Null: nothing is signed. */
   secret: Secret | Secret[] | null;
-  /** Asked whether an attempt of unknown outcome arrived, before it is repeated or given up. */
+  /** The call that asks whether an attempt of unknown outcome arrived, before firelock repeats it or gives up. */
   lookup: HttpCall<Secret> | null;
-  /** Called, once and best effort, when a run that it is working on was cancelled or replaced. */
+  /** The call, once and best effort, after a run that the target is working on was cancelled or replaced. */
   cancel: HttpCall<Secret> | null;
 }
 
-/** Beside the handoff itself: without a body. */
+/** A call beside the handoff itself: without a body. */
 export interface HttpCall<Secret = SecretText> {
   url: string;
   method: HttpMethod;
@@ -61,38 +61,38 @@ export interface PullTarget {
   queue: string;
 }
 
-/** What a run is handed to, by `type`. A new kind is a new member here and a file in targets/. */
+/** Where a run goes, by `type`. A new kind is a new member here and a file in targets/. */
 export type Target<Secret = SecretText> = HttpTarget<Secret> | PullTarget;
 
-/** What ends a run: the target's 2xx, or a word of it afterwards. */
+/** What ends a run: the target's 2xx, or a later report. */
 export const COMPLETIONS = ['response', 'callback'] as const;
 export type Completion = (typeof COMPLETIONS)[number];
 export const DEFAULT_COMPLETION_TIMEOUT_SECONDS = 3600;
 /** 31 days. */
 export const MAX_COMPLETION_TIMEOUT_SECONDS = 31 * 86_400;
 
-/** What an attempt needs to know of the definition it was planned under; immutable per (schedule, version). */
+/** What an attempt needs to know about the definition it was planned under; immutable per (schedule, version). */
 export interface Handoff<Secret = SecretText> {
   target: Target<Secret>;
-  /** The client's own JSON text: numbers keep their digits. Null where none was given. */
+  /** The client's own JSON text: numbers keep their digits. Null if none was given. */
   payload: string | null;
   retry: RetryPolicy;
   timeoutSeconds: number;
   delivery: Delivery;
   completion: Completion;
-  /** After which a silent `callback` run is of unknown outcome. */
+  /** After this time, a silent `callback` run has an unknown outcome. */
   completionTimeoutSeconds: number;
 }
 
-/** What becomes of fires *missed*, that is more than the grace late when planned. */
+/** What happens to *missed* fires, which are late by more than the grace when they are planned. */
 export const CATCH_UPS = ['skip', 'latest', 'all'] as const;
 export type CatchUp = (typeof CATCH_UPS)[number];
 
-/** What a fire does while an earlier run of its schedule is active. */
+/** What happens to a fire while an earlier run of its schedule is active. */
 export const OVERLAPS = ['allow', 'skip', 'queue', 'replace'] as const;
 export type Overlap = (typeof OVERLAPS)[number];
 
-/** What of another schedule can be followed: how its runs end, or that it is late. */
+/** The events of another schedule that can be followed: ends of its runs, or that it is late. */
 export const FOLLOWED_ENDS = [...RUN_ENDS, 'late'] as const;
 export type FollowedEnd = (typeof FOLLOWED_ENDS)[number];
 
@@ -113,7 +113,7 @@ export interface Exclude {
 
 /** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
 export interface Timing {
-  /** One expression, or several, of which each makes it fire. */
+  /** One expression, or several, each of which makes it fire. */
   cron: Cron | null;
   everySeconds: number | null;
   at: Instant | null;
@@ -127,9 +127,9 @@ export interface Timing {
   endAt: Instant | null;
   jitterSeconds: number;
   catchUp: CatchUp;
-  /** `all` fires at most that many of what was missed in one outage: the newest. */
+  /** `all` fires at most this many of the fires that were missed in one outage: the newest. */
   catchUpLimit: number;
-  /** A fire at most that late when planned is on time. */
+  /** A fire that is planned at most this late is on time. */
   graceSeconds: number;
 }
 
@@ -141,7 +141,7 @@ export function calendarIdsOf({ exclude }: Pick<Timing, 'exclude'>): readonly st
 /** 366 days. */
 export const MAX_INTERVAL_SECONDS = 366 * 86_400;
 
-/** What a schedule has that says nothing but which kind it is. */
+/** The defaults of a schedule, beside its kind. */
 export const DEFAULT_TIMING = {
   timezone: null,
   exclude: null,
@@ -153,7 +153,7 @@ export const DEFAULT_TIMING = {
   graceSeconds: 60,
 } as const satisfies Partial<Timing>;
 
-/** A schedule as its owner wrote it, defaults filled in. Every write of it that changes something is a new version. */
+/** A schedule as its owner wrote it, with defaults filled in. Every write that changes something is a new version. */
 export interface Definition extends Handoff, Timing {
   description: string | null;
   enabled: boolean;
@@ -161,13 +161,13 @@ export interface Definition extends Handoff, Timing {
   pauseReason: string | null;
   /** When the pause ends by itself; null: it does not, or there is none. */
   pauseUntil: Instant | null;
-  /** So many runs in a row that did not succeed pause it; null: none do. */
+  /** The number of runs in a row without success that pauses it; null: none does. */
   pauseAfterFailures: number | null;
-  /** Without a success for that long it is late; null: it never is. */
+  /** After this time without a success, it is late; null: it never is. */
   successWithinSeconds: number | null;
   overlap: Overlap;
   priority: Priority;
-  /** Id of the limit that its runs count against; null: none. */
+  /** The id of the limit of its runs; null: none. */
   limit: string | null;
   labels: Record<string, string>;
 }
@@ -175,28 +175,28 @@ export interface Definition extends Handoff, Timing {
 export type ScheduleStatus = 'active' | 'paused' | 'ended' | 'error';
 export const SCHEDULE_STATUSES: readonly ScheduleStatus[] = ['active', 'paused', 'ended', 'error'];
 
-/** A definition with its identity and where its firing stands. */
+/** A definition with its identity and its planning state. */
 export interface Schedule {
-  /** Minted at creation: a schedule deleted and created again under its id is another schedule. */
+  /** Minted at creation: if a schedule is deleted and its id is created again, that is another schedule. */
   uid: string;
   id: string;
   version: number;
   definition: Definition;
   /** Where its runs go: kind and origin of the target. */
   lane: string;
-  /** Whose runs' ends it follows; null: it has fire times of its own. */
+  /** The schedules whose runs it follows; null: it has fire times of its own. */
   afterUid: string | null;
   status: ScheduleStatus;
   /** No run has succeeded in time (`successWithinSeconds`). */
   late: boolean;
   error: string | null;
   nextFireAt: Instant | null;
-  /** The next occurrence not yet planned: planning only ever steps forward from here. Null where none is left. */
+  /** The next occurrence that is not planned yet: planning only steps forward from here. Null if none is left. */
   nextOccurrenceAt: Instant | null;
-  /** The newest occurrence that has been planned: none up to it is planned again. Null: none has been. */
+  /** The newest occurrence that has been planned: no occurrence up to it is planned again. Null: none has been planned. */
   plannedThrough: Instant | null;
   lastFireAt: Instant | null;
-  /** Callers may have asked that some of its fires to come are not made. */
+  /** Callers may have asked to skip some of its coming fires. */
   hasSkips: boolean;
   lockedBy: string | null;
   lockedAt: Instant | null;

@@ -13,7 +13,7 @@ import {
   calendarIdsOf,
 } from './schedule.ts';
 
-/** What came with a later version than the first. */
+/** Fields that came after the first version. */
 type Later =
   | Exclude<keyof Timing, 'cron' | 'timezone'>
   | 'overlap'
@@ -28,7 +28,7 @@ type Later =
 type LaterCalls = 'lookup' | 'cancel' | 'secret';
 type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, LaterCalls>>) | PullTarget;
 
-/** What a version's definition column holds: all but the payload, which is kept as the client's own text. */
+/** The content of a version's definition column: everything but the payload, which is kept as the client's own text. */
 export type StoredDefinition = Omit<Definition, 'payload' | 'target' | Later> &
   Partial<Pick<Definition, Later>> & { target: StoredTarget };
 
@@ -48,7 +48,7 @@ const DEFAULTS: Pick<Definition, Later> = {
   successWithinSeconds: null,
 };
 
-/** A stored definition as this version knows it; what an older version did not write has the value of that time. */
+/** A stored definition as this version knows it; a field that an older version did not write gets that version's behaviour. */
 export function readDefinition(stored: StoredDefinition, payload: string | null): Definition {
   return {
     ...DEFAULTS,
@@ -58,7 +58,7 @@ export function readDefinition(stored: StoredDefinition, payload: string | null)
   };
 }
 
-/** The part of it that an attempt needs: read for each run, so nothing else is looked at. */
+/** The part of it that an attempt needs: it is read for each run, so nothing else is parsed. */
 export function readHandoff(stored: StoredDefinition, payload: string | null): Handoff {
   return {
     target: readTarget(stored.target),
@@ -75,7 +75,7 @@ function readTarget(stored: StoredTarget): Target {
   return stored.type === 'http' ? { secret: null, lookup: null, cancel: null, ...stored } : stored;
 }
 
-/** When a schedule fires, as its row holds it for the planner: what is not said has its default. */
+/** When a schedule fires, as its row holds it for the planner: an absent field has its default. */
 export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<Timing>): string {
   const said = TIMING_FIELDS.filter((field) => {
     const value = timing[field];
@@ -84,7 +84,7 @@ export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<T
   return JSON.stringify(timing, [...said, 'scheduleId', 'on', 'dates', 'calendars']);
 }
 
-/** @throws Error where the text is none that this version writes: of a later one, or a foreign hand's */
+/** @throws Error if this version writes no such text: a later version, or another program, wrote it */
 export function readTiming(text: string): Timing {
   const said = fieldsOf(JSON.parse(text));
   for (const [field, value] of Object.entries(said)) {
@@ -127,7 +127,7 @@ const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
 const UNSAID: Timing = { ...DEFAULT_TIMING, cron: null, everySeconds: null, at: null, after: null };
 const TIMING_FIELDS = Object.keys(UNSAID) as (keyof Timing)[];
 
-/** The calendars that it names. None where it cannot be read: then it cannot be planned by either. */
+/** The calendars that it names. None if it cannot be read: then it cannot be planned either. */
 export function calendarIdsIn(timing: string): readonly string[] {
   if (!timing.includes('"calendars"')) return [];
   try {
@@ -137,7 +137,7 @@ export function calendarIdsIn(timing: string): readonly string[] {
   }
 }
 
-/** Whether a stored definition says what it takes to hand a run off; only a foreign hand can store one that does not. */
+/** Whether a stored definition has everything that a handoff needs; only another program can store one that has not. */
 export function canBeHandedOff(stored: unknown): boolean {
   const definition = fieldsOf(stored);
   const retry = fieldsOf(definition['retry']);

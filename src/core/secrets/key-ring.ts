@@ -18,17 +18,17 @@ export interface SealedText {
 
 /** The keys of this process. The first encrypts, all decrypt. */
 export interface KeyRing {
-  /** Id of the key that encrypts; null: there is none, so nothing can be stored encrypted. */
+  /** The id of the key that encrypts; null: there is none, so nothing can be stored encrypted. */
   readonly sealsWith: string | null;
   has(keyId: string): boolean;
   /**
-   * Encrypts. The result can be opened only with the same `boundTo`: copied elsewhere, it is worthless.
-   * @throws Error where there is no key
+   * Encrypts. The result can be opened only with the same `boundTo`: a copy elsewhere is worthless.
+   * @throws Error if there is no key
    */
   seal(text: string, boundTo: string): SealedText;
   /** @throws CannotOpen */
   open(text: SealedText, boundTo: string): string;
-  /** A digest that only a holder of the key can compute, or compare guesses with. @throws Error where there is none */
+  /** A digest that only a holder of the key can compute, or compare guesses with. @throws Error if there is no key */
   fingerprint(text: string): Buffer;
 }
 
@@ -36,7 +36,7 @@ export class CannotOpen extends Error {
   override readonly name = 'CannotOpen';
 }
 
-/** Of NIST SP 800-38D: random, so that one key is good for 2^32 texts. */
+/** As in NIST SP 800-38D: random, so that one key is good for 2^32 texts. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const CIPHER = 'aes-256-gcm';
@@ -76,7 +76,7 @@ function seal([keyId, key]: [string, KeyObject], text: string, boundTo: string):
   return { keyId, sealed: Buffer.concat([nonce, ...encrypted, cipher.getAuthTag()]).toString('base64') };
 }
 
-/** Whatever is wrong with it, a foreign hand's object included, is one error that says nothing of what it holds. */
+/** Every fault, also of an object that another program wrote, is one error that says nothing about the content. */
 function open(key: KeyObject, { keyId, sealed }: SealedText, boundTo: string): string {
   try {
     const bytes = Buffer.from(sealed, 'base64');

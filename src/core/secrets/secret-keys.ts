@@ -1,6 +1,6 @@
 /** A key that encrypts secrets. */
 export interface SecretKey {
-  /** Stands beside everything that the key has encrypted. */
+  /** Stored beside everything that the key has encrypted. */
   id: string;
   bytes: Buffer;
 }
@@ -10,12 +10,12 @@ const KEY_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const KEY_ID_RULE = '1 to 64 letters (A-Z, a-z), digits, dots, dashes or underscores';
 
 interface KeyFault {
-  /** The id of the key where it has one, or which entry it is. */
+  /** The id of the key if it has one, otherwise the position of its entry. */
   entry: string;
   message: string;
 }
 
-/** Keys as `keyId:base64, …`, or every fault of them. No fault repeats what may be a key. */
+/** Keys from `keyId:base64, …`, or all faults. No fault repeats text that may be a key. */
 export function parseSecretKeys(text: string): { keys: SecretKey[] } | { faults: KeyFault[] } {
   const keys: SecretKey[] = [];
   const faults: KeyFault[] = [];

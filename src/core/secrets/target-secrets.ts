@@ -2,15 +2,15 @@ import { originOf } from '../http/origin.ts';
 import type { HttpCall, HttpTarget, SecretText, Target } from '../schedules/schedule.ts';
 import { CannotOpen, type KeyRing } from './key-ring.ts';
 
-/** Where a secret value of a target stands. */
+/** The place of a secret value in a target. */
 interface SecretPlace {
   /** The members that lead to it from the target, such as `lookup`, `headers`, `X-Key`. */
   steps: readonly string[];
-  /** Of the URL that the value goes to. */
+  /** The origin of the URL to which the value goes. */
   origin: string | null;
 }
 
-/** The target with each of its secret values replaced: of headers, and what it signs with. */
+/** The target with each of its secret values replaced: header values, and signing secrets. */
 export function mapSecrets<A, B>(target: Target<A>, replace: (value: A, place: SecretPlace) => B): Target<B> {
   if (target.type !== 'http') return target;
   const callOf = (name: 'lookup' | 'cancel', call: HttpCall<A> | null) =>
@@ -49,7 +49,7 @@ function mapSecret<A, B>(
   return secret === null ? null : replace(secret, { steps: ['secret'], origin });
 }
 
-/** Whether it holds anything that answers mask. */
+/** Whether it contains a value that answers mask. */
 export function hasSecrets(target: Target<unknown>): boolean {
   let found = false;
   mapSecrets(target, () => (found = true));
@@ -57,9 +57,9 @@ export function hasSecrets(target: Target<unknown>): boolean {
 }
 
 /**
- * What a value is encrypted for: the schedule (or the definition of one-off runs) by its uid, the origin that it goes to, and its place.
- * So a person who can write to the database, and has no key, cannot have a value sent elsewhere. A header's letter case does not count, nor
- * the position of a secret.
+ * What a value is bound to when it is encrypted: the uid of the schedule (or of the definition of one-off runs), the
+ * origin to which it goes, and its place. So a person who can write to the database, and has no key, cannot have a
+ * value sent elsewhere. A header's letter case does not count, nor does the position of a secret.
  */
 function boundTo(uid: string, { steps, origin }: SecretPlace): string {
   const place = steps[0] === 'secret' ? ['secret'] : steps.map((step) => step.toLowerCase());
@@ -71,7 +71,7 @@ function read(ring: KeyRing, uid: string, value: SecretText, place: SecretPlace)
   return typeof value === 'object' ? ring.open(value, boundTo(uid, place)) : value;
 }
 
-/** As it can be sent. @throws CannotOpen, which names the field and the key */
+/** The target in the form in which it is sent. @throws CannotOpen, which names the field and the key */
 export function openTarget(ring: KeyRing, uid: string, target: Target): Target<string> {
   return mapSecrets(target, (value, place) => {
     try {
@@ -83,7 +83,7 @@ export function openTarget(ring: KeyRing, uid: string, target: Target): Target<s
   });
 }
 
-/** For what has to look at a target that cannot be opened, and sends nothing. */
+/** For code that must look at a target that cannot be opened, and that sends nothing. */
 export function withoutSecrets(target: Target): Target<string> {
   if (target.type !== 'http') return target;
   const { lookup, cancel } = target;
@@ -105,8 +105,8 @@ interface Sealing {
 }
 
 /**
- * A target as it is to be stored, and the places of what cannot be encrypted, for want of a key. A value that says what the present one
- * says is kept as it is stored, so that the same definition sent again is equal to the stored one.
+ * A target as it is stored, and the places of values that cannot be encrypted without a key. A value that equals the
+ * present one stays as it is stored, so that the same definition sent again equals the stored one.
  */
 export function sealTarget(
   given: Target,
@@ -142,7 +142,7 @@ function saysThis(ring: KeyRing, uid: string, stored: SecretText, place: SecretP
   }
 }
 
-/** The target with everything encrypted by the key that encrypts now. What cannot be opened stays as it is. */
+/** The target with everything encrypted by the present key. A value that cannot be opened stays as it is. */
 export function resealTarget(ring: KeyRing, uid: string, target: Target): Target {
   return mapSecrets(target, (value, place) => {
     if (ring.sealsWith === null || keyIdOf(value) === ring.sealsWith) return value;
@@ -154,7 +154,7 @@ export function resealTarget(ring: KeyRing, uid: string, target: Target): Target
   });
 }
 
-/** By which key each of its secret values is encrypted; null: it is not (an earlier version wrote it). */
+/** The key of each of its secret values; null: the value is not encrypted (an earlier version wrote it). */
 export function keyIdsIn(target: Target): (string | null)[] {
   const ids: (string | null)[] = [];
   mapSecrets(target, (value) => ids.push(keyIdOf(value)));
@@ -165,15 +165,15 @@ function keyIdOf(value: SecretText): string | null {
   return typeof value === 'object' ? value.keyId : null;
 }
 
-/** A target, and the uid that it is stored under. */
+/** A target, and the uid under which it is stored. */
 interface StoredTarget {
   uid: string;
   target: Target;
 }
 
 /**
- * Whether the secret values of two targets are the same, place by place. One that cannot be opened counts as the same as any other:
- * they can no longer be compared.
+ * Whether the secret values of two targets are the same, place by place. A value that cannot be opened counts as equal:
+ * it can no longer be compared.
  */
 export function sameSecrets(ring: KeyRing, a: StoredTarget, b: StoredTarget): boolean {
   const [ofA, ofB] = [readableValues(ring, a), readableValues(ring, b)];

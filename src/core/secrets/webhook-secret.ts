@@ -6,7 +6,7 @@ const MAX_BYTES = 64;
 
 export const WEBHOOK_SECRET_RULE = `"${PREFIX}" and base64 of ${MIN_BYTES} to ${MAX_BYTES} bytes`;
 
-/** The bytes that a secret signs with, as Standard Webhooks writes it; null: it is none. */
+/** The bytes of a signing secret, as Standard Webhooks writes it; null: the text is no secret. */
 export function webhookKey(secret: string): Buffer | null {
   if (!secret.startsWith(PREFIX)) return null;
   const bytes = strictBase64(secret.slice(PREFIX.length));

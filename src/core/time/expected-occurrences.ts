@@ -5,7 +5,7 @@ import { movesTimes } from '../schedules/definition-change.ts';
 import { following } from './plan-due.ts';
 import { type FireTimes, type Identity, costOf, fireTimes, lastBetween } from './fire-times.ts';
 
-/** One version of a schedule and how long it was in force: it holds for what is due after `since`, up to and with `until`. */
+/** One version of a schedule and its time in force: it applies to what is due after `since`, up to and with `until`. */
 export interface VersionSpan {
   uid: string;
   version: number;
@@ -17,13 +17,13 @@ export interface VersionSpan {
   until: Instant | null;
 }
 
-/** Where an occurrence stands among all those of an id. */
+/** The position of an occurrence among all those of an id. */
 export interface Position {
   fireAt: Instant;
   uid: string;
 }
 
-/** Instants first; a schedule and one created later under its id can have the same. */
+/** Sorted by instant first; a schedule and a later one under the same id can have equal instants. */
 export function byPosition(a: Position, b: Position): number {
   if (a.fireAt !== b.fireAt) return a.fireAt - b.fireAt;
   return a.uid < b.uid ? -1 : a.uid > b.uid ? 1 : 0;
@@ -39,19 +39,19 @@ export interface Expected extends Position {
   excludedBy: string | null;
 }
 
-/** The longest jitter: a due moment is at most this much later than its occurrence. */
+/** The longest jitter: an occurrence is due at most this much after its moment. */
 export const MAX_JITTER_MS = 86_400_000;
 
-/** The first occurrences of a period, of versions that are given one after the other, in the order of `since`. */
+/** The first occurrences of a period, of versions that are added one after the other, in the order of `since`. */
 export interface Expectation {
   /** A version that begins later than this has none of them. */
   reach(): Instant;
   /**
-   * Made in steps: each `next()` is a few hundred occurrences at most. `calendars` has the histories of those that the version names.
-   * What cannot be planned throws.
+   * Works in steps: each `next()` computes a few hundred occurrences at most. `calendars` has the histories of the
+   * calendars that the version names. Throws if the version cannot be planned.
    */
   add(span: VersionSpan, calendars?: Calendars): Generator<void, void, void>;
-  /** In order, each once, at most as many as asked for. */
+  /** In order, each once, at most as many as were asked for. */
   list(): Expected[];
 }
 
@@ -96,7 +96,7 @@ export function createExpectation({
 const SLICE_STEPS = 200;
 
 type Known = VersionSpan & { calendars: Calendars };
-/** `timedSince`: from when on the schedule has had the fire times of this version. */
+/** `timedSince`: since when the schedule has had the fire times of this version. */
 type Timed = Known & { timedSince: Instant };
 
 function timedAfter(before: Timed | null, span: Known): Timed {
@@ -116,7 +116,7 @@ function delayedBeyond(span: Timed): Expected | null {
   return { ...expectedOf(span, times, at), enabled: false };
 }
 
-/** That a version cannot be planned is said of itself, not of the one that mends it. */
+/** If a version cannot be planned, it reports so itself; a later version that mends it does not. */
 function timesOrNull(span: Known): FireTimes | null {
   try {
     return timesOf(span);
@@ -129,7 +129,7 @@ function timesOf({ timing, identity, calendars }: Known): FireTimes {
   return fireTimes(timing, identity, calendars);
 }
 
-/** What is excluded is accounted for as well. */
+/** Excluded occurrences are accounted for as well. */
 function onAnyDay(times: FireTimes): Pick<FireTimes, 'next'> {
   return { next: (after) => times.nextOnAnyDay(after) };
 }
@@ -152,7 +152,7 @@ function* occurrencesOf(span: Timed, from: Instant): Generator<Expected, void, v
   let at = firstOf(all, span, from);
   while (at !== null && at <= end) {
     const dueAt = times.dueAt(at);
-    // None is due later than the next one occurs, so whatever follows is due later still.
+    // None is due later than the moment of the next one, so all that follow are due later still.
     if (dueAt > end) return;
     if (dueAt > since) yield expectedOf(span, times, at);
     at = following(all, at);

@@ -17,21 +17,21 @@ export interface LoadPeriod {
   to: Instant;
   /** Buckets begin at whole multiples of it since 1970. */
   bucketMs: number;
-  /** The histories of the calendars that the timings name: those of a timing are there when it is given. */
+  /** The histories of the calendars that the timings name; those of a timing are present when it is added. */
   calendars?: Calendars;
 }
 
-/** How many fires are due in each bucket, over schedules that are given one after the other. */
+/** Counts the fires that are due in each bucket, over schedules that are added one after the other. */
 export interface LoadCount {
-  /** Made in steps, as `finish`: each `next()` is short. @throws LoadTooLarge */
+  /** Works in steps, as `finish` does: each `next()` is short. @throws LoadTooLarge */
   add(timing: Timing, identity: Identity): Generator<void, void, void>;
-  /** What was put off, to be counted once for all that have it in common. @throws LoadTooLarge */
+  /** Counts the timings that were put off, once for all schedules that share one. @throws LoadTooLarge */
   finish(): Generator<void, void, void>;
-  /** Takes fires away that a caller asked not to be made. The schedule is added afterwards. */
+  /** Subtracts fires that a caller asked to skip. The schedule is added afterwards. */
   leaveOut(timing: Timing, identity: Identity, skips: Iterable<Instant>): Generator<void, void, void>;
-  /** Those with fires, in order. */
+  /** Buckets with fires, in order. */
   buckets(): { at: Instant; fires: number }[];
-  /** Without those that cannot be planned. */
+  /** How many schedules were counted, without those that cannot be planned. */
   schedules(): number;
   /** Those with the most fires first, at most `top`; without those with none. */
   firing(): Firing[];
@@ -49,7 +49,7 @@ interface Bounds {
   top?: number;
 }
 
-/** There is more to count than may be at once. */
+/** There is more to count than one call may. */
 export class LoadTooLarge extends Error {
   override readonly name = 'LoadTooLarge';
 }
@@ -68,7 +68,7 @@ export function createLoadCount(
   let steps = 0;
   let pauseAt = SLICE_STEPS;
 
-  /** True: it is time for others. */
+  /** True: other work should get a turn. */
   function spend(cost: number): boolean {
     steps += cost;
     if (steps > maxSteps) throw new LoadTooLarge('too many fires to count at once');
@@ -90,7 +90,7 @@ export function createLoadCount(
       schedules += times;
       for (const id of ids) most.note({ id, fires: each - (leftOut.get(id) ?? 0) });
     } catch (error) {
-      // One that cannot be planned does not fire.
+      // A schedule that cannot be planned does not fire.
       if (error instanceof LoadTooLarge) throw error;
     }
   }
@@ -177,21 +177,21 @@ function* dueAmong(times: () => FireTimes, instants: Iterable<Instant>): Generat
     const known = times();
     for (const at of instants) if (known.next(at - 1) === at) yield known.dueAt(at);
   } catch {
-    // One that cannot be planned does not fire.
+    // A schedule that cannot be planned does not fire.
   }
 }
 
-/** Keeping many such texts to find equal ones would take more memory than it saves work. */
+/** Beyond this length, keeping texts to find equal ones takes more memory than it saves work. */
 function isLong({ exclude }: Timing): boolean {
   return exclude !== null && exclude.dates.length > 100;
 }
 
 const MAX_STEPS = 5_000_000;
 const SLICE_STEPS = 400;
-/** Different timings held at once. */
+/** How many different timings are kept at once. */
 const MAX_TIMINGS = 10_000;
 
-/** Parsing an expression, and finding where to begin, in steps. */
+/** Parses an expression and finds where to begin, in steps. */
 const COST_TO_BEGIN = 20;
 
 type Part = { cost: number } | { cost: number; at: Instant; fires: number };
@@ -223,7 +223,7 @@ function firstOf(times: FireTimes, jitterSeconds: number, from: Instant): Instan
   return earlier ?? times.next(from - 1);
 }
 
-/** Several fires a bucket: counted by arithmetic. */
+/** Several fires for each bucket: counted by arithmetic. */
 function* bucketsOfInterval(
   times: FireTimes,
   everyMs: number,

@@ -7,13 +7,13 @@ import { type Exclusion, exclusionOf } from '../exclusions/exclusion.ts';
 import { type CronTimes, type Note, cronTimes } from '../cron/cron.ts';
 import { expressionsOf } from '../cron/cron-expressions.ts';
 
-/** What fire times hang on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
+/** What fire times depend on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
 export interface Identity {
   id: string;
   createdAt: Instant;
 }
 
-/** When a schedule fires: pure functions of its timing, and of what its calendars said when. */
+/** When a schedule fires: pure functions of its timing, and of the versions of its calendars. */
 export interface FireTimes {
   /** The next occurrence strictly after an instant, within `startAt` and `endAt`, on a day that is not excluded. Null: never again. */
   next(after: Instant): Instant | null;
@@ -21,7 +21,7 @@ export interface FireTimes {
   nextOnAnyDay(after: Instant): Instant | null;
   /** What excludes an occurrence: an entry of `exclude.dates`, or the id of a calendar. Null: nothing. */
   excludedBy(occurrence: Instant): string | null;
-  /** When an occurrence is due: itself, and its jitter on top; before the one that follows it. */
+  /** When an occurrence is due: its moment plus its jitter; before the next occurrence. */
   dueAt(occurrence: Instant): Instant;
   /** What a change of the zone's offset did to it. */
   noteOf(occurrence: Instant): Note | null;
@@ -43,7 +43,7 @@ export function fireTimes(
     next: exclusion === null ? (after) => times.next(after) : (after) => nextFree(times, exclusion, after),
     nextOnAnyDay: (after) => times.next(after),
     excludedBy: (occurrence) => exclusion?.reasonAt(occurrence) ?? null,
-    // By the next one on any day: an edit of a calendar moves no fire.
+    // Bounded by the next occurrence on any day: an edit of a calendar moves no fire.
     dueAt: (occurrence) =>
       jitterSeconds === 0
         ? occurrence
@@ -52,7 +52,7 @@ export function fireTimes(
   };
 }
 
-/** Steps over excluded days as a whole: what would fire on them costs nothing. What comes after 2100 counts as never. */
+/** Steps over a run of excluded days at once: occurrences on them cost nothing. Occurrences after 2100 count as never. */
 function nextFree(times: CronTimes, exclusion: Exclusion, after: Instant): Instant | null {
   let at = times.next(after);
   while (at !== null && at <= LATEST) {
@@ -70,15 +70,15 @@ export function dependsOnIdentity({ cron, everySeconds, startAt, jitterSeconds }
   return expressionsOf(cron).some((expression) => HASHED.test(expression));
 }
 
-/** The field letter H, which is also in THU and MARCH; taken for one too many is no harm. */
+/** The field letter H, which also occurs in THU and MARCH; a false positive does no harm. */
 const HASHED = /[H?]/i;
 
-/** What one `next` costs at most, beside that of a single expression: loops take a turn sooner where it costs more. */
+/** The highest cost of one `next`, relative to a single expression: loops let other work run sooner if it costs more. */
 export function costOf({ cron }: Pick<Timing, 'cron'>): number {
   return cron === null ? 1 : expressionsOf(cron).length;
 }
 
-/** The newest occurrence in (after, until], by bisection: how many lie there does not matter. */
+/** The newest occurrence in (after, until], by bisection: the number of occurrences in between does not matter. */
 export function lastBetween(times: Pick<FireTimes, 'next'>, after: Instant, until: Instant): Instant | null {
   let newest = times.next(after);
   if (newest === null || newest > until) return null;
@@ -100,8 +100,8 @@ function kindOf(timing: Timing, { id, createdAt }: Identity): CronTimes {
 }
 
 /**
- * Anchored at `startAt`, where it begins to fire, or else at the creation, one interval before it does: the n-th fire is at
- * the anchor + n intervals, whatever happened meanwhile, so it never drifts.
+ * The anchor is `startAt`, at which it begins to fire; without it, the creation, one interval before the first fire.
+ * The n-th fire is at the anchor + n intervals, whatever happened meanwhile, so it never drifts.
  */
 function interval(startAt: Instant | null, createdAt: Instant, everyMs: number): CronTimes {
   const first = startAt ?? createdAt + everyMs;
@@ -125,8 +125,8 @@ function within({ startAt, endAt }: Timing, times: CronTimes): CronTimes {
 }
 
 /**
- * A delay of 0 … `jitterSeconds`, the same whenever it is asked for: SHA-256 of the launch name, modulo the range. Shorter where
- * the next fire would come first, so that fires keep their order.
+ * A delay of 0 … `jitterSeconds`, the same on every call: SHA-256 of the launch name, modulo the range. Shorter if the
+ * next fire would come first, so that fires keep their order.
  */
 function jitterMs(id: string, occurrence: Instant, jitterSeconds: number, following: Instant | null): number {
   const room = following === null ? Infinity : following - occurrence;

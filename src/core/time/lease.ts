@@ -1,22 +1,22 @@
 import type { Instant } from '../instant.ts';
 
-/** A reading of both clocks of a machine, made together. */
+/** A reading of both clocks of a machine, taken together. */
 export interface Moment {
-  /** Only ever goes forward, but stands still while the machine is suspended. */
+  /** Only goes forward, but stands still while the machine is suspended. */
   monotonic: number;
-  /** May step, but counts a suspension. */
+  /** Can be set, but also counts while the machine is suspended. */
   wall: Instant;
 }
 
-/** How much earlier than the others this instance stops counting on its own lease. */
+/** This instance stops trusting its own lease this much earlier than the others do. */
 export const LEASE_MARGIN_SECONDS = 2;
-/** Clocks that part by more than this have been through a step or a suspension: the lease is not trusted. */
+/** If the two clocks differ by more than this, one was set or the machine was suspended: the lease is not trusted. */
 const CLOCKS_AGREE_MS = 1000;
 
 /**
- * Whether an instance may still count on its claims: less than the TTL − 2 s have passed since *before* its last answered
- * heartbeat was sent, by the monotonic and by the wall clock. Counted from the sending, since the answer may have
- * been long under way (Gray & Cheriton, Leases, 1989: the holder's term must end before the grantor's).
+ * Whether an instance may still trust its claims: less than the TTL − 2 s have passed since *before* its last answered
+ * heartbeat was sent, by the monotonic and by the wall clock. Counted from the sending, since the answer may have been
+ * long under way (Gray & Cheriton, Leases, 1989: the holder's term must end before the grantor's).
  */
 export function leaseHolds(heartbeatSent: Moment | null, now: Moment, ttlSeconds: number): boolean {
   if (heartbeatSent === null) return false;

@@ -3,7 +3,7 @@ import type { RunStatus } from '../runs/run.ts';
 import type { CatchUp } from '../schedules/schedule.ts';
 import { type Expected, byPosition } from './expected-occurrences.ts';
 
-/** A planned run, by the occurrence it stands for; perhaps also for others that were missed. */
+/** A planned run, by its occurrence; it may also stand for others that were missed. */
 export interface PlannedRun {
   id: string;
   uid: string;
@@ -18,7 +18,7 @@ export interface PlannedRun {
 /** What is known beside runs and versions, read before them. */
 export interface PlanningState {
   now: Instant;
-  /** Nothing older was ever planned. */
+  /** No older occurrence was ever planned. */
   horizon: Instant;
   /** Null: no schedule has the id now. */
   current: {
@@ -26,7 +26,7 @@ export interface PlanningState {
     /** The first occurrence not yet planned; null: none is to be. */
     nextOccurrenceAt: Instant | null;
     inError: boolean;
-    /** Occurrences to come that a caller asked not to be made. */
+    /** Coming occurrences that a caller asked to skip. */
     skips: ReadonlySet<Instant>;
   } | null;
 }
@@ -34,7 +34,7 @@ export interface PlanningState {
 export const OCCURRENCE_STATES = ['fired', 'missed', 'skipped', 'paused', 'excluded', 'upcoming'] as const;
 type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
 
-/** `unknown`: nothing recorded explains it. */
+/** `unknown`: no record explains it. */
 type OccurrenceReason =
   'latest' | 'skip' | 'limit' | 'retention' | 'overlap' | 'request' | 'error' | 'unknown';
 
@@ -43,16 +43,16 @@ export interface Occurrence {
   uid: string;
   fireAt: Instant;
   state: OccurrenceState;
-  /** Of what is excluded: the entry of `exclude.dates`, or the id of the calendar. Otherwise an `OccurrenceReason`. */
+  /** For an excluded occurrence: the entry of `exclude.dates`, or the id of the calendar. Otherwise an `OccurrenceReason`. */
   reason: string | null;
-  /** Its own run, or the record that stands for it. */
+  /** Its own run, or the run that stands for it. */
   runId: string | null;
   version: number;
 }
 
 /**
- * Every occurrence that the versions of a schedule make expect, or that has a run, with what became of it; in the order
- * of (fireAt, uid). `runs` are those of the same period, `later` those after it that stand for missed ones.
+ * Every occurrence that the versions of a schedule lead one to expect, or that has a run, with what became of it; in
+ * the order of (fireAt, uid). `runs` are those of the same period, `later` those after it that stand for missed ones.
  */
 export function accountFor(
   expected: readonly Expected[],
@@ -69,7 +69,7 @@ export function accountFor(
     const { uid, fireAt, version } = one;
     return { uid, fireAt, version, ...(run ? ofRun(run) : withoutRun(one, records, planning)) };
   });
-  // A backfill under another definition, or a zone whose rules were others then: it fired, whatever is expected now.
+  // A backfill under another definition, or a zone whose rules have changed since: it fired, whatever one would expect now.
   const unexplained = [...own.values()].map((run) => ({
     uid: run.uid,
     fireAt: run.scheduledFor,
@@ -94,7 +94,7 @@ function withoutRun(expected: Expected, records: readonly PlannedRun[], planning
   const isUnplanned = isAtCursor(expected, planning);
   const inError = isUnplanned && planning.current?.inError === true;
   const upcoming: Fate = { state: 'upcoming', reason: inError ? 'error' : null, runId: null };
-  // Maintenance keeps what is due from being planned; an edit that leaves the fire times leaves that to the tick after it.
+  // During maintenance nothing is planned; an edit that leaves the fire times leaves planning to the tick after it.
   if (dueAt > planning.now || isUnplanned) {
     const isSkipped = isUnplanned && planning.current?.skips.has(fireAt);
     return isSkipped ? { state: 'skipped', reason: 'request', runId: null } : upcoming;
@@ -105,27 +105,30 @@ function withoutRun(expected: Expected, records: readonly PlannedRun[], planning
   return { state: 'missed', reason: fireAt < planning.horizon ? 'retention' : 'unknown', runId: null };
 }
 
-/** Planning has not come so far. */
+/** Planning has not reached this occurrence. */
 function isAtCursor({ uid, fireAt }: Expected, { current }: PlanningState): boolean {
   if (current?.uid !== uid || current.nextOccurrenceAt === null) return false;
   return fireAt >= current.nextOccurrenceAt;
 }
 
-/** Jitter can move an occurrence over an edit, so that it lies among those of the version before: their record does not stand for it. */
+/**
+ * Jitter can move an occurrence over an edit, so that it lies among those of the version before: the record of those
+ * does not stand for it.
+ */
 function recordFor(expected: Expected, records: readonly PlannedRun[]): PlannedRun | undefined {
   const { uid, fireAt, version } = expected;
   const covering = records.filter((record) => {
     const { coalescedFrom, scheduledFor } = record;
     return record.uid === uid && coalescedFrom !== null && coalescedFrom <= fireAt && fireAt < scheduledFor;
   });
-  // One that was opened again since has a later version, that of the moment.
+  // A run that was opened again has a later version, the one of that moment.
   return (
     covering.find((record) => record.version === version) ??
     covering.find((record) => record.version > version)
   );
 }
 
-/** A record that was re-opened no longer says by itself why it did not fire. */
+/** The record of a reopened run no longer says by itself why it did not fire. */
 function reasonOf({ status, reason }: PlannedRun, catchUp: CatchUp): OccurrenceReason {
   if (status === 'skipped' && reason === 'missed') return 'skip';
   if (status === 'skipped' && reason === 'limit') return 'limit';

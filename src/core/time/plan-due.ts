@@ -3,20 +3,23 @@ import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import type { FireTimes } from './fire-times.ts';
 
-/** One run to be recorded. */
+/** One run to record. */
 export interface PlannedFire {
   scheduledFor: Instant;
   /** `scheduledFor` and its jitter. */
   dueAt: Instant;
   trigger: 'schedule' | 'catchUp';
-  /** Not fired, by the schedule's policy: why. */
+  /** Not fired, because of the schedule's policy; the reason. */
   skipped: SkipReason | null;
-  /** How many other, missed fire times it stands for, and the first of them. */
+  /** How many other, missed fires it stands for, and the first of them. */
   coalesced: number;
   coalescedFrom: Instant | null;
 }
 
-/** `missed`: too late, and nothing is caught up with; `limit`: older than the newest that are; `request`: a caller asked for it. */
+/**
+ * `missed`: too late, and the policy does not catch up; `limit`: older than the newest ones that are caught up;
+ * `request`: a caller asked to skip it.
+ */
 export const SKIP_REASONS = ['missed', 'limit', 'request'] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
@@ -24,23 +27,23 @@ export interface Plan {
   fires: PlannedFire[];
   /** Null: nothing left to fire. */
   nextOccurrenceAt: Instant | null;
-  /** When that is due; not after `now` where there was more than a plan may hold. */
+  /** When that occurrence is due; not after `now` if there was more than one plan may hold. */
   nextFireAt: Instant | null;
-  /** The walk has more: `step` goes on behind this plan, as of the same moment. */
+  /** The walk is not finished: `step` goes on after this plan, as of the same moment. */
   isPartial: boolean;
 }
 
 /** A grace below zero: every due fire counts as missed. */
 type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
 
-/** The moment of the plan, and how old a planned fire may be. */
+/** The moment of the plan, and the greatest age of a planned fire. */
 export interface PlanningPeriod {
   now: Instant;
-  /** An older fire leaves no run, since history of that time is not kept any more. */
+  /** An older fire leaves no run, since history no longer covers its time. */
   horizon: Instant;
   /** Nothing up to this occurrence is planned again, wherever the cursor stands; null: nothing has been planned. */
   plannedThrough: Instant | null;
-  /** Occurrences that a caller asked not to be made: each is recorded for itself, however late, and not as missed. */
+  /** Occurrences that a caller asked to skip: each gets a record of its own, however late, and does not count as missed. */
   skips?: ReadonlySet<Instant>;
 }
 
@@ -49,18 +52,18 @@ export function horizonOf(now: Instant, retentionDays: number): Instant {
 }
 
 /**
- * The walk over all occurrences of a schedule that are due, from its stored next one. It can be made in steps, since a
- * week of missed seconds takes long; `now` stays that of its start, so that the whole walk is one decision.
+ * A walk over all due occurrences of a schedule, from its stored next one. It can be done in steps, since a week of
+ * missed seconds takes long; `now` stays the moment of its start, so that the whole walk is one decision.
  */
 export interface Walk {
-  /** Goes on until it is done (the plan) or `mayGoOn` says no (null: call again). */
+  /** Goes on until it is done (the plan) or `mayGoOn` answers false (null: call again). */
   step(mayGoOn: () => boolean): Plan | null;
 }
 
-/** What one commit writes of a schedule at most, beside the missed ones that `all` fires. */
+/** The most that one commit writes for a schedule, apart from the missed fires that `all` makes. */
 export const MAX_ON_TIME = 5_000;
 
-/** No instance is more punctual than this. With a smaller grace it would miss fires that are on time. */
+/** No instance is more punctual than this. With a smaller grace, it would miss fires that are on time. */
 const PUNCTUAL_MS = 1000;
 
 /** A fire that is at most this late is on time. */
@@ -74,10 +77,10 @@ interface Due {
 }
 
 /**
- * What is on time fires, each. What is *missed*, that is due for longer than the grace:
- * `skip`: becomes one skipped record, at the newest of them. `latest`: the newest of them fires late, or, where an on-time fire is
- * due as well, they fold into the oldest on-time one. `all`: the newest `catchUpLimit` fire, oldest first; the rest
- * becomes one skipped record. What a caller asked to skip takes no part in that.
+ * Every fire that is on time is made. *Missed* fires have been due for longer than the grace: `skip`: they become one
+ * skipped record, at the newest of them. `latest`: the newest of them fires late; if an on-time fire is due as well,
+ * they fold into the oldest on-time one. `all`: the newest `catchUpLimit` fire, oldest first; the rest becomes one
+ * skipped record. Fires that a caller asked to skip take no part in this.
  */
 export function walkDue(
   times: FireTimes,
@@ -117,21 +120,21 @@ export function walkDue(
   };
 }
 
-/** A stored cursor may stand on a day that a calendar has excluded since it was computed. */
+/** A stored cursor may stand on a day that a calendar has excluded since. */
 function firstToPlan(times: FireTimes, first: Instant | null, before: Instant): Instant | null {
   if (first === null) return null;
   if (first <= before) return times.next(before);
   return times.excludedBy(first) === null ? first : times.next(first);
 }
 
-/** The newest moment that a plan fires; null where it fires nothing. */
+/** The newest moment that a plan fires; null: it fires nothing. */
 export function lastFireOf({ fires }: Plan): Instant | null {
   return fires.findLast(({ skipped }) => skipped === null)?.scheduledFor ?? null;
 }
 
 export function following(times: Pick<FireTimes, 'next'>, from: Instant): Instant | null {
   const next = times.next(from);
-  // Whatever the calendar answers, planning only steps forward: otherwise one bad zone rule would spin for ever.
+  // Planning only steps forward, whatever the calendar answers: otherwise one bad zone rule would loop for ever.
   if (next !== null && next <= from)
     throw new Error(`the occurrence after ${from} is not after it (${next})`);
   return next;
@@ -139,7 +142,7 @@ export function following(times: Pick<FireTimes, 'next'>, from: Instant): Instan
 
 interface Missed {
   add(due: Due): void;
-  /** What is recorded of them and of what is on time, oldest first. */
+  /** The records for missed and on-time fires, oldest first. */
   settle(onTime: readonly Due[]): PlannedFire[];
 }
 
@@ -168,7 +171,7 @@ function missedOf({ catchUp, catchUpLimit }: CatchUpPolicy): Missed {
 function firingNewest(limit: number): Missed {
   let count = 0;
   let first: Due | undefined;
-  /** The newest, one more than are fired: that one is the newest of the others. A ring. */
+  /** A ring of the newest missed fires, one more than may fire: that one is the newest of those that do not. */
   const ring: Due[] = [];
   return {
     add: (due) => {
@@ -191,7 +194,7 @@ function firingNewest(limit: number): Missed {
   };
 }
 
-/** A plan ends with the newest that it records. */
+/** A plan ends with the newest fire that it records. */
 function inOrder(fires: PlannedFire[], requested: readonly PlannedFire[]): PlannedFire[] {
   if (requested.length === 0) return fires;
   return [...fires, ...requested].sort((a, b) => a.scheduledFor - b.scheduledFor);
@@ -201,12 +204,12 @@ export function skippedOnRequest(due: Due): PlannedFire {
   return { ...plannedFire(due, 'schedule'), skipped: 'request' };
 }
 
-/** One that stands for no other. */
+/** A fire that stands for no other. */
 export function plannedFire({ at, dueAt }: Due, trigger: PlannedFire['trigger']): PlannedFire {
   return { scheduledFor: at, dueAt, trigger, skipped: null, coalesced: 0, coalescedFrom: null };
 }
 
-/** One record for `count` of them, itself included. */
+/** One record for `count` fires, itself included. */
 function skip(newest: Due, reason: SkipReason, count: number, first: Due): PlannedFire {
   return { ...standingFor(plannedFire(newest, 'catchUp'), count - 1, first), skipped: reason };
 }

@@ -3,7 +3,7 @@ import type { Calendars } from '../exclusions/calendar-history.ts';
 import type { Definition } from '../schedules/schedule.ts';
 import { type FireTimes, type Identity, fireTimes } from './fire-times.ts';
 
-/** How many fires to come of one schedule can be skipped. */
+/** How many coming fires of one schedule can be skipped. */
 export const MAX_SKIPS = 1000;
 
 /** A definition, and how far it has been planned. */
@@ -14,7 +14,8 @@ interface Planned extends Identity {
 }
 
 /**
- * Whether an instant is a fire of a schedule that is still to come. `over`: it is one, and it has been planned, or its moment has come.
+ * Whether an instant is a coming fire of a schedule. `over`: it is a fire, but has been planned, or its moment has
+ * come.
  * @throws CronError
  */
 export function standingOf(
@@ -28,7 +29,7 @@ export function standingOf(
   return nextOccurrenceAt !== null && fireAt >= nextOccurrenceAt ? 'toCome' : 'over';
 }
 
-/** The first occurrence from one on that is to be made; null: none is left. */
+/** The first occurrence from one on that is not skipped; null: none is left. */
 export function firstUnskipped(
   times: Pick<FireTimes, 'next'>,
   from: Instant | null,

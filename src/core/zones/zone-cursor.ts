@@ -1,19 +1,19 @@
 import type { Instant } from '../instant.ts';
 import { type FireTimes, lastBetween } from '../time/fire-times.ts';
 
-/** What a schedule's row says of its planning. */
+/** The planning state in a schedule's row. */
 export interface CursorState {
-  /** Null: by the data it was computed with, there is nothing left to fire. */
+  /** Null: by the data that computed it, no fire was left. */
   nextOccurrenceAt: Instant | null;
   lastFireAt: Instant | null;
-  /** Of its newest version. */
+  /** From its newest version. */
   updatedAt: Instant;
 }
 
 /**
- * Where planning stands by `times`, given a cursor that other zone data may have computed: at the first occurrence after `now`, and
- * never before a fire that has happened. It goes back only if the fire that the cursor stands for should have come already. Then the
- * catch-up rule decides about that fire. Otherwise the fire would be dropped, a yearly one for a year.
+ * Where planning stands by `times`, given a cursor that other zone data may have computed: at the first occurrence
+ * after `now`, and never before a fire that has happened. It goes back only if the cursor's fire should have come
+ * already. Then the catch-up rule decides about that fire; otherwise the fire would be lost, a yearly one for a year.
  */
 export function cursorByZoneData(times: FireTimes, state: CursorState, now: Instant): Instant | null {
   const { nextOccurrenceAt: cursor, lastFireAt } = state;
@@ -25,7 +25,10 @@ export function cursorByZoneData(times: FireTimes, state: CursorState, now: Inst
 /** No two versions of the zone data put a local time further apart than a country can move over the date line. */
 const FURTHEST_MS = 24 * 3_600_000;
 
-/** The occurrence that a cursor stands for, where it is past: none is nearer, and no fire that there was is nearer to it. */
+/**
+ * The occurrence of a cursor, if it is past: no occurrence is nearer to the cursor, and no past fire is nearer to the
+ * occurrence.
+ */
 function passedOf(
   times: FireTimes,
   cursor: Instant,
@@ -40,6 +43,6 @@ function passedOf(
   );
   if (first > now) return null;
   const passed = lastBetween(times, Math.ceil(first) - 1, now);
-  // What was due before an edit was the older version's to plan.
+  // The older version had to plan what was due before the edit.
   return passed !== null && times.dueAt(passed) > updatedAt ? passed : null;
 }

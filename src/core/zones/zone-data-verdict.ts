@@ -1,25 +1,29 @@
 import type { Instant } from '../instant.ts';
 
-/** What is known of the zone data in use, and of that by which the cursors were last looked through. */
+/** What is known about the zone data in use, and about the data by which the cursors were last checked. */
 export interface ZoneDataSeen {
   now: Instant;
-  /** Null: they never were. */
+  /** Null: the cursors were never checked. */
   recorded: { version: string; lookedThroughAt: Instant } | null;
-  /** Versions that other instances plan with, or did: the dead are remembered for a day. */
+  /** Versions that other instances plan with, or have planned with: the dead are remembered for a day. */
   others: readonly { version: string; alive: boolean; lastAliveAt: Instant }[];
 }
 
 type ZoneVerdict = { kind: 'settled' } | { kind: 'look' } | { kind: 'wait'; ms: number };
 
-/** An instance that has left may still finish a write it had begun. */
+/** An instance that has left may still finish a write that it had begun. */
 export const LAST_WRITES_SECONDS = 5;
-/** Newer data that are gone may only be restarting: cursors are not moved to and fro with every restart of a rollout. */
+/**
+ * Instances with newer data that are gone may only be restarting: cursors must not move back and forth with every
+ * restart of a rollout.
+ */
 const ROLLBACK_GRACE_MS = 300_000;
 
 /**
- * Whether an instance with this zone data must look through the cursors. While an instance with newer data lives: no, its data are
- * right, and cursors would move back and forth. When none lives any more, the image was rolled back: then yes, a little later.
- * Otherwise a cursor computed with data that no instance has would fire beside, or instead of, what the older data plan.
+ * Whether an instance with this zone data must check the cursors. While an instance with newer data lives: no, since
+ * its data are right, and cursors would move back and forth. When none lives any more, the image was rolled back: then
+ * yes, a little later. Otherwise a cursor computed with data that no instance has would fire beside, or instead of, the
+ * moment that the older data give.
  */
 export function judgeZoneData(own: string, { now, recorded, others }: ZoneDataSeen): ZoneVerdict {
   const newer = others.filter(({ version }) => zoneDataRank(version) > zoneDataRank(own));
@@ -36,7 +40,7 @@ export function judgeZoneData(own: string, { now, recorded, others }: ZoneDataSe
   return ms > 0 ? { kind: 'wait', ms } : { kind: 'look' };
 }
 
-/** Versions compare as text: 2025c < 2026a, and after z comes za. What is none is older than any. */
+/** Versions compare as text: 2025c < 2026a, and after z comes za. A text that is no version is older than any. */
 export function zoneDataRank(version: string): string {
   return ZONE_DATA_VERSION.test(version) ? version : '';
 }

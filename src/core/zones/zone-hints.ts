@@ -1,6 +1,6 @@
 import { isZone } from './zone.ts';
 
-/** What to write in place of a name that `isZone` refuses, such as `write Europe/London`. Null: nothing comes to mind. */
+/** What to write in place of a name that `isZone` refuses, such as `write Europe/London`. Null: there is no suggestion. */
 export function zoneHint(name: string): string | null {
   const text = name.trim();
   if (text === '' || text.length > MAX_LENGTH_TO_GUESS) return null;
@@ -11,7 +11,7 @@ export function zoneHint(name: string): string | null {
 /** America/Argentina/ComodRivadavia has 32 characters. */
 const MAX_LENGTH_TO_GUESS = 40;
 
-/** The zones in which most users of an abbreviation live. It names an offset, and no rule for when that changes. */
+/** The zones in which most users of an abbreviation live. An abbreviation names an offset, but no rule for its changes. */
 const ABBREVIATIONS = {
   ACDT: 'Australia/Adelaide',
   ACST: 'Australia/Adelaide or Australia/Darwin',
@@ -75,7 +75,7 @@ const ABBREVIATIONS = {
   Z: 'UTC',
 };
 
-/** What the zone data had once, and what Intl has beside them. */
+/** Names that the zone data once had, and names that only Intl has. */
 const NO_LONGER_ZONES = {
   'CANADA/EAST-SASKATCHEWAN': 'America/Regina',
   'SYSTEMV/AST4': 'America/Puerto_Rico',
@@ -98,7 +98,7 @@ const IN_PLACE_OF: ReadonlyMap<string, string> = new Map(
   Object.entries({ ...ABBREVIATIONS, ...NO_LONGER_ZONES }),
 );
 
-/** `+02:00`, `UTC+2`, `GMT-5`. The sign in the names is that of POSIX: the other way round. */
+/** `+02:00`, `UTC+2`, `GMT-5`. In these zone names the sign is that of POSIX: reversed. */
 function ofOffset(text: string): string | null {
   const [, sign, hourText, minutes = '00'] =
     /^(?:UTC|GMT|Etc\/UTC)?([+-])(\d{1,2})(?::?(\d\d))?$/i.exec(text) ?? [];
@@ -120,7 +120,7 @@ function ofCity(text: string): string | null {
 
 let cities: ReadonlyMap<string, string> | undefined;
 
-/** Read once, when first asked. Intl gives the old spelling of some; `Asia/Calcutta` is right nevertheless. */
+/** Read once, at the first use. Intl gives the old spelling of some; `Asia/Calcutta` is right nevertheless. */
 function zoneOfCity(): ReadonlyMap<string, string> {
   cities ??= new Map(
     Intl.supportedValuesOf('timeZone').map((zone) => [

@@ -9,9 +9,9 @@ export interface Segment {
   end: Second;
   /** Wall = second + offset. */
   offset: number;
-  /** Wall: what lies before it has been shown by the clock, or skipped, before this segment began. */
+  /** Wall: the clock has shown, or skipped, all earlier local times before this segment began. */
   freshFrom: Second;
-  /** Wall: at `start` the clock skipped [gapFrom, start + offset). Nothing where that is empty. */
+  /** Wall: at `start` the clock skipped [gapFrom, start + offset). Empty: it skipped nothing. */
   gapFrom: Second;
 }
 
@@ -24,14 +24,14 @@ const DAY = 86_400;
 export const FIRST_SECOND: Second = Date.UTC(1800, 0, 1) / 1000;
 export const LAST_SECOND: Second = Date.UTC(10_000, 0, 1) / 1000;
 /**
- * How far apart the offset is sampled. A zone that left its offset and was back in between would go unseen: the shortest such
- * time in the zone data is just under 4 days (Freetown, 1939), since 1970 just under 7.
+ * The distance between samples of the offset. A zone that changed its offset and changed back in between would go
+ * unnoticed: the shortest such time in the zone data is just under 4 days (Freetown, 1939), since 1970 just under 7.
  */
 const SAMPLE = 3 * DAY;
 /** A gap this long is a date that did not exist. */
 const SKIPPED_DATE = DAY;
 
-// A formatter holds some 30 KB, a year of a zone less than one. There are some 600 names, and few are in use.
+// A formatter takes some 30 KB, a year of a zone less than one. There are some 600 names, and few are in use.
 const zones = new LRUCache<string, ZoneOffsets>({ max: 256 });
 const years = new LRUCache<string, Segment[]>({ max: 8192 });
 
@@ -45,10 +45,10 @@ const utc: ZoneOffsets = {
   }),
 };
 
-// The first formatter of a process takes some 20 ms, which no request shall wait for.
+// The first formatter of a process takes some 20 ms; no request should wait for that.
 formatter('UTC').format(0);
 
-/** Built when asked for, a year at a time. @throws RangeError of a zone that Intl does not know */
+/** Computed on demand, a year at a time. @throws RangeError for a zone that Intl does not know */
 export function zoneOffsets(name: string | null): ZoneOffsets {
   const key = (name ?? 'UTC').toLowerCase();
   if (key === 'utc' || key === 'etc/utc') return utc;
@@ -80,7 +80,7 @@ function byYear(zone: string, format: Intl.DateTimeFormat): ZoneOffsets {
 function segmentsOf(year: number, format: Intl.DateTimeFormat): Segment[] {
   const start = Date.UTC(year, 0, 1) / 1000;
   const end = Date.UTC(year + 1, 0, 1) / 1000;
-  // From some days before, since the clock may be going through a local time again when the year begins.
+  // Begins some days earlier, since the clock may be repeating local time when the year begins.
   const before = start - SAMPLE;
   let current = segmentFrom(before, offsetAt(before, format));
   const segments: Segment[] = [];
@@ -117,7 +117,7 @@ function* changesBetween(
   }
 }
 
-/** The first second at which the offset is not the one it has at `low`. */
+/** The first second at which the offset differs from the one at `low`. */
 function firstChange(low: Second, high: Second, offset: number, format: Intl.DateTimeFormat): Second {
   let [same, other] = [low, high];
   while (other - same > 1) {
@@ -134,7 +134,7 @@ function segmentFrom(start: Second, offset: number): Segment {
 
 function following(previous: Segment, { at, offset }: Change): Segment {
   const next = segmentFrom(at, offset);
-  // How far the local clock has ever come.
+  // The latest local time that the clock has shown.
   const shown = Math.max(previous.freshFrom, at + previous.offset);
   next.freshFrom = Math.max(next.freshFrom, shown);
   if (offset - previous.offset < SKIPPED_DATE) next.gapFrom = Math.min(next.gapFrom, shown);
@@ -152,7 +152,7 @@ function formatter(timeZone: string): Intl.DateTimeFormat {
 
 const OFFSET = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/;
 
-/** In seconds: local mean times have them. */
+/** In seconds: local mean times need them. */
 function offsetAt(second: Second, format: Intl.DateTimeFormat): number {
   const text = format.format(second * 1000);
   const parts = OFFSET.exec(text);

@@ -6,7 +6,7 @@ import { zoneOffsets } from './zone-offsets.ts';
 export function isZone(name: string): boolean {
   if (!/^[A-Za-z][A-Za-z0-9_+\-/]*$/.test(name) || isOnlyOfIcu(name)) return false;
   try {
-    // Asked by use: Intl.supportedValuesOf leaves out links that work.
+    // Tried out: Intl.supportedValuesOf leaves out links that work.
     zoneOffsets(name);
     return true;
   } catch {
@@ -24,7 +24,7 @@ export function localTime(at: Instant, timezone: string | null): string {
 const THREE_LETTERS_OF_IANA = new Set('CET EET EST GMT HST MET MST PRC ROC ROK UCT UTC WET'.split(' '));
 const REMOVED_FROM_IANA = new Set(['US/PACIFIC-NEW', 'CANADA/EAST-SASKATCHEWAN']);
 
-/** Intl knows these from old Java: `BST` would be Bangladesh there, and `AST` Alaska, which is not what people mean by them. */
+/** Intl knows these from old Java: `BST` would be Bangladesh, and `AST` Alaska, which is not what people mean by them. */
 function isOnlyOfIcu(name: string): boolean {
   const upper = name.toUpperCase();
   if (upper.length === 3) return !THREE_LETTERS_OF_IANA.has(upper);

@@ -26,9 +26,9 @@ export interface Admission extends Turning {
   wake(): void;
 }
 
-/** What other instances recorded or ended, and did not see to themselves, is found by this. */
+/** Finds what other instances recorded or ended without waking this loop. */
 const IDLE_MS = 1_000;
-/** Between two passes, however often it is woken: what ends meanwhile is one batch. */
+/** The least time between two passes, however often the loop is woken: ends in between make one batch. */
 const MIN_MS = 5;
 /** Limits in one transaction. */
 const BATCH = 50;

@@ -9,14 +9,17 @@ import { LaneClaim, type ClaimState, type LaneBook } from './lane.ts';
 /** Every claim of this process, until its outcome is written or it is given up: the runs in flight. */
 export class ClaimBuffer {
   readonly #book: LaneBook;
-  /** The one that is acted on, by the id of its run; later ones follow it in the order of their claims. */
+  /** For each run, the claim that is acted on; later claims of the run follow it in their order. */
   readonly #claims = new Map<string, LaneClaim>();
 
   constructor(book: LaneBook) {
     this.#book = book;
   }
 
-  /** Room is taken for it. It waits where an earlier claim of the run is still acted on, as when a settlement's answer was lost. */
+  /**
+   * Adds a claim, for which room was taken. It waits if an earlier claim of the run is still acted on, for example when
+   * a settlement's answer was lost.
+   */
   put(run: ClaimedRun): LaneClaim {
     const claim = new LaneClaim(run, this.#book.of(run.lane));
     const earlier = this.#claims.get(run.id);
@@ -29,7 +32,7 @@ export class ClaimBuffer {
     return claim;
   }
 
-  /** Gives a claim and its room up; answers the later one that waited for it and is acted on from now. */
+  /** Removes a claim and frees its room; answers the later claim that waited for it and is acted on from now. */
   drop(claim: LaneClaim): LaneClaim | null {
     if (claim.state === 'gone') return null;
     this.#book.addClaims(claim.lane, -1);

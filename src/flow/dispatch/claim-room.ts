@@ -50,7 +50,7 @@ export class ClaimRoom {
   request(): Room | null {
     const { book, perLane } = this.#deps;
     const forStalled = this.#maxStalled - book.stalled.claims;
-    // A lane that this process has not seen yet counts as not moving. Only the statement knows its name.
+    // A lane that this process has not seen yet counts as not moving. Only the statement learns its name.
     const isOpen = forStalled > 0;
     const free = Math.ceil((this.#free() * TIMES_WHAT_IS_FREE) / (TIMES_WHAT_IS_FREE + 1));
     const limit = Math.min(MAX_AT_ONCE, free, isOpen ? forStalled : Infinity);
@@ -100,7 +100,7 @@ export class ClaimRoom {
     return lane.pace.isMoving ? forAny : Math.min(forAny, this.#maxStalled - this.#deps.book.stalled.claims);
   }
 
-  /** What stands still is claimed no further ahead than it can get slots. */
+  /** A lane that does not move gets no more claims than it can get slots. */
   #shareOf({ pace, underWay, claims }: Lane): number {
     const { book, total, perLane } = this.#deps;
     if (pace.isMoving || pace.isUnknown) return perLane + pace.ahead(perLane);

@@ -40,7 +40,7 @@ export interface Dispatcher extends Turning {
 
 /** While there is enough to send, few statements fill the room that comes free: each fills a tenth of what is claimed ahead. */
 const MIN_MS_IF_BUSY = 50;
-/** Most runs that one statement promotes. */
+/** The most runs that one statement promotes. */
 const MAX_PROMOTED = 1_000;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
@@ -119,7 +119,7 @@ async function pass(dispatch: Dispatch): Promise<number> {
   // A lane may have begun to stand still since the last pass. Then it may have the slots for such lanes.
   lanes.start();
   if (deps.maintenance.holdsRuns()) await returnWaiting(dispatch);
-  // Not claimed again in the same breath: another instance may have a slot.
+  // The returned runs are not claimed again at once: another instance may have a slot.
   if (await returnStale(dispatch)) return deps.pollIntervalMs;
   return claimMore(dispatch);
 }
@@ -145,7 +145,7 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   return 0;
 }
 
-/** Makes ready what has come due since it was recorded. Answers in how many ms the next run comes due. */
+/** Makes runs ready that have come due since they were recorded. Answers in how many ms the next run comes due. */
 async function promote({ database, wakeWorkers }: DispatchDeps): Promise<number | null> {
   const { count, toPull, msUntilNextDue } = await database.run((db) => promoteDueRuns(db, MAX_PROMOTED));
   if (toPull) wakeWorkers();

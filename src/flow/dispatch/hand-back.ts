@@ -15,12 +15,12 @@ const MAX_WAIT_MS = 10_000;
 const MAX_WAIT_OF_SURPLUS_MS = 5_000;
 const RETRY_MS = 200;
 
-/** What is under way goes on, and is settled if it can be. */
+/** Attempts under way go on, and are settled if possible. */
 export function dropForeign(dispatch: Dispatch): void {
   giveUpForeign(dispatch, takeUnsent(dispatch, isForeignTo(dispatch)));
 }
 
-/** Those that wait for others first, so that none of them takes the place of one that is given up. */
+/** Claims that wait for others come first, so that none of them takes the place of one that is given up. */
 function takeUnsent({ buffer, lanes }: Dispatch, filter: (claim: LaneClaim) => boolean): LaneClaim[] {
   const waiting = lanes.takeOut(filter);
   const [later, noDefinition] = (['awaitsEarlier', 'awaitsDefinition'] as const).map((state) =>
@@ -58,14 +58,14 @@ async function returnFromLanes(dispatch: Dispatch, filter: (claim: LaneClaim) =>
     lanes.add(passedOver);
     return passedOver.length < unsent.length;
   } catch (error) {
-    // Whether they are handed back is unknown: they are confirmed before they are sent.
+    // It is unknown whether they were handed back: they are confirmed before they are sent.
     for (const claim of unsent) claim.run = { ...claim.run, confirm: true };
     lanes.add(unsent.filter(({ state }) => state === 'returning'));
     throw error;
   }
 }
 
-/** What is not handed back stays claimed by an instance that is gone, so it is tried for as long as there is time. */
+/** A claim that is not handed back stays with an instance that is gone, so this tries as long as there is time. */
 export async function handBackAll(dispatch: Dispatch): Promise<void> {
   const { events } = dispatch.deps;
   const { signal } = dispatch.aborting;
@@ -80,7 +80,7 @@ export async function handBackAll(dispatch: Dispatch): Promise<void> {
   }
 }
 
-/** Answers those whose rows others have locked at this moment: they are still this instance's. */
+/** Answers the claims whose rows other transactions have locked at this moment: they still belong to this instance. */
 async function handBack(dispatch: Dispatch, claims: readonly LaneClaim[]): Promise<LaneClaim[]> {
   const { database, events } = dispatch.deps;
   const claimed = claims.map(({ run }) => claimOf(run));

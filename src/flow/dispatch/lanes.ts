@@ -86,12 +86,12 @@ export class Lanes {
     }
   }
 
-  /** Nothing more is started. */
+  /** From now on, nothing more starts. */
   pause(): void {
     this.#paused = true;
   }
 
-  /** Takes out what waits, of the claims that the filter picks. */
+  /** Removes the waiting claims that the filter picks. */
   takeOut(filter: (claim: LaneClaim) => boolean): LaneClaim[] {
     const taken: LaneClaim[] = [];
     for (const lane of this.#deps.book.lanes()) {
@@ -137,7 +137,7 @@ export class Lanes {
     this.#young.push(claim);
     lane.pace.began(claim);
     book.addUnderWay(lane, 1);
-    // Behind the others.
+    // At the end of the line.
     lane.line?.remove(lane);
     this.#place(lane);
     send(claim);
@@ -153,7 +153,7 @@ export class Lanes {
     line?.push(lane);
   }
 
-  /** Whose turn it is at a slot that is free; null: it is kept. */
+  /** The lane whose turn it is at a free slot; null: the slot stays free. */
   #next(now: number): Lane | null {
     const forward = this.#nextForward();
     const { book, total } = this.#deps;
@@ -185,14 +185,14 @@ export class Lanes {
   }
 }
 
-/** A slow lane gets as much as one whose attempts take longer still. */
+/** A slow lane gets as many slots as one whose attempts take even longer. */
 function fewestUnderWay(first: Lane): Lane {
   let fewest = first;
   for (let lane = first.behind; lane; lane = lane.behind) if (lane.underWay < fewest.underWay) fewest = lane;
   return fewest;
 }
 
-/** The place behind all claims that are as urgent. */
+/** The place behind all claims of the same urgency. */
 function placeOf(claim: LaneClaim, waiting: readonly LaneClaim[]): number {
   let [from, to] = [0, waiting.length];
   const last = waiting[to - 1];

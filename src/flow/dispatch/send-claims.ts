@@ -32,7 +32,7 @@ export function giveUpForeign(dispatch: Dispatch, claims: readonly LaneClaim[]):
   dispatch.deps.events.emit({ type: 'claimsDropped', count: claims.length });
 }
 
-/** Queues claims whose definition is at hand; the others wait for it. What cannot be read now is read by the next pass. */
+/** Queues claims whose definition is known; the others wait for it. The next pass reads what cannot be read now. */
 function admit(dispatch: Dispatch, claims: readonly LaneClaim[]): void {
   const { deps, lanes, loop, accepting } = dispatch;
   if (accepting) for (const claim of claims) claim.handoff = deps.definitions.known(claim.run) ?? null;

@@ -96,7 +96,7 @@ export function createTargetCanceller({
     }
   }
 
-  /** Null: it took it. */
+  /** Null: the target accepted it. */
   function emitCancelled({ runId, scheduleId }: Effect, error: string | null): void {
     events.emit({ type: 'targetCancelled', runId, scheduleId, accepted: error === null, error });
   }
@@ -130,7 +130,7 @@ function attemptOf(run: Effect, { timeoutSeconds, delivery }: SendableHandoff): 
     delivery,
     recovery: null,
     dependencies: [],
-    // That the run is off holds whatever becomes of this instance's lease.
+    // The run stays cancelled, whatever happens to this instance's lease.
     mayStart: () => true,
   };
 }

@@ -34,7 +34,7 @@ export interface Effects extends Turning {
 }
 
 const MAX_BATCH = 200;
-/** Other instances wake their own loop; what a dead one has left is found by this. */
+/** Other instances wake their own loop; this finds what a dead one has left. */
 const IDLE_MS = 2_000;
 /**
  * The wait before rows that other transactions have locked are tried again. It doubles each time, so that other effects get their turn,
@@ -46,7 +46,7 @@ const MIN_PUT_OFF_SECONDS = 1;
 const MAX_PUT_OFF_SECONDS = 300;
 
 interface State extends EffectsDeps {
-  /** Effects that are not to be looked at for now: passed over, or under way elsewhere in this process. */
+  /** Effects that must wait for now: passed over, or under way elsewhere in this process. */
   rests: Map<number, Rest>;
 }
 
@@ -99,7 +99,7 @@ async function applyNext(state: State, now: number): Promise<boolean> {
   }
 }
 
-/** One that the database refuses must not hold up the others. */
+/** An effect that the database refuses must not delay the others. */
 async function applyApart(state: State, batch: readonly Effect[]): Promise<void> {
   const half = Math.ceil(batch.length / 2);
   const halving = {
@@ -146,7 +146,7 @@ function afterCommit(state: State, applied: AppliedEffects): void {
     rests.set(id, { until: now + ms, ms });
   }
   for (const { id } of applied.done) rests.delete(id);
-  // Deleted by the loop that pauses; should that fail, they are found again.
+  // The pausing loop deletes them; if that fails, they are found again.
   for (const { id } of applied.toPause) rests.set(id, { until: now + PAUSE_REST_MS, ms: PAUSE_REST_MS });
   if (applied.schedules > 0) events.emit({ type: 'overlapsJudged', count: applied.schedules });
   emitJudged(events, applied.judged);

@@ -23,7 +23,7 @@ export async function pauseFailing(deps: ScheduleChangeDeps, failing: Effect): P
   const find = async (tx: Transaction): Promise<ScheduleChange[]> => {
     const found = (await lockSchedules(tx, [scheduleId])).get(scheduleId);
     if (found?.uid !== scheduleUid) return [];
-    // A statement of its own: that of the lock has an older view.
+    // A statement of its own: the snapshot of the locking statement is older.
     const count = await countFailuresInARow(tx, scheduleUid);
     if (!count || count.failures < count.atMost) return [];
     reason = `${runsInARow(count.atMost)}; the last of them is ${runId}`;

@@ -30,7 +30,7 @@ export async function pauseGone(deps: GoneDeps, gone: Effect): Promise<void> {
     deps.events.emit({ type: 'schedulePaused', scheduleId, reason });
 }
 
-/** False: it is another schedule by now, or paused, or points elsewhere. */
+/** False: it is another schedule by now, or paused, or has another target. */
 async function pauseIfTargetIs(
   deps: GoneDeps,
   { scheduleId, scheduleUid }: { scheduleId: string; scheduleUid: string },
@@ -56,7 +56,7 @@ async function pauseIfTargetIs(
   }
 }
 
-/** The same secret values may be encrypted in other words by now. */
+/** The same secret values may be encrypted differently by now. */
 function isThis(secrets: KeyRing, { uid, definition }: Schedule, target: Target<string>): boolean {
   try {
     return isDeepStrictEqual(openTarget(secrets, uid, definition.target), target);

@@ -42,7 +42,7 @@ export async function askIfUncertain(
   return uncertain && askTarget(deps, sending, { ...attempted, uncertain });
 }
 
-/** What becomes of an uncertain run by what its target says; without `settled` it is sent again. */
+/** The settlement that the target's answer leads to; without `settled` the run is sent again. */
 async function askTarget(
   { databaseClock, events, maxRecoveries }: AskTargetDeps,
   { kind, run, handoff, attempt, signal }: Sending,

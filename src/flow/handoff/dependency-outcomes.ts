@@ -10,7 +10,10 @@ import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findDependencyIds, findOutcomes } from '../../store/runs/search/find-runs.ts';
 
-/** Its parent, or what it waited for, as listed and as far as it is kept; null where that cannot be read now. */
+/**
+ * The outcomes of its parent, or of the runs it waited for, in their order, as far as they are kept; null: they cannot
+ * be read now.
+ */
 export type ReadDependencies = (run: ClaimedRun) => Promise<Dependency[] | null>;
 
 /** Runs, each with up to 1,000 ids. */

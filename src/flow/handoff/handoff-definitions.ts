@@ -12,15 +12,15 @@ import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type VersionKey, loadHandoffs, versionKey } from '../../store/schedules/load-handoffs.ts';
 
-/** What an attempt is made by. */
+/** The definition that an attempt uses. */
 export interface SendableHandoff extends Handoff<string> {
-  /** Why its secret values are not there, so that nothing can be sent; null: they are. */
+  /** Why its secret values are missing, so that it cannot be sent; null: they are there. */
   lockedBecause: string | null;
 }
 
 export interface HandoffDefinitions {
   known(key: VersionKey): SendableHandoff | undefined;
-  /** Reads what is not known of these; answers all of them that exist, also those too many to be kept. */
+  /** Reads the definitions that are not known; answers all that exist, including those too many to be kept. */
   load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, SendableHandoff>>;
 }
 

@@ -48,14 +48,14 @@ export async function attemptHandoff(
   try {
     return await attemptOnce(deps, run, handoff, signal);
   } catch (error) {
-    // A fault of ours, or a definition that could not be sent, must not end the process: it would end the next one too.
+    // An error of ours, or a definition that cannot be sent, must not end the process: it would end the next one too.
     const { delivery } = handoff;
     const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, startedAt);
     return settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error), SENT);
   }
 }
 
-/** What becomes of a run whose definition is not there. */
+/** The settlement of a run whose definition is missing. */
 export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun): AttemptSettlement {
   const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
   const { scheduleId, scheduleVersion } = run;
@@ -97,7 +97,7 @@ async function attemptOnce(
   return asked ? { ...sent, lookup: asked.lookup } : sent;
 }
 
-/** Most runs: nothing is waited for, in the database or here, before they are sent. */
+/** Most runs: before they are sent, nothing waits, neither in the database nor here. */
 function dependsOnNone({ parentRunId, hasDependencies }: ClaimedRun): boolean {
   return parentRunId === null && !hasDependencies;
 }
@@ -116,7 +116,7 @@ async function send(
   } catch (error) {
     outcome = mayHaveArrived(error);
   }
-  // The attempt's number does not say so: a claim that was handed back used up its number, and nothing was sent.
+  // The attempt's number does not show that: a claim that was handed back used up its number, and nothing was sent.
   const isFirst = run.latenessMs === null && !isUnsent(outcome);
   const latenessMs = isFirst ? startedAt - run.dueAt : null;
   if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });

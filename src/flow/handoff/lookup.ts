@@ -17,7 +17,7 @@ interface LookupDeps {
   maxRecoveries: number;
   /** When the run was claimed: by the database, and before its target is asked. */
   claimedAt: Instant;
-  /** The daemon stops, or its lease has run out: then no answer says nothing of the target. */
+  /** The daemon stops, or its lease has run out: then a missing answer says nothing about the target. */
   isStopped: () => boolean;
 }
 

@@ -13,7 +13,7 @@ import { claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/held-cl
 import type { Database } from '../../postgres/database.ts';
 
 export interface HandoffStarter {
-  /** False: the claim does not hold any more, or that is unknown; nothing may be sent. */
+  /** False: the claim is no longer valid, or that is unknown; nothing may be sent. */
   start(run: ClaimedRun): Promise<boolean>;
 }
 

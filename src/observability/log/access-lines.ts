@@ -2,7 +2,7 @@ import type { CallRefusal, TokenUse } from '../../core/access/access-events.ts';
 import { isoInstant } from '../../core/instant.ts';
 import type { Lines } from '../handlers.ts';
 
-/** A caller sent credentials that the API does not accept. How many such lines there can be, the rate limit says. */
+/** A caller sent credentials that the API does not accept. The rate limit bounds the number of these lines. */
 const WARNINGS: Partial<Record<CallRefusal, string>> = {
   malformed: 'a call refused: what it sent has not the form of a token',
   mistyped: 'a call refused: its token is mistyped or cut off (the checksum is wrong)',
@@ -36,7 +36,7 @@ export const ACCESS_LINES = {
   },
 } satisfies Lines;
 
-/** The hash's first digits tell the tokens of one name apart. */
+/** The hash's first digits distinguish tokens of one name. */
 function shown({ name, role, hash, expiresAt, lastUsedAt }: TokenUse): string {
   const end = expiresAt === null ? '' : `, until ${isoInstant(expiresAt)}`;
   const use = lastUsedAt === null ? ', not used since the start' : `, last used ${isoInstant(lastUsedAt)}`;

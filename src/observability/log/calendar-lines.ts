@@ -1,7 +1,7 @@
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Lines } from '../handlers.ts';
 
-/** What is logged about calendars. */
+/** Log lines about calendars. */
 export const CALENDAR_LINES: Lines = {
   calendarWritten: (logger, { calendarId, change, version }) =>
     logger.info({ calendarId, version }, `calendar ${change}`),

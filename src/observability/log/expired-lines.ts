@@ -5,7 +5,10 @@ import type { Logger } from './logger.ts';
 
 const MAX_NAMED = 10;
 
-/** One warning for all that a dead worker left behind; each by itself below that, but for those that nothing more is done about. */
+/**
+ * One warning for all runs that a dead worker left; below that level a line for each, except for runs about which
+ * nothing more is done.
+ */
 export function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
   const count = (status: RunStatus) => runs.filter(({ settlement }) => settlement.status === status).length;
   const workers = [...new Set(runs.flatMap(({ workerId }) => workerId ?? []))].slice(0, MAX_NAMED);

@@ -15,7 +15,7 @@ import { secretKeysLogger } from './secret-lines.ts';
 import { TARGET_LINES } from './target-lines.ts';
 import { TRACE_LINES } from './trace-lines.ts';
 
-/** Turns events into log lines: what an operator acts on at info and above, each fire at debug. */
+/** Turns events into log lines: events on which an operator acts at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
   const logLoops = createLoopLog(logger);
   const logZoneData = zoneDataLogger(logger);
@@ -42,7 +42,7 @@ function zoneDataLogger(logger: Logger): (versions: readonly string[]) => void {
     } else if (versions.length === 1 && mixed !== '') {
       logger.info({ zoneData: versions[0] }, 'all living instances have the same time zone data again');
     }
-    // No instance lives, as far as the database knows: nothing is known of them either.
+    // As far as the database knows, no instance lives: then nothing is known about them either.
     if (versions.length > 0) mixed = now;
   };
 }

@@ -5,7 +5,7 @@ import { reasonOf } from '../../runtime/reason.ts';
 
 export type { Logger };
 
-/** JSON lines, each with the process it is of; on a terminal the same, readable. */
+/** JSON lines, each with the process that wrote it; on a terminal the same in readable form. */
 export function createLogger(level: string, output: DestinationStream & { isTTY?: boolean }): Logger {
   const options = {
     level,
@@ -21,8 +21,8 @@ export function createLogger(level: string, output: DestinationStream & { isTTY?
 }
 
 /**
- * What went wrong and where, but not with what: the message and the stack of a failed query begin with its statement and
- * its parameters, and these are payloads and header values.
+ * Logs the error and its place without its data: the message and the stack of a failed query begin with its statement
+ * and its parameters, and these are payloads and header values.
  */
 function serializedError(error: unknown): object {
   if (!(error instanceof Error)) return { reason: String(error) };

@@ -12,7 +12,7 @@ export function createLoopLog(logger: Logger): (event: FirelockEvent) => void {
   };
 }
 
-/** The first failure of a loop is a warning with all there is to know; those that follow would drown it. */
+/** The first failure of a loop is a warning with all details; a line for each of the following ones would hide it. */
 function loopFailed(
   logger: Logger,
   failing: Set<string>,

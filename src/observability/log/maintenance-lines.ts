@@ -2,7 +2,7 @@ import { isoInstant } from '../../core/instant.ts';
 import type { Maintenance, MaintenanceDispatch } from '../../core/maintenance.ts';
 import type { Lines } from '../handlers.ts';
 
-/** Each instance logs what it learns. */
+/** Each instance logs what it learns about maintenance. */
 export const MAINTENANCE_LINES = {
   maintenanceBegan: (logger, { maintenance }) =>
     logger.warn(fieldsOf(maintenance), `maintenance has begun: ${MEANING[maintenance.dispatch]}`),

@@ -1,7 +1,7 @@
 import { isoInstant } from '../../core/instant.ts';
 import type { Lines } from '../handlers.ts';
 
-/** What firelock itself does about pauses, and about schedules that are late. */
+/** Pauses that firelock itself begins or ends, and schedules that are late. */
 export const PAUSE_LINES: Lines = {
   schedulePaused: (logger, { scheduleId, reason }) =>
     logger.warn({ scheduleId, reason }, 'a schedule was paused: nothing would come of its runs'),

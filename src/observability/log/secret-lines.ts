@@ -1,6 +1,6 @@
 import type { Logger } from './logger.ts';
 
-/** Says which keys are missing when that changes, not with every sample. */
+/** Logs the missing keys when they change, not with every sample. */
 export function secretKeysLogger(logger: Logger): (missing: readonly string[]) => void {
   let known = '';
   return (missing) => {

@@ -4,7 +4,7 @@ import type { Handlers } from '../handlers.ts';
 
 const REASONS = [...FAILED_AUTHENTICATION, 'role', 'tooManyFailures', 'tooManyCalls'];
 
-/** Calls that the API refused because of who made them. No label names anybody. */
+/** Calls that the API refused because of their caller. No label names a caller. */
 export function accessHandlers(registry: Registry): Handlers {
   const refused = new Counter({
     name: 'firelock_calls_refused_total',

@@ -1,15 +1,16 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../runtime/clock.ts';
-import type { OpenRunCounts, ScheduleCounts, WorkGauges } from '../../store/reports/gauges.ts';
+import type { OpenRunCounts, ScheduleCounts } from '../../store/reports/counts.ts';
+import type { WorkGauges } from '../../store/reports/gauges.ts';
 
-/** What the database looked like at the last sample of each kind. */
+/** The state of the database at the last sample of each kind. */
 export interface DatabaseGauges {
   workSampled: (work: WorkGauges) => void;
   openRunsCounted: (counts: OpenRunCounts) => void;
   schedulesCounted: (counts: ScheduleCounts) => void;
 }
 
-/** Gauges over the database; set by a sample, and as old as the last one. */
+/** Gauges of the database; each is as old as its last sample. */
 export function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGauges {
   const registers = [registry];
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });

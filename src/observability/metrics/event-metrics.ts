@@ -8,7 +8,7 @@ import { loopHandlers } from './loop-metrics.ts';
 import { runHandlers } from './run-metrics.ts';
 import { traceHandlers } from './trace-metrics.ts';
 
-/** Counters and histograms of what happens in this process, since its start. */
+/** Counters and histograms of events in this process, since its start. */
 export function countEvents(registry: Registry, events: EventBus): void {
   const handlers: Handlers = {
     ...runHandlers(registry),

@@ -4,7 +4,8 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { countOpenRuns, countSchedules, sampleWork } from '../../store/reports/gauges.ts';
+import { countOpenRuns, countSchedules } from '../../store/reports/counts.ts';
+import { sampleWork } from '../../store/reports/gauges.ts';
 import { sampleUsedKeys } from '../../store/secrets/used-keys.ts';
 import type { Sample } from '../../store/reports/sample.ts';
 import type { Metrics } from './metrics.ts';
@@ -20,19 +21,20 @@ interface GaugeSamplerDeps {
 
 const SAMPLE_EVERY_MS = 10_000;
 /**
- * Ms of rest for each ms that a sample took the database: 0.2 % of a core, and as much again for each parallel worker of the server,
- * which is not seen here. More only if a sample takes so long that OLDEST_SAMPLE_MS comes first.
+ * Ms of rest for each ms of database time that a sample took: 0.2 % of a core, and as much again for each parallel
+ * worker of the server, which is not visible here. Less rest only if a sample takes so long that OLDEST_SAMPLE_MS comes
+ * first.
  */
 const REST = 500;
-/** After one that failed: for as much as it may have cost, and it is known to be late by then. */
+/** The rest after a failed sample: as long as it may have cost, and the sample counts as late by then. */
 const REST_AFTER_FAILURE = 10;
 const OLDEST_SAMPLE_MS = 600_000;
-/** There may be very much to count. */
+/** There may be very many rows to count. */
 const LIMIT_MS = 30_000;
 
 /**
- * Looks at the database now and then, so that a scrape never has to. What grows with what is merely there is counted by itself, the
- * more seldom the more it costs.
+ * Samples the database now and then, so that a scrape never has to. Counts whose cost grows with the number of rows are
+ * separate samples, and the more one costs, the more rarely it is taken.
  */
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
@@ -52,14 +54,14 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     secretKeysPart(),
   ];
 
-  /** A page of schedules at a time, however many there are. */
+  /** One page of schedules at a time, however many there are. */
   function secretKeysPart(): Part {
     const walk = { after: null as string | null, missing: new Set<string>() };
     return part(
       (db) => sampleUsedKeys(db, walk.after),
       ({ keyIds, next }) => {
         for (const id of keyIds) if (!secrets.has(id)) walk.missing.add(id);
-        // What is missing is said at once, and that nothing is only after a whole walk.
+        // A missing key is reported at once; that none is missing, only after a whole walk.
         if (walk.missing.size > 0 || next === null)
           events.emit({ type: 'secretKeysSampled', missing: [...walk.missing].sort() });
         if (next === null) walk.missing.clear();
@@ -91,10 +93,11 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     clock,
     body: async () => {
       const began = clock.monotonic();
-      // One after the other, since others wait for connections; and each by itself, so that one that fails keeps none from its turn.
+      // One sample after the other, since other work needs connections; and each by itself, so that a failed one does
+      // not stop the next.
       let failure: { error: unknown } | undefined;
       for (const part of parts) {
-        // The next pass goes on: the watchdog must not take this one for one that hangs.
+        // The next pass goes on: the watchdog must not treat a long pass as one that hangs.
         if (clock.monotonic() - began > LIMIT_MS) break;
         if (part.dueAt <= clock.monotonic())
           await part.take().catch((error: unknown) => (failure = { error }));

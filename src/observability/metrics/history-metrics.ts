@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Handlers } from '../handlers.ts';
 
-/** What is kept and what goes; the gauges are as old as the last look of this instance, every ten minutes. */
+/** What is kept and what is dropped; the gauges are as old as this instance's last look, every ten minutes. */
 export function historyHandlers(registry: Registry): Handlers {
   const registers = [registry];
   const dropped = new Counter({
@@ -19,7 +19,7 @@ export function historyHandlers(registry: Registry): Handlers {
     help: 'When the oldest of them began.',
     registers,
   });
-  // Until it is known.
+  // Absent until it is known.
   oldest.remove();
   const ahead = new Gauge({
     name: 'firelock_history_days_ahead',

@@ -4,7 +4,7 @@ import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { Turning } from '../../runtime/loop/loop.ts';
 import type { Database, PoolUsage } from '../../postgres/database.ts';
 
-/** What an instance is made of; known once all of it has been put together. */
+/** The parts of an instance; known once all of them have been built. */
 export interface InstanceParts {
   clock: Clock;
   databaseClock: DatabaseClock;
@@ -14,7 +14,7 @@ export interface InstanceParts {
   zoneData: string;
 }
 
-/** Gauges that are read from this process when it is scraped. */
+/** Gauges of this process, which each scrape reads. */
 export function observeInstance(registry: Registry, parts: InstanceParts): void {
   observeClocks(registry, parts);
   observeLoops(registry, parts.loops);

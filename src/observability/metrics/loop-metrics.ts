@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Handlers } from '../handlers.ts';
 import { metricsIn } from './metric-kinds.ts';
 
-/** What loops do, and what they find. */
+/** The work of loops, and what they find. */
 export function loopHandlers(registry: Registry): Handlers {
   return { ...planningHandlers(registry), ...upkeepHandlers(registry), ...instanceHandlers(registry) };
 }

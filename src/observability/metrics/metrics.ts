@@ -9,7 +9,7 @@ export interface Metrics extends DatabaseGauges {
   contentType: string;
   /** The Prometheus text format; asks nothing of the database. */
   text(): Promise<string>;
-  /** To be called once, when the instance has been put together. */
+  /** Call it once, when the instance has been built. */
   observe(parts: InstanceParts): void;
 }
 

@@ -1,6 +1,6 @@
 import type { EventOf } from '../handlers.ts';
 
-/** A span as OTLP has it in JSON: ids in hexadecimal, times as text in nanoseconds since 1970. */
+/** A span in OTLP's JSON: ids in hexadecimal, times as text in nanoseconds since 1970. */
 export interface Span {
   traceId: string;
   spanId: string;
@@ -21,9 +21,9 @@ const CLIENT = 3;
 const ERROR = 2;
 
 /**
- * The span of an attempt. All attempts of a run have one trace, whose id is the run's, so that instances need not know of each other's.
- * Attribute names are those of OpenTelemetry's conventions for HTTP clients. Paths, queries and headers are left out: they may hold
- * secrets.
+ * The span of an attempt. All attempts of a run share one trace, whose id is the run's, so that instances need not know
+ * each other's. Attribute names are those of OpenTelemetry's conventions for HTTP clients. Paths, queries and headers
+ * are left out: they may contain secrets.
  */
 export function spanOf(event: EventOf<'attemptEnded'>, spanId: string): Span {
   const { to, result, attempt } = event;
@@ -54,13 +54,13 @@ export function spanOf(event: EventOf<'attemptEnded'>, spanId: string): Span {
 }
 
 export interface Resource {
-  /** Of the process. */
+  /** Attributes of the process. */
   attributes: Readonly<Record<string, string>>;
-  /** Of the library that makes the spans. */
+  /** The name of the library that makes the spans. */
   version: string;
 }
 
-/** The body of a call of the collector. */
+/** The body of a call to the collector. */
 export function exportRequest(spans: readonly Span[], { attributes, version }: Resource): string {
   const resource = { attributes: attributesOf(attributes) };
   const scopeSpans = [{ scope: { name: 'firelock', version }, spans }];
@@ -74,7 +74,7 @@ function errorOf({ result }: EventOf<'attemptEnded'>): { kind: string; message: 
   return result.error;
 }
 
-/** Nothing where the URL is to be rendered first, or is none. */
+/** Empty if the URL contains templates, or is none. */
 function serverOf(url: string): Record<string, string | number> {
   try {
     const { hostname, port, protocol } = new URL(url);
@@ -98,7 +98,7 @@ function attributesOf(values: Readonly<Record<string, string | number | null | u
 
 const NANOSECONDS_PER_MS = 1_000_000;
 
-/** A double does not hold as many digits. */
+/** A double cannot hold that many digits. */
 function nanoseconds(at: number, plusMs: number): string {
   return String(BigInt(at) * BigInt(NANOSECONDS_PER_MS) + BigInt(Math.round(plusMs * NANOSECONDS_PER_MS)));
 }

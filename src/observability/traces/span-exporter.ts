@@ -18,17 +18,17 @@ interface SpanExporterDeps {
 interface SpanExporter {
   add(span: Span): void;
   loop: Loop;
-  /** Sends what waits, if the collector takes it in this time; drops the rest. */
+  /** Sends the waiting spans if the collector takes them within this time; drops the rest. */
   stop(limitMs: number): Promise<void>;
 }
 
-/** What waits at most: some 10 MB. A herd of 10,000 fires within a second fits. */
+/** The most spans that wait: some 10 MB. The spans of 10,000 fires within a second fit. */
 const MAX_WAITING = 20_000;
 const BATCH = 1_000;
 const EVERY_MS = 1_000;
 const MAX_BACKOFF_MS = 30_000;
 
-/** Sends spans in batches, beside everything else: who adds one never waits. One call is under way at a time. */
+/** Sends spans in batches, beside all other work: adding a span never waits. One call is under way at a time. */
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createSpanExporter(deps: SpanExporterDeps): SpanExporter {
   const { events, clock } = deps;
@@ -37,7 +37,7 @@ export function createSpanExporter(deps: SpanExporterDeps): SpanExporter {
   let failures = 0;
   const abort = new AbortController();
 
-  /** False: it is to be tried again later. */
+  /** False: try again later. */
   async function sendOne(): Promise<boolean> {
     const batch = waiting.slice(0, BATCH);
     const { taken, error, isFinal } = await send(deps, batch, abort.signal);
@@ -87,10 +87,10 @@ export function createSpanExporter(deps: SpanExporterDeps): SpanExporter {
 }
 
 interface Sent {
-  /** So many spans has the collector taken. */
+  /** How many spans the collector has taken. */
   taken: number;
   error: string | null;
-  /** It would not take them later either. */
+  /** The collector would not take them later either. */
   isFinal: boolean;
 }
 
@@ -118,7 +118,7 @@ async function send(
   }
 }
 
-/** A collector that takes only some says how many it does not. */
+/** A collector that takes only some of the spans says how many it does not take. */
 function rejectedOf(answer: string): number {
   try {
     const { partialSuccess } = JSON.parse(answer) as { partialSuccess?: { rejectedSpans?: unknown } };

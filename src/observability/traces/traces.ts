@@ -13,11 +13,11 @@ interface TracesDeps {
   host: string;
   /** It changes when the instance is replaced. */
   instanceId: () => string;
-  /** How long the last spans may take to be sent when it stops. */
+  /** How long sending the last spans may take when it stops. */
   stopLimitMs: number;
 }
 
-/** Makes a span of each attempt and sends it to the collector. Loaded only where there is one. */
+/** Makes a span of each attempt and sends it to the collector. Loaded only if there is a collector. */
 export function createTraces({ traces, host, instanceId, stopLimitMs, ...deps }: TracesDeps): Service {
   const { events, version } = deps;
   const ofProcess = { 'service.version': version, 'host.name': host };

@@ -6,7 +6,7 @@
  * If the process dies here: the edit is written or it is not; where it is, any instance moves the next fires that are left.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { daysOf } from '../../core/exclusions/calendar-history.ts';
+import { daySetOfEntries } from '../../core/exclusions/calendar-history.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
@@ -39,7 +39,7 @@ interface CalendarInput {
 /** How long a caller waits for the next fires of all users; the calendar watch does the rest. */
 const MOVING_LIMIT_MS = 10_000;
 
-/** Creates or replaces a calendar. `check` is called under its lock, and may throw to leave it as it is. */
+/** Creates or replaces a calendar. `check` runs under its lock, and may throw to leave it as it is. */
 export async function putCalendar(
   deps: CalendarChangeDeps,
   input: CalendarInput,
@@ -73,11 +73,11 @@ async function putUnderLock(
   if (!current) return { calendar: await createCalendar(tx, input.id, input), change: 'created' };
   if (current.description === input.description && isDeepStrictEqual(current.dates, input.dates))
     return { calendar: current, change: 'unchanged' };
-  const movesFires = !isDeepStrictEqual(daysOf(current.dates), daysOf(input.dates));
+  const movesFires = !isDeepStrictEqual(daySetOfEntries(current.dates), daySetOfEntries(input.dates));
   return { calendar: await changeLockedCalendar(tx, current, input, { movesFires }), change: 'updated' };
 }
 
-/** Deletes a calendar. False: there is none. @throws StillUsed, and whatever `check` throws */
+/** Deletes a calendar. False: there is none. @throws StillUsed, and the errors of `check` */
 export async function deleteCalendar(
   { database, events, auditor }: CalendarChangeDeps,
   id: string,
@@ -87,7 +87,7 @@ export async function deleteCalendar(
     const current = await lockCalendar(tx, id);
     if (!current) return null;
     check(current);
-    // After the lock: a transaction that names it in a schedule shares its row until that is committed.
+    // After the lock: a transaction that names the calendar in a schedule shares its row until it is committed.
     const users = await usersOf(tx, id, MAX_NAMED + 1);
     if (users.length > 0) throw new StillUsed(users.slice(0, MAX_NAMED), users.length > MAX_NAMED);
     const deleted = await deleteLockedCalendar(tx, id);
@@ -101,10 +101,10 @@ export async function deleteCalendar(
   return true;
 }
 
-/** More than a reader wants; the answer says that there are more. */
+/** A reader does not need more; the answer says that there are more. */
 const MAX_NAMED = 100;
 
-/** The edit is committed. Whatever happens here, the caller is told of the edit, and the calendar watch goes on. */
+/** The edit is committed. Whatever happens here, the caller learns of the edit, and the calendar watch goes on. */
 async function withNextFiresMoved(deps: MoveNextFiresDeps, calendar: Calendar): Promise<Calendar> {
   if (calendar.appliedVersion >= calendar.version) return calendar;
   const { id } = calendar;

@@ -14,10 +14,10 @@ interface CalendarWatchDeps extends MoveNextFiresDeps {
 }
 
 const INTERVAL_MS = 2_000;
-/** The call that made the edit moves them itself, which usually takes less. If both do, each finds less to do. */
+/** The call that made the edit moves them itself, which usually takes less time. If both do it, each finds less to do. */
 const LEFT_TO_CALLER_SECONDS = 5;
 const BATCH = 100;
-/** After that a calendar gives way to the next one; what was moved of it stays moved. */
+/** After this time, a calendar gives way to the next one; its moved next fires stay moved. */
 const TURN_MS = 30_000;
 
 export function createCalendarWatch(deps: CalendarWatchDeps): Loop {
@@ -31,7 +31,7 @@ export function createCalendarWatch(deps: CalendarWatchDeps): Loop {
     const failures: unknown[] = [];
     for (const id of ids) {
       const until = clock.monotonic() + TURN_MS;
-      // One that fails holds up no other.
+      // One calendar that fails does not stop the others.
       await moveNextFires(deps, id, () => !stopping && clock.monotonic() < until).catch((error: unknown) => {
         events.emit({ type: 'nextFiresNotMoved', calendarId: id, error: reasonOf(error) });
         failures.push(error);

@@ -34,12 +34,12 @@ export interface MoveNextFiresDeps {
 }
 
 const PAGE = 500;
-/** Before a page is looked at again of which another transaction had something locked. */
+/** The wait before it looks again at a page of which another transaction had rows locked. */
 const AGAIN_MS = 50;
 
 /**
- * Answers whether all is done. It ends early, and what it did is kept, if `mayGoOn` says no before a page; then it begins anew when it is
- * called again.
+ * Answers whether all is done. It ends early, and keeps what it did, if `mayGoOn` answers false before a page; called
+ * again, it begins anew.
  */
 export async function moveNextFires(
   { database, events }: MoveNextFiresDeps,
@@ -70,7 +70,7 @@ export async function moveNextFires(
   return true;
 }
 
-/** Not complete: an edit or a fire was in the way of some, which are to be looked at again. */
+/** Not complete: an edit or a fire was in the way of some schedules, which must be checked again. */
 async function moveUsers(
   database: Database,
   users: readonly CalendarUser[],
@@ -101,7 +101,7 @@ interface Naming {
   ids: readonly string[];
 }
 
-/** Null where its row is none that can be planned: the tick reports that. */
+/** Null if its row cannot be planned: the tick reports that. */
 function namingOf(user: CalendarUser): Naming | null {
   const moments = [user.nextOccurrenceAt ?? 0, user.plannedThrough ?? 0, user.updatedAt, user.createdAt];
   if (!moments.every(Number.isFinite)) return null;

@@ -38,7 +38,7 @@ export async function shareCalendarsOf(
   return known;
 }
 
-/** Longer ago than the grace of an `at` that is to fire late, or a jitter, can reach back. */
+/** More than the grace of an `at` that fires late, or a jitter, can reach back. */
 const REACH_MS = 32 * 86_400_000;
 
 async function sinceOf(tx: Transaction, ids: readonly string[]): Promise<Instant | null> {
@@ -52,7 +52,7 @@ function correctCursor(schedule: Schedule, known: KnownCalendars): void {
   if (times) schedule.nextOccurrenceAt = cursorByCalendars(times, schedule, editedAt);
 }
 
-/** Null where it cannot be planned: the edit may mend that. */
+/** Null if it cannot be planned: the edit may mend that. */
 function timesOrNull(schedule: Schedule, { histories }: KnownCalendars): FireTimes | null {
   try {
     return fireTimes(schedule.definition, schedule, histories);
@@ -61,7 +61,10 @@ function timesOrNull(schedule: Schedule, { histories }: KnownCalendars): FireTim
   }
 }
 
-/** What to link anew; nothing where it names no calendar, before and after. @throws Error where one that it names anew is not shared */
+/**
+ * The new links; none if it names no calendar, before and after.
+ * @throws Error if a newly named calendar is not shared
+ */
 export function namedBy({ schedule, write }: Edited, { versions }: KnownCalendars): NamedCalendars[] {
   if (!write) return [];
   const before = schedule ? calendarIdsOf(schedule.definition) : [];

@@ -48,13 +48,13 @@ export interface RunActionDeps {
 export type ActionResult =
   | { kind: 'done'; run: Run }
   | { kind: 'noSuchRun' }
-  /** `standing`: what the run is instead, for programs. */
+  /** `standing`: the present state of the run, for programs. */
   | { kind: 'notPossible'; message: string; summary: RunSummary };
 
 export type RunSummary = Pick<RunState, 'status' | 'reason' | 'attempts'>;
 
 export interface CompletionReport extends CompletionWord {
-  /** Text to keep as the result's body, already cut and storable; null: none was given. */
+  /** Text to keep as the result's body, already cut so that it can be stored; null: none was given. */
   result: string | null;
 }
 
@@ -63,7 +63,7 @@ export interface HeartbeatReport extends Speaker {
   progress: number | null;
 }
 
-/** Ends a run that has not ended; one that was cancelled already stays as it is. */
+/** Ends a run that has not ended; a cancelled run stays as it is. */
 export const CANCEL: Action<{ notifiesTarget: boolean }> = {
   audited: 'run.cancel',
   decide: decideCancel,
@@ -75,7 +75,7 @@ export const CANCEL: Action<{ notifiesTarget: boolean }> = {
   emit: (events, { id }) => events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
 };
 
-/** Opens a run again that has ended and not succeeded, whatever `overlap` its schedule has. */
+/** Opens an ended run again that has not succeeded, whatever `overlap` its schedule has. */
 export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
   audited: 'run.retry',
   keepsSchedule: true,
@@ -96,7 +96,7 @@ export function retryRun(deps: RunActionDeps, id: string): Promise<ActionResult>
   return act(deps, id, RETRY);
 }
 
-/** Ends a run as its worker or target says, also before the outcome of the attempt itself is written. */
+/** Ends a run as its worker or target reports, even before the outcome of the attempt itself is written. */
 export function completeRun(deps: RunActionDeps, id: string, word: CompletionReport): Promise<ActionResult> {
   return act(deps, id, {
     audited: 'run.complete',
@@ -115,7 +115,7 @@ export function completeRun(deps: RunActionDeps, id: string, word: CompletionRep
   });
 }
 
-/** Says that a run is being worked on: by then it expires later. */
+/** A heartbeat: the run expires later. */
 export async function heartbeatRun(
   { database }: RunActionDeps,
   id: string,
@@ -134,9 +134,9 @@ export async function heartbeatRun(
 
 export interface Action<Write> {
   audited: AuditAction;
-  /** What the audit keeps of it, beside what the run was. */
+  /** What the audit keeps of the action, beside the run's previous state. */
   detail?: (from: RunRecord, decision: Write) => AuditDetail;
-  /** Whether it is about the schedule of the run as well, which then stays as it is until the action is done. */
+  /** Whether the action is about the run's schedule as well, which then stays unchanged until the action is done. */
   keepsSchedule?: boolean;
   decide: (run: RunRecord, definition: CurrentDefinition | null) => Decision<Write>;
   change: (
@@ -144,7 +144,7 @@ export interface Action<Write> {
     decision: Write,
     given: { definition: CurrentDefinition | null; now: Instant },
   ) => RunChange;
-  /** Once it is committed. */
+  /** Called once it is committed. */
   emit: (events: EventBus, from: RunRecord, to: RunRecord) => void;
 }
 
@@ -184,11 +184,14 @@ async function actIn<Write>(
     detail: { was: run.status, ...detail?.(run, decision) },
   }));
   const change = changeOf(run, decision, { definition, now });
-  const work = workOf([change], await saveLockedRuns(tx, [change]));
+  const work = workOfChanges([change], await saveLockedRuns(tx, [change]));
   return { result: answer(await findRun(tx, id)), change, work };
 }
 
-/** A one-off run keeps its limit, which may have been deleted since the run ended. The limits that are there stay until the act is done. */
+/**
+ * A one-off run keeps its limit, which may have been deleted since the run ended. Existing limits stay until the action
+ * is done.
+ */
 export async function goneLimitsOf(
   tx: Transaction,
   runs: readonly Pick<RunRecord, 'scheduleId' | 'limitId'>[],
@@ -209,8 +212,8 @@ export function refuseGoneLimit<Write>(
   return { kind: 'notPossible', message: `the limit of the run is gone: ${limitId}` };
 }
 
-/** What these changes leave to be done, once they are committed. */
-export function workOf(changes: readonly RunChange[], effects: number): Required<Work> {
+/** The work that these changes leave after the commit. */
+export function workOfChanges(changes: readonly RunChange[], effects: number): Required<Work> {
   const pending = changes.filter(({ to }) => to.status === 'pending');
   const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
   const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);
@@ -226,7 +229,7 @@ function settledOf(
     error: error?.message ?? null,
     durationMs: firstClaimedAt === null ? null : finishedAt - firstClaimedAt,
     retryAt: null,
-    // What was handed off before has been counted already.
+    // A run that was handed off before has been counted already.
     recovered: lostAt !== null && handedOffAt === null,
     uncertain: false,
   };

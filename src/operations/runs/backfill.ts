@@ -39,15 +39,15 @@ interface BackfillRequest {
 }
 
 export type Backfilled =
-  /** `remainingFrom`: the first occurrence that was not looked at. */
+  /** `remainingFrom`: the first occurrence that was not reached. */
   | { kind: 'done'; created: number; existing: number; remainingFrom: Instant | null }
   | { kind: 'noSuchSchedule' }
   | { kind: 'follows' }
   | { kind: 'tooLate'; now: Instant };
 
 /**
- * Fires what a schedule, as it is defined now, would have fired in a period of the past, paused or not.
- * @throws CronError where it cannot be planned; NotNow where it is being caught up with, or edited all the time
+ * Makes the fires that a schedule, by its present definition, would have made in a past period, paused or not.
+ * @throws CronError if it cannot be planned; NotNow if it is being caught up with, or edited all the time
  */
 export async function backfill(deps: BackfillDeps, request: BackfillRequest): Promise<Backfilled> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -57,7 +57,7 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     if (request.to > now) return { kind: 'tooLate', now };
     const { fires, remainingFrom } = await occurrencesOf(schedule, request, known.histories);
     const created = await record(deps, { schedule, known }, fires, request);
-    // It was edited, or a calendar that it names: its occurrences are others now.
+    // The schedule, or a calendar that it names, was edited: its occurrences have changed.
     if (created === null) continue;
     wakeFor(deps.wake, {
       toClaim: created,
@@ -92,7 +92,7 @@ async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRe
   return { fires, remainingFrom: at !== null && at < to ? at : null };
 }
 
-/** Null, and nothing is recorded: it is no longer the schedule whose occurrences these are. */
+/** Null, and nothing is recorded: the occurrences belong to an earlier version of the schedule. */
 function record(
   { database, targets, auditor }: BackfillDeps,
   { schedule: listed, known }: { schedule: Schedule; known: KnownCalendars },
@@ -119,7 +119,7 @@ function subjectOf({ id }: Schedule) {
   return { subject: id, scheduleId: id };
 }
 
-/** What is delayed by its jitter beyond this moment is the planner's. */
+/** The planner makes fires that jitter delays beyond this moment. */
 function isPlanned({ status, nextOccurrenceAt }: Schedule, { scheduledFor }: BackfillFire): boolean {
   return status !== 'active' || nextOccurrenceAt === null || scheduledFor < nextOccurrenceAt;
 }

@@ -27,7 +27,7 @@ import {
   type RunActionDeps,
   goneLimitsOf,
   refuseGoneLimit,
-  workOf,
+  workOfChanges,
 } from './act-on-runs.ts';
 
 interface BulkRunFilter {
@@ -52,14 +52,14 @@ interface BulkRunRequest {
 export interface BulkOutcome {
   matched: number;
   changed: number;
-  /** Matched, and neither changed nor found in another state. */
+  /** Runs that matched, and were neither changed nor found in another state. */
   remaining: number;
-  /** Ids of the first that match. */
+  /** The ids of the first runs that match. */
   sample: string[];
 }
 
 export const SAMPLE = 10;
-/** What another transaction has locked is tried again after so many milliseconds. */
+/** After this time it tries again what another transaction has locked. */
 const AGAIN_AFTER_MS = [50, 200, 500];
 const BATCH = 100;
 const COUNTED = 100_000;
@@ -87,7 +87,10 @@ export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunReq
   };
 }
 
-/** `act` answers those that another transaction has locked: they are tried a few times more. Answers those that are left. */
+/**
+ * `act` answers the runs that another transaction has locked: these are tried a few times more. Answers those that are
+ * left.
+ */
 export async function againWhileHeld<Item>(
   items: readonly Item[],
   act: (items: readonly Item[]) => Promise<Item[]>,
@@ -103,7 +106,7 @@ export async function againWhileHeld<Item>(
 
 const POSSIBLE = { retry: RETRIABLE, cancel: CANCELLABLE };
 
-/** The other statuses of the filter match nothing. */
+/** Runs with other statuses of the filter do not match. */
 function statusesOf({ action, filter: { statuses } }: BulkRunRequest): readonly RunStatus[] {
   return POSSIBLE[action].filter((status) => statuses?.includes(status) ?? true);
 }
@@ -122,11 +125,11 @@ function find({ database }: RunActionDeps, request: BulkRunRequest): Promise<Mat
   }, SEARCH_LIMIT_MS);
 }
 
-/** What is committed. */
+/** The committed result. */
 interface Done {
   changed: number;
   remaining: number;
-  /** Of the audit, where there is one: all batches have one together. */
+  /** The audit entry, if there is one: all batches share it. */
   entry: AuditKey | null;
 }
 
@@ -141,12 +144,12 @@ interface Batch<Write> {
 interface BatchOutcome {
   changes: RunChange[];
   entry: AuditKey | null;
-  /** Ids of runs that another transaction has locked, or whose schedule one has. */
+  /** Ids of runs that another transaction has locked, or whose schedule it has locked. */
   held: string[];
   work: Work;
 }
 
-/** Answers the ids of those that are held. One that the database refuses remains, and holds up no other. */
+/** Answers the ids of locked runs. A run that the database refuses remains, and delays no other. */
 async function eachBatch(
   ids: readonly string[],
   act: (ids: readonly string[]) => Promise<BatchOutcome>,
@@ -208,6 +211,6 @@ async function actUnlessHeld<Write>(
       const decision = refuseGoneLimit(action.decide(from, definition), from, gone);
       return decision.kind === 'write' ? [action.change(from, decision, { definition, now })] : [];
     });
-  const work = workOf(changes, await saveLockedRuns(tx, changes));
+  const work = workOfChanges(changes, await saveLockedRuns(tx, changes));
   return { changes, held: [...held, ...free.filter(isHeld).map(({ id }) => id)], work };
 }

@@ -6,7 +6,7 @@
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { JudgedOverlaps } from '../../store/runs/overlaps.ts';
 
-/** What a judgement of overlaps did, once it is committed. */
+/** Events about a judgement of overlaps, once it is committed. */
 export function emitJudged(events: EventBus, { skipped, replaced }: JudgedOverlaps): void {
   if (skipped > 0) events.emit({ type: 'runsSkipped', reason: 'overlap', count: skipped });
   if (replaced > 0) events.emit({ type: 'runsCancelled', reason: 'replaced', count: replaced });

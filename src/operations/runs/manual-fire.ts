@@ -43,11 +43,14 @@ type ManualFired =
 
 interface Decided {
   fired: ManualFired;
-  /** Where runs of the schedule must not overlap. */
+  /** For a schedule whose runs must not overlap. */
   judged?: JudgedOverlaps | undefined;
 }
 
-/** Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run it made. */
+/**
+ * Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run that it
+ * made.
+ */
 export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
   const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
   if (fired.kind === 'created') {
@@ -80,7 +83,7 @@ async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFire
   return { fired: { kind: 'created', run: await recorded(tx, id) }, judged };
 }
 
-/** The run that the key stands for already; null: none, and now it stands for the new one. */
+/** The run that the key already stands for; null: none, and the key now stands for the new run. */
 async function keyHolder(
   tx: Transaction,
   { uid }: Schedule,
@@ -102,7 +105,7 @@ function manualRun(
   const { target, priority, overlap, limit: limitId } = definition;
   const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId };
   const route = { lane: targets.laneOf(target), priority: PRIORITY_RANK[priority], limitId };
-  // Where runs must not overlap it is judged, in the same transaction.
+  // If runs must not overlap, the same transaction judges them.
   const status = overlap === 'allow' ? 'pending' : 'waiting';
   const guards = { overlapGuarded: overlap !== 'allow', outcomeWatched: isOutcomeWatched(definition) };
   const own = { ownPayload: payload, key, ...guards };

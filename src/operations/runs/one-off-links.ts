@@ -32,17 +32,17 @@ export const MAX_DEPENDENCIES_PER_CALL = 100_000;
 export interface Draft {
   run: OneOffRun;
   id: string;
-  /** False: its key stands for this run already. */
+  /** False: its key already stands for this run. */
   created: boolean;
 }
 
-/** What the new runs depend on, by their ids. */
+/** The dependencies of the new runs, by their ids. */
 export interface Links {
   idOfRef: ReadonlyMap<string, string>;
   dependsOn: ReadonlyMap<string, readonly string[]>;
   /** New runs that others of the call depend on. */
   depended: ReadonlySet<string>;
-  /** What they depend on that is not recorded by this call. */
+  /** Dependencies that this call does not record. */
   others: readonly string[];
 }
 

@@ -56,9 +56,9 @@ interface OneOffDeps {
 }
 
 /**
- * Records runs, all or none; answers their ids in the order asked for. A key that was used before with the same body stands for the
- * run it made. Refs and keys are given once each, and none twice in one list of dependencies; a ref goes before the id of a run.
- * @throws CannotAccept
+ * Records runs, all or none; answers their ids in the order of the call. A key that was used before with the same body
+ * stands for the run that it made. No ref and no key occurs twice, and none occurs twice in one list of dependencies; a
+ * ref takes precedence over the id of a run. @throws CannotAccept
  */
 export async function acceptRuns(
   deps: OneOffDeps,
@@ -93,7 +93,7 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   await record(tx, created, toRecord);
   await link(tx, created, links);
   if (created.length > 0) await note(tx, deps, created, drafts.length);
-  // Last, as others may be waiting to end these; and looked at once more, under the locks.
+  // Last, as other transactions may be waiting to end these runs; and read once more, under the locks.
   const dependencies = await lockDependencies(tx, others);
   refuseUnknown(drafts, links, new Set(dependencies.keys()), limits);
   const released = await countEnded(tx, [...dependencies.values()]);
@@ -134,7 +134,7 @@ async function note(
   });
 }
 
-/** What ended before it was locked is counted now; where that is very much, the rest is left to an effect. */
+/** Dependencies that ended before they were locked are counted now; if there are very many, an effect counts the rest. */
 async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
   const ended = dependencies.filter(({ status }) => isEnd(status));
   const ends = ended.map(({ id: runId, status }) => ({ id: null, runId, status }));
@@ -147,7 +147,7 @@ async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
   return { ...counted, effects: counted.effects + written };
 }
 
-/** @throws CannotAccept where one was used with another body. */
+/** @throws CannotAccept if a key was used with another body */
 async function takeKeys(tx: Transaction, secrets: KeyRing, drafts: readonly Draft[]): Promise<void> {
   const keys = drafts.flatMap(({ run, id }) =>
     run.key === null ? [] : [{ key: run.key, bodyHash: bodyHashOf(run), runId: id }],
@@ -167,7 +167,7 @@ async function takeKeys(tx: Transaction, secrets: KeyRing, drafts: readonly Draf
   if (faults.length > 0) throw new CannotAccept(faults);
 }
 
-/** Secret values are in no hash: those of the earlier run are decrypted, unless the same definition is theirs. */
+/** No hash contains secret values: those of the earlier run are decrypted, unless both runs share one definition. */
 async function hasSameSecrets(
   tx: Transaction,
   secrets: KeyRing,
@@ -179,7 +179,7 @@ async function hasSameSecrets(
   return found === null || found.uid === uid || sameSecrets(secrets, found, { uid, target });
 }
 
-/** What depends on others waits, until it is linked to them and released by those that have ended. */
+/** A run that depends on others waits until it is linked to them, and released by those that have ended. */
 function recordOf(
   targets: TargetRegistry,
   { run, id }: Draft,
@@ -215,7 +215,7 @@ function recordOf(
   );
 }
 
-/** Runs with long payloads take long to be put together, and everything else waits meanwhile. */
+/** Runs with long payloads take long to build, and all other work waits meanwhile. */
 const RUNS_AT_ONCE = 50;
 
 async function record(

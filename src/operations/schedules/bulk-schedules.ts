@@ -22,9 +22,9 @@ import type { ChangedSchedule } from './schedule-writes.ts';
 interface BulkScheduleRequest {
   action: 'pause' | 'resume';
   filter: BulkScheduleFilter;
-  /** Of a pause; null: none is given. */
+  /** The reason for a pause; null: none is given. */
   reason: string | null;
-  /** Of a pause: when it ends by itself, later than now; null: it does not. */
+  /** When a pause ends by itself, later than now; null: it does not. */
   until: Instant | null;
   dryRun: boolean;
   /** The name of the caller; null: it has none. */
@@ -33,7 +33,7 @@ interface BulkScheduleRequest {
 
 type BulkScheduleDeps = Omit<ScheduleChangeDeps, 'note'> & { auditor?: Auditor };
 
-/** What is committed; `entry`: of the audit, where there is one. All batches have one together. */
+/** The committed result; `entry`: of the audit, if there is one. All batches share it. */
 interface Done {
   matched: number;
   changed: number;
@@ -44,7 +44,10 @@ interface Done {
 const BATCH = 200;
 const SEARCH_LIMIT_MS = 15_000;
 
-/** Pauses or resumes the schedules that match, or only counts them. What is paused, or enabled, already stays as it is. */
+/**
+ * Pauses or resumes the schedules that match, or only counts them. A schedule that is already paused, or enabled, stays
+ * as it is.
+ */
 export async function setEnabledOfMatching(
   deps: BulkScheduleDeps,
   request: BulkScheduleRequest,
@@ -60,7 +63,7 @@ export async function setEnabledOfMatching(
   return { matched, changed: done.changed, remaining: done.remaining + left.length, sample };
 }
 
-/** What becomes of a schedule's definition: the only place that says so. */
+/** The change of a schedule's definition: no other place decides it. */
 function asAsked(definition: Definition, { action, reason, until }: BulkScheduleRequest): Definition {
   if (definition.enabled !== (action === 'pause')) return definition;
   return action === 'pause'
@@ -68,7 +71,7 @@ function asAsked(definition: Definition, { action, reason, until }: BulkSchedule
     : { ...definition, enabled: true };
 }
 
-/** Answers those that are held. One that cannot be changed as it is remains, and holds up no other. */
+/** Answers the locked ones. A schedule that cannot be changed as it is remains, and delays no other. */
 async function eachBatch(
   deps: BulkScheduleDeps,
   request: BulkScheduleRequest,

@@ -9,7 +9,7 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { linkCalendars } from '../../store/calendars/calendar-users.ts';
 import { followersOf } from '../../store/effects/followers.ts';
-import { deleteScheduleAndAbandon } from '../../store/schedules/delete-schedule.ts';
+import { deleteScheduleAndAbandon } from '../../store/schedules/delete-schedule-rows.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { deleteAllSkips, skipsOf } from '../../store/schedules/skips.ts';
 import { endPauses, writeEndedPauses } from './ended-pauses.ts';
@@ -31,7 +31,8 @@ export class StillFollowed extends Error {
 }
 
 /**
- * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is none.
+ * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is
+ * none.
  * @throws StillFollowed
  */
 export async function deleteSchedule(
@@ -74,5 +75,5 @@ export async function deleteSchedule(
   return true;
 }
 
-/** More than a reader wants; the answer says that there are more. */
+/** A reader does not need more; the answer says that there are more. */
 const MAX_NAMED = 100;

@@ -11,12 +11,15 @@ import type { Schedule } from '../../core/schedules/schedule.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
-import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
+import { type WatchedEdit, keepWatches } from './watch-outcomes.ts';
 
 /** The name that firelock writes versions under. */
 export const BY_FIRELOCK = 'firelock';
 
-/** Its pause is over, and it cannot be enabled: it cannot be planned. It stays paused, so that it can be mended. */
+/**
+ * The pause is over, but the schedule cannot be planned, so it cannot be enabled. It stays paused, so that it can be
+ * mended.
+ */
 export interface StillPaused {
   schedule: Schedule;
   error: string;
@@ -45,7 +48,7 @@ export function endPauses(
       const write = enabledAt(schedule, at, calendars);
       const after = asWritten(schedule, write, at);
       ended.writes.push(write);
-      // What counts from its being resumed counts from the moment that was asked for.
+      // Periods that begin when it is resumed begin at the moment that was asked for.
       ended.watched.push({ before: schedule, after, at: Math.max(at, schedule.definition.pauseUntil ?? at) });
       ended.current.set(schedule.id, after);
     } catch (error) {

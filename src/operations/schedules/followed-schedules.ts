@@ -4,7 +4,7 @@
  * If the process dies here: nothing of the edit is written.
  */
 import type { Executor } from '../../postgres/executor.ts';
-import { ALL_SCHEDULES, followedBy, keepFollowed, lockFollowing } from '../../store/effects/followers.ts';
+import { ALL_SCHEDULES, followedUid, keepFollowed, lockFollowing } from '../../store/effects/followers.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 
 /** What `after` names cannot be followed. */
@@ -18,10 +18,7 @@ export class CannotFollow extends Error {
   }
 }
 
-/**
- * Finds the uids of the schedules that these follow, and writes them into `afterUid`.
- * @throws CannotFollow
- */
+/** Finds the uids of the schedules that these follow, and writes them into `afterUid`. @throws CannotFollow */
 export async function resolveFollowed(tx: Executor, writes: readonly ScheduleWrite[]): Promise<void> {
   const parents = await parentsOf(tx, writes);
   const faults: { scheduleId: string; message: string }[] = [];
@@ -39,7 +36,7 @@ export async function resolveFollowed(tx: Executor, writes: readonly ScheduleWri
   if (faults.length > 0) throw new CannotFollow(faults);
 }
 
-/** Of the call itself, or stored already. */
+/** In the call itself, or stored already. */
 async function parentsOf(tx: Executor, writes: readonly ScheduleWrite[]): Promise<Map<string, string>> {
   const named = writes.flatMap(({ definition: { after } }) => (after === null ? [] : [after.scheduleId]));
   if (named.length === 0) return new Map();
@@ -54,7 +51,7 @@ async function circlesOf(
 ): Promise<{ scheduleId: string; message: string }[]> {
   const following = new Map<string, string | null>(writes.map(({ uid, afterUid }) => [uid, afterUid]));
   const faults: { scheduleId: string; message: string }[] = [];
-  /** From here up there is no circle. */
+  /** From here up, there is no cycle. */
   const straight = new Set<string | null>([null, ALL_SCHEDULES]);
   for (const { uid, id, afterUid, definition } of writes) {
     let above = afterUid;
@@ -63,7 +60,7 @@ async function circlesOf(
       passed.add(above);
       let next = following.get(above);
       if (next === undefined) {
-        next = await followedBy(tx, above);
+        next = await followedUid(tx, above);
         following.set(above, next);
       }
       above = next;

@@ -8,7 +8,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import type { Edited } from './plan-before-update.ts';
 import type { ChangedSchedule } from './schedule-writes.ts';
 
-/** What one transaction has written, and what the schedules were before (null: there was none), in the same order. */
+/** The schedules that one transaction has written, and their previous states (null: there was none), in the same order. */
 export type NoteChanges = (
   tx: Transaction,
   changed: readonly ChangedSchedule[],

@@ -25,17 +25,17 @@ import { fireTimes } from '../../core/time/fire-times.ts';
 import { NotNow } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { holdRuns } from '../../store/maintenance/held-runs.ts';
-import { readMaintenance } from '../../store/maintenance/maintenance.ts';
+import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
 import { type Intent, intentOf } from '../../store/runs/intents/intent.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 
 export interface Edited {
-  /** As it stands; null: it is created. */
+  /** The present schedule; null: it is being created. */
   schedule: Schedule | null;
-  /** What it is to be; its cursor and last fire are set here, behind what is recorded. Null: nothing changes. */
+  /** The new schedule; its cursor and last fire are set here, after the recorded fires. Null: nothing changes. */
   write: ScheduleWrite | null;
-  /** It is to be deleted. */
+  /** The schedule is being deleted. */
   isDeleted?: boolean;
 }
 
@@ -45,7 +45,7 @@ interface Planning {
   laneOf: (target: Target) => string;
   /** The histories of all calendars that the old and the new definitions name. */
   calendars: Calendars;
-  /** By uid: fires that are not to be made. */
+  /** By uid: fires that callers asked to skip. */
   skips: ReadonlyMap<string, ReadonlyMap<Instant, unknown>>;
 }
 
@@ -93,7 +93,7 @@ export async function planBeforeUpdate(
   return { effects, recorded: ids.size };
 }
 
-/** Null: nothing changes, or nothing is due. What a paused schedule has for its next is kept, not due. */
+/** Null: nothing changes, or nothing is due. The next fire of a paused schedule is kept, not due. */
 function dueOf({ schedule, write, isDeleted }: Edited, now: Instant) {
   if (!schedule?.definition.enabled || !write) return null;
   const { nextOccurrenceAt } = schedule;
@@ -122,7 +122,7 @@ function runOf(
   return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);
 }
 
-/** The occurrence whose moment has come and whose jitter has not passed: the new definition may not know of it. */
+/** The occurrence whose moment has come and whose jitter has not passed: the new definition may not contain it. */
 function delayed(
   { nextOccurrenceAt, nextFireAt }: Plan,
   now: Instant,
@@ -134,7 +134,7 @@ function delayed(
 }
 
 const SLICE_STEPS = 200;
-/** Rows are locked meanwhile, so it must not take long: half a second or so. */
+/** Rows are locked meanwhile, so it must not take longer than half a second or so. */
 const MAX_SLICES = 100;
 /** No tick waits for these rows, and none catches up in its own time: a day of missed seconds takes some seconds. */
 const MAX_SLICES_IN_MAINTENANCE = 435;
@@ -175,7 +175,7 @@ async function planWholly(
   } catch {
     return null;
   }
-  // It cannot be planned as its row is: no instance is catching up with it, and the edit is what mends it.
+  // The schedule cannot be planned as its row is: no instance is catching up with it, and the edit mends it.
   if (schedule.error !== null) return null;
   throw new NotNow(
     `schedule ${schedule.id} has missed more than can be planned at once; ` +

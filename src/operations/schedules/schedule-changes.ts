@@ -29,7 +29,7 @@ import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { judgeEdited } from './edited-overlaps.ts';
 import { emitJudged } from '../runs/judged-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
-import { type WatchedEdit, keepWatches } from './outcome-watches.ts';
+import { type WatchedEdit, keepWatches } from './watch-outcomes.ts';
 import { type NoteChanges, noteChanges } from './note-changes.ts';
 import { keepFiresToCome } from './skip-fires.ts';
 import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
@@ -61,7 +61,7 @@ export async function changeSchedules(
 
 interface FoundSchedulesChanged {
   changed: ChangedSchedule[];
-  /** The schedules among them whose pause was over, as they were written for that. */
+  /** The schedules among them whose pause was over, as they were written because of that. */
   resumed: readonly ScheduleWrite[];
   stillPaused: readonly StillPaused[];
 }
@@ -78,8 +78,8 @@ export async function changeFoundSchedules(
 }
 
 /**
- * Does all of it, and takes it back: what is refused is refused as it would be otherwise. Answers what would have become of them.
- * @throws as changeSchedules
+ * Does everything, and takes it back: a dry run is refused when the call itself would be. Answers the schedules as they
+ * would have become. @throws as changeSchedules
  */
 export async function tryToChangeSchedules(
   ...given: Parameters<typeof changeSchedules>
@@ -119,7 +119,7 @@ export async function changeFreeSchedules(
   return { changed: done.changed, held };
 }
 
-/** Once it is committed. */
+/** Called once it is committed. */
 function announce(deps: ScheduleChangeDeps, { changed, ended, recorded, judged }: Changed): void {
   emitResumed(deps.events, ended.writes);
   const written = changed.flatMap(({ schedule: { id, version }, change }) =>
@@ -165,11 +165,11 @@ async function changeIn(
   );
   const further = changes.flatMap(({ calendars: named }) => named ?? []);
   const calendars = await shareCalendarsOf(tx, found.values(), further);
-  // Read after the locks were had: nothing that was due at a lock's release is missed.
+  // Read after the locks were taken: so nothing that was due when a lock was released is missed.
   const now = await databaseNow(tx);
   const ended = endPauses(found, now, calendars.histories);
   const decided: Edited[] = [];
-  // A thousand take their time.
+  // A thousand schedules take their time.
   const pace = createPace();
   for (const change of changes) {
     await pace();
@@ -214,7 +214,7 @@ function watchedEdits(
   );
 }
 
-/** Its uid, where its skips have to be known for what is written of it. */
+/** The uid of a schedule whose skips must be known for this write. */
 export function uidWithSkips({ schedule, write }: Edited): string[] {
   return schedule?.hasSkips && write ? [schedule.uid] : [];
 }
@@ -231,7 +231,7 @@ async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], n
   try {
     await writeSchedules(tx, writes, now);
   } catch (error) {
-    // Another caller created one of the ids since they were read: the next round finds it there.
+    // Another caller has created one of the ids meanwhile: the next round finds it.
     if (isUniqueViolation(error))
       throw new TryAgain('a schedule of that id was created meanwhile', { cause: error });
     throw error;

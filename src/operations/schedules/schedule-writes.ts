@@ -19,10 +19,10 @@ export interface ScheduleChange {
   /** Ids of the calendars that the definition may name, beside those that the schedule names already. */
   calendars?: readonly string[];
   /**
-   * Decides under the schedule's row lock what it is to be, given what it is (null: it does not exist) and the database's time.
-   * `calendars` are those that it names or may name, and stay as they are until the edit is written.
-   * `uid` is that of the schedule, or the one that it is to get.
-   * A definition equal to the present one changes nothing. Throwing leaves everything as it was.
+   * Decides, under the schedule's row lock, the new state from the present one (null: it does not exist) and the
+   * database's time. `calendars` are those that it names or may name; they stay unchanged until the edit is written.
+   * `uid` is the schedule's, or the one that it will get. A definition that equals the present one changes nothing.
+   * Throwing leaves everything as it was.
    */
   decide: (current: Schedule | null, now: Instant, calendars: KnownCalendars, uid: string) => Definition;
 }
@@ -86,7 +86,7 @@ export function asWrite(targets: TargetRegistry, schedule: Schedule, by: string 
     nextFireAt,
     lastFireAt,
     plannedThrough,
-    // For resolveFollowed; a deletion needs none.
+    // For resolveFollowed; a deletion has none.
     afterUid: null,
     createdAt,
     by,
@@ -116,7 +116,7 @@ export function changedSchedule({ schedule, write }: Edited, now: Instant): Chan
   };
 }
 
-/** Whether it is late after this write: it was, and its time to succeed in has not grown. */
+/** Whether it is late after this write: it was late, and the time that it has for a success has not grown. */
 function staysLate(before: Schedule | null, { enabled, successWithinSeconds }: Definition): boolean {
   const within = before?.definition.successWithinSeconds ?? null;
   if (before?.late !== true || within === null || successWithinSeconds === null) return false;

@@ -28,14 +28,14 @@ import type { Edited } from './plan-before-update.ts';
 interface SkipRequest {
   scheduleId: string;
   fireAt: Instant;
-  /** False: it is to be made after all. */
+  /** False: the fire is to be made after all. */
   skipped: boolean;
   reason: string | null;
   by: string | null;
 }
 
 export type SkipAnswer =
-  /** `changed`: it was not so already. */
+  /** `changed`: it was not so before. */
   | { kind: 'done'; changed: boolean }
   | { kind: 'noSuchSchedule' }
   | { kind: 'follows' }
@@ -44,7 +44,7 @@ export type SkipAnswer =
   | { kind: 'over' }
   | { kind: 'tooMany' };
 
-/** @throws CronError where the schedule cannot be planned */
+/** @throws CronError if the schedule cannot be planned */
 export async function skipFire(
   { database, events, auditor }: { database: Database; events: EventBus; auditor?: Auditor },
   request: SkipRequest,
@@ -61,7 +61,7 @@ async function skipIn(tx: Transaction, request: SkipRequest, auditor?: Auditor):
   const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
   if (!schedule) return { kind: 'noSuchSchedule' };
   if (schedule.definition.after !== null) return { kind: 'follows' };
-  // After the lock was had: what is still to come by now has been locked by no planner.
+  // After the lock was taken: no planner has locked a fire that is still to come now.
   const { histories: calendars } = await shareCalendarsOf(tx, [schedule]);
   const now = await databaseNow(tx);
   const standing = standingOf(schedule, { fireAt, now, calendars });
@@ -81,7 +81,10 @@ async function skipIn(tx: Transaction, request: SkipRequest, auditor?: Auditor):
   return { kind: 'done', changed: true };
 }
 
-/** After an edit was written, in its transaction: forgets what is no fire to come of the new definition. */
+/**
+ * Called after an edit was written, in its transaction: deletes the skips whose moment is no coming fire of the new
+ * definition.
+ */
 export async function keepFiresToCome(
   tx: Transaction,
   edited: readonly Edited[],
@@ -99,7 +102,7 @@ export async function keepFiresToCome(
   if (gone.length > 0) await deleteSkips(tx, gone);
 }
 
-/** Under a definition that cannot be planned nothing is forgotten: the edit that mends it decides. */
+/** Under a definition that cannot be planned nothing is deleted: the edit that mends it decides. */
 function isToCome(schedule: Schedule, moment: Parameters<typeof standingOf>[1]): boolean {
   try {
     const standing = standingOf(schedule, moment);
@@ -109,7 +112,7 @@ function isToCome(schedule: Schedule, moment: Parameters<typeof standingOf>[1]):
   }
 }
 
-/** Its moment has come, and maintenance has kept it from being planned: the tick after it must still know. */
+/** Its moment has come, and maintenance has kept it from being planned: the tick after it must still know of the skip. */
 function isKeptBack({ definition, nextOccurrenceAt, plannedThrough }: Schedule, fireAt: Instant): boolean {
   if (!definition.enabled || nextOccurrenceAt === null) return false;
   return fireAt >= nextOccurrenceAt && fireAt > (plannedThrough ?? -Infinity);

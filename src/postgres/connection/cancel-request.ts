@@ -3,7 +3,7 @@ import type { DatabaseTls } from '../../config/database-tls.ts';
 import type { Host } from '../../config/database-url.ts';
 import { openSocket } from './socket.ts';
 
-/** What the server gave to the session, to be shown where something of it is to be cancelled. */
+/** The server's cancel key of a session. */
 export interface Key {
   pid: number;
   secret: number;
@@ -13,13 +13,13 @@ const CANCEL_REQUEST = 80_877_102;
 const LIMIT_MS = 2_000;
 
 /**
- * Asks the server to end what runs in the session; resolves when it has heard, or cannot be reached in time. Only then may the session's
- * connection be closed: a pooler between forgets the key of a client that is gone, and leaves its statement alone.
- *
- * A connection that is thrown away takes nothing with it on the server: a statement that waits there for a lock goes on waiting, and
- * holds a connection, until the server has none left. So it is cancelled, as the protocol has it (PostgreSQL documentation,
- * "Message Flow", canceling requests in progress): by a connection of its own, with the key of the one that runs it. Not by the driver's
- * `cancel`, whose failure no caller could catch.
+ * Asks the server to end the statement that runs in the session; resolves when the server has read the request, or
+ * cannot be reached in time. Only then may the session's connection be closed: a pooler in between forgets the key of a
+ * client that is gone, and leaves its statement alone. Closing a connection stops nothing on the server: a statement
+ * that waits for a lock goes on waiting, and occupies a connection, until the server has none left. So it is cancelled
+ * as the protocol defines it (PostgreSQL documentation, "Message Flow", canceling requests in progress): over a
+ * connection of its own, with the key of the session. The driver's `cancel` does not do: no caller could catch its
+ * failure.
  */
 export async function sendCancelRequest(host: Host, tls: DatabaseTls, { pid, secret }: Key): Promise<void> {
   const message = Buffer.alloc(16);
@@ -39,7 +39,7 @@ export async function sendCancelRequest(host: Host, tls: DatabaseTls, { pid, sec
     socket.resume();
     socket.write(message);
   } catch {
-    // It cannot be reached: then it cannot be asked.
+    // If the server cannot be reached, it cannot be asked.
   }
   await closed;
 }

@@ -5,12 +5,12 @@ import { ConnectionLost } from '../errors.ts';
 import { openSocket } from './socket.ts';
 
 /**
- * A client of the driver that has one connection, to one server, and never another: the driver by itself would open one where that is
- * lost, and send there what was meant for a transaction of the session before.
+ * A client of the driver that has one connection, to one server, and never another. The driver by itself would open a
+ * new one when that is lost, and send statements there that belong to a transaction of the previous session.
  */
 export interface Client {
   readonly sql: postgres.Sql;
-  /** Whether its connection is there, and not so old that another one had better take its place. */
+  /** Whether its connection is there, and not so old that a new one should replace it. */
   isUsable: () => boolean;
   /** Resolves when its connection is gone. */
   readonly lost: Promise<void>;
@@ -18,18 +18,18 @@ export interface Client {
   isOpen: () => boolean;
   /** From now on nothing more may be sent. */
   shut: () => void;
-  /** Waits for a statement that runs. */
+  /** Waits for the statement that runs. */
   close: () => Promise<void>;
-  /** Ends the connection at once, also where the server is frozen and does not close its side. */
+  /** Ends the connection at once, even if the server is frozen and does not close its side. */
   drop: () => Promise<void>;
 }
 
-/** Nothing is sent before its first statement; `onNotify` hears the channels of NOTIFY. */
+/** Nothing is sent before its first statement; `onNotify` gets the channels of NOTIFY. */
 export function createClient(url: DatabaseUrl, host: Host, onNotify?: (channel: string) => void): Client {
   const line = createLine(url, host);
   const sql = postgres(`postgres://localhost${url.rest}`, {
     ...OPTIONS,
-    // As lists they are taken as they are, colons of IPv6 and all.
+    // As lists they are used unchanged, including the colons of IPv6.
     host: [host.name],
     port: [host.port],
     ...(url.user === undefined ? {} : { username: url.user }),
@@ -38,7 +38,7 @@ export function createClient(url: DatabaseUrl, host: Host, onNotify?: (channel: 
     onnotify: onNotify,
     onclose: () => {
       line.lose();
-      // What waits there to be sent is refused, and the next connection not made.
+      // Refuses the statements that wait to be sent, and prevents the next connection.
       void sql.end({ timeout: 0 });
     },
   } as object);
@@ -60,26 +60,27 @@ export function createClient(url: DatabaseUrl, host: Host, onNotify?: (channel: 
   };
 }
 
-/** `socket` is documented, `onnotify` is what the driver's listen() is made of; neither is among its types. */
+/** `socket` is documented, and the driver's listen() uses `onnotify`; neither is among its types. */
 const OPTIONS = {
   max: 1,
-  // Gives leave to name statements; those that are named say so (statement-names.ts).
+  // Allows named statements; each statement that gets a name asks for it (statement-names.ts).
   prepare: true,
-  // The driver would ask for array types on every connection, and its caller does not wait for that question: cut in the middle of
-  // it, a connection would end the process. Arrays are sent as text here (arrays.ts) and never read.
+  // The driver would ask for array types on every connection, and its caller does not wait for the answer: if the
+  // connection broke in the middle of it, the process would end. Arrays are sent as text here (arrays.ts) and never
+  // read.
   fetch_types: false,
-  // Done before the driver gets the socket (tls.ts).
+  // TLS is set up before the driver gets the socket (tls.ts).
   ssl: false,
-  // These limits are kept here: the driver would end a session between two statements of a transaction.
+  // This module keeps these limits: the driver would end a session between two statements of a transaction.
   connect_timeout: 0,
   max_lifetime: null,
   idle_timeout: 0,
   onnotice: () => undefined,
-  // What rows are read back with must not hang on the server's settings.
+  // Fixed here, so that reading rows does not depend on the server's settings.
   connection: { application_name: 'firelock', TimeZone: 'UTC', DateStyle: 'ISO' },
 };
 
-/** To twice that: what a server keeps for a session grows, and names and addresses change. */
+/** Up to twice that: the memory that a server keeps for a session grows, and names and addresses change. */
 const LIFETIME_MS = 30 * 60_000;
 
 type State = 'new' | 'usable' | 'old' | 'shut';

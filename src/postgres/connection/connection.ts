@@ -4,16 +4,16 @@ import { ConnectionLost, NoServer, ServerReadOnly } from '../errors.ts';
 import { type Hosts, hostsOf } from './hosts.ts';
 import { type Session, type SessionOptions, openSession } from './session.ts';
 
-/** One connection to PostgreSQL: opened when first used, opened again when lost. */
+/** One connection to PostgreSQL: opened at its first use, and opened again when it is lost. */
 export interface Connection {
-  /** Before each work. An opening that takes longer than the work can wait goes on for the next. */
+  /** Called before each piece of work. An opening that takes longer than the work can wait goes on for the next one. */
   session(): Promise<Session>;
   isOpening(): boolean;
-  /** What lent it out last may not write: another server may. */
+  /** The last session may not write: try another server. */
   mayNotWrite(): void;
-  /** Waits for a statement that runs on it. */
+  /** Waits for the statement that runs on it. */
   close(): Promise<void>;
-  /** Drops it with whatever runs on it, here and on the server. */
+  /** Drops it with everything that runs on it, here and on the server. */
   destroy(): Promise<void>;
 }
 
@@ -48,8 +48,8 @@ export function connect(url: string): Connection {
 }
 
 /**
- * Calls what stands by the channel (an SQL identifier) for each NOTIFY on it, and all of them after every (re)connection, when some
- * may have been missed. A hint: behind a pooler in transaction mode nothing is heard.
+ * Calls the function of a channel (an SQL identifier) for each NOTIFY on it, and all functions after every
+ * (re)connection, when some may have been missed. A hint: behind a pooler in transaction mode, no NOTIFY arrives.
  */
 export function listen(url: string, channels: Record<string, () => void>): { stop: () => Promise<void> } {
   const hosts = hostsOf(url);
@@ -79,7 +79,7 @@ export function listen(url: string, channels: Record<string, () => void>): { sto
     if (isWanted) retry ??= setTimeout(() => void subscribe(), LISTEN_RETRY_MS);
   }
 
-  // A server that is frozen says nothing, and does not close what it had.
+  // A frozen server sends nothing, and does not close its connections.
   const unwatch = hosts.onMoved(() => void session?.destroy());
   void subscribe();
   return {
@@ -94,18 +94,18 @@ export function listen(url: string, channels: Record<string, () => void>): { sto
 
 const LISTEN_RETRY_MS = 1_000;
 
-/** A single server gets all the time that a statement has. With several, the next one must get its turn. */
+/** A single server gets all the time that a statement has. If there are several, the next one must get its turn. */
 const ONLY_HOST_MS = 5_000;
 const EACH_HOST_MS = 3_000;
 
 interface OpenOptions extends SessionOptions {
-  /** False: what wanted the session was closed meanwhile. */
+  /** False: the connection that wanted the session was closed meanwhile. */
   isWanted: () => boolean;
 }
 
 /**
- * A session on the server that writes: the last one that did is tried first. Where none does, one on a server that can be read, unless
- * the URL demands one that writes.
+ * A session on the server that accepts writes: the last such server is tried first. If none does, a session on a server
+ * that can be read, unless the URL demands one that accepts writes.
  */
 async function openBest(hosts: Hosts, { isWanted, ...options }: OpenOptions): Promise<Session> {
   const { mustWrite } = hosts.url;

@@ -1,17 +1,17 @@
 import { type DatabaseUrl, type Host, parseDatabaseUrl } from '../../config/database-url.ts';
 
-/** The servers of one URL, and what this process has learnt of them. */
+/** The servers of one URL, and what this process has learned about them. */
 export interface Hosts {
   readonly url: DatabaseUrl;
-  /** Those to try, in this order: as in the URL, but those that failed come last. */
+  /** The servers to try, in this order: as in the URL, but those that failed come last. */
   inOrder(): Host[];
   /** A session on it was opened and may write. */
   found(host: Host): void;
-  /** No session could be opened on it, or one that may not write. */
+  /** No session could be opened on it, or only one that may not write. */
   failed(host: Host): void;
-  /** Whether the server that writes was found on another host since. */
+  /** Whether the server that accepts writes was found on another host since. */
   isLeft(host: Host): boolean;
-  /** Calls back whenever that server is another one than before; returns how to end that. */
+  /** Calls back whenever that server changes; returns a function that ends that. */
   onMoved(moved: () => void): () => void;
 }
 
@@ -28,7 +28,7 @@ function createHosts(text: string): Hosts {
   const url = parseDatabaseUrl(text);
   if (!url) throw new Error('this is not a URL of PostgreSQL');
   let order = [...url.hosts];
-  /** Undefined: where it was, it is no longer. */
+  /** Undefined: that host no longer accepts writes. */
   let writing: Host | undefined;
   let last: Host | undefined;
   const watching = new Set<() => void>();

@@ -13,13 +13,13 @@ export interface Session {
   readonly host: Host;
   readonly executor: Executor;
   readonly mayWrite: boolean;
-  /** Whether its connection is there, and not so old that another one had better take its place. */
+  /** Whether its connection is there, and not so old that a new one should replace it. */
   isUsable(): boolean;
   /** Resolves when its connection is gone. */
   readonly lost: Promise<void>;
-  /** Waits for a statement that runs in it. */
+  /** Waits for the statement that runs in it. */
   close(): Promise<void>;
-  /** Drops it with whatever runs in it, here and on the server. */
+  /** Drops it with everything that runs in it, here and on the server. */
   destroy(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export interface SessionOptions {
   onNotify?: (channel: string) => void;
 }
 
-/** Connects, logs in, and looks what kind of session it is; all of that within the limit. */
+/** Connects, logs in, and finds out which kind of session it is, all within the limit. */
 export async function openSession(
   url: DatabaseUrl,
   host: Host,
@@ -52,17 +52,16 @@ export async function openSession(
 
 interface Look {
   key: Key;
-  /** No pooler is between: state may be kept in the session. */
+  /** No pooler is in between: the session can hold state. */
   isOwn: boolean;
   mayWrite: boolean;
 }
 
 /**
- * A pooler hands out cancel keys of its own, since its client has no one backend. If the key names the answering backend, no pooler is
- * between.
- *
- * Single statements take their isolation from the default of the role or the database. In a session of our own it is set right. A
- * pooler's session is not ours to set, so another default is refused there.
+ * A pooler gives out cancel keys of its own, since its client has no fixed backend. If the key names the answering
+ * backend, no pooler is in between. Single statements take their isolation from the default of the role or the
+ * database. In a session of our own, this code corrects it. It cannot change a pooler's session, so another default is
+ * refused there.
  */
 async function look(sql: postgres.Sql): Promise<Look> {
   const rows = await sql.unsafe<{ pid: number; read_only: string; isolation: string; role: string }[]>(LOOK);
@@ -97,7 +96,7 @@ function sessionOn(url: DatabaseUrl, host: Host, client: Client, { key, isOwn, m
   };
 }
 
-/** `naming`: which statements are prepared by name; never in a transaction, which would fail with a name that is not there. */
+/** `naming`: which statements are prepared by name; never in a transaction, which would fail over an unknown name. */
 function executorOn(
   host: Host,
   { sql, isOpen }: Client,
@@ -112,6 +111,6 @@ function executorOn(
     return send(text, parameters, prepare && preparedStatements?.usesName(text, parameters) === true);
   };
   const begin = <T>(work: (scope: Scope) => Promise<T>) => transaction({ unsafe: send }, work);
-  // All that the query builder uses of it.
+  // The part of it that the query builder uses.
   return drizzle({ options: sql.options, unsafe, begin } as unknown as postgres.Sql);
 }

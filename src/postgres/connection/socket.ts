@@ -3,11 +3,11 @@ import type { DatabaseTls } from '../../config/database-tls.ts';
 import type { Host } from '../../config/database-url.ts';
 import { secured, usesTls } from './tls.ts';
 
-/** Begins to connect; an error of it ends it, and is for those to hear who listen. */
+/** Begins to connect. An error ends the socket; callers that listen hear of it. */
 function connectTo({ name, port }: Host): Socket {
   const socket = name.startsWith('/') ? connect(`${name}/.s.PGSQL.${port}`) : connect(port, name);
   socket.on('error', () => undefined);
-  // The driver says so in its messages.
+  // The driver names it in its messages.
   return Object.assign(socket, { host: name, port });
 }
 
@@ -21,7 +21,7 @@ function connected(socket: Socket): Promise<Socket> {
   });
 }
 
-/** Connected, and protected as the URL says. `begun` hears of the socket at once, to end it. */
+/** A socket that is connected, and protected as the URL says. `begun` gets the socket at once, to be able to end it. */
 export async function openSocket(
   host: Host,
   tls: DatabaseTls,

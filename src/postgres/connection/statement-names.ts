@@ -7,14 +7,15 @@
  */
 export interface PreparedStatements {
   usesName(text: string, parameters: readonly unknown[]): boolean;
-  /** True once in a while: what was planned must be planned again. */
+  /** True once in a while: plans must be made again. */
   isTimeToReplan(): boolean;
 }
 
 /**
- * A statement that asks for a name gets it when it comes again: a statement that comes once must not stay in the session. The plans go
- * with the session, within an hour or so. A kept plan fits the tables as they were: for a partition that was empty, it reads all of it.
- * The server plans again after it has analyzed the tables, which may be minutes later.
+ * A statement that asks for a name gets it when it is repeated: a statement that comes only once must not stay in the
+ * session. The plans end with the session, within an hour or so. A plan that is kept fits the tables as they were: for
+ * a partition that was empty, it reads the whole partition. The server plans again after it has analyzed the tables,
+ * which may be minutes later.
  */
 export function createPreparedStatements(): PreparedStatements {
   const seen = new Set<string>();

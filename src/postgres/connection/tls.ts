@@ -6,15 +6,14 @@ import { type DatabaseTls, tlsFiles } from '../../config/database-tls.ts';
 import { type Host, hostText } from '../../config/database-url.ts';
 import { TlsFailed } from '../errors.ts';
 
-/** Whether anything is to be said of TLS on the way to this host. To a unix socket there is none, as in libpq. */
+/** Whether connections to this host can use TLS. Those to a unix socket cannot, as in libpq. */
 export function usesTls(host: Host, { mode }: DatabaseTls): boolean {
   return mode !== 'disable' && !host.name.startsWith('/');
 }
 
 /**
- * Asks the server on this new connection for TLS, and checks its certificate as `sslmode` says. Not by the driver: for an address it
- * would compare the certificate with another name.
- * @throws TlsFailed
+ * Asks the server on this new connection for TLS, and checks its certificate as `sslmode` says. The driver does not do:
+ * for an address it would compare the certificate with another name. @throws TlsFailed
  */
 export async function secured(socket: Socket, host: Host, tls: DatabaseTls): Promise<Socket> {
   const offers = await offersTls(socket, host);
@@ -30,7 +29,10 @@ export async function secured(socket: Socket, host: Host, tls: DatabaseTls): Pro
 
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** Its answer is one byte. What comes with it was put there by someone else, to be taken for what is said under TLS (CVE-2021-23222). */
+/**
+ * The answer is one byte. An attacker may send more bytes with it, to have them read as if they came under TLS
+ * (CVE-2021-23222).
+ */
 function offersTls(socket: Socket, host: Host): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const lost = () =>
@@ -60,7 +62,7 @@ async function optionsOf(host: Host, tls: DatabaseTls): Promise<ConnectionOption
     ...{ ca, cert, key },
     ALPNProtocols: ['postgresql'],
     rejectUnauthorized: tls.mode.startsWith('verify'),
-    // Node would compare with a name of its own choice where the host is an address.
+    // If the host is an address, Node would compare with a name of its own choice.
     checkServerIdentity: (_name, certificate) =>
       tls.mode === 'verify-full' ? checkServerIdentity(host.name, certificate) : undefined,
   };

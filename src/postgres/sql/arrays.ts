@@ -2,9 +2,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 
 /**
- * Batches go to the database as one array per column, unnested there: one statement whatever the
- * batch, and no text to be parsed as JSON. A column that says nothing goes as an empty array: unnested beside the others it is
- * nulls all the same, and costs nothing. So some column of a batch says something in each row: its ids.
+ * Batches go to the database as one array per column, unnested there: one statement for a batch of any size, and no
+ * text to parse as JSON. A column without values goes as an empty array: unnested beside the others it gives nulls, and
+ * costs nothing. So at least one column must have a value in each row: the ids.
  */
 export const uuids = (values: readonly (string | null)[]): SQL => sql`${plain(values)}::uuid[]`;
 export const ints = (values: readonly (number | null)[]): SQL => sql`${plain(values)}::int[]`;
@@ -19,12 +19,12 @@ export const instants = (values: readonly (Instant | null)[]): SQL =>
   sql`${plain(values.map((at) => (at === null ? null : isoInstant(at))))}::timestamptz[]`;
 
 /**
- * Instants as their milliseconds, for `fromMs`: of the statements of each fire. PostgreSQL reads them in half the time that it takes
- * for a written date.
+ * Instants as milliseconds, for `fromMs`, in the statements of each fire. PostgreSQL reads them in half the time that a
+ * written date takes.
  */
 export const milliseconds = (values: readonly (Instant | null)[]): SQL => bigints(values.map(msOf));
 
-/** What a double says of it is off by a quarter of a microsecond at most, and `to_timestamp` rounds to whole ones. */
+/** A double is off by a quarter of a microsecond at most, and `to_timestamp` rounds to whole ones. */
 export const fromMs = (column: SQL): SQL => sql`to_timestamp(${column} / 1000.0::float8)`;
 
 function msOf(at: Instant | null): number | null {

@@ -3,7 +3,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Executor } from '../executor.ts';
 import { type InstantText, rowsOf, toInstant } from './rows.ts';
 
-/** The clock that decides: of this moment, not of the transaction's start. */
+/** The clock that decides: this moment, not the transaction's start. */
 export async function databaseNow(db: Executor): Promise<Instant> {
   const [row] = await rowsOf<{ now: InstantText }>(db, sql`SELECT clock_timestamp() AS now`);
   if (!row) throw new Error('the database told no time');

@@ -12,10 +12,10 @@ function lockLimit(ms: number): SQL {
   return sql`set_config('lock_timeout', ${sql.raw(`'${ms}'`)}, true) AS lock_limit`;
 }
 
-/** Where a healthy instance holds no row for long. */
+/** A healthy instance never holds a row for this long. */
 export const LOCK_LIMIT = lockLimit(200);
 
-/** The same for all that the transaction does from now on. */
+/** The same for the rest of the transaction. */
 export async function limitLockWaits(tx: Transaction): Promise<void> {
   await tx.execute(sql`SELECT ${LOCK_LIMIT}`);
 }

@@ -3,14 +3,14 @@ import { PgDialect } from 'drizzle-orm/pg-core';
 import type { Instant } from '../../core/instant.ts';
 import type { Executor } from '../executor.ts';
 
-/** The rows of a statement written by hand, as the type its author says they have. */
+/** The rows of a statement written by hand, with the type that its author gives. */
 export async function rowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
   return [...(await db.execute(statement))] as unknown as Row[];
 }
 
 /**
- * The same, of a statement that every fire takes part in, or that is asked over and over: it is prepared by name where that can be
- * (statement-names.ts). Its text must not depend on what is asked, and it is planned without knowing the values.
+ * The same, for a statement that every fire takes part in, or that runs repeatedly: it is prepared by name where
+ * possible (statement-names.ts). Its text must not depend on the values, and the server plans it without knowing them.
  */
 export async function queryPrepared<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
   const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
@@ -19,7 +19,7 @@ export async function queryPrepared<Row extends object>(db: Executor, statement:
 
 const dialect = new PgDialect();
 
-/** A `timestamptz` as the driver hands it over. */
+/** A `timestamptz` as the driver returns it. */
 export type InstantText = string;
 
 export function toInstant(text: InstantText): Instant {
@@ -30,7 +30,7 @@ export function toInstantOrNull(text: InstantText | null): Instant | null {
   return text === null ? null : Date.parse(text);
 }
 
-/** What stands for the id of a schedule in rows of one-off runs, and of their definitions. */
+/** The schedule id in rows of one-off runs, and of their definitions. */
 export const NO_SCHEDULE = '';
 
 export function scheduleIdOf(text: string): string | null {
@@ -38,8 +38,8 @@ export function scheduleIdOf(text: string): string | null {
 }
 
 /**
- * The ids in `rows`, as one text for `isAmong`; NULL if they are all that were asked for, which is usual. A row for each id would cost as
- * much as writing it.
+ * The ids in `rows`, as one text for `isAmong`; NULL if they are all ids that were asked for, which is usual. A row for
+ * each id would cost as much as writing it.
  */
 export function idsUnlessAll(rows: SQL, asked: number): SQL {
   return sql`CASE WHEN (SELECT count(*) FROM ${rows}) < ${asked} THEN (SELECT coalesce(string_agg(id::text, ','), '') FROM ${rows}) END`;

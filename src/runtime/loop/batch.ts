@@ -1,9 +1,9 @@
 interface HalvingWork<T> {
-  /** Does all of them, or throws having done none. */
+  /** Does all items, or throws and has done none. */
   work: (items: readonly T[]) => Promise<void>;
   /** Whether the error is about one of the items, so that the others can be done without it. */
   isRefused: (error: unknown) => boolean;
-  /** Called for the one item that was refused by itself. */
+  /** Called for the one item that was refused alone. */
   setAside: (item: T, error: unknown) => Promise<void> | void;
 }
 
@@ -27,7 +27,7 @@ export async function inHalves<T>(items: readonly T[], halving: HalvingWork<T>):
   }
 }
 
-/** Does each part, whatever becomes of the ones before it; then throws the first error there was. */
+/** Does each part, whatever happened to the parts before it; then throws the first error. */
 export async function eachInTurn<T>(parts: Iterable<T>, work: (part: T) => Promise<void>): Promise<void> {
   const failures: unknown[] = [];
   for (const part of parts) await work(part).catch((error: unknown) => failures.push(error));

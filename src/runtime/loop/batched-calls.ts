@@ -1,7 +1,7 @@
 interface BatchOptions<Asked, Answer> {
-  /** Answers in the order of what was asked. Where it rejects, so does every call of the batch. */
+  /** Answers in the order of the calls. If it rejects, every call of the batch does. */
   work: (asked: readonly Asked[]) => Promise<readonly Answer[]>;
-  /** What a batch may weigh; a call that weighs more goes alone. */
+  /** The greatest weight of a batch; a heavier call goes alone. */
   maxWeight?: number;
   weightOf?: (asked: Asked) => number;
 }
@@ -12,9 +12,7 @@ interface Call<Asked, Answer> {
   reject: (error: unknown) => void;
 }
 
-/**
- * Makes one call of many: calls of the same moment go together. Calls made while a batch is under way are the next batch.
- */
+/** Combines calls: calls of the same moment go together. Calls made while a batch is under way form the next batch. */
 export function batchCalls<Asked, Answer>({
   work,
   maxWeight = Infinity,

@@ -1,11 +1,11 @@
-/** What can stand in a line, in one at a time. */
+/** An item that can stand in a line, in one at a time. */
 export interface LineMember<T extends LineMember<T>> {
   line: Line<T> | null;
   before: T | null;
   behind: T | null;
 }
 
-/** First in, first out, or out from wherever one stands, each in constant time. */
+/** First in, first out, or out from any place, each in constant time. */
 export class Line<T extends LineMember<T>> {
   #first: T | null = null;
   #last: T | null = null;

@@ -5,18 +5,21 @@ import type { Service } from '../service.ts';
 
 interface LoopOptions {
   name: string;
-  /** One pass; answers how long to sleep, in ms. Throwing is a failed pass: the loop backs off and goes on. */
+  /** One pass; answers how long to sleep, in ms. If it throws, the pass has failed: the loop backs off and goes on. */
   body: () => Promise<number>;
-  /** At least this many ms lie between the beginnings of two passes, however often it is woken: what comes meanwhile is one batch. */
+  /**
+   * At least this many ms lie between the starts of two passes, however often the loop is woken: work in between makes
+   * one batch.
+   */
   minMs?: () => number;
-  /** Hears of failed passes (`loopFailed`). */
+  /** Gets events about failed passes (`loopFailed`). */
   events: EventBus;
   clock: Clock;
 }
 
 /** Shows from outside whether a loop turns. */
 export interface Turning extends Service {
-  /** How many ms the pass under way has taken so far; 0 while asleep. A loop whose pass never returns is dead. */
+  /** How many ms the present pass has taken so far; 0 while asleep. A loop whose pass never returns is dead. */
   inPassMs(): number;
   /** How many passes it has begun. */
   passes(): number;
@@ -25,13 +28,13 @@ export interface Turning extends Service {
 }
 
 export interface Loop extends Turning {
-  /** Ends the current sleep; during a pass, makes the next sleep zero. Never runs two passes at once. */
+  /** Ends the present sleep; during a pass, makes the next sleep zero. Never runs two passes at once. */
   wake(): void;
-  /** Ends a wait after a failed pass as well: there is reason to believe that it works now. */
+  /** Also ends a wait after a failed pass: there is reason to believe that it works now. */
   retry(): void;
 }
 
-/** What others see of a loop whose owner alone wakes it. */
+/** What others see of a loop that only its owner wakes. */
 export function turningOf(loop: Loop): Turning {
   return {
     name: loop.name,
@@ -62,7 +65,7 @@ export function createLoop(options: LoopOptions): Loop {
   let beganAt = -Infinity;
   let failures = 0;
   let passes = 0;
-  /** Monotonic: when the first of the failures in a row was. */
+  /** Monotonic: when the first of the failures in a row happened. */
   let failedAt: number | null = null;
 
   async function run(): Promise<void> {
@@ -99,11 +102,11 @@ export function createLoop(options: LoopOptions): Loop {
     if (failures > 0 || retried) return;
     const rest = beganAt + (options.minMs?.() ?? 0) - clock.monotonic();
     if (rest >= 1) await sleepUntilWoken(rest, { atOnce: true });
-    // A loop that is always woken must leave room for everything else.
+    // A loop that is woken all the time must let other work run.
     else if (woken) await setImmediate();
   }
 
-  /** `atOnce`: only by what cannot wait. */
+  /** `atOnce`: only for work that cannot wait. */
   async function sleepUntilWoken(ms: number, { atOnce = false } = {}): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.min(Math.max(0, ms), MAX_SLEEP_MS));

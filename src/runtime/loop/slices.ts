@@ -1,13 +1,13 @@
 import { systemClock } from '../clock.ts';
 
-/** Does work that comes in short steps, with everything else of the process in between. */
+/** Does work in short steps, and lets the rest of the process run in between. */
 export async function inSlices(steps: Iterator<void, void, void>): Promise<void> {
   while (steps.next().done !== true) await yieldToEventLoop();
 }
 
 /**
- * Resolves when everything else had its turn. One waiter goes on in each turn of the event loop, so that the steps of many waiters do
- * not add up to a long one.
+ * Resolves when the rest of the process has had its turn. One waiter goes on in each turn of the event loop, so that
+ * the steps of many waiters do not add up to a long one.
  */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
@@ -35,7 +35,7 @@ const TURN_MS = 2;
 const waiting: (() => void)[] = [];
 
 function nextOne(): void {
-  // Behind what it wakes: that it waits again comes after the others.
+  // After the waiter that it wakes, which may wait again.
   waiting.shift()?.();
   if (waiting.length > 0) setImmediate(nextOne);
 }

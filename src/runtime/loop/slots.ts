@@ -1,6 +1,6 @@
-/** Counts what is taken in all and by lane (target origin), so that a slow lane takes only its share. */
+/** Counts the slots in use in all and by lane (target origin), so that a slow lane takes only its share. */
 interface Slots {
-  /** Takes one slot of the lane, or answers false where the lane or the whole is full. */
+  /** Takes one slot of the lane; answers false if the lane or the whole is full. */
   take(lane: string): boolean;
   release(lane: string): void;
   /** Free slots over all lanes. */

@@ -1,4 +1,4 @@
-/** Ends the sleep of loops of this process that have work: hints, each of which would find its work by itself a little later. */
+/** Wakes loops of this process that have work: hints, since each loop would find its work by itself a little later. */
 export interface Wake {
   /** Effects were written. */
   effects(): void;
@@ -10,7 +10,7 @@ export interface Wake {
   admission(): void;
 }
 
-/** What a commit has left to be done. */
+/** The work that a commit has left. */
 export interface Work {
   effects?: number;
   toClaim?: number;

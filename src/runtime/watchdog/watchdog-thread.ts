@@ -12,7 +12,7 @@ setInterval(() => {
   last = count;
   if (still < maxTurns) return;
   const message = `firelock: nothing ran in this process for ${maxTurns} turns of its watchdog; it is ended`;
-  // The main thread's log does not get anywhere any more.
+  // The main thread can no longer write log lines.
   writeSync(2, `${message}\n`);
   process.kill(process.pid, 'SIGKILL');
 }, turnMs);

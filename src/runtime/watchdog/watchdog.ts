@@ -5,9 +5,9 @@ import type { Service } from '../service.ts';
 
 interface WatchdogOptions {
   loops: readonly Turning[];
-  /** How many turns of the watchdog, about a second each, a pass may stay away. */
+  /** How many turns of the watchdog, about a second each, a pass may take. */
   maxTurns: number;
-  /** A loop's pass did not come back: the process is to end. */
+  /** A loop's pass did not return: the process should end. */
   onStuck: (loop: string) => void;
   /** The thread that watches the event loop could not be started, or ended. */
   onThreadLost: (error: Error) => void;
@@ -16,13 +16,13 @@ interface WatchdogOptions {
 const TURN_MS = 1_000;
 
 /**
- * Reports a loop that does not return from a pass (one that failed has returned), and ends a process in which nothing
- * runs any more. A zombie that answers and fires nothing is worse than a crash: a supervisor that starts it again has a working instance,
- * and the others take over meanwhile. It counts turns of its own rather than time, so that a process that was
- * frozen, watchdog and all, is not ended for it.
+ * Reports a loop whose pass does not return (a failed pass has returned), and ends a process whose event loop is
+ * blocked. A process that lives and fires nothing is worse than a crash: after a crash, a supervisor starts it again,
+ * and the others take over meanwhile. The watchdog counts its own turns rather than time, so that it does not end a
+ * process that was frozen as a whole.
  */
 export function createWatchdog({ loops, maxTurns, onStuck, onThreadLost }: WatchdogOptions): Service {
-  /** Goes up while the event loop turns; watched by a thread, which a blocked one does not stop. */
+  /** Increases while the event loop turns; a thread watches it, which a blocked event loop does not stop. */
   const turns = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const sameFor = new Map<string, { pass: number; turns: number }>();
   let timer: NodeJS.Timeout | undefined;
@@ -43,7 +43,7 @@ export function createWatchdog({ loops, maxTurns, onStuck, onThreadLost }: Watch
   return {
     name: 'watchdog',
     start: () => {
-      // As this file is named: from the sources or built.
+      // The same extension as this file: from the sources or built.
       const file = `./watchdog-thread${extname(import.meta.url)}`;
       thread = new Worker(new URL(file, import.meta.url), {
         execArgv: [],

@@ -1,6 +1,6 @@
 import { type FileFault, type Kind, entryText, faultOf } from '../schedules-file.ts';
-import { type Caller, Refused, ask } from './caller.ts';
-import type { Plan, ToSend } from './plan.ts';
+import { type ApiCaller, Refused, ask } from './caller.ts';
+import type { FilePlan, ToSend } from './file-plan.ts';
 import { batchesOf } from './plan-schedules.ts';
 
 interface Applied {
@@ -9,11 +9,11 @@ interface Applied {
   deleted: number;
 }
 
-/** Something was refused that the plan had found to be possible: meanwhile something else has changed. */
+/** The API refused a call that the plan had found possible: something has changed meanwhile. */
 export class NotApplied extends Error {
   override readonly name = 'NotApplied';
   readonly faults: readonly FileFault[];
-  /** Before that. It stays done. */
+  /** The calls before it, which stay done. */
   readonly applied: Applied;
 
   constructor(message: string, faults: readonly FileFault[], applied: Applied) {
@@ -24,10 +24,13 @@ export class NotApplied extends Error {
 }
 
 /**
- * Does what a plan says: limits and calendars, then schedules, each thousand of them all or none, then what is to be deleted.
- * @throws NotApplied, and what the caller throws
+ * Carries out a plan: limits and calendars, then schedules, each thousand of them all or none, then the deletions.
+ * @throws NotApplied, and the errors of the caller
  */
-export async function applyPlan(caller: Caller, { toSend, toDelete, changes }: Plan): Promise<Applied> {
+export async function applyPlan(
+  caller: ApiCaller,
+  { toSend, toDelete, changes }: FilePlan,
+): Promise<Applied> {
   const applied: Applied = { created: 0, updated: 0, deleted: 0 };
   const createdIds = new Set(
     changes.filter(({ change }) => change === 'created').map(({ kind, id }) => `${kind} ${id}`),
@@ -66,7 +69,7 @@ function unlessGone(error: unknown): void {
   if (!(error instanceof Refused && error.status === 404)) throw error;
 }
 
-/** A refusal, with the lines of what was sent. */
+/** A refusal, with the lines of the entries that were sent. */
 class Places extends Error {
   readonly faults: readonly FileFault[];
 

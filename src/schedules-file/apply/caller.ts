@@ -6,8 +6,8 @@ interface CallAnswer {
   text: string;
 }
 
-/** How the API is called: over HTTP, or within the daemon. Paths are below /api/v1. Throws where there is no answer. */
-export interface Caller {
+/** How to call the API: over HTTP, or within the daemon. Paths are below /api/v1. Throws if there is no answer. */
+export interface ApiCaller {
   send(method: string, path: string, body?: string, headers?: Record<string, string>): Promise<CallAnswer>;
 }
 
@@ -26,15 +26,15 @@ export class Refused extends Error {
 }
 
 /** The answer as a tree whose numbers keep their digits. @throws Refused */
-export async function ask(caller: Caller, ...[method, path, ...rest]: Parameters<Caller['send']>) {
+export async function ask(caller: ApiCaller, ...[method, path, ...rest]: Parameters<ApiCaller['send']>) {
   const answer = await caller.send(method, path, ...rest);
   if (answer.status < 200 || answer.status >= 300) throw new Refused(`${method} ${path}`, answer);
   return answer.text === '' ? null : parseKeepingDigits(answer.text);
 }
 
 /** All items of a list, page by page. */
-export async function* listed(
-  caller: Caller,
+export async function* listAll(
+  caller: ApiCaller,
   path: string,
 ): AsyncGenerator<Record<string, unknown>, void, void> {
   let cursor: string | null = null;
@@ -47,7 +47,7 @@ export async function* listed(
   } while (cursor !== null);
 }
 
-/** Numbers that a double does not have become raw JSON, which JSON.stringify writes as it was. */
+/** Numbers that no double can hold become raw JSON, which JSON.stringify writes as it was. */
 function parseKeepingDigits(text: string): unknown {
   return JSON.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source

@@ -1,11 +1,11 @@
 import type { FileEntry } from '../schedules-file.ts';
-import type { FieldChange } from './plan.ts';
+import type { FieldChange } from './file-plan.ts';
 
 const PAUSE = ['enabled', 'pauseReason', 'pauseUntil'] as const;
 
 /**
- * A file that does not say whether a schedule is enabled leaves a pause alone: what was paused, by hand or by firelock, must not go on
- * because a daemon starts or a file is applied. And payloads that differ in white space only are the same.
+ * If the file does not say whether a schedule is enabled, a pause stays: a paused schedule must not go on because a
+ * daemon starts or a file is applied. Payloads that differ only in white space count as equal.
  */
 export function keepWhatIsNotSaid(changes: readonly FieldChange[], { fields, payload }: FileEntry) {
   let left = changes.filter(

@@ -4,31 +4,31 @@ import { calendarInput } from '../../api/calendars/schemas.ts';
 import { checkValue } from '../../api/http/validation.ts';
 import { limitInput } from '../../api/limits/schemas.ts';
 import { type FileEntry, type FileFault, faultOf } from '../schedules-file.ts';
-import { type Caller, listed } from './caller.ts';
-import type { Change, FieldChange, ToSend } from './plan.ts';
+import { type ApiCaller, listAll } from './caller.ts';
+import type { Change, FieldChange, ToSend } from './file-plan.ts';
 
 interface NamedSets {
   faults: FileFault[];
   changes: Change[];
   unchanged: number;
   toSend: ToSend[];
-  /** Ids of those that are not there yet. */
+  /** Ids that do not exist yet. */
   fresh: Set<string>;
 }
 
 /**
- * What becomes of limits or calendars. The API has no dry run of these, so they are checked by the schemas that it checks them by; it
- * checks them again when they are sent.
+ * The changes of limits or calendars. The API has no dry run for them, so this checks them with the API's schemas; the
+ * API checks them again when they are sent.
  */
 export async function planNamedSets(
-  caller: Caller,
+  caller: ApiCaller,
   kind: 'limits' | 'calendars',
   entries: readonly FileEntry[],
 ): Promise<NamedSets> {
   const planned: NamedSets = { faults: [], changes: [], unchanged: 0, toSend: [], fresh: new Set() };
   if (entries.length === 0) return planned;
   const stored = new Map<unknown, Record<string, unknown>>();
-  for await (const item of listed(caller, kind)) stored.set(item['id'], item);
+  for await (const item of listAll(caller, kind)) stored.set(item['id'], item);
   for (const entry of entries) {
     const { id, fields } = entry;
     const before = stored.get(id);

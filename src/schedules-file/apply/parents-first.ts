@@ -8,7 +8,7 @@ export function followedBy(fields: Readonly<Record<string, unknown>>): string | 
   return typeof id === 'string' && id !== '*' ? id : null;
 }
 
-/** Schedules before those that follow them, otherwise in their order; a schedule of a circle is a fault, and left out. */
+/** Schedules before their followers, otherwise in their order; a schedule of a cycle is a fault, and left out. */
 export function parentsFirst(entries: readonly FileEntry[]): { sorted: FileEntry[]; faults: FileFault[] } {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const sorted = new Set<FileEntry>();

@@ -1,21 +1,21 @@
 import type { SchedulesFile } from '../schedules-file.ts';
-import type { Caller } from './caller.ts';
+import type { ApiCaller } from './caller.ts';
 import { planNamedSets } from './named-sets.ts';
 import { parentsFirst } from './parents-first.ts';
-import type { Change, Plan } from './plan.ts';
+import type { Change, FilePlan } from './file-plan.ts';
 import { planSchedules } from './plan-schedules.ts';
 import { toPrune } from './prune.ts';
 
 /**
- * What applying the file would change, and every fault, also those that reading it found. Changes nothing. Where a file has both, what is
- * planned is not all: it is not to be applied.
- * @throws Refused, and what the caller throws
+ * What applying the file would change, and every fault, including those from reading it. Changes nothing. If a file has
+ * faults, the plan is incomplete and must not be applied.
+ * @throws Refused, and the errors of the caller
  */
 export async function planFile(
-  caller: Caller,
+  caller: ApiCaller,
   file: SchedulesFile,
   { prune }: { prune: boolean },
-): Promise<Plan> {
+): Promise<FilePlan> {
   const { entries } = file;
   const limits = await planNamedSets(caller, 'limits', entries.limits);
   const calendars = await planNamedSets(caller, 'calendars', entries.calendars);

@@ -1,14 +1,14 @@
 import { type FileEntry, type FileFault, entryText, faultOf } from '../schedules-file.ts';
-import { type Caller, Refused, ask } from './caller.ts';
+import { type ApiCaller, Refused, ask } from './caller.ts';
 import { keepWhatIsNotSaid } from './kept-fields.ts';
-import type { Change, FieldChange, ToSend } from './plan.ts';
+import type { Change, FieldChange, ToSend } from './file-plan.ts';
 import { type NotThereYet, withReal, withStandIns } from './stand-ins.ts';
 
 const MAX_ITEMS = 1000;
 /** A batch may have 16 MiB. */
 const MAX_BYTES = 12 * 1024 * 1024;
 
-/** Bodies of batches, each with what it contains. */
+/** Bodies of batches, each with the entries in it. */
 export function* batchesOf<Item>(
   items: readonly Item[],
   textOf: (item: Item) => string,
@@ -46,9 +46,9 @@ interface PlannedSchedules {
 
 type Missing = NotThereYet & { schedules: Set<string> };
 
-/** Dry runs of schedules that are in the order of parentsFirst. */
+/** Dry runs of schedules in the order of parentsFirst. */
 export async function planSchedules(
-  caller: Caller,
+  caller: ApiCaller,
   entries: readonly FileEntry[],
   absent: Omit<NotThereYet, 'schedules'> & { circular: Iterable<string> },
 ): Promise<PlannedSchedules> {
@@ -57,7 +57,7 @@ export async function planSchedules(
   const textOf = (entry: FileEntry) => entryText(entry, entry.fields);
   for (const { items } of batchesOf(entries, textOf)) {
     let left = items;
-    // What is invalid is refused before what is impossible is looked for: without the former, the rest is asked again.
+    // Invalid entries are refused before impossible ones are looked for: without the invalid ones, the rest is sent again.
     while (left.length > 0) {
       const refused = await tryBatch(caller, left, missing, planned);
       for (const { id } of refused) missing.schedules.add(id);
@@ -67,9 +67,9 @@ export async function planSchedules(
   return planned;
 }
 
-/** Answers the entries that are refused; none: all are planned. */
+/** Answers the refused entries; none: all are planned. */
 async function tryBatch(
-  caller: Caller,
+  caller: ApiCaller,
   entries: readonly FileEntry[],
   missing: Missing,
   planned: PlannedSchedules,

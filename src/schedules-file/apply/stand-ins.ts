@@ -1,9 +1,9 @@
 import { isObject } from '../../api/http/json/json-body.ts';
 import type { FileEntry } from '../schedules-file.ts';
 import { followedBy } from './parents-first.ts';
-import type { FieldChange } from './plan.ts';
+import type { FieldChange } from './file-plan.ts';
 
-/** What the file brings and the server does not have yet, by id. */
+/** Entries of the file that the server does not have yet, by id. */
 export interface NotThereYet {
   limits: ReadonlySet<string>;
   calendars: ReadonlySet<string>;
@@ -17,8 +17,8 @@ interface Replaced {
 }
 
 /**
- * For a dry run, which is refused where it names what does not exist: no limit, no calendar, all schedules instead of the one followed.
- * None of these can be what the server has now, so that each is a change.
+ * For a dry run, which is refused if it names something that does not exist: no limit, no calendar, and "all schedules"
+ * instead of the one that is followed. The server cannot have any of these values now, so each is a change.
  */
 export function withStandIns({ fields }: FileEntry, missing: NotThereYet) {
   const replaced: Replaced[] = [];
@@ -44,7 +44,7 @@ export function withStandIns({ fields }: FileEntry, missing: NotThereYet) {
   return { sent, replaced };
 }
 
-/** The changes of a dry run, with what the stand-ins stand for. */
+/** The changes of a dry run, with the real values in place of the stand-ins. */
 export function withReal(
   changes: readonly FieldChange[],
   replaced: readonly Replaced[],
@@ -55,7 +55,7 @@ export function withReal(
     const index = result.findIndex((change) => path === change.path || path.startsWith(`${change.path}/`));
     const found = result[index];
     if (!found) result.push({ path, before: standIn, after: real });
-    // The field as a whole is new: `exclude`, `after`.
+    // The whole field is new: `exclude`, `after`.
     else result[index] = { ...found, after: found.path === path ? real : fields[found.path.slice(1)] };
   }
   return result;

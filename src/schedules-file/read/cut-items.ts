@@ -9,14 +9,14 @@ interface Piece {
 }
 
 interface CutFile {
-  /** What is left: lines keep their numbers, lists are empty. */
+  /** The rest: lines keep their numbers, lists are empty. */
   rest: string;
   pieces: Piece[];
 }
 
 /**
- * Cuts lists written in YAML's block style into their items, each of which can be read by itself: the tree of a file of a hundred
- * thousand schedules takes gigabytes. Null: it is not written so, or its items may refer to each other.
+ * Cuts lists in YAML's block style into items that can be read one by one: the tree of a file of a hundred thousand
+ * schedules takes gigabytes. Null: the file has another style, or its items may refer to each other.
  */
 export function cutIntoItems(source: string): CutFile | null {
   if (MAY_REFER.test(source)) return null;

@@ -7,19 +7,19 @@ interface Reading {
   document: Document;
   /** The whole file. */
   source: string;
-  /** What a text of this place becomes. */
+  /** The replacement for a text at this place. */
   textAt: (text: string, path: readonly string[]) => string;
   fault: (path: string, message: string) => void;
-  /** Values that aliases may still stand for. */
+  /** The remaining number of values that aliases may stand for. */
   expansion: { left: number };
 }
 
-/** Any call of the API takes 64; an entry of a batch is three deep in it. */
+/** Any call of the API allows 64; an entry of a batch is three levels deep in it. */
 const DEEPEST = 61;
 /** A few aliases of aliases can stand for billions of values. */
 export const MAX_EXPANDED = 1_000_000;
 
-/** What a node says, as JSON.stringify writes it: numbers keep their digits. What JSON does not have is a fault. */
+/** The value of a node, as JSON.stringify writes it: numbers keep their digits. A value that JSON does not have is a fault. */
 export function treeOf(
   node: unknown,
   reading: Reading,
@@ -57,7 +57,7 @@ function scalarOf({ value, source }: Scalar, { textAt, fault }: Reading, path: r
   return null;
 }
 
-/** JSON text of a node: as it stands in the file, if that is JSON. So its bytes are kept, white space included. */
+/** JSON text of a node: as it stands in the file if that is JSON, so that its bytes are kept, white space included. */
 export function jsonTextOf(node: Node, reading: Reading, path: readonly string[]): string {
   const [start, end] = node.range ?? [0, 0];
   const written = reading.source.slice(start, end);

@@ -1,4 +1,4 @@
-/** The JSON of a number as YAML writes it, with all of its digits; null: JSON has no such number (.inf, .nan). */
+/** A YAML number as JSON, with all of its digits; null: JSON has no such number (.inf, .nan). */
 export function numberText(source: string): string | null {
   if (JSON_NUMBER.test(source)) return source;
   if (/^0[xo][\da-f]+$/i.test(source)) return BigInt(source).toString();

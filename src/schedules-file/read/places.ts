@@ -1,17 +1,23 @@
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Node } from 'yaml';
 
-/** The node itself, or what an alias stands for. */
+/** The node itself, or the node that an alias stands for. */
 export function resolved(node: unknown, document: Document): Node | null {
   const target = isAlias(node) ? node.resolve(document) : node;
   return isNode(target) ? target : null;
 }
 
-/** Where something begins, in characters from the start of the file; null: it is nowhere, as an absent value. */
+/**
+ * The position at which something begins, in characters from the start of the file; null: it has none, for example an
+ * absent value.
+ */
 export function offsetOf(node: unknown): number | null {
   return isNode(node) && node.range ? node.range[0] : null;
 }
 
-/** Where that begins which a JSON pointer into a node names, or the nearest thing around it. Of a member, its name. */
+/**
+ * The position of the value that a JSON pointer into a node names, or of the nearest value around it. For a member, the
+ * position of its name.
+ */
 export function offsetAt(root: Node, pointer: string, document: Document): number {
   let at: Node | null = resolved(root, document);
   let offset = offsetOf(at) ?? 0;

@@ -20,20 +20,20 @@ import {
 import { cutIntoItems } from './cut-items.ts';
 import { MAX_EXPANDED, jsonTextOf, treeOf } from './json-tree.ts';
 import { keyText, offsetAt, offsetOf, resolved } from './places.ts';
-import { type Variables, isSecret, substitute } from './variables.ts';
+import { type Variables, isSecret, substitute } from './fill-variables.ts';
 
 interface Options {
   variables: Variables;
-  /** Given beside the file. */
+  /** Options beside the file. */
   set?: string | undefined;
   /** Longer files are read item by item, if they can be. */
   cutAbove?: number;
 }
 
-/** In characters. The tree of the text takes about a hundred times as much memory. */
+/** In characters. The tree of a text takes about a hundred times as much memory. */
 const CUT_ABOVE = 1_000_000;
 
-/** Reads YAML, of which JSON is a part. Never throws: what is wrong is in `faults`. */
+/** Reads YAML, which includes JSON. Never throws: faults are in `faults`. */
 export function readSchedulesFile(
   source: string,
   { variables, set, cutAbove = CUT_ABOVE }: Options,
@@ -63,13 +63,13 @@ interface FileReading {
   variables: Variables;
   lineAt: (offset: number) => number;
   expansion: { left: number };
-  /** On which line an id was first. */
+  /** The line on which each id was first found. */
   seen: Record<Kind, Map<string, number>>;
   firstLine: number;
   isPiece: boolean;
 }
 
-/** Parses all of a file or a piece of it, and notes what is wrong with its text. */
+/** Parses all of a file or a piece of it, and notes faults of its text. */
 function parsed(
   source: string,
   { file, firstLine, ...more }: Pick<FileReading, 'file' | 'variables' | 'seen' | 'firstLine' | 'isPiece'>,
@@ -178,12 +178,12 @@ function entryOf(reading: FileReading, kind: Kind, id: string, map: YAMLMap): Fi
   return { kind, id, fields: Object.fromEntries(members), payload, lineOf: linesOf(reading, map) };
 }
 
-/** Of a piece of the file the tree is not kept: it is parsed again when a line is asked for. */
+/** The tree of a piece of the file is not kept: it is parsed again when a line is asked for. */
 function linesOf({ document, source, lineAt, firstLine, isPiece }: FileReading, map: YAMLMap) {
   return isPiece ? linesOfPiece(source, firstLine) : (path: string) => lineAt(offsetAt(map, path, document));
 }
 
-/** A function of its own: it must not keep what the one above knows. */
+/** A function of its own, so that its closure does not keep the tree alive. */
 function linesOfPiece(source: string, firstLine: number) {
   return (path: string) => {
     const { document, lineAt } = documentOf(source, firstLine);
@@ -194,7 +194,7 @@ function linesOfPiece(source: string, firstLine: number) {
 
 function labelled(entry: FileEntry, file: SchedulesFile): FileEntry {
   const labels = entry.fields['labels'] ?? {};
-  // What is no object is for the server to refuse.
+  // An entry that is no object: the server refuses it.
   if (typeof labels !== 'object' || Array.isArray(labels)) return entry;
   const own = (labels as Record<string, unknown>)[SET_LABEL];
   if (own !== undefined && own !== file.set) {

@@ -66,7 +66,7 @@ function conditionsOf({ by, actions, scheduleId, from, to, after }: AuditFilter)
   ];
 }
 
-/** In the words of the index that leaves completions out, unless these are asked for. */
+/** Repeats the condition of the index that leaves completions out, unless the filter asks for these. */
 function actionIn(actions: readonly AuditAction[]): SQL {
   const among =
     actions.length === 1 ? sql`action = ${actions[0]}` : sql`action = ANY (${texts([...actions])})`;

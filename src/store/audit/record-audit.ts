@@ -7,15 +7,15 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
 /**
- * Writes what a caller changes, in the transaction of the change: there is no change without its entry, and no entry without its change.
- * An operation without one is not asked for by a caller: firelock does it by itself, or a command does.
+ * Writes a caller's changes into the audit, in the transaction of the change: no change without its entry, and no entry
+ * without its change. An operation without an auditor was not asked for by a caller: firelock, or a command, does it.
  */
 export interface Auditor {
   /** One change; answers the database's time, which is that of the entry. */
   note(tx: Transaction, change: AuditedChange): Promise<Instant>;
   /**
-   * What a call has changed so far that takes several transactions: one entry, which each of them brings up to date. `entry` is what the
-   * transaction before answered, once that is committed.
+   * The changes so far of a call that takes several transactions: one entry, which each of them updates. `entry` is the
+   * answer of the previous transaction, once that is committed.
    */
   noteSoFar(tx: Transaction, entry: AuditKey | null, change: AuditedChange): Promise<AuditKey>;
 }
@@ -41,7 +41,7 @@ export function auditorFor(caller: Caller): Auditor {
   };
 }
 
-/** The database's time, beside an entry where there is an auditor: it costs no statement more. */
+/** The database's time, together with an entry if there is an auditor: this costs no additional statement. */
 export function noteOrNow(
   tx: Transaction,
   auditor: Auditor | undefined,
@@ -75,7 +75,7 @@ export interface RefusedCall {
   detail: AuditDetail;
 }
 
-/** All in one statement, and in no transaction of anything else: nothing was changed. */
+/** All in one statement, outside of any other transaction: nothing was changed. */
 export async function recordRefusals(db: Executor, calls: readonly RefusedCall[]): Promise<void> {
   if (calls.length === 0) return;
   const rows = calls.map(({ caller: { name, role }, action, subject, scheduleId, detail }) => ({

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import { sql } from 'drizzle-orm';
-import { type CalendarVersion, daysOf } from '../../core/exclusions/calendar-history.ts';
+import { type CalendarVersion, daySetOfEntries } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
-/** A version of a calendar, without what it says. */
+/** A version of a calendar, without its days. */
 export interface Head {
   id: string;
-  /** Of the calendar; null: there is none. */
+  /** Its newest version; null: there is no such calendar. */
   current: number | null;
   applied: number | null;
   version: number;
@@ -21,10 +21,10 @@ export type Contents = Map<string, CalendarVersion>;
 
 export const keyOf = ({ id, version, at }: Head): string => `${id} ${version} ${at}`;
 
-/** Versions never change. `at` tells those of a restored database, or of another one, apart. */
+/** Versions never change. `at` distinguishes them from those of a restored database, or of another one. */
 const contents = new LRUCache<string, CalendarVersion>({ max: 10_000 });
 
-/** What each of them says, by its key. */
+/** The days of each version, by its key. */
 export async function readContents(db: Executor, heads: readonly Head[]): Promise<Contents> {
   const known: Contents = new Map();
   for (const head of heads) {
@@ -43,9 +43,10 @@ export async function readContents(db: Executor, heads: readonly Head[]): Promis
   for (const head of missing) {
     const { id, version, at } = head;
     const dates = found.get(`${id} ${version}`);
-    // Dropped since, being old; or written by a foreign hand, which must not keep other schedules from being planned.
+    // The version was old and has been dropped; or another program wrote it, which must not keep other schedules from
+    // being planned.
     if (!Array.isArray(dates)) continue;
-    const content = { version, at, days: daysOf(dates) };
+    const content = { version, at, days: daySetOfEntries(dates) };
     known.set(keyOf(head), content);
     contents.set(keyOf(head), content);
   }

@@ -6,7 +6,7 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
 
-/** A schedule that names a calendar, and where its planning stands: the guard of a move. */
+/** A schedule that names a calendar, and its planning state: the guard of a move. */
 export interface CalendarUser extends PlannedUpTo {
   uid: string;
   id: string;
@@ -29,9 +29,9 @@ interface Row {
 }
 
 export interface UserPage {
-  /** Enabled ones: of a paused schedule nothing is due, and resuming it computes its next fire anew. */
+  /** Only enabled ones: no fire of a paused schedule is due, and resuming it computes its next fire anew. */
   users: CalendarUser[];
-  /** After which the next page begins; null: there is none. */
+  /** The uid after which the next page begins; null: there is none. */
   last: string | null;
 }
 
@@ -75,9 +75,9 @@ export interface CalendarMove {
 }
 
 /**
- * Moves cursors that are as they were read. It clears the fire-lock: what an instance has planned from the old cursor is fenced, and it
- * plans anew. Rows that another transaction has locked are passed over. Answers how many it moved. The caller shares the calendars by
- * which the moves were computed, at the versions that they were computed by.
+ * Moves cursors that are still as they were read. It clears the fire-lock: a plan that another instance has made from
+ * the old cursor is fenced, and made anew. Rows that another transaction has locked are passed over. Answers how many
+ * it moved. The caller shares the calendars that led to the moves, at the versions that it used.
  */
 export async function moveCursorsUnderSharedCalendars(
   tx: Transaction,

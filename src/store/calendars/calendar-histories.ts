@@ -7,13 +7,13 @@ import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { type Contents, type Head, keyOf, readContents } from './calendar-contents.ts';
 
-/** What some calendars said, as far as it matters for what occurs at or after some moment. */
+/** The content of some calendars, as far as it matters for occurrences at or after some moment. */
 export interface KnownCalendars {
-  /** Of each that was asked for; that of an unknown one is empty. */
+  /** The history of each calendar that was asked for; empty for an unknown one. */
   histories: Calendars;
-  /** The version of each that exists: a writer of what follows from the histories compares it under the lock. */
+  /** The version of each existing calendar: a transaction that writes results of the histories compares it under the lock. */
   versions: ReadonlyMap<string, number>;
-  /** Of those that were edited: the moment of the first edit that the next fires of its users may not follow yet. */
+  /** For edited calendars: the moment of the first edit that the next fires of their users may not follow yet. */
   unapplied: ReadonlyMap<string, Instant>;
 }
 
@@ -23,7 +23,7 @@ export const NO_KNOWN_CALENDARS: KnownCalendars = {
   unapplied: new Map(),
 };
 
-/** One statement, and another one for versions that this process has not read before. None where no calendar is asked for. */
+/** One statement, and another one for versions that this process has not read before. None if no calendar is asked for. */
 export async function readCalendars(
   db: Executor,
   ids: readonly string[],
@@ -54,7 +54,7 @@ export function unappliedSince({ unapplied }: KnownCalendars, ids: readonly stri
 
 /** In the order of ids and versions; of an id without any version, a head with the version 0. */
 async function readHeads(db: Executor, ids: readonly string[], since: Instant): Promise<Head[]> {
-  // A foreign hand may have written a cursor that is no moment.
+  // Another program may have written a cursor that is no moment.
   const from = isoInstant(Number.isNaN(since) ? EARLIEST : Math.min(Math.max(since, EARLIEST), LATEST));
   const rows = await rowsOf<{
     id: string;
@@ -87,7 +87,7 @@ async function readHeads(db: Executor, ids: readonly string[], since: Instant): 
 /** Of versions that never change. */
 const histories = new LRUCache<string, CalendarHistory>({ max: 1_000 });
 
-/** The same object for the same versions, so that what is made of it can be kept. */
+/** The same object for the same versions, so that results computed from it can be kept. */
 function historyOf(id: string, heads: readonly Head[], known: Contents): CalendarHistory {
   const versions = heads.flatMap((head) => known.get(keyOf(head)) ?? []);
   const [first, last] = [versions[0], versions.at(-1)];

@@ -8,7 +8,7 @@ interface CalendarLink {
   calendarId: string;
 }
 
-/** Which calendars a schedule named before a write, and names after it. */
+/** The calendars that a schedule named before a write, and those that it names after it. */
 export interface NamedCalendars {
   uid: string;
   before: readonly string[];

@@ -43,7 +43,7 @@ export async function listCalendars(db: Executor, filter: CalendarFilter): Promi
   return rows.map(toCalendar);
 }
 
-/** Its row is locked until the transaction ends: no other one writes by what it says. */
+/** Locks its row until the transaction ends: no other transaction writes results of its content. */
 export async function lockCalendar(tx: Transaction, id: string): Promise<Calendar | null> {
   await tx.execute(sql`SELECT FROM calendars WHERE id = ${id} FOR UPDATE`);
   // A second statement: the first one's snapshot is older than its lock.

@@ -13,8 +13,8 @@ export async function shareCalendars(tx: Transaction, ids: readonly string[]): P
 }
 
 /**
- * The same, and answers the versions. A calendar that is being edited at this moment is passed over, and not in the answer: a fire waits
- * for no edit.
+ * The same, and answers the versions. A calendar that is being edited at this moment is passed over, and missing in the
+ * answer: no fire waits for an edit.
  */
 export async function shareFreeCalendars(
   tx: Transaction,

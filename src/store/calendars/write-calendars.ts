@@ -11,7 +11,7 @@ interface CalendarContent {
   dates: readonly string[];
 }
 
-/** An id that was used before goes on counting its versions. @throws TryAgain where another caller has just created it */
+/** If the id was used before, its versions go on counting. @throws TryAgain if another caller has just created it */
 export async function createCalendar(
   tx: Transaction,
   id: string,
@@ -29,7 +29,7 @@ export async function createCalendar(
   return { id, description, dates, version, appliedVersion: version, updatedAt: at };
 }
 
-/** `movesFires`: its days are others now. The caller has its row locked. */
+/** `movesFires`: its days change. The caller has its row locked. */
 export async function changeLockedCalendar(
   tx: Transaction,
   current: Calendar,
@@ -44,19 +44,19 @@ export async function changeLockedCalendar(
     sql`UPDATE calendars SET description = ${description}, version = ${version}, applied_version = ${appliedVersion},
       updated_at = ${isoInstant(at)}::timestamptz WHERE id = ${id}`,
   );
-  // A plan by the version before is refused now: its instance is to make another one at once.
+  // A plan by the previous version is refused now: its instance should make another one at once.
   await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
   return { id, description, dates, version, appliedVersion, updatedAt: at };
 }
 
-/** What it said stays readable, for the past. The caller has its row locked. */
+/** Its content stays readable, for the past. The caller has its row locked. */
 export async function deleteLockedCalendar(tx: Transaction, id: string): Promise<number> {
   const { version } = await addVersion(tx, id, sql`NULL`);
   await tx.execute(sql`DELETE FROM calendars WHERE id = ${id}`);
   return version;
 }
 
-/** All users' next fires follow this version. A newer one, which an edit made meanwhile, stays to be applied. */
+/** All users' next fires follow this version. If an edit has made a newer one meanwhile, that one remains to be applied. */
 export async function recordApplied(db: Executor, id: string, version: number): Promise<void> {
   await db.execute(
     sql`UPDATE calendars SET applied_version = ${version}
@@ -65,8 +65,8 @@ export async function recordApplied(db: Executor, id: string, version: number): 
 }
 
 /**
- * Deletes versions that were replaced before a moment: nothing is accounted for that lies before it. The last one stays, also of a
- * deleted calendar, so that its number is not used again. Answers how many it deleted.
+ * Deletes versions that were replaced before a moment: nothing before it is accounted for. The last version stays, also
+ * of a deleted calendar, so that its number is not used again. Answers how many it deleted.
  */
 export async function dropReplacedBefore(db: Executor, before: Instant, limit: number): Promise<number> {
   const rows = await rowsOf(
@@ -82,7 +82,7 @@ export async function dropReplacedBefore(db: Executor, before: Instant, limit: n
   return rows.length;
 }
 
-/** Later than the version before it, whatever the clock says: versions are in the order of time. */
+/** Later than the previous version, whatever the clock says: versions are in the order of time. */
 async function addVersion(
   tx: Transaction,
   id: string,

@@ -9,11 +9,14 @@ import { type Effect, deleteEffects } from './effect-rows.ts';
 export interface AppliedEffects {
   /** Done, and deleted. */
   done: readonly Effect[];
-  /** A row that one of these needs is locked by another transaction, or there is more of it to do: to be tried again. */
+  /** Another transaction has locked a row that one of these needs, or there is more of it to do: try again. */
   unfinished: readonly Effect[];
-  /** There is more to do of what was begun. */
+  /** There is more to do for an effect that has begun. */
   isMore: boolean;
-  /** For callers to see to outside of this transaction. A `cancel` is deleted here: firelock calls its target at most once. */
+  /**
+   * The caller handles these outside of the transaction. A `cancel` is deleted here: firelock calls its target at most
+   * once.
+   */
   cancels: readonly Effect[];
   /** Effects that may pause a schedule. */
   toPause: readonly Effect[];
@@ -25,11 +28,11 @@ export interface AppliedEffects {
   toClaim: number;
   toPull: boolean;
   toAdmit: boolean;
-  /** Effects that these in turn have brought about. */
+  /** Effects that these effects have written. */
   effects: number;
 }
 
-/** Does what is to follow from ends of runs, and deletes the effects that are done: all in this transaction. */
+/** Does these effects, and deletes those that are done: all in this transaction. */
 export async function applyEffects(tx: Transaction, effects: readonly Effect[]): Promise<AppliedEffects> {
   const of = (kind: EffectKind) => effects.filter((effect) => effect.kind === kind);
   const counted = await countDependencies(tx, of('dependents'));

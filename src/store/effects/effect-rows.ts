@@ -5,18 +5,21 @@ import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant } from '../../postgres/sql/rows.ts';
 
-/** What is to follow from the end of a run. */
+/** One effect of the end of a run. */
 export interface Effect {
   id: number;
   kind: EffectKind;
-  /** The run that ended: how, when, and in which attempt. Empty: it is about a schedule that is late, and since when. */
+  /**
+   * The run that ended: how, when, and in which attempt. Empty: the effect is about a schedule that is late, and since
+   * when.
+   */
   runId: string;
   scheduleUid: string;
   scheduleVersion: number;
   /** Null: a one-off run. */
   scheduleId: string | null;
   trigger: RunTrigger;
-  /** `overlap`: perhaps of a run that has not ended. */
+  /** For `overlap`: the run may not have ended. */
   status: RunStatus | 'late';
   finishedAt: Instant;
   attempt: number;
@@ -42,8 +45,8 @@ interface Row {
 }
 
 /**
- * Effects that are due now, the oldest first, without those of `besides`. Their rows are locked until the transaction ends. Effects that
- * other instances work on are passed over.
+ * Effects that are due now, the oldest first, without those in `besides`. Locks their rows until the transaction ends.
+ * Effects that other instances work on are passed over.
  */
 export async function lockEffects(
   tx: Transaction,

@@ -6,12 +6,12 @@ import { rowsOf } from '../../postgres/sql/rows.ts';
 /** As `after_uid`: the schedule follows every schedule that is not itself an `after` schedule. */
 export const ALL_SCHEDULES = '00000000-0000-0000-0000-000000000000';
 
-/** That a schedule with this `after_uid` follows the schedule of this uid: this one, or all of them. */
+/** Whether a schedule with this `after_uid` follows the schedule of this uid: this one, or all of them. */
 export function follows(afterUid: SQL, uid: SQL): SQL {
   return sql`${afterUid} = ANY (ARRAY[${uid}, ${ALL_SCHEDULES}::uuid])`;
 }
 
-/** Edits of which schedule follows which come one after the other until the transaction ends: two could close a cycle together. */
+/** Until the transaction ends, no other transaction edits which schedule follows which: two could close a cycle together. */
 export async function lockFollowing(tx: Executor): Promise<void> {
   await tx.execute(sql`SELECT pg_advisory_xact_lock(${FOLLOWING_LOCK})`);
 }
@@ -28,7 +28,7 @@ export async function keepFollowed(tx: Executor, ids: readonly string[]): Promis
 }
 
 /** The schedule that the one of this uid follows; null: it follows none, or is not there. */
-export async function followedBy(tx: Executor, uid: string): Promise<string | null> {
+export async function followedUid(tx: Executor, uid: string): Promise<string | null> {
   const [row] = await rowsOf<{ after_uid: string | null }>(
     tx,
     sql`SELECT after_uid FROM schedules WHERE uid = ${uid}`,

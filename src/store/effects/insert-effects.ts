@@ -13,7 +13,7 @@ interface End {
   also?: readonly Extract<EffectKind, 'cancel' | 'gone'>[];
 }
 
-/** Writes what is to follow from these ends, in their transaction. Answers how many effects it wrote. */
+/** Writes the effects of these ends, in their transaction. Answers how many it wrote. */
 export async function insertEffects(tx: Transaction, ends: readonly End[]): Promise<number> {
   return writeEffects(
     tx,
@@ -60,9 +60,8 @@ function kindsOf(run: RunRecord): EffectKind[] {
 }
 
 /**
- * Writes effects that judge these schedules for overlap soon. The caller could not, since another transaction has locked one of their
- * runs.
- * Answers how many effects it wrote.
+ * Writes effects that judge the overlaps of these schedules soon. The caller could not judge them, since another
+ * transaction has locked one of their runs. Answers how many effects it wrote.
  */
 export async function writeOverlapEffects(tx: Transaction, scheduleUids: readonly string[]): Promise<number> {
   if (scheduleUids.length === 0) return 0;
@@ -85,7 +84,7 @@ export interface LateSchedule {
   lateSince: Instant;
 }
 
-/** Writes what is to follow from schedules that have become late, where some schedule follows. Answers how many effects it wrote. */
+/** Writes the effects of schedules that have become late, if some schedule follows them. Answers how many it wrote. */
 export async function writeLateEffects(tx: Transaction, late: readonly LateSchedule[]): Promise<number> {
   if (late.length === 0) return 0;
   const rows = await rowsOf(

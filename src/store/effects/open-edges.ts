@@ -7,7 +7,7 @@ import { presentAmong } from '../runs/lock-runs.ts';
 
 /** A run that has ended, and that other runs depend on. */
 export interface EndedDependency {
-  /** Of the effect of that end. Null: the run's row is locked here, so no later end can follow this one. */
+  /** From the effect of that end. Null: the run's row is locked here, so no later end can follow this one. */
   id: number | null;
   runId: string;
   status: RunStatus | 'late';

@@ -5,7 +5,7 @@ import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
-/** What stays behind when a day of history is dropped unread: keys and dependencies of its runs. */
+/** What remains when a day of history is dropped unread: keys and dependencies of its runs. */
 
 export interface Sweep {
   /** Where the next page begins; null: this was the last one. */

@@ -9,21 +9,21 @@ import {
   type MaintenanceColumns,
   maintenanceOf,
   maintenanceRow,
-} from '../maintenance/maintenance.ts';
+} from '../maintenance/maintenance-row.ts';
 
 export interface Instance {
   id: string;
   host: string;
   version: string;
   zoneData: string;
-  /** Silent for longer, the others may declare it dead. */
+  /** If it is silent for longer than this, the others may declare it dead. */
   ttlSeconds: number;
 }
 
-/** A row of `instances i` that the others count on; the clock is a row `clock` with the column `now`. */
+/** Whether the others count on a row of `instances i`; the clock is a row `clock` with the column `now`. */
 export const lives = sql`i.died_at IS NULL AND i.heartbeat_at > clock.now - make_interval(secs => i.ttl_seconds)`;
 
-/** That no instance of this id is listed as living: what it holds is free. */
+/** Whether no instance of this id is listed as living: its locks and claims are free. */
 export function isUnlisted(instanceId: SQL): SQL {
   return sql`NOT EXISTS (SELECT FROM instances i WHERE i.id = ${instanceId} AND i.died_at IS NULL)`;
 }
@@ -46,11 +46,11 @@ export interface HeartbeatAnswer {
   previous: Instant | null;
   /** Others that are listed as living and silent for longer than their TTL. */
   overdue: { id: string; ttlSeconds: number }[];
-  /** What is in force; null: none is. */
+  /** The maintenance in force; null: none. */
   maintenance: Maintenance | null;
 }
 
-/** Says that this instance lives, where it is still listed as living. */
+/** Reports that this instance lives, if it is still listed as living. */
 export async function beatIfListed(db: Executor, instanceId: string): Promise<HeartbeatAnswer> {
   const rows = await rowsOf<BeatRow>(
     db,
@@ -78,7 +78,7 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
   };
 }
 
-/** One for each overdue peer, or one. */
+/** One row for each overdue peer, or one row. */
 interface BeatRow extends MaintenanceColumns {
   now: InstantText;
   listed: boolean;

@@ -12,7 +12,7 @@ interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
   inFlight: number;
 }
 
-/** The living, and for a day those that left or fell silent; newest first. */
+/** The living ones, and for a day those that left or fell silent; newest first. */
 export async function listInstances(db: Executor): Promise<InstanceState[]> {
   const rows = await rowsOf<{
     id: string;
@@ -47,7 +47,7 @@ export async function listInstances(db: Executor): Promise<InstanceState[]> {
 export interface LivingInstance {
   id: string;
   host: string;
-  /** Without another heartbeat it counts as gone after that. */
+  /** Without another heartbeat, it counts as gone after this. */
   livesForSeconds: number;
 }
 

@@ -3,7 +3,7 @@ import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../postgres/sql/rows.ts';
-import { noHandoffs } from '../maintenance/maintenance.ts';
+import { noHandoffs } from '../maintenance/maintenance-row.ts';
 import { ATTENDED_LANES, isPull, isUnattended } from '../queues/queue-lanes.ts';
 
 /** A run that waits for a place of its limit, in the words of the index `runs_to_admit`. */

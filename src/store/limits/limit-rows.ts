@@ -4,7 +4,7 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
-/** How many runs that name it may be under way at once. */
+/** How many of its runs may be under way at once. */
 export interface Limit {
   id: string;
   description: string | null;
@@ -12,7 +12,7 @@ export interface Limit {
   updatedAt: Instant;
 }
 
-/** A limit, and how its runs stand at this moment. */
+/** A limit, and the number of its runs in each state at this moment. */
 export interface LimitState extends Limit {
   /** Under way: claimed, or `running`. */
   running: number;
@@ -58,7 +58,7 @@ const COUNTED = sql`LATERAL (
           AND r.due_at <= (SELECT clock_timestamp()))::int AS waiting
       FROM runs r WHERE r.limit_id = l.id) AS counted`;
 
-/** Creates or replaces it; waits while its places are given. Answers whether it is new, and whether it is as it was. */
+/** Creates or replaces it; waits while its places are given. Answers whether it is new, and whether it is unchanged. */
 export async function writeLimit(
   tx: Executor,
   { id, description, maxRunning, updatedAt }: Limit,
@@ -74,7 +74,7 @@ export async function writeLimit(
   return row ?? { created: false, changed: false };
 }
 
-/** Until the transaction ends no call can name the limit anew: see keepLimits. False: there is none. */
+/** Until the transaction ends, no call can name the limit anew: see keepLimits. False: there is none. */
 export async function lockLimitToDelete(tx: Transaction, id: string): Promise<boolean> {
   const rows = await rowsOf(tx, sql`SELECT id FROM limits WHERE id = ${id} FOR UPDATE`);
   return rows.length > 0;
@@ -100,7 +100,7 @@ export async function namersOf(
   return { schedules: await idsOf('schedules'), runs: await idsOf('runs') };
 }
 
-/** Which of these limits there are; they are kept from being deleted until the transaction ends. It waits for a deletion under way. */
+/** Which of these limits exist; keeps them from being deleted until the transaction ends. Waits for a deletion under way. */
 export async function keepLimits(tx: Executor, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const rows = await rowsOf<{ id: string }>(

@@ -10,7 +10,7 @@ import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { queueOfLane } from '../queues/queue-lanes.ts';
 import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
-import { readMaintenance } from './maintenance.ts';
+import { readMaintenance } from './maintenance-row.ts';
 
 /** Keeps waiting runs, recorded in this transaction, until maintenance is over. */
 export async function holdRuns(tx: Transaction, runIds: readonly string[]): Promise<void> {
@@ -21,9 +21,9 @@ export async function holdRuns(tx: Transaction, runIds: readonly string[]): Prom
 }
 
 interface ReleasedRuns {
-  /** Held runs that were looked at. */
+  /** How many held runs were checked. */
   found: number;
-  /** Of them, those that go on, and whether workers may pull some of them. */
+  /** How many of them go on, and whether workers may pull some of them. */
   released: number;
   toPull: boolean;
   effects: number;
@@ -43,7 +43,7 @@ export async function releaseHeldRuns(tx: Transaction, limit: number): Promise<R
   if (held.length === 0 || (await readMaintenance(tx))) return NOTHING;
   const ids = held.map(({ id }) => id);
   const locked = await lockOpenRuns(tx, ids, 'skipLocked');
-  // One that has been cancelled, or abandoned with its schedule, is held no more.
+  // A run that has been cancelled, or abandoned with its schedule, is no longer held.
   const waiting = locked.filter(({ status }) => status === 'waiting');
   const guarded = await guardedAmong(tx, waiting);
   const now = await databaseNow(tx);
@@ -62,7 +62,7 @@ export async function releaseHeldRuns(tx: Transaction, limit: number): Promise<R
   };
 }
 
-/** Uids of the schedules of these runs whose runs must not overlap. */
+/** The uids of these runs' schedules, if their runs must not overlap. */
 async function guardedAmong(tx: Transaction, runs: readonly RunRecord[]): Promise<ReadonlySet<string>> {
   const rows = await rowsOf<{ uid: string }>(
     tx,
@@ -72,7 +72,7 @@ async function guardedAmong(tx: Transaction, runs: readonly RunRecord[]): Promis
   return new Set(rows.map(({ uid }) => uid));
 }
 
-/** All but those that are open and could not be locked. */
+/** All except open runs that could not be locked. */
 async function forget(tx: Transaction, ids: readonly string[], locked: readonly RunRecord[]): Promise<void> {
   const had = new Set(locked.map(({ id }) => id));
   const others = ids.filter((id) => !had.has(id));

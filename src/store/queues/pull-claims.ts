@@ -1,42 +1,32 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type Dependency, type Run, mayBeRunId } from '../../core/runs/run.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { doubles, texts } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { laneOfQueue } from './queue-lanes.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { noHandoffs } from '../maintenance/maintenance.ts';
+import { noHandoffs } from '../maintenance/maintenance-row.ts';
 import { MAX_ATTEMPTS } from '../runs/claims/claims.ts';
-import { findOutcomes, listRuns } from '../runs/search/find-runs.ts';
+import { MAX_DEPENDENCIES_SHOWN, type PulledRun, readPulledRuns } from './pulled-runs.ts';
 
 /** What one worker asks for. */
 export interface PullAsk {
   workerId: string;
   max: number;
-  /** Until when it must be heard of again. */
+  /** How long the worker may be silent. */
   leaseSeconds: number;
 }
 
-/** A run as it is handed to a worker. */
-export interface PulledRun {
-  run: Run;
-  /** How those ended that it depended on, and the run that it follows; of those that are still kept. */
-  dependencies: Dependency[];
-  /** It had not been started before. */
-  isFirst: boolean;
-}
-
 export interface Pulled {
-  /** What each of the asks got, in their order. */
+  /** The runs for each of the asks, in their order. */
   given: PulledRun[][];
-  /** There is more that is due, and that one answer could not tell. */
+  /** More runs are due than one answer could contain. */
   isCut: boolean;
 }
 
 interface PullClaim {
   queue: string;
-  /** Which instance serves it; its death means nothing to the runs. */
+  /** The instance that serves the claim; its death means nothing for the runs. */
   instanceId: string;
   /** In the order in which they are served. */
   asks: readonly PullAsk[];
@@ -76,19 +66,16 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
     WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
     RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due`,
   );
-  const runs = await read(tx, rows);
+  const runs = await readPulledRuns(tx, rows);
   const given: PulledRun[][] = claim.asks.map(() => []);
   for (const row of rows.sort((a, b) => a.place - b.place)) {
     const pulled = runs.get(row.id);
     const slot = slots[row.place - 1];
-    // One whose id does not lead to its row, by a foreign hand, must not keep back the others: its lease runs out.
+    // If another program wrote a row whose id does not lead to it, that run must not delay the others: its lease runs out.
     if (pulled && slot) given[slot.index]?.push(pulled);
   }
   return { given, isCut: (rows[0]?.due ?? 0) > rows.length };
 }
-
-/** Each outcome with up to 4 KiB of a result: what one answer can carry, and one process can hold for it. At least one run is answered. */
-const MAX_DEPENDENCIES_SHOWN = 2_000;
 
 const RANKS = Object.values(PRIORITY_RANK).sort((a, b) => a - b);
 
@@ -96,7 +83,7 @@ interface ClaimedRow {
   id: string;
   place: number;
   is_first: boolean;
-  /** Of the whole claim. */
+  /** In the whole claim. */
   due: number;
 }
 
@@ -127,25 +114,3 @@ const allDue = sql.join(
   RANKS.map((rank) => sql`SELECT * FROM ${part(rank)}`),
   sql` UNION ALL `,
 );
-
-async function read(tx: Transaction, claimed: readonly ClaimedRow[]): Promise<Map<string, PulledRun>> {
-  const ids = claimed.map(({ id }) => id).filter(mayBeRunId);
-  if (ids.length === 0) return new Map();
-  const runs = await listRuns(tx, { ids, limit: ids.length }, MAX_DEPENDENCIES_SHOWN);
-  const found = await findOutcomes(tx, [...new Set(runs.flatMap(dependencyIds))]);
-  const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
-  return new Map(
-    runs.map((run) => [
-      run.id,
-      {
-        run,
-        dependencies: dependencyIds(run).flatMap((id) => found.get(id) ?? []),
-        isFirst: !started.has(run.id),
-      },
-    ]),
-  );
-}
-
-function dependencyIds({ parentRunId, dependsOn }: Run): string[] {
-  return parentRunId === null ? [...dependsOn] : [parentRunId, ...dependsOn];
-}

@@ -3,7 +3,7 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { isPull, laneOfQueue, queueOfLane } from './queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { noHandoffs } from '../maintenance/maintenance.ts';
+import { noHandoffs } from '../maintenance/maintenance-row.ts';
 
 /** The name of the NOTIFY about work for pull workers: a hint, never needed. */
 export const WORK_FOR_PULL = 'firelock_pull';
@@ -17,7 +17,7 @@ export interface SeenWorker {
   workerId: string;
 }
 
-/** Remembers that these workers asked for work, where that was not written a moment ago. Each of them once. */
+/** Notes that these workers asked for work, unless that was written a moment ago. Each of them once. */
 export async function seeWorkers(db: Executor, seen: readonly SeenWorker[]): Promise<void> {
   await db.execute(
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
@@ -48,7 +48,7 @@ export async function queuesWithWork(db: Executor, queues: readonly string[]): P
   return rows.flatMap(({ lane }) => queueOfLane(lane) ?? []);
 }
 
-/** What stands in a queue. */
+/** The state of a queue. */
 interface QueueState {
   queue: string;
   /** Due, and not claimed. */
@@ -58,11 +58,11 @@ interface QueueState {
   running: number;
   /** How long the oldest pending run has been due; 0 where there is none. */
   oldestPendingSeconds: number;
-  /** That asked within the last five minutes. */
+  /** Workers that asked within the last five minutes. */
   workers: number;
 }
 
-/** All queues in which something stands, or whose workers were seen lately; by name. */
+/** All queues that have runs, or whose workers were seen lately; by name. */
 export async function listQueues(db: Executor): Promise<QueueState[]> {
   const rows = await rowsOf<{
     lane: string;

@@ -4,14 +4,14 @@ import { booleans, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import type { PulledRun } from './pull-claims.ts';
+import type { PulledRun } from './pulled-runs.ts';
 
 /** A claim whose worker went away before the answer. */
 interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
   run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
 }
 
-/** Takes back claims that were not answered to a worker, as if they had not been made; but the attempt's number is used up. */
+/** Takes back claims whose worker got no answer, as if they had not been made; but the attempt's number is used up. */
 export async function takeBackIfStillLeased(
   db: Executor,
   claims: readonly UnansweredClaim[],

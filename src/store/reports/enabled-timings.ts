@@ -8,9 +8,9 @@ import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts'
 interface TimedSchedule {
   uid: string;
   identity: Identity;
-  /** Null: its row holds none. */
+  /** Null: its row contains none. */
   timing: Timing | null;
-  /** It may have fires that are not to be made. */
+  /** Callers may have asked to skip some of its fires. */
   hasSkips: boolean;
 }
 

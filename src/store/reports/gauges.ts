@@ -1,26 +1,30 @@
-import { type SQL, sql } from 'drizzle-orm';
-import type { RunStatus } from '../../core/runs/run.ts';
-import type { ScheduleStatus } from '../../core/schedules/schedule.ts';
+import { sql } from 'drizzle-orm';
 import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
-import { noPlanning } from '../maintenance/maintenance.ts';
-import { LATE_UIDS, isApart, isOver } from '../schedules/search/status-conditions.ts';
+import { noPlanning } from '../maintenance/maintenance-row.ts';
+import { LATE_UIDS, isOver } from '../schedules/search/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 
-/** How the work goes: as much is read as there are lanes, claims, instances and overdue schedules, however much waits. */
+/**
+ * The state of the work. The cost depends on the number of lanes, claims, instances and overdue schedules, not on the
+ * number of waiting runs.
+ */
 export interface WorkGauges {
-  /** How long the oldest pending run has been due, claimed or not; 0 where there is none. Not of runs that wait for their limit. */
+  /**
+   * How long the oldest pending run has been due, claimed or not; 0: there is none. Runs that wait for their limit do
+   * not count.
+   */
   oldestPendingSeconds: number;
-  /** Pending runs whose claimant is no living instance. */
+  /** Pending runs whose claim belongs to no living instance. */
   strandedRuns: number;
   /** Due for longer than the grace and still not planned. */
   schedulesOverdue: number;
-  /** Without a success in time. */
+  /** Schedules without a success in time. */
   schedulesLate: number;
-  /** Ends of runs whose consequences are still to be seen to. */
+  /** Effects that are not done yet. */
   effectsPending: number;
-  /** Those of them that have failed, and are tried again. */
+  /** Effects that have failed, and are tried again. */
   effectsFailing: number;
   instancesAlive: number;
   /**
@@ -28,24 +32,17 @@ export interface WorkGauges {
    * cleaned up. 0: there is none. Only a role with pg_read_all_stats sees sessions of other roles.
    */
   oldestSnapshotSeconds: number;
-  /** Versions of the time zone data that the living plan with, each once, sorted. */
+  /** The versions of the time zone data that the living instances plan with, each once, sorted. */
   zoneData: string[];
 }
-
-export interface OpenRunCounts {
-  byStatus: Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
-  /** Due, and without a place of their limit. */
-  waitingForLimit: number;
-}
-export type ScheduleCounts = Record<ScheduleStatus, number>;
 
 // eslint-disable-next-line max-lines-per-function -- one statement
 export async function sampleWork(
   db: Executor,
   { overdueSeconds }: { overdueSeconds: number },
 ): Promise<Sample<WorkGauges>> {
-  // The clock is joined to the schedules, not asked for by a sub-select: the planner takes any moment for one that a third of them is
-  // due before, and would start workers for a count of none.
+  // The clock is joined to the schedules instead of read in a sub-select: the planner would assume that a third of them
+  // are due before an unknown moment, and would start parallel workers for a count of none.
   const {
     oldest_pending,
     stranded,
@@ -111,48 +108,4 @@ export async function sampleWork(
     zoneData: (JSON.parse(zone_data) as string[]).sort(),
   };
   return { values, costMs: cost_ms };
-}
-
-/** Reads all that is open. */
-export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
-  const count = (status: string) =>
-    sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
-  const {
-    cost_ms: costMs,
-    waiting_for_limit: waitingForLimit,
-    ...byStatus
-  } = await oneSample<OpenRunCounts['byStatus'] & { waiting_for_limit: number }>(
-    db,
-    sql`SELECT open.*, ${COST} AS cost_ms
-    FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')}, count(*) FILTER (
-      WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL
-        AND due_at <= (SELECT clock_timestamp()))::int AS waiting_for_limit FROM runs) AS open`,
-  );
-  return { values: { byStatus, waitingForLimit }, costMs };
-}
-
-/** What has a next fire is counted by the index of what is due, and all that is not simply active by its own. */
-export async function countSchedules(db: Executor): Promise<Sample<ScheduleCounts>> {
-  const count = (name: string, condition: SQL) =>
-    sql`count(*) FILTER (WHERE ${condition})::int AS ${sql.identifier(name)}`;
-  const { cost_ms, timed, broken, following, ...apart } = await oneSample<{
-    timed: number;
-    /** Of these, those in error. */
-    broken: number;
-    /** Active without a next fire: they follow others. */
-    following: number;
-    paused: number;
-    ended: number;
-    error: number;
-  }>(
-    db,
-    sql`SELECT timed.count AS timed, apart.*, ${COST} AS cost_ms
-    FROM (SELECT count(*)::int AS count FROM schedules WHERE enabled AND next_fire_at IS NOT NULL) AS timed, (
-      SELECT ${count('broken', sql`enabled AND error IS NOT NULL AND next_fire_at IS NOT NULL`)},
-        ${count('following', sql`enabled AND error IS NULL AND next_fire_at IS NULL AND NOT ${isOver}`)},
-        ${count('paused', sql`NOT enabled`)}, ${count('ended', sql`enabled AND error IS NULL AND ${isOver}`)},
-        ${count('error', sql`enabled AND error IS NOT NULL`)}
-      FROM schedules WHERE ${isApart}) AS apart`,
-  );
-  return { values: { active: timed - broken + following, ...apart }, costMs: cost_ms };
 }

@@ -7,7 +7,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { skipsOf } from '../schedules/skips.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
-/** The present moment and how far planning has come. Read first: what is planned meanwhile is then found among the runs. */
+/** The present moment and how far planning has come. Read first: whatever is planned meanwhile is then found among the runs. */
 export async function readPlanningState(
   db: Executor,
   scheduleId: string,
@@ -33,7 +33,7 @@ export async function readPlanningState(
   return { now, current: { uid, nextOccurrenceAt, inError, skips: new Set(found?.keys()) } };
 }
 
-/** A schedule that was known under an id. They follow each other: one is deleted before the next is created. */
+/** A schedule that had an id. They follow each other: one is deleted before the next is created. */
 export interface ScheduleIncarnation {
   uid: string;
   createdAt: Instant;
@@ -59,7 +59,7 @@ export async function isFollower(db: Executor, uid: string): Promise<boolean> {
   return row?.follows ?? false;
 }
 
-/** The version in force for what is due at an instant; the first one, where there was none yet. */
+/** The version in force for what is due at an instant; the first one, if there was none yet. */
 export async function versionFor(db: Executor, uid: string, dueAt: Instant): Promise<number> {
   const [row] = await rowsOf<{ version: number }>(
     db,
@@ -69,7 +69,7 @@ export async function versionFor(db: Executor, uid: string, dueAt: Instant): Pro
   return row?.version ?? 1;
 }
 
-/** How long each version was in force, from one version on, in their order. A deletion only ends the one before it. */
+/** How long each version was in force, from one version on, in their order. A deletion only ends the version before it. */
 export async function versionSpans(
   db: Executor,
   { uid, createdAt }: ScheduleIncarnation,
@@ -102,7 +102,7 @@ export async function versionSpans(
   });
 }
 
-/** A pause in force that ends by itself: what is due afterwards will fire, also before the version is there that says so. */
+/** A pause in force that ends by itself: what is due afterwards will fire, even before the version exists that says so. */
 function untilPauseEnds(pauseUntil: Instant | null, span: VersionSpan): VersionSpan[] {
   if (span.enabled || pauseUntil === null || span.until !== null) return [span];
   const since = Math.max(pauseUntil - 1, span.since);

@@ -26,7 +26,7 @@ export async function plannedRuns(
   return rows.map(plannedRun);
 }
 
-/** Of each schedule, the first runs after an instant that stand for missed occurrences. */
+/** For each schedule, the first runs after an instant that stand for missed occurrences. */
 export async function recordsAfter(
   db: Executor,
   uids: readonly string[],
@@ -43,7 +43,7 @@ export async function recordsAfter(
   return rows.map(plannedRun);
 }
 
-/** What they stand for lies one after the other, but for an edit of the jitter between. */
+/** The occurrences that they stand for are consecutive, unless an edit of the jitter lies in between. */
 const RECORDS = 3;
 
 interface RunRow {

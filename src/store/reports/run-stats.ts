@@ -14,7 +14,7 @@ interface StatsFilter {
   to?: Instant | undefined;
 }
 
-/** What stands in the rows: counts of runs, and how late their first attempts began. */
+/** The contents of the rows: counts of runs, and how late their first attempts began. */
 export interface RunStats {
   total: number;
   succeeded: number;
@@ -38,7 +38,7 @@ export interface RunStats {
   lateness: { p50: number | null; p95: number | null; p99: number | null; max: number | null };
 }
 
-/** A whole history is read row by row: on two cores about a quarter of a second for a million rows that are in memory. */
+/** A whole history is read row by row: on two cores, a million rows that are in memory take about a quarter of a second. */
 export const STATS_LIMIT_MS = 30_000;
 
 type CountName = Exclude<keyof RunStats, 'lateness'>;

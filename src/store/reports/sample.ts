@@ -2,13 +2,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
-/** What was found, and for how many ms the server was at it, planning included: a caller that asks again and again goes by that. */
+/** A result, and how many ms the server worked on it, planning included: a caller that samples repeatedly decides by that. */
 export interface Sample<T> {
   values: T;
   costMs: number;
 }
 
-/** Said of the one row that comes out at the end. From when the transaction began, which is before it was planned. */
+/** A column of the one result row. Counted from the start of the transaction, which is before the planning. */
 export const COST = sql`(extract(epoch FROM clock_timestamp() - now()) * 1000)::float8`;
 
 export async function oneSample<Row extends object>(

@@ -4,7 +4,7 @@ import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, queryPrepared, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
-import { noPlanning } from '../maintenance/maintenance.ts';
+import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
 
 export interface DueSchedules {
@@ -13,7 +13,7 @@ export interface DueSchedules {
   locked: LockedSchedule[];
   /** How many of them were taken from an expired lock or a dead instance. */
   takenOver: number;
-  /** Due, but under another instance's lock; counted up to the batch size, and only where the batch is not full. */
+  /** Due, but locked by another instance; counted up to the batch size, and only if the batch is not full. */
   contended: number;
   /** Maintenance is in force: nothing may be planned. */
   inMaintenance: boolean;
@@ -25,7 +25,7 @@ interface FireLockRequest {
   instanceId: string;
   limit: number;
   lockTtlSeconds: number;
-  /** Schedules this instance is still planning; any other lock of its own is a failed round's. */
+  /** Schedules that this instance is still planning; any other lock of its own is left from a failed round. */
   walking: readonly string[];
 }
 

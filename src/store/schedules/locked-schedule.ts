@@ -2,7 +2,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Overlap } from '../../core/schedules/schedule.ts';
 import { type InstantText, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
-/** A due schedule under the caller's fire-lock: what planning needs, and what the guard of its commit compares. */
+/** A due schedule under the caller's fire-lock: what planning needs, and what the guard of the commit compares. */
 export interface LockedSchedule {
   uid: string;
   id: string;
@@ -13,13 +13,13 @@ export interface LockedSchedule {
   lane: string;
   /** Its rank: the smaller, the sooner. */
   priority: number;
-  /** The limit that its runs count against; null: none. */
+  /** The limit of its runs; null: none. */
   limitId: string | null;
   nextOccurrenceAt: Instant;
   /** No occurrence up to this one is planned again; null: none has been planned. */
   plannedThrough: Instant | null;
   planFailures: number;
-  /** It may have fires that are not to be made. */
+  /** Callers may have asked to skip some of its fires. */
   hasSkips: boolean;
   /** Those of them that are due. */
   skips: ReadonlySet<Instant>;
@@ -27,7 +27,7 @@ export interface LockedSchedule {
   createdAt: Instant;
 }
 
-/** What is usual is null. */
+/** Usual values are null. */
 export interface LockedRow {
   timing: string;
   planned_through: InstantText | null;

@@ -12,7 +12,7 @@ export interface ScheduleVersion {
   at: Instant;
   by: string | null;
   change: 'created' | 'updated' | 'deleted';
-  /** As it was from then on; of a deletion: as it was until then. */
+  /** The schedule from then on; for a deletion: the schedule until then. */
   definition: Definition;
 }
 
@@ -22,7 +22,7 @@ interface VersionPosition {
   version: number;
 }
 
-/** Of every schedule that was ever known under the id, newest first: (at, uid, version) descending. */
+/** For every schedule that ever had the id, newest first: (at, uid, version) descending. */
 export async function listVersions(
   db: Executor,
   scheduleId: string,

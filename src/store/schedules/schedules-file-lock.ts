@@ -8,7 +8,7 @@ export async function lockSchedulesFile(tx: Executor): Promise<void> {
   );
 }
 
-/** Fails if the transaction, and so the lock, is gone; and keeps the server from ending it because nothing happens in it. */
+/** Fails if the transaction, and so the lock, is gone; and keeps the server from ending an idle transaction. */
 export async function keepSchedulesFileLock(tx: Executor): Promise<void> {
   await tx.execute(sql`SELECT 1`);
 }

@@ -14,7 +14,7 @@ import { isOver } from './search/status-conditions.ts';
 
 /** What `firelock resume` reads and writes of schedules while no instance lives. */
 
-/** A schedule whose cursor stands in the past, as it stood when it was read: the guard of its move. */
+/** A schedule whose cursor lies in the past, as it was read: the guard of its move. */
 export interface DueSchedule {
   uid: string;
   id: string;
@@ -22,13 +22,13 @@ export interface DueSchedule {
   /** For `readTiming`. */
   timing: string;
   createdAt: Instant;
-  /** No number where the row holds no moment. */
+  /** NaN if the row contains no moment. */
   nextOccurrenceAt: Instant;
   /** A caller may have asked that some of its fires are not made. */
   hasSkips: boolean;
 }
 
-/** Ordered by uid, after that of `after`. What is paused, has ended or is in error is not among them. */
+/** Ordered by uid, after the uid `after`. Without schedules that are paused, have ended or are in error. */
 export async function listDueSchedules(
   db: Executor,
   now: Instant,
@@ -61,7 +61,7 @@ export async function listDueSchedules(
 
 export interface Skip {
   schedule: DueSchedule;
-  /** What is recorded of what was due, in order: one record for all, and one for each that was to be skipped anyway. */
+  /** The records for what was due, in order: one for all, and one for each fire that a caller asked to skip anyway. */
   fires: (PlannedFire & { skipped: SkipReason })[];
   nextOccurrenceAt: Instant | null;
   nextFireAt: Instant | null;
@@ -135,7 +135,7 @@ export interface RestingSchedules {
   inError: number;
 }
 
-/** Those that `listDueSchedules` does not list, whatever is due. */
+/** The schedules that `listDueSchedules` leaves out, even if they are due. */
 export async function countRestingSchedules(db: Executor): Promise<RestingSchedules> {
   const [row] = await rowsOf<{ paused: number; ended: number; in_error: number }>(
     db,

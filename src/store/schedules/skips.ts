@@ -4,7 +4,7 @@ import { instants, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
-/** Fires of one schedule that are not to be made, each with the reason that was given. */
+/** Fires of one schedule that callers asked to skip, each with its reason. */
 export type Skips = ReadonlyMap<Instant, string | null>;
 
 /** By uid, up to and with an instant, if one is given. Only schedules that have some are in the answer. */
@@ -97,7 +97,7 @@ export async function deletePlannedSkips(tx: Transaction, uids: readonly string[
   await noteSkipsUnderLock(tx, uids);
 }
 
-/** Of a schedule that is deleted. */
+/** All skips of a schedule that is deleted. */
 export async function deleteAllSkips(tx: Transaction, uid: string): Promise<void> {
   await tx.execute(sql`DELETE FROM skips WHERE schedule_uid = ${uid}`);
 }

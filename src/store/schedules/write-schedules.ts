@@ -6,7 +6,7 @@ import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/array
 import type { Executor } from '../../postgres/executor.ts';
 import { timingText } from '../../core/schedules/stored-definition.ts';
 
-/** A schedule as it is to stand after this write. */
+/** A schedule as it will be after this write. */
 export interface ScheduleWrite {
   uid: string;
   id: string;
@@ -16,12 +16,12 @@ export interface ScheduleWrite {
   nextOccurrenceAt: Instant | null;
   nextFireAt: Instant | null;
   lastFireAt: Instant | null;
-  /** The newest occurrence that has been planned; what is stored only rises. */
+  /** The newest occurrence that has been planned; the stored value only rises. */
   plannedThrough: Instant | null;
   /** Whose runs' ends it follows; null where it has fire times of its own. */
   afterUid: string | null;
   createdAt: Instant;
-  /** From when on it holds; absent: from now on. */
+  /** When it takes effect; absent: now. */
   at?: Instant;
   /** The name of the caller; null: it has none. */
   by: string | null;
@@ -48,7 +48,7 @@ export async function writeSchedules(
 }
 
 interface VersionedWrite extends ScheduleWrite {
-  /** What its version says, as JSON, without the payload. */
+  /** The content of its version, as JSON, without the payload. */
   said: string;
 }
 
@@ -126,7 +126,7 @@ function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
       AS w(uid, version, id, change, at, by, definition, payload)`;
 }
 
-/** Zone data says when it fires: a cron, or excluded days, in a zone other than UTC. */
+/** Zone data decides when it fires: a cron, or excluded days, in a zone other than UTC. */
 function isZoned({ cron, exclude, timezone }: Definition): boolean {
   return (cron !== null || exclude !== null) && timezone !== null && timezone.toUpperCase() !== 'UTC';
 }

@@ -10,7 +10,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
-/** Until when an instance `i` may have planned something: as long as it lives, this is later than now. */
+/** Until when an instance `i` may have planned something: for a living instance, this is later than now. */
 const lastAliveAt = sql`coalesce(i.died_at, i.heartbeat_at + make_interval(secs => i.ttl_seconds))`;
 
 export async function readZoneData(db: Executor, own: string): Promise<ZoneDataSeen> {

@@ -9,7 +9,7 @@ import { SCHEDULES_CHANGED } from './write-schedules.ts';
 import { newerZoneDataLives } from './zone-data.ts';
 import { isUnlisted } from '../instances/instances.ts';
 
-/** A schedule whose fire times hang on zone data, and where its planning stands: the guard of a move. */
+/** A schedule whose fire times depend on zone data, and its planning state: the guard of a move. */
 export interface ZonedSchedule extends CursorState {
   uid: string;
   id: string;
@@ -41,14 +41,14 @@ interface Row {
 }
 
 /**
- * Reads the next `limit` schedules by uid. Answers those with a cron in a zone whose cursor lies in the future, or is null since
- * nothing was left to fire. The tick handles schedules that are due or in error.
+ * Reads the next `limit` schedules by uid. Answers those with a cron in a zone whose cursor lies in the future, or is
+ * null because no fire was left. The tick handles schedules that are due or in error.
  */
 export async function listZonedSchedules(
   db: Executor,
   { after, limit }: { after: string | null; limit: number },
 ): Promise<ZonedPage> {
-  // A page is of all schedules: where few have a zone, looking for enough of them would read the whole table at once.
+  // A page counts all schedules: if few have a zone, collecting enough of them would read the whole table at once.
   const rows = await rowsOf<Row>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),

@@ -23,7 +23,7 @@ interface Row extends DefinitionKey {
 const HOLDS_SECRETS = sql`(jsonb_path_exists(definition, '$.target.headers.*') OR jsonb_path_exists(definition, '$.target.lookup.headers.*')
   OR jsonb_path_exists(definition, '$.target.cancel.headers.*') OR jsonb_path_exists(definition, '$.target.secret ? (@ != null)'))`;
 
-/** Of the next so many definitions, those that hold secret values; `last` is null once all were looked at. */
+/** The definitions with secret values, among the next ones by number; `last` is null once all were read. */
 export async function pageOfSecrets(
   db: Executor,
   { after, limit }: { after: DefinitionKey | null; limit: number },
@@ -46,7 +46,8 @@ export async function pageOfSecrets(
 }
 
 /**
- * Locks definitions, in the order of their keys, and writes the targets that `anew` makes of them as they are under the lock.
+ * Locks definitions, in the order of their keys, and writes the targets that `anew` makes from their state under the
+ * lock.
  * @throws an error for which isLockedByOthers is true if another transaction holds one of them for longer than a moment
  */
 export async function rewriteTargets(
@@ -60,7 +61,7 @@ export async function rewriteTargets(
     sql`SELECT FROM schedule_versions v JOIN ${wanted} ON v.schedule_uid = k.uid AND v.version = k.version
     ORDER BY v.schedule_uid, v.version FOR NO KEY UPDATE OF v`,
   );
-  // In another statement, which sees them as they are now.
+  // In another statement, which sees their present state.
   const rows = await rowsOf<Row>(
     tx,
     sql`SELECT v.schedule_uid AS uid, v.version, v.definition FROM schedule_versions v

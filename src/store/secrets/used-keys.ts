@@ -9,7 +9,7 @@ interface UsedKeys {
   next: string | null;
 }
 
-/** With which keys the secret values of some schedules are encrypted, by uid: of as many as are read in a moment. */
+/** The keys that encrypt the secret values of some schedules, by uid: as many schedules as can be read in a moment. */
 export async function sampleUsedKeys(db: Executor, after: string | null): Promise<Sample<UsedKeys>> {
   const further = after === null ? sql`` : sql`WHERE uid > ${after}::uuid`;
   const { key_ids, last, count, cost_ms } = await oneSample<{

@@ -10,18 +10,18 @@ import { WORK_CHECKS } from './work-checks.ts';
 interface CheckResult {
   name: string;
   holds: string;
-  /** False: the check took too long and was stopped. It says nothing then. */
+  /** False: the check took too long and was stopped. Then it has no result. */
   complete: boolean;
-  /** At most as many as are looked for. */
+  /** At most as many as the limit of the check. */
   violations: number;
-  /** The first of them, each a sentence. */
+  /** The first violations, each a sentence. */
   examples: string[];
 }
 
 /** After which the server stops one check, and all of them together. */
 const CHECK_LIMIT_MS = 5_000;
 const ALL_LIMIT_MS = 30_000;
-/** All of them, with the time that the server needs to stop one. */
+/** The limit for all of them, with the time that the server needs to stop one. */
 export const VERIFY_LIMIT_MS = ALL_LIMIT_MS + 2 * CHECK_LIMIT_MS;
 const MAX_COUNTED = 10_000;
 const MAX_EXAMPLES = 10;

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 
-/** Something that holds in every snapshot of the database, whatever instances do, and however they die. */
+/** An invariant: it holds in every snapshot of the database, whatever instances do, and however they die. */
 export interface Check {
   name: string;
-  /** What holds, as a sentence for operators. */
+  /** The invariant, as a sentence for operators. */
   holds: string;
   /**
    * A query with the columns `name` (of the row, for a person) and `fault`. It may use `clock`, a row with the column `now`, and
@@ -12,19 +12,19 @@ export interface Check {
   found: SQL;
 }
 
-/** Loops come back to what they have not done in far less. What is younger may be under way, and is no violation. */
+/** Loops come back to unfinished work much sooner. Younger work may be under way, and is no violation. */
 export const SETTLED_SECONDS = 300;
 
-/** Of runs that have ended, the newest by `scheduledFor` are looked at: so many that a check takes a second at most. */
+/** Among ended runs, the newest by `scheduledFor` are checked: so many that a check takes a second at most. */
 const NEWEST_ENDED = 100_000;
-/** Of open runs, which are usually few: the newest, too. */
+/** Among open runs, which are usually few: the newest, too. */
 const NEWEST_OPEN = 100_000;
-/** Of these every day of history is asked. */
+/** For these runs, every day of history is searched. */
 export const NEWEST_ASKED = 5_000;
 
 /** By the index on the id, in every day of history. */
 export const newestEnded = sql`(SELECT * FROM history ORDER BY id DESC LIMIT ${NEWEST_ENDED})`;
 export const newestOpen = sql`(SELECT * FROM runs ORDER BY id DESC LIMIT ${NEWEST_OPEN})`;
 
-/** A run, for a person; of a row `r`. */
+/** A run, for a person; from a row `r`. */
 export const RUN_NAME = sql`'run ' || r.id || CASE WHEN r.schedule_id = '' THEN '' ELSE ' of schedule ' || r.schedule_id END`;

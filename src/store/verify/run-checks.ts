@@ -3,7 +3,7 @@ import { type Check, NEWEST_ASKED, RUN_NAME, newestEnded, newestOpen } from './c
 
 const PLANNED_IDS = sql`trigger IN ('schedule', 'catchUp', 'backfill')`;
 
-/** Runs against each other, and against what their rows say. */
+/** Runs against each other, and against their own rows. */
 export const RUN_CHECKS: readonly Check[] = [
   {
     name: 'oneRunForEachFire',
@@ -60,7 +60,7 @@ export const RUN_CHECKS: readonly Check[] = [
   {
     name: 'oneActiveRun',
     holds: 'of a schedule whose runs must not overlap, one run is active',
-    // Backfills and retries start all the same, and an edit of `overlap` counts for what is recorded after it.
+    // Backfills and retries start all the same, and an edit of `overlap` applies to runs that are recorded after it.
     found: sql`SELECT 'schedule ' || s.id AS name, count(*) || ' runs are active' AS fault
       FROM runs r JOIN schedules s ON s.uid = r.schedule_uid AND s.overlap IN ('skip', 'queue', 'replace')
       WHERE r.overlap_guarded AND r.status IN ('pending', 'running') AND r.trigger <> 'backfill' AND r.retried_after IS NULL

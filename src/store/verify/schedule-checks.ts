@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { ALL_SCHEDULES } from '../effects/followers.ts';
-import { noPlanning } from '../maintenance/maintenance.ts';
+import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { type Check, newestOpen } from './check.ts';
 
-/** Of schedules there are at most some hundred thousand, and all are read. */
+/** There are at most some hundred thousand schedules, and all are read. */
 export const SCHEDULE_CHECKS: readonly Check[] = [
   {
     name: 'dueSchedulesArePlanned',

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { OVERLAPS } from '../../core/schedules/schedule.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import { isUnlisted } from '../instances/instances.ts';
-import { noHandoffs } from '../maintenance/maintenance.ts';
+import { noHandoffs } from '../maintenance/maintenance-row.ts';
 import { type Check, NEWEST_ASKED, RUN_NAME } from './check.ts';
 
 const IS_SETTLED = sql`r.updated_at < (SELECT at FROM settled)`;

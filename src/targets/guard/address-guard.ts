@@ -27,7 +27,7 @@ export interface AddressGuard {
 
 interface GuardOptions {
   denied: readonly AddressRange[];
-  /** What of the denied ranges may be called all the same. */
+  /** Parts of the denied ranges that may be called all the same. */
   allowed: readonly AddressRange[];
   /** The ports that this process listens on. */
   ownPorts: ReadonlySet<number>;
@@ -38,7 +38,7 @@ interface GuardOptions {
   localAddresses: () => readonly string[];
 }
 
-/** What is not given protects: without options the default ranges are denied, and nothing is excepted. */
+/** An option that is not given protects: without options, the default ranges are denied, without exceptions. */
 export function createAddressGuard(options: Partial<GuardOptions> = {}): AddressGuard {
   return new Guard({ ...PROTECTING, ...options });
 }
@@ -53,10 +53,10 @@ const PROTECTING: GuardOptions = {
     Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address)),
 };
 
-/** What leads to this machine whatever its interfaces are. */
+/** Addresses that lead to this machine, whatever its interfaces are. */
 const SELF = addressRanges(['127.0.0.0/8', '0.0.0.0/8', '::/127']);
 
-/** An address, as its bytes and as those of every IPv4 address in it. */
+/** An address, as its own bytes and the bytes of every IPv4 address in it. */
 interface Judged {
   text: string;
   forms: readonly Uint8Array[];
@@ -103,7 +103,7 @@ class Guard implements AddressGuard {
   }
 }
 
-/** What is no address, as far as can be told, cannot be judged, and is not called. */
+/** A text that is not recognised as an address cannot be judged, and is not called. */
 function judgedOf(text: string): Judged {
   const address = addressBytes(text);
   if (address === null) throw new AddressBlocked(text, 'it is not an address that can be judged');

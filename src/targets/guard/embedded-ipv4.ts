@@ -1,8 +1,8 @@
 import { type AddressRange, addressRanges, isInRange } from '../../config/address-ranges.ts';
 
 /**
- * The IPv4 addresses that an IPv6 address may lead to, as the network translates or tunnels it. To judge the address is to judge these
- * too: a list that denies 169.254.169.254 would otherwise let `64:ff9b::a9fe:a9fe` through.
+ * The IPv4 addresses that an IPv6 address may lead to, as the network translates or tunnels it. Judging the address
+ * includes judging these: a list that denies 169.254.169.254 would otherwise let `64:ff9b::a9fe:a9fe` through.
  */
 export function embeddedIpv4(address: Uint8Array): Uint8Array[] {
   if (address.length !== 16 || isUnspecifiedOrLoopback(address)) return [];
@@ -39,8 +39,8 @@ function last(address: Uint8Array): Uint8Array[] {
 }
 
 /**
- * RFC 6052, 2.2: behind 48, 56, 64 or 96 bits, around byte 8; what follows is zero. An address that fits several layouts is judged by
- * each, but by none that finds only padding there.
+ * RFC 6052, 2.2: after 48, 56, 64 or 96 bits, around byte 8; the bytes after it are zero. An address that fits several
+ * layouts is judged by each, but not by one in which it consists of padding only.
  */
 function inAnyLayout(address: Uint8Array): Uint8Array[] {
   return LAYOUTS.filter(({ end }) => address.subarray(end).every((byte) => byte === 0))

@@ -2,14 +2,14 @@ import { ADDRCONFIG, type LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 
-/** All addresses of a name, in the order in which they are to be tried. @throws where there are none, or that cannot be found out. */
+/** All addresses of a name, in the order in which to try them. @throws if there are none, or they cannot be found out */
 export type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
 
-/** As every program of this machine resolves names: its hosts file, its DNS. */
+/** As every program of this machine resolves names: by its hosts file and its DNS. */
 export const resolveByMachine: Resolve = (name) =>
   lookup(name, { all: true, hints: process.platform === 'win32' ? 0 : ADDRCONFIG });
 
-/** The addresses of a name; an address is its own. */
+/** The addresses of a name; an address stands for itself. */
 export async function addressesOf(host: string, resolve: Resolve): Promise<readonly LookupAddress[]> {
   const family = isIP(host);
   if (family !== 0) return [{ address: host, family }];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readDashboard } from '../../../src/api/dashboard/files.ts';
+import { readDashboard } from '../../../src/api/dashboard/built-files.ts';
 import { newToken } from '../access/support.ts';
 import { type Api, startApi } from '../api.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { everyDay } from '../../../src/core/cron/calendar.ts';
-import { daysOf, nextDay } from '../../../src/core/cron/calendar-days.ts';
+import { everyDay } from '../../../src/core/cron/day-pattern.ts';
+import { daysOfPattern, nextDay } from '../../../src/core/cron/pattern-days.ts';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { firesIn } from '../../../src/core/cron/cron-fires.ts';
 import { parseCron } from '../../../src/core/cron/cron-parse.ts';
@@ -185,7 +185,7 @@ describe('the search for the next fire', () => {
 
   it('looks at no more than 41 years of months', () => {
     let asked = 0;
-    const never = daysOf(
+    const never = daysOfPattern(
       () => {
         asked += 1;
         return 0;
@@ -198,7 +198,7 @@ describe('the search for the next fire', () => {
 
   it('looks only at the months selected', () => {
     let asked = 0;
-    const leapDays = daysOf((length) => {
+    const leapDays = daysOfPattern((length) => {
       asked += 1;
       return length === 29 ? 2 ** 28 : 0;
     }, 2);

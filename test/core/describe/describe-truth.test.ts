@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextDay } from '../../../src/core/cron/calendar-days.ts';
+import { nextDay } from '../../../src/core/cron/pattern-days.ts';
 import { valuesOf } from '../../../src/core/cron/cron-field-parse.ts';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/cron/cron-fields.ts';
 import { parseCron } from '../../../src/core/cron/cron-parse.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { cursorByCalendars } from '../../../src/core/exclusions/calendar-cursor.ts';
-import { type Calendars, daysOf } from '../../../src/core/exclusions/calendar-history.ts';
+import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
 import { readDateEntry } from '../../../src/core/exclusions/date-entries.ts';
 import { daySetOf, hasDay, nextDayOutside, unionOf } from '../../../src/core/exclusions/day-set.ts';
 import { DEFAULT_TIMING, type Exclude, type Timing } from '../../../src/core/schedules/schedule.ts';
@@ -30,7 +30,7 @@ const history = (id: string, ...versions: [version: number, at: string, ...dates
         versions: versions.map(([version, from, ...dates]) => ({
           version,
           at: at(from),
-          days: daysOf(dates),
+          days: daySetOfEntries(dates),
         })),
       },
     ],

@@ -1,5 +1,5 @@
 import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
-import { type Calendars, daysOf } from '../../../src/core/exclusions/calendar-history.ts';
+import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
 import { type Random, createRandom } from '../../chaos/random.ts';
 import { expectedFires } from './oracle.ts';
 import type { Triple } from './triples.ts';
@@ -61,7 +61,7 @@ export function calendarsOf({ versions }: Excluding): Calendars {
         versions: (versions[index] ?? []).map(({ at, dates }, place) => ({
           version: place + 1,
           at,
-          days: daysOf(dates),
+          days: daySetOfEntries(dates),
         })),
       },
     ]),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { countOpenRuns, countSchedules, sampleWork } from '../../../src/store/reports/gauges.ts';
+import { countOpenRuns, countSchedules } from '../../../src/store/reports/counts.ts';
+import { sampleWork } from '../../../src/store/reports/gauges.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../../api/api.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
 

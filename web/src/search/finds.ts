@@ -16,7 +16,7 @@ export interface Answer {
 
 const SCHEDULES = 8;
 const RUNS = 3;
-const LONGEST_KEY = 256;
+const MAX_KEY = 256;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Of places of the dashboard, without asking anybody. */
@@ -81,7 +81,7 @@ async function byId(text: string, signal: AbortSignal): Promise<Find[]> {
 }
 
 async function byKey(key: string, signal: AbortSignal): Promise<Find[]> {
-  if (key.length > LONGEST_KEY) return [];
+  if (key.length > MAX_KEY) return [];
   const { items } = await get<ListRunsResponse>('/runs', { key, limit: RUNS }, signal);
   return items.map((run) => ({ ...runFind(run), text: `Run with the key ${key}` }));
 }

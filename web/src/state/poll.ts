@@ -22,7 +22,7 @@ interface Options<T> {
 }
 
 const EVERY_MS = 5_000;
-const LONGEST_MS = 30_000;
+const MAX_MS = 30_000;
 
 /**
  * Asks at once, again every few seconds while the tab is seen, and not at all otherwise. While nobody answers it asks less
@@ -76,7 +76,7 @@ function startAsking<T>(
     if (!('away' in answer))
       tell({ ...(data !== undefined && { data }), ...('problem' in answer && answer) });
     if (document.hidden || mustLogIn.value) return;
-    timer = setTimeout(now, failures === 0 ? paceOf(data) : Math.min(LONGEST_MS, 1000 * 2 ** failures));
+    timer = setTimeout(now, failures === 0 ? paceOf(data) : Math.min(MAX_MS, 1000 * 2 ** failures));
   };
   const seen = (): void => {
     if (document.hidden) clearTimeout(timer);

@@ -7,7 +7,7 @@ import { zoneChoice } from './zone.ts';
 const zones = signal<ReadonlyMap<string, string | null>>(new Map());
 
 /** A list may name more schedules than are worth a question each: times of the others are said in UTC. */
-const MOST_ASKED = 20;
+const MAX_ASKED = 20;
 
 /**
  * Zones of the schedules that a list of runs names: a run does not say its schedule's zone. Each is asked for once, one
@@ -15,7 +15,7 @@ const MOST_ASKED = 20;
  */
 export function useScheduleZones(ids: readonly (string | null)[]): ReadonlyMap<string, string | null> {
   const known = zones.value;
-  const wanted = [...new Set(ids)].filter((id) => id !== null).slice(0, MOST_ASKED);
+  const wanted = [...new Set(ids)].filter((id) => id !== null).slice(0, MAX_ASKED);
   const missing = zoneChoice.value === 'schedule' ? wanted.filter((id) => !known.has(id)) : [];
   useEffect(() => {
     const asking = new AbortController();

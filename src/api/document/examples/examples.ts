@@ -3,10 +3,7 @@ import { RUN_EXAMPLES } from './runs.ts';
 import { SCHEDULE_EXAMPLES } from './schedules.ts';
 import type { Examples } from './example.ts';
 
-/**
- * Whole bodies, by `operationId`. Sent in this order to a firelock that has nothing yet, each of them works as it stands: a
- * test does that.
- */
+/** Whole bodies, by `operationId`. A test sends them in this order to an empty firelock: each works as it stands. */
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   ...OTHER_EXAMPLES,
   ...SCHEDULE_EXAMPLES,

@@ -3,22 +3,22 @@ import { type Part, SLICE_BYTES, splitJson } from './json-parts.ts';
 import { type Fault, MAX_FAULTS, Problem } from '../problem.ts';
 
 export const MAX_PAYLOAD_BYTES = 64 * 1024;
-/** Its beginning is kept, but all of it is JSON: as much as fits in the body of its call. */
+/** The beginning of a result is kept, but all of it must be JSON; this is as much as fits into the body of the call. */
 const MAX_RESULT_BYTES = 256 * 1024;
 
-/** A body as it was sent: its value, and of its payloads, or its result, the very text. */
+/** A body as it was sent: its value, and the exact text of its payloads or its result. */
 export interface JsonBody {
-  /** With null in the place of each of these. */
+  /** The value, with null in the place of each of these texts. */
   value: unknown;
-  /** By JSON pointer (`/payload`, `/items/3/payload`, `/result`); what is absent was not sent. */
+  /** The texts by JSON pointer (`/payload`, `/items/3/payload`, `/result`); a field that was not sent is absent. */
   payloads: ReadonlyMap<string, string>;
-  /** What no schema sees: text that cannot be stored, payloads too long, keys that would be lost. */
+  /** Faults that no schema sees: text that cannot be stored, payloads that are too long, keys that would be lost. */
   faults: Fault[];
 }
 
 /**
- * With others' turns in between, whatever the body holds.
- * @throws Problem 400 where the text is not UTF-8, not JSON, or more than any call takes.
+ * Reads a body of any size and lets other work run in between.
+ * @throws Problem 400 if the text is not UTF-8, not JSON, or more than any call takes
  */
 export async function parseJsonBody(bytes: Buffer): Promise<JsonBody> {
   const steps = readJsonBody(bytes);
@@ -61,7 +61,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Text that PostgreSQL can hold: no NUL, no half of a surrogate pair. */
+/** Whether PostgreSQL can store the text: it has no NUL and no half of a surrogate pair. */
 export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
@@ -70,7 +70,7 @@ export function pointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Without the white space around it. Empty where it is too long, and then it may not even have been parsed. */
+/** The text without the white space around it. Empty if it is too long: then it may not even have been parsed. */
 function keptSource(bytes: Buffer, part: Part, faults: Fault[]): string {
   const maxBytes = part.path === '/result' ? MAX_RESULT_BYTES : MAX_PAYLOAD_BYTES;
   if (part.end - part.start <= 2 * maxBytes) {
@@ -95,7 +95,7 @@ function parsePart(bytes: Buffer, part: Part): unknown {
 }
 
 const NULL = Buffer.from('null');
-// A byte order mark at the beginning of the body is passed over; anywhere else it is no JSON.
+// A byte order mark is skipped at the beginning of the body; anywhere else it is not JSON.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function decode(bytes: Uint8Array): string {
@@ -140,7 +140,7 @@ function collectBadText(value: unknown, path: string, faults: Fault[]): void {
       const below = path + pointer([key]);
       if (!isStorableText(key))
         faults.push({ path: below, message: 'has NUL or half of a surrogate pair in its name' });
-      // Schemas pass over this one in silence.
+      // Schemas ignore this name.
       if (key === '__proto__') faults.push({ path: below, message: 'is not a name that can be used' });
       else collectBadText(value[key], below, faults);
     }

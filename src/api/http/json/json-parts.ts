@@ -2,33 +2,36 @@ import { type Fault, Problem, invalid } from '../problem.ts';
 import { createMemberNames } from './member-names.ts';
 
 const DEEPEST = 64;
-/** Of a batch. */
+/** The most items of a batch. */
 export const MAX_ITEMS = 1000;
-/** Most members of an item, or of the body around the items, without payloads and results: twice what any call takes. */
+/** The most members of an item, or of the body around the items, outside of payloads and results: twice what any call takes. */
 const MAX_MEMBERS = 5000;
 /** The same; a target's headers alone may be a megabyte. */
 const MAX_PART_BYTES = 2 * 1024 * 1024;
-/** What is looked through before others have their turn. */
+/** How much is read before other work gets a turn. */
 export const SLICE_BYTES = 128 * 1024;
 
-/** A stretch of a body that is parsed by itself: what is around the items, an item, a payload or result, whose text is kept. */
+/**
+ * A part of a body that is parsed by itself: the frame around the items, an item, or a payload or result, whose text is
+ * kept.
+ */
 export interface Part {
   kind: 'body' | 'item' | 'text';
   /** JSON pointer. */
   path: string;
-  /** Of a batch: which of its items it is, or belongs to. */
+  /** In a batch: the index of the item that this is, or belongs to. */
   item: number;
   start: number;
   end: number;
-  /** Parts that are cut out of it, in order. */
+  /** The parts that are cut out of this one, in order. */
   holes: Part[];
-  /** The body names its items again further on: the last ones count. */
+  /** The body repeats the name of its items further on: the last ones count. */
   replaced: boolean;
 }
 
 interface SplitJson {
   parts: Part[];
-  /** Members of the same name, outside of payloads and results. */
+  /** Names that occur twice in one object, outside of payloads and results. */
   faults: readonly Fault[];
 }
 
@@ -91,18 +94,18 @@ function bytesOf(...values: number[]): Uint8Array {
 
 interface OpenPart extends Part {
   parent: OpenPart | null;
-  /** It ends at the comma or the bracket there. */
+  /** The part ends at the comma or the bracket there. */
   depth: number;
   members: number;
-  /** In its holes. */
+  /** Bytes in its holes. */
   bytesElsewhere: number;
-  /** How many times the body had named its items. */
+  /** How many times the body had named its items so far. */
   naming: number;
 }
 
 interface Cutter {
   quote(at: number, isOpening: boolean): void;
-  /** The name of a member is over. */
+  /** The name of a member ends. */
   enter(at: number): void;
   next(at: number): void;
   open(at: number, isArray: boolean): void;
@@ -121,7 +124,7 @@ function createCutter(bytes: Buffer): Cutter {
   let item = 0;
   /** The member of the body that is being read is `items`. */
   let atItems = false;
-  /** And its list has begun. */
+  /** The list of the items has begun. */
   let inItems = false;
   const begin = (kind: Part['kind'], path: string, start: number, parent: OpenPart | null): OpenPart => {
     const text = { start, end: bytes.length, holes: [], bytesElsewhere: 0 };
@@ -159,7 +162,7 @@ function createCutter(bytes: Buffer): Cutter {
     enter: (at) => {
       if (part.kind === 'text') return;
       const name = nameOf(bytes, string);
-      // What is no JSON may go on with more colons, and none of them reads a long name again.
+      // Text that is not JSON may contain more colons; none of them may read a long name again.
       string.end = string.start;
       names.name(name);
       if (part === whole ? depth !== 1 : part.kind !== 'item' || depth !== 3) return;
@@ -218,7 +221,7 @@ function refuseLong({ kind, path, start, end, bytesElsewhere }: OpenPart): void 
   throw invalid([{ path, message: `must be at most ${MAX_PART_BYTES} bytes of JSON ${rest}` }]);
 }
 
-/** As in an empty list, or after a comma too many. */
+/** Only white space: an empty list, or nothing after a comma too many. */
 function isBlank(bytes: Buffer, { start, end }: Part): boolean {
   return bytes.subarray(start, end).every((byte) => WHITE_SPACE.includes(byte));
 }

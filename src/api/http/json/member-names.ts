@@ -1,6 +1,6 @@
 import type { Fault } from '../problem.ts';
 
-/** Reads along with the lexer, and finds members of one object that have the same name: parsers disagree on which counts. */
+/** Reads along with the lexer, and finds names that occur twice in one object: parsers disagree about which member counts. */
 interface MemberNames {
   open(isArray: boolean): void;
   /** A member's value begins. */
@@ -17,10 +17,10 @@ interface Frame {
   at: string | number;
 }
 
-/** More than a person reads. */
+/** A person does not read more. */
 const MOST = 100;
 
-/** What it reads need not be JSON; then what it finds is of no interest to anybody. */
+/** The text need not be JSON; if it is not, its repeated names do not matter. */
 export function createMemberNames(): MemberNames {
   const frames: Frame[] = [];
   const faults: Fault[] = [];

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-/** JSON text that goes into an answer as it is: parsing it would cost its numbers their digits. */
+/** JSON text that goes into an answer unchanged: parsing would change the digits of its numbers. */
 class RawJson {
   readonly #text: string;
 
@@ -18,7 +18,7 @@ export function rawJsonOrNull(text: string | null): RawJson | null {
   return text === null ? null : new RawJson(text);
 }
 
-/** As JSON.stringify, with RawJson spliced in. */
+/** As JSON.stringify, but inserts each RawJson as it is. */
 export function stringify(value: unknown): string {
   spliced = [];
   const parts = JSON.stringify(value).split(`"${MARK}"`);
@@ -32,5 +32,5 @@ export function stringify(value: unknown): string {
 /** Stands where raw text will; it is not known outside of the process. */
 const MARK = randomUUID();
 
-/** The texts met by the stringify under way, in order; JSON.stringify is synchronous. */
+/** The texts that the present stringify has met, in order; JSON.stringify is synchronous. */
 let spliced: string[] = [];

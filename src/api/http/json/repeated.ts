@@ -1,13 +1,13 @@
 import { isObject } from './json-body.ts';
 import type { Fault } from '../problem.ts';
 
-/** The items of a batch as they were sent; of any other body none. */
+/** The items of a batch as they were sent; none for any other body. */
 export function itemsSent(body: unknown): readonly unknown[] {
   const items = isObject(body) ? body['items'] : undefined;
   return Array.isArray(items) ? items : [];
 }
 
-/** Items that name themselves as an earlier one does. */
+/** Items that have the same name as an earlier item. */
 export function repeatedInItems(items: readonly unknown[], name: string): Fault[] {
   const first = new Map<unknown, number>();
   return items.flatMap((item, index) => {

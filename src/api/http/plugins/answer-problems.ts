@@ -7,8 +7,8 @@ import { PROBLEM_TYPE, Problem, nothingHere, problemBody, toProblem } from '../p
 type Handler = (request: FastifyRequest, reply: FastifyReply) => void;
 
 /**
- * problem+json for everything that goes wrong, also where no route was found. Returns what answers then: for parts of the
- * server with hooks of their own.
+ * Answers every error as problem+json, also where no route was found. Returns the function that answers, for parts of
+ * the server with hooks of their own.
  */
 export function answerProblems(server: Api): Handler {
   const paths = createKnownPaths();
@@ -18,7 +18,7 @@ export function answerProblems(server: Api): Handler {
     throw methodNotAllowed(paths.methodsAt(pathOf(url)));
   });
   server.setErrorHandler((error: unknown, request, reply) => {
-    // Where there is no route, it does not matter what is wrong with the body.
+    // Without a route, faults of the body do not matter.
     if (request.is404 && [400, 413, 415].includes(toProblem(error).status)) answerNotFound(request, reply);
     else sendProblem(error, request, reply);
   });
@@ -30,18 +30,18 @@ export function answerProblems(server: Api): Handler {
   return answerNotFound;
 }
 
-/** Also for what the framework refuses before there is a route, such as a path that cannot be decoded. */
+/** Also for requests that the framework refuses before there is a route, such as a path that cannot be decoded. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const problem = toProblem(error, request.routeOptions.bodyLimit);
   // The pool logs that the database is away; here it would be logged once per request.
   if (problem.status === 500) request.log.error({ err: problem.cause }, 'unforeseen error');
-  // No check of ours foresaw it either, and nothing else says which it was.
+  // None of our checks foresaw this error, and the answer does not describe it.
   else if (problem.status === 400 && problem.cause !== undefined)
     request.log.warn({ err: problem.cause }, 'the database cannot hold a value of a request');
   else if (problem.status > 500) request.log.debug({ err: problem.cause }, problem.message);
   void reply
     .code(problem.status)
-    // What the framework refuses before there is a route goes by no hook.
+    // A request that the framework refuses before there is a route passes no hook.
     .headers({ ...SECURITY_HEADERS, ...problem.headers })
     .type(PROBLEM_TYPE)
     .serializer(String)

@@ -5,7 +5,7 @@ import { Problem } from '../problem.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body as it was sent; null where there is none. */
+    /** The body as it was sent; null: there is none. */
     json: JsonBody | null;
   }
 }
@@ -13,7 +13,7 @@ declare module 'fastify' {
 export const BODY_LIMIT = 256 * 1024;
 export const BATCH_BODY_LIMIT = 16 * 1024 * 1024;
 
-/** Bodies are JSON in UTF-8, parsed by our own hand so that payloads keep their text; everything else is 415. */
+/** Bodies are JSON in UTF-8, parsed by our own parser so that payloads keep their text; everything else is 415. */
 export function acceptJsonBodies(server: Api): void {
   server.decorateRequest('json', null);
   server.removeAllContentTypeParsers();

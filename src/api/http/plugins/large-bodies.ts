@@ -2,12 +2,12 @@ import type { preParsingAsyncHookHandler } from 'fastify';
 import type { Api } from '../../deps.ts';
 import { BATCH_BODY_LIMIT, BODY_LIMIT } from './bodies.ts';
 
-/** With BATCH_BODY_LIMIT, what all of them can take of the memory. */
+/** Together with BATCH_BODY_LIMIT, this bounds the memory of all large bodies. */
 const AT_ONCE = 8;
 
 /**
- * Of routes that take large bodies, so many are read and answered at once. Further ones wait unread, on the client's side
- * of the connection, for no longer than a request may take to arrive.
+ * Routes with large bodies read and answer this many at once. Further bodies wait unread, on the client's side of the
+ * connection, for no longer than a request may take to arrive.
  */
 export function takeLargeBodiesInTurn(server: Api): void {
   const waiting: (() => void)[] = [];
@@ -23,7 +23,7 @@ export function takeLargeBodiesInTurn(server: Api): void {
   };
   const inTurn: preParsingAsyncHookHandler = async ({ headers }, { raw }, payload) => {
     const announced = Number(headers['content-length'] ?? BATCH_BODY_LIMIT);
-    // What is announced as too large is refused before any of it is read.
+    // A body whose announced length is too large is refused before any of it is read.
     if (announced <= BODY_LIMIT || announced > BATCH_BODY_LIMIT) return payload;
     await enter();
     if (raw.closed) leave();

@@ -9,7 +9,7 @@ import { problems } from '../response-schemas.ts';
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** @fastify/swagger takes every body for required. */
+    /** @fastify/swagger treats every body as required. */
     'x-body-optional'?: true;
   }
 }
@@ -55,7 +55,7 @@ export async function documentRoutes(
   await server.register(swaggerUi, { routePrefix: `${basePath}/docs`, staticCSP: DOCS_CSP });
 }
 
-/** All that the page needs is its own; it calls the API of this server only. */
+/** The page loads only files of its own, and calls the API of this server only. */
 const DOCS_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -68,7 +68,7 @@ const BEARER = {
     'is beside its scheme; an operator may do all that a viewer and a worker may, and an admin everything.',
 } as const;
 
-/** What every route that asks for a role can answer too, and the role itself. */
+/** What every route that needs a role can answer too, and the role itself. */
 function guarded(schema: FastifySchema, role: RoleNeeded): FastifySchema {
   const response = { ...(schema.response as object), ...problems(401, 403, 408, 429, 431) };
   return { ...schema, response, security: [{ bearer: role === 'any' ? [] : [role] }] };

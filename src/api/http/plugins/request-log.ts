@@ -1,7 +1,7 @@
 import type { Api } from '../../deps.ts';
 
 /**
- * One line per request: debug, since a dashboard asks every second; warn where the server failed it. The loops log once
+ * One line for each request: debug, since a dashboard polls every second; warn if the server failed. The loops log once
  * that the database is away.
  */
 export function logRequests(server: Api): void {

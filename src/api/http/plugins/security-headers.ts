@@ -1,9 +1,10 @@
 import type { Api } from '../../deps.ts';
 
 /**
- * For browsers, on every answer that does not say otherwise itself: none is anything but what its type says, none is shown in a frame of
- * another page or read by one, and no link tells others where it came from. A page says itself what it may load (openapi.ts). An answer may
- * be for a caller with a token, and is old the moment after.
+ * Headers for browsers, on every answer that does not set them itself. A browser must not guess the type of an answer,
+ * show it in a frame of another page, let another page read it, or tell other sites where a link came from. A page says
+ * itself what it may load (openapi.ts). Nothing is cached: an answer may be meant for a caller with a token, and is out
+ * of date a moment later.
  */
 export const SECURITY_HEADERS = {
   'X-Content-Type-Options': 'nosniff',

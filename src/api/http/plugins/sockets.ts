@@ -5,14 +5,14 @@ import type { Api } from '../../deps.ts';
 import { PROBLEM_TYPE, Problem, problemBody } from '../problem.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 
-/** Of the request line and the headers together. */
+/** For the request line and the headers together. */
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_HEADERS = 100;
 const HEADERS_SECONDS = 15;
 const REQUEST_SECONDS = 60;
-/** Longer than proxies keep a connection that they mean to use again: they, not we, close it. */
+/** Longer than proxies keep an idle connection: the proxy closes it, not we. */
 const KEEP_ALIVE_SECONDS = 75;
-/** Nothing was sent or taken for that long; a worker that waits for work waits for a minute at most. */
+/** No data for this long; a worker that waits for work waits for a minute at most. */
 const SILENT_SECONDS = 180;
 /** Far below the number of files that a process may open: targets and the database need sockets too. */
 const MAX_CONNECTIONS = 4096;
@@ -25,18 +25,18 @@ export const SOCKET_LIMITS = {
   http: {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_SECONDS * 1000,
-    /** How often it is looked for connections that have taken too long. */
+    /** How often the server looks for connections that have taken too long. */
     connectionsCheckingInterval: 5_000,
   },
 } as const;
 
-/** The rest of the limits, which the framework does not know, and an answer to what it would leave without one. */
+/** The other limits, which the framework does not know, and an answer where the framework would send none. */
 export function guardSockets(api: Api): void {
   const { server } = api;
   server.maxConnections = MAX_CONNECTIONS;
   // Idle connections make room for new ones.
   server.on('drop', () => server.closeIdleConnections());
-  // One more than allowed, so that it is seen that there are more.
+  // One more than allowed, to notice that there are more.
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const body = JSON.stringify(problemBody(new Problem(417, 'of Expect only 100-continue is known')));
@@ -54,7 +54,7 @@ export function guardSockets(api: Api): void {
   });
 }
 
-/** What is not even HTTP, or too slow, or too much of it: the socket is answered and closed. */
+/** The request is not even HTTP, or too slow, or too large: the socket is answered and closed. */
 export function refuseConnection(error: FastifyError | (Error & { code?: string }), socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -67,7 +67,7 @@ export function refuseConnection(error: FastifyError | (Error & { code?: string 
 function answerAndClose(socket: Socket, problem: Problem): void {
   const { status } = problem;
   const body = JSON.stringify(problemBody(problem));
-  // The client may have reset it meanwhile: then the answer is of no use any more.
+  // If the client has reset the socket meanwhile, an answer is useless.
   socket.on('error', () => undefined);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${PROBLEM_TYPE}\r\n${ownHeaders}` +
@@ -91,7 +91,7 @@ const refusals = new Map<string, [status: number, detail: string]>([
   ['ERR_HTTP_REQUEST_TIMEOUT', [408, TOO_SLOW]],
 ]);
 
-/** What one server reads in one way and the next in another, as smugglers of requests need it. */
+/** One server reads this in one way and the next in another, which request smuggling uses. */
 function faultOfHeaders({ rawHeaders, headers }: IncomingMessage): Problem | null {
   if (rawHeaders.length > 2 * MAX_HEADERS)
     return new Problem(431, `the request has more than ${MAX_HEADERS} headers`);

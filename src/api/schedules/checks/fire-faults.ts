@@ -10,19 +10,19 @@ import { type Identity, fireTimes } from '../../../core/time/fire-times.ts';
 import { createPace } from '../../../runtime/loop/slices.ts';
 import type { Fault } from '../../http/problem.ts';
 
-/** What costs time to find out about a `cron` that names no calendars; as good later on as at `asOf`, until `first` has passed. */
+/** The slow facts about a `cron` without calendars; they stay right after `asOf`, until `first` has passed. */
 export interface Outlook {
   /** The first fire after `asOf`; null: there is none. */
   first: Instant | null;
-  /** Expressions that match nothing at all: where they stand. */
+  /** The places of expressions that match nothing at all. */
   barren: string[];
-  /** Without what is excluded, there would be a fire. */
+  /** It would fire if nothing were excluded. */
   allExcluded: boolean;
 }
 
 /**
- * Reads the expressions of a list and finds their first days, with others' turns in between. Afterwards that is known, so that looking for
- * faults under a row lock takes little time.
+ * Reads the expressions of a list and finds their first days, in slices. The results are cached, so that the check
+ * under a row lock takes little time.
  */
 export async function lookAhead(
   { cron, timezone }: { cron?: Cron | null | undefined; timezone?: string | null | undefined },
@@ -46,7 +46,7 @@ export function outlookOf(timing: Timing, id: string, asOf: Instant, calendars?:
     return { first, barren: [], allExcluded };
   const barren = expressionsOf(cron).flatMap((expression, index) => {
     const own = cronTimes(expression, timing.timezone, id);
-    // An expression names no year: what does not come in this century never comes.
+    // An expression names no year: if it does not match in this century, it never does.
     const anyTime = own.next(asOf) ?? own.next(EARLIEST);
     const path = typeof cron === 'string' ? '/cron' : `/cron/${index}`;
     return anyTime === null ? [path] : [];
@@ -55,8 +55,8 @@ export function outlookOf(timing: Timing, id: string, asOf: Instant, calendars?:
 }
 
 /**
- * Why a schedule could no longer fire; all there is to say against it, to be answered with 422. Nothing where the fields that say when it
- * fires are those already stored.
+ * All reasons why a schedule could no longer fire, to be answered with 422. None if the fields that say when it fires
+ * are the stored ones.
  */
 export function fireFaults(
   timing: Timing,
@@ -91,11 +91,11 @@ interface FireContext {
   id: string;
   current: Schedule | null;
   now: Instant;
-  /** Those that the timing names, as far as they exist. */
+  /** The calendars that the timing names, as far as they exist. */
   calendars: KnownCalendars;
 }
 
-/** Each that it names and that does not exist. */
+/** Calendars that the timing names and that do not exist. */
 export function unknownCalendars(
   timing: Pick<Timing, 'exclude'>,
   { versions }: Pick<KnownCalendars, 'versions'>,
@@ -146,7 +146,7 @@ function atFaults(
   return [];
 }
 
-/** The cursor of a schedule only rises. What is due by now is planned before an edit is written. */
+/** The cursor of a schedule only rises. An edit plans what is due before it is written. */
 function plannedThrough(current: Schedule | null, now: Instant): Instant | null {
   if (current === null) return null;
   const isDue = current.nextOccurrenceAt !== null && current.nextOccurrenceAt <= now;
@@ -159,7 +159,7 @@ function nothingLeft({ startAt, endAt }: Timing): Fault {
   return { path: '/endAt', message: `leaves nothing to fire ${between}` };
 }
 
-/** A zone says nothing but about `cron` and `exclude`, and the grace decides only whether an `at` comes too late. */
+/** A zone matters only for `cron` and `exclude`, and the grace decides only whether an `at` comes too late. */
 function sameFields(a: Timing, b: Timing): boolean {
   return isDeepStrictEqual(decisive(a), decisive(b));
 }

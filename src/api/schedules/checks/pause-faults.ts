@@ -4,8 +4,8 @@ import type { Fault } from '../../http/problem.ts';
 import type { ResolvedInput } from '../inputs.ts';
 
 /**
- * Why a pause cannot end when the caller says, to be answered with 422. Nothing where that is the moment already stored: what GET
- * answered of a paused schedule is sent back, be it to enable it.
+ * Why a pause cannot end at the moment that the caller gives, to be answered with 422. None if that moment is stored
+ * already: a caller may send back the answer of GET of a paused schedule, also to enable it.
  */
 export function pauseFaults(
   { definition: { enabled }, pauseUntil }: ResolvedInput,

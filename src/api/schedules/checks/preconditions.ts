@@ -22,7 +22,7 @@ const tags = z
   )
   .optional();
 
-/** What our own tags need of what HTTP allows. */
+/** The part of HTTP's syntax that our own tags need. */
 const TAGS = { type: 'string', pattern: '^(\\*|"[0-9]+"(, "[0-9]+")*)$', example: '"3"' };
 const IF_MATCH = { ...TAGS, description: 'Only if the version is still this `ETag`, else 412.' };
 const IF_NONE_MATCH = { ...TAGS, example: '*', description: '`*`: create only, 412 where it exists.' };
@@ -33,19 +33,22 @@ export const preconditionHeaders = z.object({
   'If-None-Match': tags.meta(IF_NONE_MATCH),
 });
 
-/** As validation hands them over: by their names in lower case. */
+/** The headers as validation hands them over: their names in lower case. */
 interface Preconditions {
   'if-match'?: Tags | undefined;
   'if-none-match'?: Tags | undefined;
 }
 
-/** RFC 9110 §13.1. @throws Problem 412; 404 where If-Match names a version of a schedule that does not exist. */
+/**
+ * Checks the conditions of RFC 9110 §13.1.
+ * @throws Problem 412; 404 if If-Match names a version of a schedule that does not exist
+ */
 export function checkPreconditions(id: string, conditions: Preconditions, current: Schedule | null): void {
   const etag = current === null ? null : etagOf(current);
   checkTags({ what: `schedule ${id}`, etag, missing: () => noSuchSchedule(id) }, conditions);
 }
 
-/** What a call is about. */
+/** What the call is about. */
 interface Tagged {
   what: string;
   /** Null: it does not exist. */
@@ -53,14 +56,14 @@ interface Tagged {
   missing: () => Problem;
 }
 
-/** @throws Problem 412; 404 where If-Match names a version of what does not exist. */
+/** @throws Problem 412; 404 if If-Match names a version of something that does not exist */
 export function checkTags({ what, etag, missing }: Tagged, conditions: Preconditions): void {
   const { 'if-match': match, 'if-none-match': noneMatch } = conditions;
   if (match !== undefined && etag === null) throw missing();
   if (match !== undefined && !matches(match, etag)) {
     throw new Problem(412, `${what} has changed: its ETag is ${etag ?? 'gone'}`);
   }
-  // Here, and only here, a weak tag is as good.
+  // Only here, a weak tag counts like a strong one.
   if (
     noneMatch !== undefined &&
     etag !== null &&
@@ -78,7 +81,7 @@ const TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/;
 
 function parseTags(value: string): Tags | null {
   if (value.trim() === '*') return '*';
-  // A tag may hold a comma by the letter; ours never do, and one that does matches nothing.
+  // By the standard a tag may contain a comma; ours never do, so such a tag matches nothing.
   const listed = value.split(',').map((tag) => tag.trim());
   return listed.every((tag) => TAG.test(tag)) ? listed : null;
 }

@@ -21,7 +21,7 @@ const expression = z
     example: '0 2 * * *',
   });
 
-/** How many there are is looked at before what they say, since reading thousands of them would take long. */
+/** The number of expressions is checked before their content, since thousands of them would take long to read. */
 const expressions = z
   .array(z.string().meta({ format: 'cron', maxLength: MAX_EXPRESSION_LENGTH }))
   .superRefine(checkList, { when: ({ value }) => Array.isArray(value) })

@@ -4,7 +4,7 @@ import type { Exclude } from '../../../core/schedules/schedule.ts';
 import { scheduleIdText } from '../../http/common-schemas.ts';
 import { isObject } from '../../http/json/json-body.ts';
 
-/** A schedule names at most that many. */
+/** The most dates that a schedule names. */
 const MAX_CALENDARS = 16;
 
 const dateEntry = z
@@ -39,7 +39,7 @@ const DESCRIPTION =
   'Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or ' +
   'backfilled there, and `/occurrences` answers them as `excluded`.';
 
-/** What excludes nothing is null. */
+/** An `exclude` that excludes nothing is null. */
 export const excludeInput = z
   .strictObject({ dates: fields.dates.default([]), calendars: fields.calendars.default([]) })
   .transform((value): Exclude | null => (value.dates.length + value.calendars.length > 0 ? value : null))
@@ -54,14 +54,14 @@ export const answeredExclude = z
   .object({ dates: z.array(z.string()), calendars: z.array(z.string()) })
   .meta({ id: 'AnsweredExclude', description: DESCRIPTION });
 
-/** Of what was sent: an `after` schedule has no fire times of its own. */
+/** Checks the body as sent: an `after` schedule has no fire times of its own. */
 export function refuseExcludeBesideAfter(value: unknown, context: z.core.$RefinementCtx): void {
   if (!isObject(value) || (value['after'] ?? null) === null || (value['exclude'] ?? null) === null) return;
   const message = 'cannot be given beside after: the schedule has no fire times of its own';
   context.addIssue({ code: 'custom', path: ['exclude'], message });
 }
 
-/** Ids of calendars that a body names; nothing is known of it yet. */
+/** The ids of calendars that a body names, before anything is checked. */
 export function calendarsNamedIn(body: unknown): string[] {
   const exclude = isObject(body) ? body['exclude'] : undefined;
   const named = isObject(exclude) ? exclude['calendars'] : undefined;

@@ -8,8 +8,8 @@ import { readCalendars } from '../../../store/calendars/calendar-histories.ts';
 import { type Skips, skipsOf } from '../../../store/schedules/skips.ts';
 
 /**
- * Schedules as they are to be answered: `nextFireAt` is the next fire that is to be made. The stored one is the next moment at which the
- * planner looks at the schedule, also if it only records a skipped fire.
+ * Completes schedules for an answer: `nextFireAt` is the next fire that will be made. The stored value is the next
+ * moment at which the planner looks at the schedule, even if it then only records a skipped fire.
  */
 export async function withNextFires(database: Database, schedules: readonly Schedule[]): Promise<Schedule[]> {
   const uids = schedules.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
@@ -38,7 +38,7 @@ function withNextFire(schedule: Schedule, skips: Skips, calendars: Calendars): S
     const next = firstUnskipped(times, nextOccurrenceAt, new Set(skips.keys()));
     return { ...schedule, nextFireAt: next === null ? null : times.dueAt(next) };
   } catch {
-    // It cannot be planned: the tick says so soon.
+    // The schedule cannot be planned: the tick will report that.
     return schedule;
   }
 }

@@ -15,8 +15,13 @@ import { answeredCron, cronInput } from './cron-schemas.ts';
 import { answeredExclude, excludeInput, excludePatch, refuseExcludeBesideAfter } from './exclude-schemas.ts';
 import { isKnownZone } from './timing-text.ts';
 
-/** A schedule is of exactly one of them. */
-export const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const satisfies readonly (keyof Timing)[];
+/** A schedule has exactly one of these kinds. */
+export const TIMING_KINDS = [
+  'cron',
+  'everySeconds',
+  'at',
+  'after',
+] as const satisfies readonly (keyof Timing)[];
 
 const DAY = 86_400;
 
@@ -180,7 +185,7 @@ export const atMostOneKind: Refine = (value, context) => {
   refuseExcludeBesideAfter(value, context);
 };
 
-/** A refinement runs even where single fields are wrong: every fault is named at once. */
+/** A refinement runs even if single fields are wrong, so that one answer names every fault. */
 export const ALWAYS = { when: ({ value }: { value: unknown }) => isObject(value) };
 
 function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx): void {
@@ -189,8 +194,8 @@ function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx)
   for (const kind of given) context.addIssue({ code: 'custom', path: [kind], message });
 }
 
-/** Which are given; also where what is given is wrong. */
-export function kindsOf(value: unknown): (typeof KINDS)[number][] {
+/** Which kinds are given, right or wrong. */
+export function kindsOf(value: unknown): (typeof TIMING_KINDS)[number][] {
   if (!isObject(value)) return [];
-  return KINDS.filter((kind) => value[kind] !== null && value[kind] !== undefined);
+  return TIMING_KINDS.filter((kind) => value[kind] !== null && value[kind] !== undefined);
 }

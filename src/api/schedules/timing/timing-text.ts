@@ -3,14 +3,14 @@ import { CronError, MAX_EXPRESSION_LENGTH } from '../../../core/cron/cron.ts';
 import { parseCron } from '../../../core/cron/cron-parse.ts';
 import { isZone } from '../../../core/zones/zone.ts';
 
-/** What a batch holds at most, twice, of each. */
+/** Twice the most of each that one batch can contain. */
 const REMEMBERED = 2000;
 const MAX_ZONE_LENGTH = 256;
 
 const cronFaults = new LRUCache<string, { fault: string | null }>({ max: REMEMBERED });
 const zones = new LRUCache<string, boolean>({ max: REMEMBERED });
 
-/** What is wrong with an expression, which does not depend on the schedule that it is for. */
+/** The fault of an expression; it does not depend on the schedule. */
 export function cronFault(expression: string): string | null {
   if (expression.length > MAX_EXPRESSION_LENGTH) return findCronFault(expression);
   const known = cronFaults.get(expression) ?? { fault: findCronFault(expression) };

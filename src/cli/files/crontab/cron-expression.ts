@@ -3,9 +3,9 @@ import { NotCarriedOver } from './imported.ts';
 const NICKNAMES = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 
 /**
- * When a line of a crontab runs, as firelock says it. Both let a day be chosen by either day field if both are restricted. But for cron a
- * field that begins with * restricts nothing: then a day must match both, which is firelock's `+`.
- * @throws NotCarriedOver
+ * When a line of a crontab runs, as a cron expression of firelock. In both, if both day fields are restricted, a day
+ * matches when either field does. But cron treats a field that begins with * as unrestricted: then a day must match
+ * both, which is firelock's `+`. @throws NotCarriedOver
  */
 export function cronOf(fields: readonly string[]): string {
   const [first = ''] = fields;
@@ -28,7 +28,7 @@ export function cronOf(fields: readonly string[]): string {
 const NAMES = ['minute', 'hour', 'day of month', 'month', 'day of week'];
 const ITEM = /^(?:\*|\d{1,2}|[a-z]{3})(?:-(?:\d{1,2}|[a-z]{3}))?(?:\/\d{1,2})?$/i;
 
-/** What cron takes: firelock gives other signs a meaning of its own. */
+/** What cron accepts: firelock gives other signs a meaning of its own. */
 function checkField(field: string, name: string): void {
   const items = field.split(',');
   const odd = items.find((item) => !ITEM.test(item));

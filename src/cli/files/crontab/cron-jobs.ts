@@ -4,7 +4,7 @@ import { offsetOf } from '../../../schedules-file/read/places.ts';
 import { type Import, type ImportOptions, NotCarriedOver } from './imported.ts';
 import { kubernetesTimes } from './kubernetes-time.ts';
 
-/** Whether a text is manifests of Kubernetes rather than a crontab. */
+/** Whether a text contains manifests of Kubernetes rather than a crontab. */
 export function isManifest(text: string): boolean {
   return /^(?:\s*-\s+|\s*"?)kind"?\s*:\s*"?(?:CronJob|List)\b/m.test(text) || /^apiVersion\s*:/m.test(text);
 }
@@ -79,7 +79,7 @@ function scheduleOf(job: unknown, { timezone: standard, target }: ImportOptions)
     ...kubernetesTimes(schedule, { timeZone: zone, standard }),
     ...(suspend === true ? { enabled: false } : {}),
     overlap,
-    // Without a deadline Kubernetes starts what it has missed, once.
+    // Without a deadline, Kubernetes makes up for missed starts once.
     ...(typeof deadline === 'number' ? { graceSeconds: deadline, catchUp: 'skip' } : { catchUp: 'latest' }),
     retry: retryOf(template, what),
     target,

@@ -10,7 +10,7 @@ interface State extends ImportOptions {
   idOf: ReturnType<typeof createIds>;
 }
 
-/** The lines of a crontab: of a user, or of the system, whose lines name their user. */
+/** The lines of a crontab of a user, or of the system crontab, whose lines name their user. */
 export function readCrontab(text: string, options: ImportOptions & { isSystem: boolean }): Import {
   const state: State = { ...options, env: {}, cronTimezone: null, randomDelayMinutes: 0, idOf: createIds() };
   const read: Import = { schedules: [], remarks: [] };
@@ -38,7 +38,7 @@ function readLine(state: State, text: string, line: number, { schedules, remarks
   if (message !== null) remarks.push({ line, message, isLost: false });
 }
 
-/** Holds for the lines below. Answers what its owner should know. @throws NotCarriedOver */
+/** Applies to the lines below. Answers what the owner should know. @throws NotCarriedOver */
 function setVariable(state: State, name: string, value: string): string | null {
   switch (name) {
     case 'CRON_TZ':
@@ -88,7 +88,10 @@ const MAX_DESCRIPTION = 200;
 /** cron makes up for nothing, and runs a command once. */
 const AS_CRON = { catchUp: 'skip', retry: { maxAttempts: 1 } };
 
-/** The first % that is not escaped ends the command; what is behind it is its input, each further % a line break. */
+/**
+ * The first % that is not escaped ends the command. The text after it is the command's input; each further % is a line
+ * break.
+ */
 function splitAtPercent(text: string): { command: string; stdin?: string } {
   const [command = '', ...input] = text.split(/(?<!\\)%/).map((part) => part.replaceAll('\\%', '%'));
   return input.length === 0 ? { command } : { command, stdin: `${input.join('\n')}\n` };

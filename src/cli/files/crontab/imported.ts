@@ -5,17 +5,17 @@ import { isZone } from '../../../core/zones/zone.ts';
 import { reasonOf } from '../../../runtime/reason.ts';
 import { listItem } from '../yaml-text.ts';
 
-/** What one line, or one CronJob, becomes. */
+/** The result for one line, or for one CronJob. */
 export interface Imported {
   line: number;
   fields: Record<string, unknown>;
 }
 
-/** What is not carried over, or not wholly. */
+/** Parts that are not carried over, or not completely. */
 export interface Remark {
   line: number;
   message: string;
-  /** Nothing of it is carried over. */
+  /** The whole line or CronJob is not carried over. */
   isLost: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface Import {
 }
 
 export interface ImportOptions {
-  /** The zone of times that name none. */
+  /** The zone for times that name none. */
   timezone: string;
   target: Record<string, unknown>;
 }
@@ -35,7 +35,7 @@ export class NotCarriedOver extends Error {
   override readonly name = 'NotCarriedOver';
 }
 
-/** @throws NotCarriedOver for what firelock would refuse */
+/** @throws NotCarriedOver for a value that firelock would refuse */
 export function checkTimes(cron: string, timezone: string): void {
   if (!isZone(timezone)) throw new NotCarriedOver(`${timezone} is not the IANA name of a zone`);
   let first;
@@ -48,8 +48,8 @@ export function checkTimes(cron: string, timezone: string): void {
 }
 
 /**
- * An id of a word that says what it is, and of what makes it itself: it stays the same when lines move, or run at other times. Of those
- * that are the same, the later ones are numbered.
+ * An id from a word that describes the entry and a hash of its content: it stays the same when lines move, or run at
+ * other times. If several are the same, the later ones are numbered.
  */
 export function createIds(): (word: string, identity: readonly string[]) => string {
   const taken = new Map<string, number>();
@@ -67,7 +67,7 @@ export function createIds(): (word: string, identity: readonly string[]) => stri
   };
 }
 
-/** The file, with what is not carried over as comments where it stood. */
+/** The file; what is not carried over stands in it as comments, at its place. */
 export function importText(
   { schedules, remarks }: Import,
   head: readonly string[],

@@ -1,6 +1,6 @@
 import { NotCarriedOver, checkTimes } from './imported.ts';
 
-/** When a CronJob runs, in the words of firelock. @throws NotCarriedOver */
+/** When a CronJob runs, as firelock writes it. @throws NotCarriedOver */
 export function kubernetesTimes(
   schedule: string,
   { timeZone, standard }: { timeZone: string | null; standard: string },
@@ -14,7 +14,7 @@ export function kubernetesTimes(
   return { cron, timezone };
 }
 
-/** `?` is `*` there, and `5/15` begins at 5. Elsewhere firelock takes these for something else. */
+/** In Kubernetes, `?` means `*`, and `5/15` begins at 5. firelock gives these another meaning. */
 function fieldOf(field: string, index: number): string {
   if (field.startsWith('@')) return field;
   if (/[LWH#+]/.test(field.replace(/[a-z]{3}/gi, '')))

@@ -2,12 +2,12 @@ import type { AttemptEntry } from './attempt.ts';
 import type { Run } from '../run.ts';
 
 /**
- * The whole log of a run: what was recorded, and the one entry that never is. A plain first-attempt success, by far the
- * most frequent attempt, and a worker's claim, stand in their run and nowhere else.
+ * The whole log of a run: the recorded entries, and the one entry that is never recorded. A plain first-attempt success
+ * (by far the most frequent attempt) and a worker's claim are visible in the run itself, and stored nowhere else.
  */
 export function attemptLogOf(run: Run): AttemptEntry[] {
   const { attemptLog: recorded, handedOffAt, handoffStartedAt, claimedBy, attempts, queue } = run;
-  // A worker's claim is its handoff, whatever was before; of others all but the first are recorded.
+  // A worker's claim is its handoff, whatever happened before; for other runs, all attempts but the first are recorded.
   const isRecorded =
     queue === null
       ? recorded.length > 0 || attempts !== 1

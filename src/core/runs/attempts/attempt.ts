@@ -3,7 +3,7 @@ import type { AttemptError } from './outcome.ts';
 
 export type AttemptOutcome = 'accepted' | 'acceptedLate' | 'rejected' | 'transient' | 'unknown' | 'blocked';
 
-/** What the target said of an earlier attempt when it was asked, before anything else was done. */
+/** The target's answer to the lookup about an earlier attempt, before anything else was done. */
 export const LOOKUP_ANSWERS = ['arrived', 'notArrived', 'unclear'] as const;
 export type LookedUp = (typeof LOOKUP_ANSWERS)[number];
 
@@ -17,6 +17,6 @@ export interface AttemptEntry {
   statusCode: number | null;
   error: AttemptError | null;
   recovery: boolean;
-  /** `arrived`: nothing was sent this time, the outcome is what the target said. Null: it was not asked. */
+  /** `arrived`: this time nothing was sent, and the outcome is the target's answer. Null: the target was not asked. */
   lookup: LookedUp | null;
 }

@@ -1,4 +1,4 @@
-/** What is kept of an answer, or of what is reported with the end of a run: bytes of UTF-8. */
+/** How much of an answer, or of a reported end, is kept: bytes of UTF-8. */
 const KEPT_TEXT_BYTES = 4096;
 
 /** The beginning as text that PostgreSQL can store, at most KEPT_TEXT_BYTES of UTF-8. */

@@ -1,14 +1,14 @@
-/** What became of one attempt: a value, never a throw. Each kind leads to one settlement (settlement.ts). */
+/** The result of one attempt: a value, never a throw. Each kind leads to one settlement (settlement.ts). */
 export type Outcome = Accepted | Rejected | Transient | Unknown | Blocked;
 
-/** The target acknowledged: handed off. */
+/** The target acknowledged the run: it is handed off. */
 export interface Accepted {
   kind: 'accepted';
   statusCode: number;
   body: string;
-  /** What the target named its execution, if it did. */
+  /** The target's name for its execution, if it gave one. */
   executionId: string | null;
-  /** What a target that was asked about an earlier attempt says of it; absent: it was not asked, or did not say. */
+  /** What the target says about the work of an earlier attempt; absent: it was not asked, or did not say. */
   reported?: 'running' | 'succeeded' | 'failed';
 }
 
@@ -19,19 +19,19 @@ export interface Rejected {
   body: string;
 }
 
-/** Not taken, this time: provably not sent, or an answer that says "later". */
+/** The target did not take the run this time: provably not sent, or an answer that says "later". */
 export interface Transient {
   kind: 'transient';
   error: AttemptError;
   statusCode: number | null;
   body: string | null;
-  /** The target's own wish (`Retry-After`). */
+  /** The wait that the target asked for (`Retry-After`). */
   retryAfterSeconds: number | null;
-  /** True where nothing was sent because the sender itself stopped: then it is not held against `maxAttempts`. */
+  /** True if nothing was sent because the sender itself stopped: then the attempt does not count against `maxAttempts`. */
   senderStopped: boolean;
 }
 
-/** The request may have arrived and no whole answer came. Not a failure: it is unknown. */
+/** The request may have arrived, and no whole answer came. This is no failure: the outcome is unknown. */
 export interface Unknown {
   kind: 'unknown';
   error: AttemptError;
@@ -39,7 +39,7 @@ export interface Unknown {
   senderStopped: boolean;
 }
 
-/** Not sent: the operator forbids the address of the target. Another attempt would end the same. */
+/** Not sent: the operator forbids the address of the target. Another attempt would end in the same way. */
 interface Blocked {
   kind: 'blocked';
   error: AttemptError;
@@ -51,12 +51,15 @@ export interface AttemptError {
   statusCode?: number;
 }
 
-/** Provably not sent. `senderStopped`: through no fault of the target. */
+/** Provably not sent. `senderStopped`: the target was not the reason. */
 export function notSent(error: AttemptError, senderStopped = false): Transient {
   return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
 }
 
-/** The same words for every address and reason: a user who may write a target must not learn from them which addresses exist. */
+/**
+ * The same message for every address and reason: a user who may write a target must not learn from it which addresses
+ * exist.
+ */
 export function blocked(): Blocked {
   return { kind: 'blocked', error: { kind: 'blocked', message: 'the address of the target is blocked' } };
 }
@@ -66,7 +69,7 @@ export function answerError(statusCode: number): AttemptError {
   return { kind: 'http', message: `the target answered ${statusCode}`, statusCode };
 }
 
-/** Where a 2xx, 4xx or 5xx leads: 408, 425, 429 and 5xx say "later"; other 3xx and 4xx are final. */
+/** What a 2xx, 4xx or 5xx leads to: 408, 425, 429 and 5xx say "later"; other 3xx and 4xx are final. */
 export function classifyStatus(statusCode: number): 'accepted' | 'rejected' | 'transient' {
   if (statusCode >= 200 && statusCode < 300) return 'accepted';
   if (statusCode >= 500 || statusCode === 408 || statusCode === 425 || statusCode === 429) return 'transient';

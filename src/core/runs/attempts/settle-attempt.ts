@@ -6,7 +6,7 @@ import type { Claim } from '../claim.ts';
 import type { RunRecord } from '../run-record.ts';
 import { withAttempt } from '../transitions.ts';
 
-/** What became of one attempt, with the claim it was made under. */
+/** The result of one attempt, with the claim under which it was made. */
 export interface AttemptSettlement extends Claim {
   settlement: Settlement;
   outcome: AttemptOutcome;
@@ -15,23 +15,24 @@ export interface AttemptSettlement extends Claim {
   /** Of the first attempt only. */
   latenessMs: number | null;
   recovery: boolean;
-  /** What the target said of an earlier attempt; `arrived`: nothing was sent. */
+  /** The target's answer about an earlier attempt; `arrived`: nothing was sent. */
   lookup: LookedUp | null;
-  /** Whether a request was sent under this claim, as far as is known. */
+  /** Whether a request was sent under this claim, as far as firelock knows. */
   sent: boolean;
 }
 
 export type Settled =
   | { kind: 'settled'; run: RunRecord }
-  /** An earlier statement, whose answer was lost, has written the same already: at most, its log knows better now. */
+  /** An earlier statement, whose answer was lost, has written the same already: at most, the log entry is now more precise. */
   | { kind: 'settledBefore'; run: RunRecord }
-  /** The claim does not hold any more: the run stays as it is, with one more entry in its log. */
+  /** The claim is no longer valid: the run stays as it is, with one more entry in its log. */
   | { kind: 'fenced'; run: RunRecord; alreadyEnded: boolean };
 
 /**
- * Writes the outcome of an attempt into its run. The guard is the claim that the attempt was made under. One exception: a 2xx settles
- * a run that is still pending, whatever instance has claimed it now, because it is the truth; but not where the 2xx only says that
- * work has begun, and the run was opened again since, or has given up its place of its limit: it is sent again once it has one.
+ * Writes the outcome of an attempt into its run. The guard is the claim under which the attempt was made. One
+ * exception: a 2xx settles a run that is still pending, whichever instance claims it now, because it is the truth. But
+ * a 2xx that only says that work has begun does not settle a run that was opened again since, or that has given up the
+ * place of its limit: such a run is sent again once it has a place.
  */
 export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now: Instant): Settled {
   if (mayBeSettled(run, attempted)) return { kind: 'settled', run: settledRun(run, attempted, now) };
@@ -72,7 +73,7 @@ function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant):
     status,
     failures: Math.max(run.failures, settlement.failures),
     dueAt: settlement.retryAt ?? run.dueAt,
-    // Between two attempts it leaves its place to others.
+    // Between two attempts, the run gives its place to others.
     admittedAt: isPending ? null : run.admittedAt,
     claimedBy: isPending ? null : instanceId,
     claimedAt: isPending ? null : run.claimedAt,
@@ -108,7 +109,7 @@ function loggedRun(run: RunRecord, attempted: AttemptSettlement): RunRecord {
   return { ...run, attemptLog: withAttempt(run.attemptLog, entryOf(attempted), isUnsure(attempted)) };
 }
 
-/** A plain first success leaves no entry: the run itself shows all of it (attempt-log.ts). */
+/** A plain first success gets no entry: the run itself shows everything (attempt-log.ts). */
 function isRecordedByRun(run: RunRecord, { outcome, attempt }: AttemptSettlement): boolean {
   return outcome === 'accepted' && attempt === 1 && run.attempts === 1 && run.lostAt === null;
 }
@@ -128,7 +129,7 @@ function entryOf(attempted: AttemptSettlement): AttemptEntry {
   };
 }
 
-/** Recovery's 'unknown' entry for an attempt is replaced when its real outcome is known. */
+/** When the real outcome of an attempt is known, it replaces recovery's 'unknown' entry. */
 function isUnsure({ outcome }: AttemptSettlement): (logged: AttemptEntry) => boolean {
   return (logged) => logged.outcome === 'unknown' && outcome !== 'unknown';
 }
@@ -142,7 +143,7 @@ function isSettledSo(run: RunRecord, attempted: AttemptSettlement): boolean {
   return run.status === 'running' ? run.handedOffAt === finishedAt : run.finishedAt === finishedAt;
 }
 
-/** firelock itself, or a word about the run, has ended it meanwhile: nothing is wrong. */
+/** firelock itself, or a report about the run, has ended it meanwhile: this is no fault. */
 function hasEndedOtherwise(run: RunRecord, attempted: AttemptSettlement): boolean {
   if (run.reason === 'replaced' || run.reason === 'deleted' || run.reason === 'request') return true;
   return (run.status === 'succeeded' || run.status === 'failed') && holds(run, attempted);

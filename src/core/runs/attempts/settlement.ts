@@ -11,13 +11,13 @@ import {
 import type { Completion, Delivery, RetryPolicy } from '../../schedules/schedule.ts';
 import { backoffMs } from '../../time/backoff.ts';
 
-/** Where an attempt's outcome takes its run. */
+/** What an attempt's outcome makes of its run. */
 export interface Settlement {
   status: 'succeeded' | 'failed' | 'pending' | 'running' | 'unknown';
   failures: number;
-  /** For a run whose completion is awaited: after that long without a heartbeat or an end, its outcome is unknown. */
+  /** For a run that awaits its completion: after this time without a heartbeat or an end, its outcome is unknown. */
   leaseSeconds: number | null;
-  /** When the next attempt is due; null: there is none, or this one did not count and the run is due as before. */
+  /** When the next attempt is due; null: there is none, or this attempt did not count and the run is due as before. */
   retryAt: Instant | null;
   executionId: string | null;
   statusCode: number | null;
@@ -26,36 +26,39 @@ export interface Settlement {
   uncertain: UncertainDelivery | null;
 }
 
-/** An attempt may have arrived, and the target is to be asked before anything else is done about it. */
+/** An attempt may have arrived; firelock asks the target before it does anything else about the run. */
 export interface UncertainDelivery {
-  /** Nothing of the attempt can still arrive from then on: only then may "it is not here" be believed (uncertain-delivery.ts). */
+  /**
+   * From this moment on, nothing of the attempt can still arrive: only then may "it is not here" be believed
+   * (uncertain-delivery.ts).
+   */
   lookupAfter: Instant;
-  /** How often it was asked without a clear answer. */
+  /** How often firelock asked without a clear answer. */
   lookups: number;
 }
 
-/** What the rule needs to know of the run and of the attempt that ended. */
+/** What the rule needs to know about the run and the attempt that ended. */
 export interface Attempted {
   failures: number;
   retry: RetryPolicy;
   delivery: Delivery;
   completion: Completion;
   completionTimeoutSeconds: number;
-  /** The target can be asked what became of an attempt. */
+  /** firelock can ask the target what happened to an attempt. */
   hasLookup: boolean;
   startedAt: Instant;
   timeoutSeconds: number;
   /** What was uncertain when the run was claimed. */
   uncertain: UncertainDelivery | null;
-  /** The target had acknowledged the uncertain attempt, and then nothing was heard of it any more. */
+  /** The target had acknowledged the uncertain attempt, and then sent no report. */
   wasHandedOff: boolean;
 }
 
 /**
- * A 2xx ends the run, or has its completion awaited; a permanent answer or a blocked address fails it. At least once: all
- * else is tried again until `maxAttempts` failures.
- * At most once: only what provably was not taken is tried again. An attempt that ended because its sender stopped, unsent, is no failure
- * and leaves the run due as it was. `random` in [0, 1).
+ * A 2xx ends the run, or begins the wait for its completion; a permanent answer or a blocked address fails it. At least
+ * once: all other outcomes lead to another attempt until `maxAttempts` failures. At most once: only an attempt that the
+ * target provably did not take leads to another. An attempt that ended unsent because its sender stopped is no failure,
+ * and the run stays due as it was. `random` in [0, 1).
  */
 export function settlementOf(
   outcome: Outcome,
@@ -77,7 +80,10 @@ export function settlementOf(
   }
 }
 
-/** What the target is known to say of the work itself counts for runs whose completion is awaited; for the others taking it is all. */
+/**
+ * For runs that await their completion, what the target says about the work itself counts; for others, taking the run
+ * is enough.
+ */
 function accepted(
   { executionId, statusCode, body, reported }: Accepted,
   { failures, retry, delivery, completion, completionTimeoutSeconds }: Attempted,
@@ -86,7 +92,7 @@ function accepted(
   if (completion === 'response' || reported === 'succeeded')
     return { ...ended('succeeded', failures, null), ...answer };
   if (reported === 'failed') return { ...ended('failed', failures, REPORTED_FAILED), ...answer };
-  // The target has it, and does not say whether the work goes on. firelock does not ask for ever.
+  // The target has the run, and does not say whether the work goes on. firelock does not ask for ever.
   if (reported === undefined && failures >= retry.maxAttempts)
     return { ...ended(delivery === 'atMostOnce' ? 'unknown' : 'failed', failures, SILENT), ...answer };
   return { ...ended('running', failures, null), ...answer, leaseSeconds: completionTimeoutSeconds };
@@ -107,16 +113,16 @@ function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random
   return { ...triedAgain(attempted, outcome, now, random), statusCode, body };
 }
 
-/** Says that it did not take the request. */
+/** The answer says that the target did not take the request. */
 const NOT_TAKEN = new Set([425, 429, 503]);
-/** A gateway's word that it has none from the server behind it. */
+/** The answer of a gateway that got none from the server behind it. */
 const GATEWAY = new Set([408, 502, 504]);
 
 function afterUnknown(outcome: Unknown, attempted: Attempted, now: Instant, random: number): Settlement {
   const { failures, delivery, hasLookup, startedAt, timeoutSeconds } = attempted;
   if (delivery === 'atMostOnce') {
     if (!hasLookup) return ended('unknown', failures, outcome.error);
-    // The sender has reset its socket: what was under way then has arrived by the attempt's own time limit or never will.
+    // The sender has reset its socket: a request that was under way arrives by the attempt's own time limit, or never.
     const lookupAfter = Math.max(now, startedAt + timeoutSeconds * 1000);
     return {
       ...ended('pending', failures + Number(outcome.error.kind === 'expired'), outcome.error),

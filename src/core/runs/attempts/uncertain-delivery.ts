@@ -5,12 +5,12 @@ import { backoffMs } from '../../time/backoff.ts';
 
 type UncertainAttempt = Attempted & { uncertain: UncertainDelivery };
 
-/** What the target said of an earlier attempt; `arrived` settles the run as any 2xx does. */
+/** The target's answer about an earlier attempt; `arrived` settles the run as any 2xx does. */
 export type NoArrival = { kind: 'notArrived' } | { kind: 'unclear'; error: AttemptError };
 
 interface Asking {
   maxLookups: number;
-  /** Not later than the target was asked. */
+  /** Not later than the moment at which the target was asked. */
   askedAt: Instant;
   now: Instant;
   /** In [0, 1). */
@@ -18,18 +18,18 @@ interface Asking {
 }
 
 /**
- * "It is here" is believed whenever a target says so. "It is not here" is believed at most once only where the target
- * was asked when nothing of the earlier attempt could still arrive.
+ * firelock always believes "it is here". Under at-most-once it believes "it is not here" only if it asked at a time
+ * when nothing of the earlier attempt could still arrive.
  */
 function mayBelieveAbsence({ delivery, uncertain }: UncertainAttempt, askedAt: Instant): boolean {
   return delivery === 'atLeastOnce' || askedAt >= uncertain.lookupAfter;
 }
 
 /**
- * What follows when the target was asked and did not say that the attempt arrived: `send` another one, or a settlement.
- * "Not here" leads to another attempt, if one is left. If the target was asked too early, it is asked again when it can
- * be believed. Without an answer it is asked again, `maxLookups` times in all and the last time not too early. Then
- * at-least-once sends again, and at-most-once ends as unknown.
+ * What follows if firelock asked, and the target did not say that the attempt arrived: `send` another one, or a
+ * settlement. "Not here" leads to another attempt, if one is left. If firelock asked too early, it asks again at the
+ * time when it can believe the answer. Without an answer it asks again, `maxLookups` times in all and the last time not
+ * too early. Then at-least-once sends again, and at-most-once ends as unknown.
  */
 export function afterLookup(answer: NoArrival, run: UncertainAttempt, asking: Asking): Settlement | 'send' {
   const { delivery, failures, retry, wasHandedOff } = run;
@@ -37,7 +37,7 @@ export function afterLookup(answer: NoArrival, run: UncertainAttempt, asking: As
   if (answer.kind === 'unclear' && run.uncertain.lookups + 1 < asking.maxLookups)
     return askedAgain(answer.error, run, asking);
   if (answer.kind === 'unclear' && delivery === 'atMostOnce') return ended('unknown', failures, answer.error);
-  // It had been there: what became of it is unknown, and "not here" is not "never came".
+  // It had been there: what happened to it is unknown, and "not here" does not mean "never came".
   if (wasHandedOff && delivery === 'atMostOnce') return ended('unknown', failures, GONE);
   if (failures < retry.maxAttempts) return 'send';
   const error = answer.kind === 'unclear' ? answer.error : NOT_ARRIVED;

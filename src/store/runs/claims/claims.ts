@@ -3,7 +3,7 @@ import { ints, texts } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared } from '../../../postgres/sql/rows.ts';
-import { noHandoffs } from '../../maintenance/maintenance.ts';
+import { noHandoffs } from '../../maintenance/maintenance-row.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {

@@ -14,8 +14,7 @@ import { type RunFilter, pageOfRuns } from './run-pages.ts';
 
 /** A run, open or ended; null: there is none of that id, or history has dropped it. */
 export async function findRun(db: Executor, id: string): Promise<Run | null> {
-  const [run] = await runsById(db, [id], MAX_SHOWN);
-  return run ?? null;
+  return (await runsById(db, [id], MAX_SHOWN))[0] ?? null;
 }
 
 /** What the run's attempts go to, and the uid that it is stored under; null where its definition is not there, or cannot be read. */
@@ -125,7 +124,7 @@ function toRun(
   dependsOn: readonly string[],
   dependents: readonly string[],
 ): Run {
-  const { priority, dueAt, ownPayload, attemptLog, lookupAfter } = record;
+  const { priority, dueAt, ownPayload, attemptLog } = record;
   const scheduleId = scheduleIdOf(record.scheduleId);
   return {
     ...record,
@@ -139,7 +138,6 @@ function toRun(
     dependents,
     queue: queueOfLane(record.lane),
     attemptLog: attemptLog ?? [],
-    lookupAfter: lookupAfter,
   };
 }
 

@@ -7,12 +7,12 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { scheduleVersions, schedules } from '../../../postgres/schema.ts';
 import { LATE_UIDS, isApart, isOver } from './status-conditions.ts';
 
-/** The status in the contract's words, from the columns of the row. */
+/** The status by its name in the API, from the columns of the row. */
 const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'
   WHEN ${schedules.error} IS NOT NULL THEN 'error'
   WHEN ${isOver} THEN 'ended' ELSE 'active' END`;
 
-/** Asked for each row of a result, but of few schedules more than their own row. */
+/** Evaluated for each row of a result, but only few schedules need more than their own row. */
 const late = sql<boolean>`CASE WHEN ${schedules.outcomeWatched} AND ${schedules.enabled} AND NOT ${isOver}
   THEN ${schedules.uid} IN (${LATE_UIDS}) ELSE false END`;
 
@@ -77,7 +77,7 @@ export async function lockSchedules(
   return new Map(rows.map((row) => [row.schedule.id, toSchedule(row)]));
 }
 
-/** Uids of every schedule that was ever known under the id, deleted ones included. */
+/** The uids of every schedule that ever had the id, including deleted ones. */
 export async function uidsOf(db: Executor, id: string): Promise<string[]> {
   const rows = await db
     .selectDistinct({ uid: scheduleVersions.scheduleUid })

@@ -12,8 +12,8 @@ export function labelled(labels: Labels): SQL {
 }
 
 /**
- * That the schedule of this uid has them. Asked for each row by itself, in the order of the rows: as an EXISTS it might be answered for
- * all schedules before the first row is read.
+ * Whether the schedule of this uid has them. Evaluated for each row by itself, in the order of the rows: an EXISTS
+ * might be evaluated for all schedules before the first row is read.
  */
 export function isLabelled(uid: SQL, labels: Labels): SQL {
   return sql`(SELECT ${have(labels)} FROM schedules s JOIN schedule_versions v ON v.schedule_uid = s.uid AND v.version = s.version

@@ -12,7 +12,7 @@ export interface MatchingSchedule {
   enabled: boolean;
 }
 
-/** All of them, by id, without what they say. It reads all schedules unless the statuses are rare. */
+/** All of them, by id, without their definitions. It reads all schedules unless the statuses are rare. */
 export function matchingSchedules(db: Executor, filter: BulkScheduleFilter): Promise<MatchingSchedule[]> {
   // By hand: the query builder's own way with rows takes long with very many.
   return rowsOf<MatchingSchedule>(

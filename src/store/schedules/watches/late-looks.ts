@@ -6,7 +6,7 @@ import { type InstantText, rowsOf, toInstantOrNull } from '../../../postgres/sql
 import { type WatchRow, toWatch } from './outcome-watches.ts';
 import { isOver } from '../search/status-conditions.ts';
 
-/** A schedule that may have become late, or may be late no more. */
+/** A schedule that may have become late, or may no longer be late. */
 export interface LateLook {
   watch: OutcomeWatch;
   scheduleId: string;
@@ -15,7 +15,7 @@ export interface LateLook {
   rests: boolean;
 }
 
-/** Uids of schedules that have to be looked at, the longest overdue first. */
+/** The uids of schedules that must be checked, the longest overdue first. */
 export async function findLooks(
   db: Executor,
   { limit, besides }: { limit: number; besides: readonly string[] },
@@ -28,7 +28,7 @@ export async function findLooks(
   return rows.map((row) => row.schedule_uid);
 }
 
-/** Locks those of them that still have to be looked at; another instance may look at the others, or an edit has them. */
+/** Locks those that still must be checked; another instance may check the others, or an edit has them. */
 export async function lockLooks(tx: Transaction, uids: readonly string[]): Promise<LateLook[]> {
   const rows = await rowsOf<WatchRow & { id: string; version: number; rests: boolean }>(
     tx,
@@ -45,7 +45,7 @@ export async function lockLooks(tx: Transaction, uids: readonly string[]): Promi
   }));
 }
 
-/** When a run of each of these schedules succeeded last, by schedule; null: none since its time began to count. */
+/** When each of these schedules last had a successful run; null: none since its time began to count. */
 export async function lastSuccesses(
   db: Executor,
   watches: readonly OutcomeWatch[],

@@ -41,7 +41,7 @@ export async function lockWatches(
   return new Map(rows.map((row) => [row.schedule_uid, toWatch(row)]));
 }
 
-/** Writes them as they are to stand, new or locked. */
+/** Writes their new states, for new or locked rows. */
 export async function saveWatches(tx: Executor, watches: readonly OutcomeWatch[]): Promise<void> {
   if (watches.length === 0) return;
   await tx.execute(
@@ -75,7 +75,7 @@ export async function watchOpenRuns(tx: Executor, uids: readonly string[]): Prom
   );
 }
 
-/** So many failures in a row pause the schedule; null: none do, or it is paused. */
+/** The number of failures in a row that pauses the schedule; null: none does, or it is paused. */
 interface FailureCount {
   failures: number;
   atMost: number;

@@ -24,7 +24,7 @@ export function barsOf(items: readonly Bucket[], from: number, hours: number, ba
   return bars;
 }
 
-const MOST_HERDS = 5;
+const MAX_HERDS = 5;
 /** A minute is a herd where so many times more fires than in the middle one of those in which something fires. */
 const TIMES_THE_MEDIAN = 3;
 const LEAST = 10;
@@ -35,7 +35,7 @@ export function herdsOf(items: readonly Bucket[]): Bucket[] {
   const median = sorted[Math.floor(sorted.length / 2)]?.fires ?? 0;
   const isHerd = ({ fires }: Bucket) =>
     fires >= LEAST && (fires >= TIMES_THE_MEDIAN * median || sorted.length === 1);
-  return sorted.filter(isHerd).slice(0, MOST_HERDS);
+  return sorted.filter(isHerd).slice(0, MAX_HERDS);
 }
 
 export interface Day {

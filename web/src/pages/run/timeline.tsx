@@ -6,7 +6,7 @@ import { type Step, stepsOf } from './steps.ts';
 
 const WIDTH = 1000;
 const HEIGHT = 34;
-const MOST_DRAWN = 120;
+const MAX_DRAWN = 120;
 
 /** What happened to the run, drawn and listed. */
 export function Timeline({ run, zone }: { run: WholeRun; zone: string | null }) {
@@ -22,7 +22,7 @@ export function Timeline({ run, zone }: { run: WholeRun; zone: string | null }) 
   return (
     <section class="card">
       <h2>What happened</h2>
-      <Band steps={steps.slice(-MOST_DRAWN)} />
+      <Band steps={steps.slice(-MAX_DRAWN)} />
       <p class="quiet band-note">Longer parts took longer, but they are not to scale.</p>
       <Table
         label="What happened, step by step"

@@ -7,7 +7,7 @@ import { usePoll } from '../../state/poll.ts';
 import { durationOf, percentile } from './figures.ts';
 import { callPath } from './path.ts';
 
-const MOST_RUNS = 100;
+const MAX_RUNS = 100;
 const DAY_MS = 86_400_000;
 const EVERY_MS = 30_000;
 
@@ -22,7 +22,7 @@ export function Trends({ schedule }: { schedule: Schedule }) {
     (signal) =>
       get<{ items: Run[] }>(
         callPath(id, '/runs'),
-        { limit: MOST_RUNS, status: 'succeeded,failed,unknown', trigger: ON_THEIR_OWN },
+        { limit: MAX_RUNS, status: 'succeeded,failed,unknown', trigger: ON_THEIR_OWN },
         signal,
       ),
     { everyMs: EVERY_MS },

@@ -4,7 +4,7 @@ import { type Polled, usePoll } from '../../../state/poll.ts';
 import { callPath } from '../path.ts';
 
 const PAGE = 500;
-const MOST_PAGES = 4;
+const MAX_PAGES = 4;
 
 export interface Counted {
   states: Partial<Record<Occurrence['state'], number>>;
@@ -28,7 +28,7 @@ async function count(
 ): Promise<Counted> {
   const states: Counted['states'] = {};
   let cursor: string | null = null;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
+  for (let page = 0; page < MAX_PAGES; page += 1) {
     const query = { ...period, limit: PAGE, cursor };
     const answer: ListOccurrencesResponse = await get(callPath(id, '/occurrences'), query, signal);
     for (const { state } of answer.items) states[state] = (states[state] ?? 0) + 1;

@@ -27,12 +27,12 @@ type Page = ListOccurrencesResponse;
 /** No call asks for more than that, so that each is quick whatever the schedule. */
 const PAGE = 500;
 const RUNS_PAGE = 100;
-const MOST_RUN_PAGES = 3;
+const MAX_RUN_PAGES = 3;
 /** What was due before that will not change by itself. */
 const SETTLED_MS = 120_000;
 /** What comes after that does not, either. */
 const AHEAD_MS = 600_000;
-const MOST_PAGES_AGAIN = 20;
+const MAX_PAGES_AGAIN = 20;
 
 interface Known extends Read {
   key: string;
@@ -77,7 +77,7 @@ async function readAgain(
   const since = last ? at(last) + 1 : from;
   const until = Math.min(through === null ? to : Date.parse(through) + 1, now + AHEAD_MS);
   if (since >= until) return { items, unplannable, through };
-  const fresh = await readPages(id, { from: since, to: until }, MOST_PAGES_AGAIN, signal);
+  const fresh = await readPages(id, { from: since, to: until }, MAX_PAGES_AGAIN, signal);
   const far = fresh.through === null ? items.filter((item) => at(item) >= until) : [];
   return {
     items: [...settled, ...fresh.items, ...far],
@@ -120,15 +120,14 @@ async function readOutcomes(
   const to = new Date(Date.parse(last.fireAt) + 1).toISOString();
   const query = { from: first.fireAt, to, status: TOLD_STATUSES, limit: RUNS_PAGE };
   let cursor: string | null = null;
-  for (let page = 0; page < MOST_RUN_PAGES; page += 1) {
+  for (let page = 0; page < MAX_RUN_PAGES; page += 1) {
     const path = `/schedules/${encodeURIComponent(id)}/runs`;
     const answer: { items: Run[]; nextCursor: string | null } = await get(path, { ...query, cursor }, signal);
     for (const run of answer.items) statuses.set(run.id, run.status);
     cursor = answer.nextCursor;
     if (cursor === null) return { statuses, knownFrom: 0 };
     const oldest = answer.items.at(-1);
-    if (page === MOST_RUN_PAGES - 1 && oldest)
-      return { statuses, knownFrom: Date.parse(oldest.scheduledFor) };
+    if (page === MAX_RUN_PAGES - 1 && oldest) return { statuses, knownFrom: Date.parse(oldest.scheduledFor) };
   }
   return { statuses, knownFrom: 0 };
 }

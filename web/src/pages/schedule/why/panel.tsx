@@ -7,7 +7,7 @@ import { usePoll } from '../../../state/poll.ts';
 import { type Bucket, type Told, WORDS, countsText } from './outcome.ts';
 import { whyText } from './words.ts';
 
-const MOST_LISTED = 12;
+const MAX_LISTED = 12;
 
 /** What became of the occurrences that a cell stands for, and why. */
 export function Panel({ bucket, schedule }: { bucket: Bucket; schedule: Schedule }) {
@@ -25,7 +25,7 @@ export function Panel({ bucket, schedule }: { bucket: Bucket; schedule: Schedule
 
 function Several({ bucket, schedule }: { bucket: Bucket; schedule: Schedule }) {
   // Those first that somebody wants to know about.
-  const listed = bucket.items.filter(({ outcome }) => outcome !== 'succeeded').slice(0, MOST_LISTED);
+  const listed = bucket.items.filter(({ outcome }) => outcome !== 'succeeded').slice(0, MAX_LISTED);
   const others = bucket.items.length - listed.length;
   const paused = bucket.items.find(({ state }) => state === 'paused');
   return (

@@ -25,12 +25,12 @@ export function periodAt(view: View, at: number, zone: string): Period {
 }
 
 /** More cells than that in a row are too small to be hit. */
-const MOST_CELLS = 96;
+const MAX_CELLS = 96;
 const SIZES_MS = [1, 5, 10, 15, 30, 60].map((minutes) => minutes * MINUTE_MS);
 
 /** Where the buckets of a bar begin, and the end of the last. */
 export function bucketEdges({ from, to }: Period): number[] {
-  const size = SIZES_MS.find((one) => (to - from) / one <= MOST_CELLS) ?? HOUR_MS;
+  const size = SIZES_MS.find((one) => (to - from) / one <= MAX_CELLS) ?? HOUR_MS;
   const edges: number[] = [];
   for (let at = from; at < to; at += size) edges.push(at);
   return [...edges, to];
@@ -38,7 +38,7 @@ export function bucketEdges({ from, to }: Period): number[] {
 
 /** Whether each occurrence can have a cell of its own. */
 export function fits(count: number): boolean {
-  return count <= MOST_CELLS;
+  return count <= MAX_CELLS;
 }
 
 /** Where the days of a month begin, and the end of the last. */

@@ -1,0 +1,51 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Page } from './answers.ts';
+import type { Query, Server } from './server-calls.ts';
+
+/** The largest page that the API answers. */
+const LARGEST_PAGE = 500;
+const STANDARD_LIMIT = 50;
+
+export interface ListOptions {
+  limit?: number;
+  all?: true;
+  cursor?: string;
+}
+
+/** Options of every command that lists. */
+export function listOptions(command: Command): Command {
+  return command
+    .option('--limit <n>', `how many at most (default: ${STANDARD_LIMIT})`, wholeNumber)
+    .option('--all', 'all of them, page by page')
+    .option('--cursor <cursor>', 'go on where a list ended: its nextCursor');
+}
+
+/** Reads as many items as wanted, in as many pages as needed, and answers them as one page. */
+export async function readPages<Item>(
+  server: Server,
+  path: string,
+  query: Query,
+  { limit = STANDARD_LIMIT, all, cursor }: ListOptions,
+): Promise<Required<Page<Item>>> {
+  const items: Item[] = [];
+  let next: string | null = cursor ?? null;
+  do {
+    const wanted = all ? LARGEST_PAGE : Math.min(LARGEST_PAGE, limit - items.length);
+    const asked: Query = { ...query, limit: wanted, cursor: next ?? undefined };
+    const page = (await server.call('GET', path, { query: asked })).body() as Page<Item>;
+    items.push(...page.items);
+    next = page.nextCursor ?? null;
+  } while (next !== null && (all || items.length < limit));
+  return { items, nextCursor: next };
+}
+
+/** Printed under a list that has been cut off. */
+export function moreNote({ nextCursor }: { nextCursor: string | null }): string[] {
+  return nextCursor === null ? [] : ['there are more: --limit N, or --all'];
+}
+
+/** Checks only what counting pages needs; the server says which numbers are valid. */
+export function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.');
+  return Number(text);
+}

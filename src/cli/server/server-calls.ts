@@ -1,0 +1,160 @@
+import { CliError, EXIT, usageError } from '../exit-codes.ts';
+import { jsonOf, parseKeepingDigits } from './digits.ts';
+import { refusal } from './problem-text.ts';
+
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+export interface Request {
+  query?: Query;
+  /** A tree, with JsonText for parts that must stay byte for byte; or JSON text as a whole. */
+  body?: unknown;
+  headers?: Readonly<Record<string, string>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** As the server wrote it. */
+  readonly text: string;
+  readonly etag: string | null;
+  /** The server's clock, in whole seconds; null: the server did not give it. */
+  readonly date: number | null;
+  /** The parsed text; numbers keep their digits. */
+  body(): unknown;
+}
+
+export interface Server {
+  readonly url: string;
+  /** @throws CliError for every answer that is not 2xx, and if there is no answer */
+  call(method: string, path: string, request?: Request): Promise<Answer>;
+  /** The same, but answers any status. @throws CliError if there is no answer */
+  ask(method: string, path: string, request?: Request): Promise<Answer>;
+  /** As call, but answers null if the thing does not exist (404). */
+  find(path: string, request?: Request): Promise<Answer | null>;
+}
+
+interface Options {
+  env: Readonly<Record<string, string | undefined>>;
+  signal: AbortSignal;
+  version: string;
+}
+
+const STANDARD_URL = 'http://127.0.0.1:8080';
+
+/** The server at FIRELOCK_URL. Nothing is sent yet. @throws CliError if the URL or the token cannot be sent */
+export function connectTo({ env, signal, version }: Options): Server {
+  const { FIRELOCK_URL = '', FIRELOCK_TOKEN = '' } = env;
+  const url = baseOf(FIRELOCK_URL === '' ? STANDARD_URL : FIRELOCK_URL);
+  const token = tokenOf(FIRELOCK_TOKEN);
+  const send = async (method: string, path: string, request: Request = {}): Promise<Answer> => {
+    const { body, headers = {} } = request;
+    const sent = {
+      method,
+      signal,
+      // Follows no redirect: a token belongs to the server that was named, and a POST must stay a POST.
+      redirect: 'manual',
+      headers: {
+        accept: 'application/json',
+        'user-agent': `firelock-cli/${version}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: jsonOf(body) }),
+    } as const;
+    return answerOf(url, () => fetch(`${url}/api/v1/${path}${queryText(request.query)}`, sent), signal);
+  };
+  const refused = ({ status, text }: Answer) => refusal(status, text, { hasToken: token !== '' });
+  return {
+    url,
+    ask: send,
+    call: async (method, path, request) => {
+      const answer = await send(method, path, request);
+      if (!isDone(answer)) throw refused(answer);
+      return answer;
+    },
+    find: async (path, request) => {
+      const answer = await send('GET', path, request);
+      if (answer.status === 404) return null;
+      if (!isDone(answer)) throw refused(answer);
+      return answer;
+    },
+  };
+}
+
+/** A path below /api/v1 from these segments, whatever they contain. */
+export function pathOf(...segments: string[]): string {
+  return segments.map((segment) => encodeURIComponent(segment)).join('/');
+}
+
+function isDone({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Keeps a base path; also accepts a link to the API itself. */
+function baseOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw usageError('FIRELOCK_URL is not the URL of a server, such as http://127.0.0.1:8080');
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw usageError('FIRELOCK_URL must not contain a user or a password; a token goes into FIRELOCK_TOKEN');
+  }
+  const path = url.pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '');
+  return url.origin + path;
+}
+
+function tokenOf(text: string): string {
+  const token = text.trim();
+  if (!/^[\x21-\x7e]*$/.test(token)) throw usageError('FIRELOCK_TOKEN contains what no token contains');
+  return token;
+}
+
+function queryText(query: Query = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value])
+      if (one !== undefined) parameters.append(name, String(one));
+  }
+  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
+}
+
+async function answerOf(url: string, ask: () => Promise<Response>, signal: AbortSignal): Promise<Answer> {
+  try {
+    const response = await ask();
+    const text = await response.text();
+    if (response.status >= 300 && response.status < 400) {
+      const location = response.headers.get('location') ?? 'elsewhere';
+      throw new CliError(EXIT.failed, `${url} redirects to ${location}; set FIRELOCK_URL to what is there`);
+    }
+    const date = Date.parse(response.headers.get('date') ?? '');
+    return {
+      status: response.status,
+      text,
+      etag: response.headers.get('etag'),
+      date: Number.isNaN(date) ? null : date,
+      body: () => bodyOf(url, text),
+    };
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    if (signal.aborted) throw new CliError(EXIT.interrupted, 'interrupted; what was sent may have been done');
+    throw new CliError(
+      EXIT.unreachable,
+      `cannot reach ${url}: ${reasonOf(error)} (FIRELOCK_URL says where it is)`,
+    );
+  }
+}
+
+function bodyOf(url: string, text: string): unknown {
+  try {
+    return parseKeepingDigits(text);
+  } catch {
+    throw new CliError(EXIT.failed, `what answers at ${url} is not firelock; FIRELOCK_URL says where it is`);
+  }
+}
+
+/** `fetch` only says that it failed; its cause says why, or the first of its causes. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+  return first instanceof Error ? first.message : String(first);
+}

@@ -1,0 +1,44 @@
+import { type Dependency, type Run, mayBeRunId } from '../../core/runs/run.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { findOutcomes, listRuns } from '../runs/search/find-runs.ts';
+
+/** A run as a worker gets it. */
+export interface PulledRun {
+  run: Run;
+  /** The outcomes of its dependencies, and of the run that it follows, as far as they are kept. */
+  dependencies: Dependency[];
+  /** No worker had started it before. */
+  isFirst: boolean;
+}
+
+/**
+ * Each outcome has up to 4 KiB of a result: as many as one answer can carry, and one process can hold for it. Every
+ * answer has at least one run.
+ */
+export const MAX_DEPENDENCIES_SHOWN = 2_000;
+
+/** By id; without a run that cannot be read. */
+export async function readPulledRuns(
+  tx: Transaction,
+  claimed: readonly { id: string; is_first: boolean }[],
+): Promise<Map<string, PulledRun>> {
+  const ids = claimed.map(({ id }) => id).filter(mayBeRunId);
+  if (ids.length === 0) return new Map();
+  const runs = await listRuns(tx, { ids, limit: ids.length }, MAX_DEPENDENCIES_SHOWN);
+  const found = await findOutcomes(tx, [...new Set(runs.flatMap(dependencyIds))]);
+  const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
+  return new Map(
+    runs.map((run) => [
+      run.id,
+      {
+        run,
+        dependencies: dependencyIds(run).flatMap((id) => found.get(id) ?? []),
+        isFirst: !started.has(run.id),
+      },
+    ]),
+  );
+}
+
+function dependencyIds({ parentRunId, dependsOn }: Run): string[] {
+  return parentRunId === null ? [...dependsOn] : [parentRunId, ...dependsOn];
+}

@@ -1,0 +1,57 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { RunStatus } from '../../core/runs/run.ts';
+import type { ScheduleStatus } from '../../core/schedules/schedule.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { isApart, isOver } from '../schedules/search/status-conditions.ts';
+import { COST, type Sample, oneSample } from './sample.ts';
+
+export interface OpenRunCounts {
+  byStatus: Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
+  /** Due runs without a place of their limit. */
+  waitingForLimit: number;
+}
+export type ScheduleCounts = Record<ScheduleStatus, number>;
+
+/** Counts all open runs. */
+export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
+  const count = (status: string) =>
+    sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
+  const {
+    cost_ms: costMs,
+    waiting_for_limit: waitingForLimit,
+    ...byStatus
+  } = await oneSample<OpenRunCounts['byStatus'] & { waiting_for_limit: number }>(
+    db,
+    sql`SELECT open.*, ${COST} AS cost_ms
+    FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')}, count(*) FILTER (
+      WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL
+        AND due_at <= (SELECT clock_timestamp()))::int AS waiting_for_limit FROM runs) AS open`,
+  );
+  return { values: { byStatus, waitingForLimit }, costMs };
+}
+
+/** The index of due rows counts schedules with a next fire; another index counts all that are not simply active. */
+export async function countSchedules(db: Executor): Promise<Sample<ScheduleCounts>> {
+  const count = (name: string, condition: SQL) =>
+    sql`count(*) FILTER (WHERE ${condition})::int AS ${sql.identifier(name)}`;
+  const { cost_ms, timed, broken, following, ...apart } = await oneSample<{
+    timed: number;
+    /** How many of these are in error. */
+    broken: number;
+    /** Active without a next fire: they follow other schedules. */
+    following: number;
+    paused: number;
+    ended: number;
+    error: number;
+  }>(
+    db,
+    sql`SELECT timed.count AS timed, apart.*, ${COST} AS cost_ms
+    FROM (SELECT count(*)::int AS count FROM schedules WHERE enabled AND next_fire_at IS NOT NULL) AS timed, (
+      SELECT ${count('broken', sql`enabled AND error IS NOT NULL AND next_fire_at IS NOT NULL`)},
+        ${count('following', sql`enabled AND error IS NULL AND next_fire_at IS NULL AND NOT ${isOver}`)},
+        ${count('paused', sql`NOT enabled`)}, ${count('ended', sql`enabled AND error IS NULL AND ${isOver}`)},
+        ${count('error', sql`enabled AND error IS NOT NULL`)}
+      FROM schedules WHERE ${isApart}) AS apart`,
+  );
+  return { values: { active: timed - broken + following, ...apart }, costMs: cost_ms };
+}

@@ -1,0 +1,98 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** The files that git knows, or would add. */
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: ROOT,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((file) => file !== '' && existsSync(join(ROOT, file)));
+const known = new Set(files.flatMap((file) => [file, ...foldersAbove(file)]));
+
+const SOURCE = /^(?:src|web\/src|test|bench|scripts)\/.*\.tsx?$/;
+const folders = new Set(
+  files.filter((file) => SOURCE.test(file) && !file.includes('/generated/')).map(dirname),
+);
+const readmes = files.filter((file) => basename(file) === 'README.md' && dirname(file) !== '.');
+
+describe('the README of a folder', () => {
+  test('exists wherever there is source', () => {
+    expect([...folders].filter((folder) => !known.has(`${folder}/README.md`))).toEqual([]);
+  });
+
+  test('names only files and folders that exist', () => {
+    const missing = readmes.flatMap((readme) =>
+      namesIn(textOf(readme))
+        .filter((name) => !exists(dirname(readme), name))
+        .map((name) => `${readme}: ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test('names every file of a folder of src', () => {
+    const unnamed = files.filter(
+      (file) =>
+        file.startsWith('src/') &&
+        file.endsWith('.ts') &&
+        !textOf(`${dirname(file)}/README.md`).includes(`\`${basename(file)}\``),
+    );
+    expect(unnamed).toEqual([]);
+  });
+});
+
+describe('in src', () => {
+  const source = files.filter((file) => file.startsWith('src/') && file.endsWith('.ts'));
+
+  test('files of one name have one role: those that every resource of the API has', () => {
+    const roles = new Set(['routes.ts', 'schemas.ts', 'inputs.ts', 'answers.ts']);
+    const others = source.filter((file) => !roles.has(basename(file)));
+    expect(repeated(others, (file) => basename(file))).toEqual([]);
+  });
+
+  test('two files never export the same name', () => {
+    const exported = source.flatMap((file) => exportsOf(textOf(file)).map((name) => ({ name, file })));
+    expect(repeated(exported, ({ name }) => name)).toEqual([]);
+  });
+});
+
+function foldersAbove(file: string): string[] {
+  const above = dirname(file);
+  return above === '.' ? [] : [above, ...foldersAbove(above)];
+}
+
+function textOf(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+/** Paths in code quotes; those with a wildcard or a capital placeholder (`NAME`) name no single file. */
+function namesIn(text: string): string[] {
+  const quoted = [...text.matchAll(/`([\w./-]+(?:\.(?:tsx?|m?js|md|json|pml|css|sh)|\/))`/g)];
+  return quoted.flatMap(([, name = '']) =>
+    /^\/|[A-Z]{4}(?!ME)/.test(name) ? [] : [name.replace(/\/$/, '')],
+  );
+}
+
+/** Seen from the folder or from one above it, from the top, or anywhere if it is a bare name of a file. */
+function exists(folder: string, name: string): boolean {
+  const places = [folder, ...foldersAbove(`${folder}/x`), '.', 'src', 'test', 'spec', 'web/src'];
+  if (places.some((place) => known.has(normalize(join(place, name))))) return true;
+  return BUILT.test(name) || (!name.includes('/') && files.some((file) => basename(file) === name));
+}
+
+/** What `npm run build` writes. */
+const BUILT = /^dist\b/;
+
+function exportsOf(text: string): string[] {
+  const found = text.matchAll(/^export (?:async )?(?:function\*?|const|class|interface|type|enum) (\w+)/gm);
+  return [...found].map(([, name = '']) => name);
+}
+
+function repeated<T>(items: readonly T[], nameOf: (item: T) => string): string[] {
+  const groups = Map.groupBy(items, nameOf);
+  return [...groups].filter(([, group]) => group.length > 1).map(([name]) => name);
+}
