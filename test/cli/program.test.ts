@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { completionsOf } from '../../src/cli/completion/completion.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { EXIT } from '../../src/cli/exit-codes.ts';
+import { acceptsCommand } from './accepts-command.ts';
 import { firelock, surroundings } from './cli.ts';
 
 const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
@@ -28,6 +29,8 @@ test('every command says what it does, with its options and examples that are co
     if (command.commands.length > 0) continue;
     const examples = out.split('\nExamples:\n')[1]?.trim().split('\n') ?? [];
     expect(examples.join('\n'), path.join(' ')).toContain(`firelock ${path.join(' ')}`);
+    for (const [, line = ''] of examples.join('\n').matchAll(/(?<![/\w])firelock ([^|<>()&;\n]+)/g))
+      acceptsCommand(line);
   }
 });
 

@@ -1,24 +1,15 @@
-import { readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { runPage } from '../docs/shell.ts';
 import { until } from '../support/until.ts';
-import { listRuns, receiverForExamples, runInShell, sharedDaemon } from './program.ts';
+import { listRuns, receiverForExamples, sharedDaemon, tokenOf } from './program.ts';
 
 const daemon = sharedDaemon();
-const page = join(import.meta.dirname, '..', '..', 'docs', 'limits.md');
 
 it('the page about limits says what is so: two loads at once, and the third when one has ended', async () => {
   const open = new Map<string, ServerResponse>();
   const receiver = await receiverForExamples(({ path }, response) => void open.set(path, response));
-  const [, commands = ''] = /```sh\n(.*?)```/s.exec(await readFile(page, 'utf8')) ?? [];
-  const here = commands
-    .replaceAll('http://127.0.0.1:8080', daemon.url)
-    .replaceAll('http://127.0.0.1:9000', receiver.url)
-    // What the guide tells those who have a token.
-    .replaceAll(/^curl /gm, 'curl -H "authorization: Bearer $FIRELOCK_TOKEN" ');
-  const typed = runInShell(here, 'admin');
-  expect(await typed.exited, typed.lines.join('\n')).toBe(0);
+  await runPage('docs/limits.md', { url: daemon.url, targetUrl: receiver.url, token: tokenOf('admin') });
 
   const warehouse = async () => (await daemon.call('GET', '/api/v1/limits/warehouse')).body;
   await receiver.arrived(2);

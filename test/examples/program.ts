@@ -123,11 +123,11 @@ export function runExample(file: string, parameters: readonly string[], variable
 }
 
 /** As an operator types it into a shell. */
-export function runInShell(line: string, role: Role = 'operator'): Program {
-  return start(['/bin/sh', '-c', line], { FIRELOCK_TOKEN: tokenOf(role) });
+export function runInShell(line: string): Program {
+  return start(['/bin/sh', '-c', line], { FIRELOCK_TOKEN: tokenOf('operator') });
 }
 
-function tokenOf(role: Role): string {
+export function tokenOf(role: Role): string {
   return tokens.get(role)?.secret ?? '';
 }
 

@@ -41,8 +41,5 @@ export function addBackfillSchedule(parent: Command, cli: Cli): void {
             : [`there are more: go on with --from ${remainingFrom} (${time(remainingFrom)})`]),
         ]);
     });
-  withExamples(
-    command,
-    'firelock schedule backfill invoices --from 2030-01-01T00:00:00Z --to 2030-01-08T00:00:00Z',
-  );
+  withExamples(command, 'firelock schedule backfill invoices --from -8d --to -1d');
 }

@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { releaseHeldRuns } from '../../../src/store/maintenance/held-runs.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
@@ -70,24 +67,6 @@ describe('/maintenance', () => {
     expect(await get()).toMatchObject({ on: true, reason: 'first' });
     expect(faultPaths(await api.call('GET', '/api/v1/maintenance?x=1'))).toEqual(['x']);
   });
-});
-
-it('docs/maintenance.md shows calls that work, and what they answer', async () => {
-  const page = await readFile(new URL('../../../docs/maintenance.md', import.meta.url), 'utf8');
-  const blocks = (language: string) =>
-    [...page.matchAll(RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map((block) => block[1] ?? '');
-  const commands = blocks('sh').flatMap((block) => block.split(/^(?=curl )/m));
-  const answers: Json[] = [];
-  for (const command of commands) {
-    const { stdout } = await promisify(execFile)('sh', [
-      '-c',
-      command.replace('http://127.0.0.1:8080', api.url),
-    ]);
-    answers.push(JSON.parse(stdout) as Json);
-  }
-  const [shown = ''] = blocks('json');
-  const begun = { ...(JSON.parse(shown) as object), since: answers[0]?.['since'] };
-  expect(answers).toEqual([begun, begun, OFF]);
 });
 
 it('/me answers who an anonymous caller is', async () => {

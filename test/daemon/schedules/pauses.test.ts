@@ -1,33 +1,16 @@
 // @module-tag long
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
+import { runPage } from '../../docs/shell.ts';
 import { createMigrated } from '../../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
-const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 const HOUR = 3_600_000;
 /** The defaults, scaled down. */
 const SCALED = { FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1', FIRELOCK_INSTANCE_TTL_SECONDS: '4' };
 const iso = (at: number) => new Date(at).toISOString();
-
-/** Runs what a page tells its readers to type, with another daemon and another target. */
-async function typeExamples(page: string, daemon: Daemon, targetUrl: string): Promise<void> {
-  const text = readFileSync(join(docs, page), 'utf8');
-  for (const [, block = ''] of text.matchAll(/```sh\n(.*?)```/gs)) {
-    const line = block
-      .replaceAll('http://127.0.0.1:8080', daemon.url)
-      .replaceAll('http://127.0.0.1:9000', targetUrl)
-      .replaceAll('curl ', 'curl -sS --fail-with-body ');
-    const shell = spawn('/bin/sh', ['-ec', line], { stdio: ['ignore', 'ignore', 'inherit'] });
-    expect(await once(shell, 'close')).toEqual([0, null]);
-  }
-}
 
 interface Version {
   version: number;
@@ -68,13 +51,13 @@ it('a pause ends to the second, failures pause once, and lateness is told once, 
   };
 
   await put('report', { cron: '@yearly' });
-  await typeExamples('pausing.md', left, receiver.url);
+  await runPage('docs/pausing.md', { url: left.url, targetUrl: receiver.url });
   expect(await schedule(left, 'report')).toMatchObject({
     status: 'paused',
     pauseUntil: '2099-01-04T08:00:00.000Z',
     pauseAfterFailures: 3,
   });
-  await typeExamples('late.md', left, receiver.url);
+  await runPage('docs/late.md', { url: left.url, targetUrl: receiver.url });
   expect(await schedule(left, 'backup')).toMatchObject({ successWithinSeconds: 93_600, late: false });
 
   const pauseUntil = Math.ceil(Date.now() / 1000) * 1000 + 2000;

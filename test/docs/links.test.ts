@@ -1,0 +1,57 @@
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+import { pages, root, textOf } from './blocks.ts';
+
+/** What is no code: fenced blocks, and `code` within a line. */
+const prose = (page: string) =>
+  textOf(page)
+    .replaceAll(/^( *)```[^]*?^\1```$/gm, '')
+    .replaceAll(/`[^`\n]*`/g, 'code');
+
+test('every link within the repository leads to a file, and its anchor to a heading', () => {
+  const dead = pages().flatMap((page) =>
+    [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, link = '']) => link)
+      .filter((link) => !/^[a-z]+:/.test(link) && !leadsSomewhere(page, link))
+      .map((link) => `${page}: ${link}`),
+  );
+  expect(dead).toEqual([]);
+});
+
+function leadsSomewhere(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? page : normalize(join(dirname(page), path));
+  if (!existsSync(join(root, target))) return false;
+  if (anchor === undefined || statSync(join(root, target)).isDirectory()) return anchor === undefined;
+  return !target.endsWith('.md') || anchorsOf(target).has(anchor);
+}
+
+/** As GitHub makes them of headings; the second of the same name gets -1. */
+function anchorsOf(page: string): Set<string> {
+  const anchors = new Set<string>();
+  const text = textOf(page).replaceAll(/^( *)```[^]*?^\1```$/gm, '');
+  for (const [, heading = ''] of text.matchAll(/^#+ (.*)$/gm)) {
+    const anchor = heading
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(/\s/g, '-');
+    let again = 0;
+    let free = anchor;
+    while (anchors.has(free)) free = `${anchor}-${(again += 1)}`;
+    anchors.add(free);
+  }
+  return anchors;
+}
+
+test('every page of docs/ begins by saying for whom it is, and stands in the reading order', () => {
+  const order = textOf('docs/README.md');
+  for (const page of pages('docs')) {
+    const [, title = '', opening = ''] = /^# (.+)\n\n((?:.+\n)+)/.exec(textOf(page)) ?? [];
+    expect([page, title]).not.toEqual([page, '']);
+    if (page.startsWith('docs/decisions/') || page === 'docs/README.md') continue;
+    expect(opening, page).toMatch(/\bfor\b/i);
+    expect(order, `docs/README.md does not name ${page}`).toContain(`](${page.slice('docs/'.length)})`);
+  }
+});

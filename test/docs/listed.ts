@@ -1,0 +1,177 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { parse } from 'yaml';
+import { acceptsCommand } from '../cli/accepts-command.ts';
+import { type Block, root } from './blocks.ts';
+
+/** A block that no test runs as it stands. */
+export interface Listed {
+  page: string;
+  /** How it begins. */
+  begins: string;
+  why: string;
+  /** The file of a test that does the same in its way. */
+  doneBy?: string;
+  /** What can be said of it without running it. */
+  check?: (text: string) => void;
+}
+
+/** Every block that no test runs. A block that is neither here nor run fails test/docs/every-block.test.ts. */
+export const LISTED: readonly Listed[] = [
+  {
+    page: 'README.md',
+    begins: 'npm ci && npm start',
+    why: 'the other blocks of the page talk to the daemon that it starts; CI runs npm ci',
+    doneBy: 'test/daemon/local.test.ts',
+    check: scriptsExist,
+  },
+  {
+    page: 'README.md',
+    begins: 'npm ci && npm test',
+    why: 'it runs this test',
+    check: scriptsExist,
+  },
+  {
+    page: 'docs/quickstart.md',
+    begins: 'npm ci && npm start',
+    why: 'the other blocks of the page talk to the daemon that it starts',
+    doneBy: 'test/daemon/local.test.ts',
+    check: scriptsExist,
+  },
+  {
+    page: 'docs/quickstart.md',
+    begins: 'PORT=8081 npm start',
+    why: 'a second daemon on a fixed port',
+    doneBy: 'test/daemon/local.test.ts',
+    check: scriptsExist,
+  },
+  {
+    page: 'docs/tracing.md',
+    begins: 'OTEL_EXPORTER_OTLP_ENDPOINT=',
+    why: 'it starts a daemon, and needs a collector',
+    doneBy: 'test/daemon/traces.test.ts',
+    check: scriptsExist,
+  },
+  { page: 'docs/deploying.md', begins: 'docker compose up', why: 'it needs docker' },
+  {
+    page: 'docs/deploying.md',
+    begins: 'docker build',
+    why: 'it needs docker, kubectl, helm and a cluster',
+    doneBy: 'test/deploy/chart.test.ts',
+    check: chartHasValues,
+  },
+  {
+    page: 'docs/deploying.md',
+    begins: 'npm ci && npm run build',
+    why: 'it changes the machine, and needs systemd',
+    doneBy: 'test/deploy/systemd.test.ts',
+    check: scriptsExist,
+  },
+  {
+    page: 'docs/deploying.md',
+    begins: 'inhibit_rules:',
+    why: 'it is a part of a configuration of Alertmanager',
+    check: namesAlerts,
+  },
+  {
+    page: 'deploy/helm/firelock/README.md',
+    begins: 'kubectl create namespace',
+    why: 'it needs kubectl, helm and a cluster',
+    doneBy: 'test/deploy/chart.test.ts',
+    check: chartHasValues,
+  },
+  {
+    page: 'docs/proxy.md',
+    begins: 'location /cron/',
+    why: 'it needs nginx',
+    doneBy: 'test/api/base-path.test.ts',
+  },
+  {
+    page: 'docs/restoring.md',
+    begins: 'npm start -- resume',
+    why: 'it needs a restored database, with every daemon stopped',
+    doneBy: 'test/daemon/restore.test.ts',
+    check: commandsExist,
+  },
+  {
+    page: 'docs/restoring.md',
+    begins: 'pg_dump',
+    why: "it needs PostgreSQL's client programs",
+    doneBy: 'test/daemon/restore.test.ts',
+  },
+  { page: 'docs/restoring.md', begins: 'kill -STOP', why: 'it kills servers of PostgreSQL' },
+  {
+    page: 'docs/security.md',
+    begins: 'CREATE ROLE firelock_owner',
+    why: 'roles belong to a whole server, which other tests use',
+    doneBy: 'test/daemon/access/database-roles.test.ts',
+  },
+  {
+    page: 'docs/security.md',
+    begins: 'GRANT USAGE ON SCHEMA',
+    why: 'roles belong to a whole server, and its dots stand for tables',
+    doneBy: 'test/daemon/access/database-roles.test.ts',
+  },
+  {
+    page: 'docs/cli.md',
+    begins: 'firelock run tail',
+    why: 'it goes on until Ctrl-C',
+    doneBy: 'test/cli/runs.test.ts',
+    check: commandsExist,
+  },
+  {
+    page: 'docs/cli.md',
+    begins: 'source <(firelock completion zsh)',
+    why: 'it needs zsh',
+    doneBy: 'test/cli/program.test.ts',
+    check: commandsExist,
+  },
+  {
+    page: 'test/schemathesis/README.md',
+    begins: 'python3 -m venv',
+    why: 'CI does this: .ci/run',
+    check: scriptsExist,
+  },
+];
+
+export function listingOf({ page, text }: Block): Listed | undefined {
+  return LISTED.find((listed) => listed.page === page && text.startsWith(listed.begins));
+}
+
+const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
+
+/** Each `npm run NAME`, `npm start` and `npm test` is a script of package.json. */
+export function scriptsExist(text: string): void {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  for (const [, name = ''] of text.matchAll(/\bnpm (?:run )?(start|test|(?<=run )[\w:-]+)/g))
+    expect(Object.keys(scripts)).toContain(name);
+}
+
+/** Each line's command of firelock exists, with these options. */
+function commandsExist(text: string): void {
+  const commands = [...text.matchAll(/(?:firelock|npm start (?:-s )?--) ([^|<>()#&;\n]+)/g)];
+  expect(commands.length).toBeGreaterThan(0);
+  for (const [, command = ''] of commands) acceptsCommand(command);
+}
+
+/** Each `--set PATH=` is a value of the Helm chart. */
+function chartHasValues(text: string): void {
+  const values: unknown = parse(read('deploy/helm/firelock/values.yaml'));
+  const paths = [...text.matchAll(/--set ([\w.]+)=/g)].map(([, path = '']) => path);
+  expect(paths.length).toBeGreaterThan(0);
+  for (const path of paths) expect(values).toHaveProperty(path);
+}
+
+/** It is YAML, and each alert that its rules name exists. */
+function namesAlerts(text: string): void {
+  const { inhibit_rules: rules } = parse(text) as { inhibit_rules: Record<string, string[]>[] };
+  const alerts = [...read('deploy/alerts.yml').matchAll(/alert: (\w+)/g)].map(([, name = '']) => name);
+  for (const rule of rules)
+    for (const matcher of [...(rule['source_matchers'] ?? []), ...(rule['target_matchers'] ?? [])]) {
+      const [, pattern] = /^alertname =~ "(.*)"$/.exec(matcher) ?? [];
+      if (pattern === undefined) continue;
+      for (const one of pattern.split('|'))
+        expect(alerts.some((alert) => new RegExp(`^(?:${one})$`).test(alert))).toBe(true);
+    }
+}

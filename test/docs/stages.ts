@@ -1,0 +1,173 @@
+import { expect } from 'vitest';
+import { type Api, type Json, TARGET } from '../api/api.ts';
+import { newToken } from '../api/access/support.ts';
+import { changeRun } from '../support/run-rows.ts';
+import type { Said, Stage } from './shell.ts';
+
+/** What a page takes for granted, and what is to be seen after its blocks. */
+interface PageStage {
+  /** The API asks for a token; the blocks have the first of these in FIRELOCK_TOKEN. */
+  tokens?: ReturnType<typeof newToken>[];
+  prepare?: (api: Api) => Promise<Partial<Stage>>;
+  after?: (api: Api, said: readonly Said[]) => Promise<void> | void;
+  /** Members of shown answers that differ at each reader. */
+  shapes?: string[];
+}
+
+const CI = newToken('ci', 'admin');
+const HTTP = { type: 'http', url: 'http://127.0.0.1:9000/run' };
+
+/** Pages without an entry need nothing but an empty installation. */
+export const STAGES: Readonly<Record<string, PageStage>> = {
+  'docs/bulk.md': {
+    prepare: async (api) => {
+      const target = {
+        ...HTTP,
+        url: 'http://127.0.0.1:9000/invoices',
+        headers: { authorization: 'Bearer old' },
+      };
+      const labels = { team: 'billing', tier: 'batch' };
+      await make(api, 'PUT', '/schedules/invoices', { cron: '0 6 * * *', labels, target });
+      await make(api, 'POST', '/schedules/invoices/fire');
+      return { targetUrl: 'http://127.0.0.1:9000' };
+    },
+    shapes: ['matched', 'changed', 'remaining', 'sample'],
+    after: (_, said) => {
+      const [dryPause, pause, resume, retry, cancel, , schedules, runs] = answersIn(said);
+      expect(dryPause).toEqual({ matched: 1, changed: 0, remaining: 1, sample: ['invoices'] });
+      for (const done of [pause, resume])
+        expect(done).toEqual({ matched: 1, changed: 1, remaining: 0, sample: ['invoices'] });
+      expect(retry).toEqual({ matched: 0, changed: 0, remaining: 0, sample: [] });
+      expect(cancel).toMatchObject({ matched: 1, changed: 1, remaining: 0 });
+      expect(schedules).toMatchObject({ items: [{ id: 'invoices', recentRuns: [{ status: 'cancelled' }] }] });
+      expect(runs).toEqual({ items: [], nextCursor: null });
+    },
+  },
+  'docs/cli.md': {
+    prepare: async (api) => {
+      await make(api, 'PUT', '/schedules/invoices', { cron: '@daily', target: HTTP });
+      await make(api, 'PUT', '/calendars/holidays', { dates: ['2030-12-26'] });
+      await make(api, 'PUT', '/limits/warehouse', { maxRunning: 2 });
+      const run = await make(api, 'POST', '/runs', { target: HTTP });
+      const id = run['id'] as unknown as string;
+      await make(api, 'POST', `/runs/${id}/cancel`);
+      return {
+        instead: { '0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60': id, 'https://cron.example.com': api.url },
+        files: {
+          'schedules.yaml':
+            'schedules:\n  - { id: mail, cron: "@daily", target: { type: pull, queue: mail } }\n',
+        },
+      };
+    },
+  },
+  'docs/crontab.md': {
+    prepare: () => Promise.resolve({ files: { mycrontab: '0 2 * * * /usr/bin/backup\n' } }),
+    after: (_, [said]) => expect(said?.out).toMatch(/^\+ schedule backup-/m),
+  },
+  'docs/git.md': {
+    after: (_, [first]) =>
+      expect(first?.out.match(/^\d+ to create, .*$/gm)).toEqual([
+        '4 to create, 0 to change, 0 to delete, 0 as they are',
+        '4 to create, 0 to change, 0 to delete, 0 as they are',
+        '0 to create, 0 to change, 0 to delete, 4 as they are',
+      ]),
+  },
+  'docs/guide.md': {
+    prepare: (api) => offer(api, 'loads'),
+    after: (_, said) => {
+      const skipping = said.find(({ block }) => block.text.includes('/unskip'));
+      expect(skipping?.answers).toMatchObject([
+        { status: 'active', version: 1 },
+        { fireAt: '2090-12-25T09:00:00.000Z', skipped: true },
+        {
+          items: [
+            { fireAt: '2090-12-24T09:00:00.000Z' },
+            { fireAt: '2090-12-25T09:00:00.000Z', skipped: true, skipReason: 'closed for Christmas' },
+            { fireAt: '2090-12-26T09:00:00.000Z' },
+          ],
+        },
+        { fireAt: '2090-12-25T09:00:00.000Z', skipped: false },
+      ]);
+    },
+  },
+  // What they are once an instance has sent: test/examples/limits.test.ts.
+  'docs/limits.md': { shapes: ['running', 'waiting'] },
+  'docs/maintenance.md': {
+    shapes: ['since'],
+    after: (_, said) => {
+      const [begun, read, ended] = answersIn(said);
+      expect(read).toEqual(begun);
+      expect(ended).toMatchObject({ on: false });
+    },
+  },
+  'docs/pausing.md': {
+    prepare: async (api) => {
+      await make(api, 'PUT', '/schedules/report', { cron: '@yearly', target: HTTP });
+      return {};
+    },
+  },
+  'docs/runbook.md': { tokens: [newToken('on-call', 'operator')] },
+  'docs/runs.md': {
+    prepare: async (api) => {
+      const run = await make(api, 'POST', '/runs', { target: TARGET, completion: 'callback' });
+      const id = run['id'] as unknown as string;
+      const now = new Date().toISOString();
+      const handedOff = { claimed_at: now, handoff_started_at: now, handed_off_at: now, lateness_ms: 0 };
+      const claim = { claimed_by: crypto.randomUUID(), lease_seconds: 3600 };
+      const row = { status: 'running', attempts: 1, expires_at: new Date(Date.now() + 3_600_000) };
+      await changeRun(api.sql, id, { ...row, ...handedOff, ...claim });
+      await offer(api, 'reports');
+      return { env: { RUN_ID: id } };
+    },
+  },
+  'docs/security.md': {
+    tokens: [CI],
+    prepare: async (api) => {
+      const put = (body: object) => make(api, 'PUT', '/schedules/nightly-report', body, CI.headers);
+      await put({ cron: '@daily', target: HTTP });
+      await put({ cron: '@hourly', payload: {}, target: HTTP });
+      return {};
+    },
+    shapes: ['at', 'version'],
+    after: (_, said) => {
+      const printed = (begins: string) => said.find(({ block }) => block.text.startsWith(begins))?.out;
+      expect(printed('firelock token create')).toMatch(/^flk_\w{36}\nci:operator:[0-9a-f]{64}:2/);
+      expect(printed('echo "FIRELOCK_SECRET_KEYS')).toMatch(/^FIRELOCK_SECRET_KEYS=k1:[\w+/]{43}=$/);
+      expect(printed('echo "whsec_')).toMatch(/^whsec_[\w+/]{43}=$/);
+    },
+  },
+  'docs/time.md': {
+    after: (_, said) => {
+      const [created, upcoming] = answersIn(said);
+      expect(created).toMatchObject({ cron: ['0 9 * * MON-FRI', '0 11 * * SAT'], status: 'active' });
+      // Friday, Saturday, Monday.
+      expect(upcoming).toEqual({
+        items: [
+          { fireAt: '2027-01-01T08:00:00.000Z', local: '2027-01-01T09:00:00.000+01:00' },
+          { fireAt: '2027-01-02T10:00:00.000Z', local: '2027-01-02T11:00:00.000+01:00' },
+          { fireAt: '2027-01-04T08:00:00.000Z', local: '2027-01-04T09:00:00.000+01:00' },
+        ],
+      });
+    },
+  },
+};
+
+const answersIn = (said: readonly Said[]) => said.flatMap(({ answers }) => answers);
+
+async function make(
+  api: Api,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+): Promise<Json> {
+  const answer = await api.call(method, `/api/v1${path}`, body, headers);
+  expect([path, answer.status]).toEqual([path, expect.toSatisfy((status: number) => status < 300)]);
+  return answer.body;
+}
+
+/** A run for the workers of a queue, so that a claim need not wait for one. */
+async function offer(api: Api, queue: string): Promise<Partial<Stage>> {
+  await make(api, 'POST', '/runs', { target: { type: 'pull', queue } });
+  return {};
+}
