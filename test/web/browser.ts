@@ -56,9 +56,9 @@ export async function startStage(
     }),
   ]);
   onTestFinished(() => browser.close());
-  // Its signs of life may be on another port.
-  const isReady = async () => (await daemon.call('GET', `${basePath}/api/v1/maintenance`)).status !== 503;
-  await until(async () => ((await isReady()) ? true : null));
+  // Where its signs of life are on another port, the API tells; it does so to those with a token, or where none is needed.
+  const sign = 'FIRELOCK_METRICS_PORT' in variables ? '/api/v1/maintenance' : '/readyz';
+  await until(async () => ((await daemon.call('GET', basePath + sign)).status === 200 ? true : null));
   const open: Stage['open'] = async (path, options = {}) =>
     openPage(browser, daemon.url + basePath, path, options);
   return { daemon, databaseUrl: database.url, browser, open };

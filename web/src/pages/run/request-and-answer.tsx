@@ -24,7 +24,11 @@ export function Request({ run: { target, payload, queue } }: { run: WholeRun }) 
         </p>
       )}
       {target === null && <p class="quiet">Its target cannot be read.</p>}
-      <JsonView label="Payload" value={payload} />
+      {textOf(payload) === 'null' ? (
+        <p class="quiet">It has no payload.</p>
+      ) : (
+        <JsonView label="Payload" value={payload} />
+      )}
     </section>
   );
 }

@@ -61,6 +61,8 @@ function Standing({ schedule }: { schedule: Schedule }) {
 }
 
 function Paused({ schedule: { pauseReason, pauseUntil, timezone } }: { schedule: Schedule }) {
+  // The status beside it says as much.
+  if (pauseReason === null && pauseUntil === null) return null;
   return (
     <>
       Paused
