@@ -8,7 +8,7 @@ import { listRuns, receiverForExamples, runInShell, sharedDaemon } from './progr
 const daemon = sharedDaemon();
 const page = join(import.meta.dirname, '..', '..', 'docs', 'limits.md');
 
-it('the page about limits says what is so: two loads at once, and the third when one has ended', async () => {
+it('the page about limits is right: two loads at once, and the third when one has ended', async () => {
   const open = new Map<string, ServerResponse>();
   const receiver = await receiverForExamples(({ path }, response) => void open.set(path, response));
   const [, commands = ''] = /```sh\n(.*?)```/s.exec(await readFile(page, 'utf8')) ?? [];
