@@ -28,7 +28,7 @@ it('everything answers below the base path, and nothing elsewhere', async () => 
   expect((await api.call('DELETE', '/ops/cron/api/v1/runs')).status).toBe(405);
 });
 
-it('below it callers are asked for tokens, and elsewhere nobody is', async () => {
+it('below it callers need a token, and elsewhere they do not', async () => {
   const { known, headers } = newToken('ci', 'viewer');
   const url = 'postgres://nobody:nothing@127.0.0.1:9/none';
   const guarded = await startApi(url, { basePath: '/cron', apiTokens: [known] });
@@ -45,12 +45,12 @@ it('below it callers are asked for tokens, and elsewhere nobody is', async () =>
   }
 });
 
-it('without tokens everybody is an admin without a name', async () => {
+it('without tokens every caller is an admin without a name', async () => {
   const { body } = await api.call('GET', '/ops/cron/api/v1/me');
   expect(body).toEqual({ name: null, role: 'admin' });
 });
 
-it('Location headers lead to what they name', async () => {
+it('Location headers lead to the thing that they name', async () => {
   const created = await api.call('PUT', '/ops/cron/api/v1/schedules/a', SCHEDULE);
   const fired = await api.call('POST', '/ops/cron/api/v1/schedules/a/fire');
   const recorded = await api.call('POST', '/ops/cron/api/v1/runs', { target: SCHEDULE.target });
@@ -79,7 +79,7 @@ it('the document names its server, and its pages find all their parts', async ()
   expect((await api.call('GET', '/ops/cron/docs/json')).body).toEqual(document);
 });
 
-it('a base path that cannot stand before a path is refused, with a hint', () => {
+it('an unusable base path is refused, with a hint', () => {
   const faultsOf = (value: string) => {
     const read = readConfig({ FIRELOCK_BASE_PATH: value });
     return 'faults' in read ? read.faults : [];

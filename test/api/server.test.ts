@@ -77,7 +77,7 @@ describe('signs of life', () => {
     expect(metrics.headers.get('content-type')).toMatch(/^text\/plain; version=0.0.4/);
   });
 
-  test('readyz is 503 where something is wrong', async () => {
+  test('readyz is 503 if something is wrong', async () => {
     api.readiness.status = 'unavailable';
     const answer = await api.call('GET', '/readyz');
     api.readiness.status = 'ready';
@@ -142,7 +142,7 @@ describe('without a database', () => {
   });
 });
 
-test('an error of ours is 500, logged, and tells nothing', async () => {
+test('an error of ours is 500, logged, and reveals nothing', async () => {
   await api.sql`ALTER TABLE instances RENAME TO hidden`;
   const answer = await api.call('GET', '/api/v1/instances');
   await api.sql`ALTER TABLE hidden RENAME TO instances`;
@@ -162,7 +162,7 @@ describe('the OpenAPI document', () => {
     expect(served.body).toMatchObject({ openapi: '3.1.0', info: { title: 'firelock' } });
   });
 
-  test('describes every call whole: id, summary, tags, answers, and references that resolve', async () => {
+  test('describes every call completely: id, summary, tags, answers, and references that resolve', async () => {
     const { text, body } = await api.call('GET', '/openapi.json');
     const ids = new Set<string>();
     for (const [path, methods] of Object.entries(body['paths'] ?? {})) {

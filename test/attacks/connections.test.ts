@@ -45,7 +45,7 @@ test('a request behind a broken one is not answered', async () => {
   expect(received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400']);
 });
 
-test('what is smuggled into a body is a body', async () => {
+test('a request smuggled into a body stays part of the body', async () => {
   const { socket, received } = await connect();
   const inner = 'DELETE /api/v1/schedules/there HTTP/1.1\r\nHost: x\r\n\r\n';
   socket.write(
@@ -57,7 +57,7 @@ test('what is smuggled into a body is a body', async () => {
   expect(received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400']);
 });
 
-test('Expect: 100-continue is told to go on, and its body counts', async () => {
+test('a request with Expect: 100-continue gets that answer, and its body counts', async () => {
   const { socket, received } = await connect();
   const body = '{"maxRunning":1}';
   socket.write(
@@ -69,7 +69,7 @@ test('Expect: 100-continue is told to go on, and its body counts', async () => {
   await until(() => (received().includes('HTTP/1.1 201 ') ? true : null));
 });
 
-test('of large bodies eight are taken at once, a further one waits its turn, and small ones do not wait', async () => {
+test('of large bodies eight are read at once, a further one waits its turn, and small ones do not wait', async () => {
   const items = `{"items":[],"dryRun":true}${' '.repeat(300_000)}`;
   const head = (length: number) =>
     'POST /api/v1/schedules/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +

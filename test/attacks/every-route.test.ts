@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 describe('every route', () => {
-  test('is attacked in ways enough', () => {
+  test('is attacked in enough ways', () => {
     expect(routes.length).toBeGreaterThan(40);
     expect(routes.flatMap(attacksOn).length).toBeGreaterThan(1500);
   });

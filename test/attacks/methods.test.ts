@@ -58,7 +58,7 @@ test('at an unknown path every method is 404, CONNECT is refused, and a method t
     expectHarmless(method, await call(method, '/healthz'), [400]);
 });
 
-test('without a token every method at every path is 401, so that nobody learns which paths there are', async () => {
+test('without a token every method at every path is 401, so that a caller does not learn which paths exist', async () => {
   const { known } = newToken('ci', 'viewer');
   const guarded = await startApi('postgres://nobody:nothing@127.0.0.1:9/none', { apiTokens: [known] });
   try {

@@ -36,7 +36,7 @@ test.each([
   expect(faultsOf(text)).toEqual([]);
 });
 
-test('of a thousand names that are given twice a hundred are told', () => {
+test('of a thousand repeated names the answer lists a hundred', () => {
   const members = Array.from({ length: 1000 }, (_, index) => `"f${index}":0,"f${index}":1`);
   expect(faultsOf(`{${members.join()}}`)).toHaveLength(100);
 });

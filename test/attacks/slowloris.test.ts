@@ -31,7 +31,7 @@ const KINDS = [
   'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
 ];
 
-it('a thousand connections that drip headers and bodies, or say nothing, cost two hundred fires a second none of them', async () => {
+it('a thousand connections that drip headers and bodies, or stay silent, delay none of two hundred fires a second', async () => {
   const database = await createMigrated();
   onTestFinished(() => database.drop());
   const sql = postgres(database.url, { max: 1, onnotice: () => undefined });

@@ -168,8 +168,8 @@ async function endOf(daemon: Daemon, { id }: Run): Promise<Run> {
   });
 }
 
-describe('a target that answers with hostility', () => {
-  test('has its run ended, and no other feels it', async () => {
+describe('a hostile target', () => {
+  test('ends its own run, and delays no other', async () => {
     const daemon = await readyDaemon(database.url);
     const receiver = await startReceiver();
     onTestFinished(() => receiver.close());
@@ -186,7 +186,7 @@ describe('a target that answers with hostility', () => {
     expect(await daemon.exited).toBe(0);
   });
 
-  test('and whose name moves to the metadata service after its first call is not called there', async () => {
+  test('whose name moves to the metadata service after its first call is not called there', async () => {
     const preload = pathToFileURL(join(import.meta.dirname, 'rebinding-preload.ts')).href;
     const daemon = await readyDaemon(database.url, {
       NODE_OPTIONS: `${QUICK_START.NODE_OPTIONS} --import=${preload}`,

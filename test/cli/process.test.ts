@@ -38,7 +38,7 @@ test('a process reads standard input, prints, and ends with the exit code; its z
   expect((await api.call('GET', '/api/v1/schedules/work')).text).toContain('"payload":{"n": 1.0}');
 });
 
-test('Ctrl-C ends a tail cleanly, and so does whoever has read enough', async () => {
+test('Ctrl-C ends a tail cleanly, and so does a reader that closes the pipe', async () => {
   await api.call('POST', '/api/v1/schedules/work/fire');
   const [interrupted, unread] = [start('run', 'tail'), start('run', 'tail', '--interval', '0.05')];
   await Promise.all([once(interrupted.child.stdout, 'data'), once(unread.child.stdout, 'data')]);

@@ -34,7 +34,7 @@ test('every command says what it does, with its options and examples that are co
   }
 });
 
-test('every command stands in docs/cli.md with its options, and every exit code', () => {
+test('every command has a section in docs/cli.md with its options, and every exit code is there', () => {
   for (const { path, command } of doers) {
     const title = `### firelock ${path.join(' ')}`;
     const section = page.split('\n### ').find((one) => `### ${one}`.startsWith(`${title}\n`));
@@ -47,7 +47,7 @@ test('every command stands in docs/cli.md with its options, and every exit code'
   for (const code of Object.values(EXIT)) expect(page).toMatch(new RegExp(`^\\| ${code} +\\|`, 'm'));
 });
 
-test('what is not understood is said on standard error, with what was meant', async () => {
+test('a command line that is not understood is reported on standard error, with a suggestion', async () => {
   expect(await firelock(['schedul', 'list'])).toMatchObject({
     code: 2,
     out: '',
@@ -57,7 +57,7 @@ test('what is not understood is said on standard error, with what was meant', as
   expect(await firelock(['--version'])).toMatchObject({ code: 0, out: 'firelock 0.0.0-test\n' });
 });
 
-test('the daemon and what works on its database are started as they answer', async () => {
+test('the daemon, and commands that work on its database, start and end with the exit code', async () => {
   const code = (number: number) => () => Promise.resolve(number);
   expect((await firelock(['serve'], { daemon: { serve: code(7) } })).code).toBe(7);
   for (const args of [['resume', '--from-now'], ['migrate']])

@@ -65,7 +65,7 @@ test('runs are listed, filtered, and shown with their attempts', async () => {
   expect((await run('run', 'get', '01a205a0-f3d1-7e21-b738-dab796603963')).code).toBe(3);
 });
 
-test('attempts are told one by one', async () => {
+test('attempts are shown one by one', async () => {
   const id = await fired();
   await end(id, 'cancelled');
   const attempt = (number: number, more: object) => ({
@@ -101,7 +101,7 @@ test('attempts are told one by one', async () => {
   }
 });
 
-test('a run is cancelled and retried; what cannot be is refused in words', async () => {
+test('a run is cancelled and retried; an impossible action is refused in words', async () => {
   const id = await fired();
   expect((await onTerminal(80, 'run', 'cancel', id)).out).toBe(`run ${id} is cancelled\n`);
   expect((await run('run', 'retry', id)).json()).toMatchObject({ id, status: 'pending' });
@@ -110,7 +110,7 @@ test('a run is cancelled and retried; what cannot be is refused in words', async
   expect(again.err).toMatch(/^firelock: .*pending/);
 });
 
-test('many runs are cancelled and retried: a look first, a question, and call after call', async () => {
+test('many runs are cancelled and retried: the command counts, asks, and calls again until it is done', async () => {
   await api.call('PUT', '/api/v1/schedules/many', SCHEDULE);
   for (let index = 0; index < 5; index += 1) await fired('many');
   const cancel = ['run', 'bulk', 'cancel', '--schedule', 'many'];
@@ -139,7 +139,7 @@ test('many runs are cancelled and retried: a look first, a question, and call af
   expect([nothing.code, nothing.out]).toEqual([0, 'runs that match: 0\n']);
 });
 
-test('run tail tells of new runs and of changes, sits out an outage, and ends with Ctrl-C', async () => {
+test('run tail shows new runs and changes, waits during an outage, and ends with Ctrl-C', async () => {
   await api.call('PUT', '/api/v1/schedules/tailed', SCHEDULE);
   const before = await fired('tailed');
   const controller = new AbortController();

@@ -19,7 +19,7 @@ const run = (...args: string[]) => firelock(args, { url: api.url });
 const onTerminal = (terminal: number, ...args: string[]) =>
   firelock(args, { url: api.url, terminal, env: { NO_COLOR: '1' } });
 
-test('schedule list: JSON elsewhere than on a terminal, a table there, page by page', async () => {
+test('schedule list prints a table on a terminal and JSON elsewhere, page by page', async () => {
   const { code, json, err } = await run('schedule', 'list', '--all');
   expect([code, err]).toEqual([0, '']);
   expect(json()).toEqual((await api.call('GET', '/api/v1/schedules')).body);
@@ -40,7 +40,7 @@ const answered = async (id: string) => (await api.call('GET', `/api/v1/schedules
 const textOf = async (id: string) => (await api.call('GET', `/api/v1/schedules/${id}`)).text;
 const HOOK = ['--cron', '0 12 29 2 *', '--url', 'https://example.com/hook'];
 
-test('schedule set creates what is not there, and says so', async () => {
+test('schedule set creates a missing schedule, and says so', async () => {
   const { code, err, json } = await run(
     ...['schedule', 'set', 'new', ...HOOK, '--timezone', 'Europe/Berlin', '--method', 'PUT'],
     ...['--label', 'team:billing', '--label', 'url:http://x', '--set', 'retry.maxAttempts=3'],
@@ -60,7 +60,7 @@ test('schedule set creates what is not there, and says so', async () => {
   expect((await answered('many'))['cron']).toEqual(['0 9 * * 1', '0 12 29 2 *']);
 });
 
-test('schedule set changes what it names and nothing else, and replaces a payload whole', async () => {
+test('schedule set changes the named fields and nothing else, and replaces a payload completely', async () => {
   await api.call('PUT', '/api/v1/schedules/kept', {
     ...SCHEDULE,
     description: 'stays',
@@ -100,7 +100,7 @@ test('schedule set changes what it names and nothing else, and replaces a payloa
   expect((await answered('kept'))['target']).toEqual({ type: 'pull', queue: 'reports' });
 });
 
-test('schedule set refuses to write over what has changed meanwhile', async () => {
+test('schedule set refuses to overwrite a schedule that has changed meanwhile', async () => {
   await api.call('PUT', '/api/v1/schedules/raced', SCHEDULE);
   const [fetched, race] = [globalThis.fetch, { left: 1 }];
   globalThis.fetch = async (input, init) => {
@@ -117,7 +117,7 @@ test('schedule set refuses to write over what has changed meanwhile', async () =
   expect(await answered('raced')).toMatchObject({ description: 'another', version: 2 });
 });
 
-test('what GET answered can be edited and given back as a file', async () => {
+test('the answer of GET can be edited and given back as a file', async () => {
   await run('schedule', 'set', 'filed', ...HOOK, '--payload', '[1.0]');
   const { out } = await run('schedule', 'get', 'filed');
   const set = (input: string, ...more: string[]) =>
@@ -134,7 +134,7 @@ test('what GET answered can be edited and given back as a file', async () => {
   expect((await run('schedule', 'set', 'filed', '--file', '/nowhere')).err).toMatch(/cannot read \/nowhere/);
 });
 
-test('every fault that the server names stands on a line; what is no command is code 2', async () => {
+test('every fault that the server names is on a line; an unknown command is code 2', async () => {
   const { code, err } = await run(
     ...['schedule', 'set', 'new', '--every', 'soon', '--url', 'ftp://x', '--set', 'retry.maxAttempts="a"'],
   );
@@ -199,7 +199,7 @@ test('a schedule is paused, resumed, shown, and deleted after a question', async
   expect((await run('schedule', 'delete', 'paused', '--yes')).code).toBe(3);
 });
 
-test('a fire is made by hand, and one to come is skipped', async () => {
+test('a fire is made by hand, and a coming one is skipped', async () => {
   const fire = ['schedule', 'fire', 'sweep', '--payload', '[1e400]', '--key', 'once'];
   const first = await run(...fire);
   expect(first.out).toContain('"payload":[1e400]');
@@ -225,7 +225,7 @@ test('a fire is made by hand, and one to come is skipped', async () => {
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/is no fire of this schedule/)]);
 });
 
-test('schedule why says what became of each fire, in words, and of runs that nobody scheduled', async () => {
+test('schedule why says what became of each fire, in words, and of runs that no schedule planned', async () => {
   await api.call('PUT', '/api/v1/schedules/past', {
     ...SCHEDULE,
     cron: '0 * * * *',
@@ -287,7 +287,7 @@ test('schedule why says what became of each fire, in words, and of runs that nob
   expect(none.out).toContain('no fire was due between');
 });
 
-test('all schedules that match are paused and resumed, after a look', async () => {
+test('all matching schedules are paused and resumed, after a count', async () => {
   const bulk = ['schedule', 'bulk', 'pause', '--label', 'bulk:yes'];
   for (const id of ['bulk-1', 'bulk-2'])
     await api.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, labels: { bulk: 'yes' } });

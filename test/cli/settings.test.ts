@@ -12,7 +12,7 @@ const run = (...args: string[]) => firelock(args, { url: api.url });
 const onTerminal = (terminal: number, ...args: string[]) =>
   firelock(args, { url: api.url, terminal, env: { NO_COLOR: '1' } });
 
-test('a calendar is made and changed date by date, and the rest of it stays', async () => {
+test('a calendar is created and changed date by date, and the rest of it stays', async () => {
   const set = (...args: string[]) => run('calendar', 'set', 'holidays', ...args);
   expect(await set('--add', '2030-12-25', '--description', 'closed')).toMatchObject({
     code: 0,
@@ -40,7 +40,7 @@ test('a calendar is made and changed date by date, and the rest of it stays', as
   expect((await run('calendar', 'get', 'holidays')).code).toBe(3);
 });
 
-test('a limit is made, and what is not named stays', async () => {
+test('a limit is created, and fields that are not named stay', async () => {
   const made = await run('limit', 'set', 'warehouse', '--max', '3', '--description', 'connections');
   expect([made.code, made.err]).toEqual([0, 'created limit warehouse: 3 at once\n']);
   expect((await onTerminal(80, 'limit', 'set', 'warehouse', '--max', '4')).out).toBe(
@@ -59,7 +59,7 @@ test('a limit is made, and what is not named stays', async () => {
   expect((await run('limit', 'list')).json()).toEqual({ items: [], nextCursor: null });
 });
 
-test('maintenance begins, is told of, and ends', async () => {
+test('maintenance begins, is shown, and ends', async () => {
   expect((await onTerminal(80, 'maintenance', 'status')).out).toBe('maintenance is off\n');
   const on = ['maintenance', 'on', '--reason', 'the move', '--until', '2040-01-01T00:00:00Z', '--hold'];
   expect((await run(...on)).json()).toMatchObject({ on: true, dispatch: 'hold', reason: 'the move' });
@@ -69,7 +69,7 @@ test('maintenance begins, is told of, and ends', async () => {
   expect((await run('maintenance', 'off')).json()).toMatchObject({ on: false });
 });
 
-test('a preview says what an expression means', async () => {
+test('a preview explains an expression', async () => {
   const args = ['preview', '30 2 * * *', '--timezone', 'Europe/Berlin', '--from', '2030-03-30T12:00:00Z'];
   expect((await run(...args, '--count', '1')).json()).toMatchObject({
     description: 'At 02:30',
@@ -87,7 +87,7 @@ test('a preview says what an expression means', async () => {
   expect((await run('preview')).code).toBe(2);
 });
 
-test('queues, instances, numbers and the caller are told of', async () => {
+test('queues, instances, numbers and the caller are shown', async () => {
   await api.call('POST', '/api/v1/runs', { target: { type: 'pull', queue: 'reports' } });
   expect((await onTerminal(80, 'queue', 'list')).out).toMatch(/^reports +\d +\d +0 +\S+( \S+)? +0$/m);
   expect((await run('queue', 'list')).json()).toMatchObject({ items: [{ queue: 'reports' }] });

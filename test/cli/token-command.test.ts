@@ -10,7 +10,7 @@ async function run(...args: string[]) {
   return { code, printed: out.split('\n').slice(0, -1), explained: err.split('\n').slice(0, -1) };
 }
 
-test('prints a new token, and the line that tells the daemon of it', async () => {
+test('prints a new token, and the line that the daemon needs for it', async () => {
   for (const [args, expiresAt] of [
     [['ci', '--role', 'operator'], null],
     [['--role=operator', '--expires=2030-01-01T01:00:00+00:30', 'ci'], now + 1_800_000],

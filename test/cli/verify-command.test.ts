@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-test('verify prints a table and what is violated, and exits 1 where something is', async () => {
+test('verify prints a table and the violations, and exits 1 if there are any', async () => {
   const sound = await firelock(['verify', '--no-json'], { url: api.url });
   expect([sound.code, sound.err]).toEqual([0, '']);
   expect(sound.out).toMatch(/^CHECK +VIOLATIONS {2}WHAT HOLDS$/m);

@@ -40,7 +40,7 @@ test('tokens come from the variable and from the file', () => {
   expect(isOpenToAnybody).toBe(false);
 });
 
-test('every bad token is named beside the other faults, and none is shown', () => {
+test('every bad token is named together with the other faults, and none is shown', () => {
   const faults = faultsOf({
     PORT: 'eighty',
     HOST: '0.0.0.0',
@@ -74,7 +74,7 @@ test.each([
   expect(faultsOf({ HOST: '0.0.0.0', ...env })).toEqual([expect.stringMatching(fault)]);
 });
 
-test('who answers anybody binds to loopback, or is told to do otherwise', () => {
+test('a daemon that answers any caller binds to loopback, unless it is told otherwise', () => {
   for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) {
     expect([HOST, accepted({ HOST }).isOpenToAnybody]).toEqual([HOST, false]);
   }
@@ -86,11 +86,11 @@ test('who answers anybody binds to loopback, or is told to do otherwise', () => 
   }
 });
 
-test('variables of programs that call the daemon may be in its environment', () => {
+test('variables for programs that call the daemon may be in its environment', () => {
   expect(accepted({ FIRELOCK_URL: 'http://127.0.0.1:8080', FIRELOCK_TOKEN: 'x' })).toEqual(accepted({}));
 });
 
-test('the port of the metrics is another one than PORT', () => {
+test('the port of the metrics must differ from PORT', () => {
   expect(accepted({}).metricsPort).toBeUndefined();
   expect(accepted({ FIRELOCK_METRICS_PORT: '9464' }).metricsPort).toBe(9464);
   expect(accepted({ PORT: '0', FIRELOCK_METRICS_PORT: '0' }).metricsPort).toBe(0);
@@ -104,7 +104,7 @@ test('the port of the metrics is another one than PORT', () => {
   }
 });
 
-test('proxies are addresses and ranges of them; each wrong one is named', () => {
+test('proxies are addresses and ranges; each wrong one is named', () => {
   const FIRELOCK_TRUSTED_PROXY_CIDRS = '10.0.0.0/8, fd00::/8,192.0.2.7';
   const { trustedProxies } = accepted({ FIRELOCK_TRUSTED_PROXY_CIDRS });
   expect(trustedProxies.map(({ prefix }) => prefix)).toEqual([8, 8, 32]);

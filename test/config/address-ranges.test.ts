@@ -47,7 +47,7 @@ test.each([
   expect(outside.filter(contains)).toEqual([]);
 });
 
-test('each entry of a list that is wrong is named', () => {
+test('each wrong entry of a list is named', () => {
   const presets = { mine: ['10.0.0.0/8', 'fd00::/8'] };
   const { ranges, faults } = parseAddressRanges('mine, 1.2.3.4,10.1.2.3/8,x,,fe80::1%a,1.1.1.1/33', presets);
   expect(ranges.map(({ text }) => text)).toEqual(['10.0.0.0/8', 'fd00::/8', '1.2.3.4']);
@@ -55,7 +55,7 @@ test('each entry of a list that is wrong is named', () => {
 });
 
 describe('the lists of the configuration', () => {
-  test('have the default ranges denied, and none allowed', () => {
+  test('deny the default ranges, and allow none', () => {
     const read = readConfig({});
     if ('faults' in read) throw new Error(read.faults.join());
     expect(read.config.targetAllowed).toEqual([]);

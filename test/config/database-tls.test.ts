@@ -8,7 +8,7 @@ const faultsOf = (query: string) => {
   return 'faults' in read ? read.faults.map(({ parameter, message }) => `${parameter} ${message}`) : [];
 };
 
-it('what a URL says of TLS is meant as libpq means it', () => {
+it('TLS parameters of a URL have the meaning that libpq gives them', () => {
   const none = { rootCertificate: null, own: null };
   expect(tlsOf('')).toEqual({ mode: 'disable', ...none });
   for (const mode of ['disable', 'prefer', 'require', 'verify-full'])
@@ -34,7 +34,7 @@ it('what a URL says of TLS is meant as libpq means it', () => {
   expect(parseDatabaseUrl(url('sslmode=require&options=-c%20x'), {})?.rest).toBe('/db?options=-c+x');
 });
 
-it('what firelock would not do as it says is refused by name, all at once', () => {
+it('parameters that firelock does not follow are refused by name, all at once', () => {
   expect(faultsOf('sslmode=allow')).toEqual([
     'sslmode must be one of disable, prefer, require, verify-ca, verify-full',
   ]);

@@ -19,13 +19,13 @@ describe('the URL of a database', () => {
     expect(hosts(url)).toEqual(expected);
   });
 
-  it('takes from the environment what it does not say', () => {
+  it('takes missing parts from the environment', () => {
     const env = { PGHOST: '/tmp', PGPORT: '6000' };
     expect(hosts('postgres:///db', env)).toEqual(['/tmp 6000']);
     expect(hosts('postgres://h:5433/db', env)).toEqual(['h 5433']);
   });
 
-  it('keeps what is meant for the server, and decodes names and passwords', () => {
+  it('passes on parameters for the server, and decodes names and passwords', () => {
     expect(
       parseDatabaseUrl(
         'postgres://a%40b:p%2C%3A@h1,h2/db?target_session_attrs=primary&search_path=x%20y',

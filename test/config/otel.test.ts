@@ -6,7 +6,7 @@ const traces = (env: Record<string, string>) => {
   return 'faults' in read ? read.faults : read.config.traces;
 };
 
-test('spans go below the endpoint, or to the one that is for traces, with the headers of both', () => {
+test('spans go below the endpoint, or to the endpoint for traces, with the headers of both', () => {
   expect(traces({})).toBeUndefined();
   expect(traces({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' })).toEqual({
     url: 'http://collector:4318/v1/traces',
@@ -33,14 +33,14 @@ test('spans go below the endpoint, or to the one that is for traces, with the he
 });
 
 test.each([{ OTEL_SDK_DISABLED: 'true' }, { OTEL_TRACES_EXPORTER: 'none' }])(
-  'there are none where %o says so, whatever else is set',
+  'are off if %o says so, whatever else is set',
   (off) => {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' };
     expect(traces({ ...env, ...off })).toBeUndefined();
   },
 );
 
-test('a protocol that firelock does not speak is a fault where there is an endpoint', () => {
+test('a protocol that firelock does not support is a fault if there is an endpoint', () => {
   expect(traces({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toBeUndefined();
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' };
   expect(traces(env)).toEqual([
@@ -49,7 +49,7 @@ test('a protocol that firelock does not speak is a fault where there is an endpo
   expect(traces({ ...env, OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' })).toMatchObject({ headers: {} });
 });
 
-test('all that is wrong is said at once, and no secret with it', () => {
+test('all faults are reported at once, and no secret with them', () => {
   const faults = traces({
     OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
     OTEL_EXPORTER_OTLP_HEADERS: 's3cret',

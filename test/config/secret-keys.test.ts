@@ -11,7 +11,7 @@ test('keys are read in their order, and there may be none', () => {
   expect(read('')).toMatchObject({ config: { secretKeys: [] } });
 });
 
-test('a fault names each entry that is wrong, and repeats nothing that may be a key', () => {
+test('a fault names each wrong entry, and repeats no text that may be a key', () => {
   const text = `short:${key(3, 31)},${key(4)},good:${key(5)}`;
   const answer = read(text);
   expect(answer).toEqual({

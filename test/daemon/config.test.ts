@@ -69,7 +69,7 @@ describe('with a bad configuration the process ends with code 1 before it touche
     }
   });
 
-  it('and not what stands in a URL of a database', async () => {
+  it('and without the contents of a database’s URL', async () => {
     const output = await refused({
       DATABASE_URL: 'mysql://firelock:swordfish@127.0.0.1/firelock',
       FIRELOCK_MIGRATION_DATABASE_URL: 'host=127.0.0.1 password=swordfish',
@@ -78,7 +78,7 @@ describe('with a bad configuration the process ends with code 1 before it touche
     expect(output).toMatch(/FIRELOCK_MIGRATION_DATABASE_URL is not a URL of PostgreSQL; expected: postgres:/);
   });
 
-  it('where a URL asks for servers that cannot be written', async () => {
+  it('if a URL asks for servers that cannot be written', async () => {
     const output = await refused({
       DATABASE_URL: 'postgres://firelock:swordfish@h1:5432,h2:5433/firelock?target_session_attrs=standby',
     });
@@ -87,7 +87,7 @@ describe('with a bad configuration the process ends with code 1 before it touche
     );
   });
 
-  it('naming each parameter of a URL that it would not do as it says, and each file that is not there', async () => {
+  it('naming each parameter of a URL that it does not follow, and each missing file', async () => {
     const output = await refused({
       DATABASE_URL: `${databaseUrl}?sslmode=allow&channel_binding=require`,
       FIRELOCK_MIGRATION_DATABASE_URL: `${databaseUrl}?sslmode=verify-full&sslrootcert=/nowhere.pem`,
@@ -100,14 +100,14 @@ describe('with a bad configuration the process ends with code 1 before it touche
     );
   });
 
-  it('where it would answer anybody on an address that is not loopback', async () => {
+  it('if it would answer any caller on an address that is not loopback', async () => {
     const output = await refused({ HOST: '0.0.0.0' });
     expect(output).toMatch(
       /HOST is 0\.0\.0\.0.*expected: a loopback address, or FIRELOCK_API_TOKENS.*FIRELOCK_ALLOW_ANONYMOUS=1/,
     );
   });
 
-  it('where values are right by themselves and wrong together', async () => {
+  it('if values are right by themselves and wrong together', async () => {
     const output = await refused({
       FIRELOCK_INSTANCE_TTL_SECONDS: '5',
       FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '4',
@@ -117,7 +117,7 @@ describe('with a bad configuration the process ends with code 1 before it touche
     );
   });
 
-  it('naming what is wrong by itself and what is wrong together in one go', async () => {
+  it('naming values that are wrong by themselves and together at once', async () => {
     const output = await refused({ HOST: '0.0.0.0', PORT: 'eighty', FIRELOCK_INSTANCE_TTL_SECONDS: '4' });
     expect(output).toMatch(/PORT is "eighty"/);
     expect(output).toMatch(/HOST is 0\.0\.0\.0/);
@@ -125,7 +125,7 @@ describe('with a bad configuration the process ends with code 1 before it touche
   });
 });
 
-it('an address that is not loopback is allowed when told so, and one that this machine lacks is an error that names it', async () => {
+it('an address that is not loopback needs a setting, and one that this machine lacks is an error that names it', async () => {
   const daemon = spawnDaemon({
     DATABASE_URL: 'postgres://127.0.0.1:9/none',
     HOST: '192.0.2.1',
@@ -145,7 +145,7 @@ it('an address that is not loopback is allowed when told so, and one that this m
   );
 });
 
-it('a port that is taken is named, and what to do', async () => {
+it('a port in use is named, with advice', async () => {
   const { url, drop } = await createMigrated();
   const first = await startDaemon({ DATABASE_URL: url });
   const second = spawnDaemon({ DATABASE_URL: url, PORT: String(first.port) });
@@ -177,7 +177,7 @@ it('passwords stay out of the log, also when the database refuses them', async (
 describe('a Node that is too old', () => {
   const tooOld = findOldNode();
 
-  it(`is told so in one line (here: ${tooOld?.version ?? 'none'})`, async ({ skip }) => {
+  it(`is reported in one line (here: ${tooOld?.version ?? 'none'})`, async ({ skip }) => {
     if (tooOld === undefined) return skip('needs an older Node beside the pinned one');
     const directory = await mkdtemp(join(tmpdir(), 'firelock-old-node-'));
     try {

@@ -22,7 +22,7 @@ const CJK = Array.from({ length: 2000 }, (_, n) => String.fromCodePoint(0x4e00 +
 );
 const HOSTILE_LANE = `http https://${CJK}`;
 
-it('a hostname that no index row can take is refused, and where such a lane stands all the same, the others do not feel it', async () => {
+it('a hostname that no index row can take is refused, and if such a lane is stored all the same, the others go on', async () => {
   const database = await createMigrated();
   onTestFinished(() => database.drop());
   const sql = connect(database);

@@ -100,15 +100,19 @@ it(
   },
 );
 
-it('SIGTERM while the local PostgreSQL is made ends with a clean stop of it', { tags: [LONG] }, async () => {
-  const daemon = spawnDaemon({ FIRELOCK_DATA_DIR: dataDir, PORT: '0' });
-  await until(async () => (await serverPid(dataDir)) ?? null);
-  daemon.signal('SIGTERM');
-  expect(await daemon.exited).toBe(0);
-  expect(await serverPid(dataDir)).toBeUndefined();
-});
+it(
+  'SIGTERM while the local PostgreSQL is being created ends with a clean stop of it',
+  { tags: [LONG] },
+  async () => {
+    const daemon = spawnDaemon({ FIRELOCK_DATA_DIR: dataDir, PORT: '0' });
+    await until(async () => (await serverPid(dataDir)) ?? null);
+    daemon.signal('SIGTERM');
+    expect(await daemon.exited).toBe(0);
+    expect(await serverPid(dataDir)).toBeUndefined();
+  },
+);
 
-it('a data directory that cannot be one is named, and the process ends with code 1', async () => {
+it('an unusable data directory is named, and the process ends with code 1', async () => {
   await writeFile(join(directory, 'file'), '');
   const daemon = spawnDaemon({ FIRELOCK_DATA_DIR: join(directory, 'file'), PORT: '0' });
   expect(await daemon.exited).toBe(1);

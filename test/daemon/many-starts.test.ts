@@ -49,7 +49,7 @@ it(
   },
 );
 
-it('a daemon that waits for another one to migrate says it is not ready, and leaves when told to', async () => {
+it('a daemon that waits for another one to migrate says that it is not ready, and leaves at SIGTERM', async () => {
   await sql.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`;
     const waiting = await startDaemon({ DATABASE_URL: database.url, FIRELOCK_SHUTDOWN_SECONDS: '0' });
@@ -65,7 +65,7 @@ it('a daemon that waits for another one to migrate says it is not ready, and lea
 });
 
 it(
-  'a daemon killed while it held fire-locks keeps the others from them for no longer than the TTL',
+  'a daemon that is killed with fire-locks keeps the others from them for no longer than the TTL',
   { tags: [LONG] },
   async () => {
     const ttl = { FIRELOCK_LOCK_TTL_SECONDS: '5' };

@@ -66,7 +66,7 @@ async function claimed(
 }
 
 test(
-  'runs that depend on each other go by what became of the others, sent, called back and pulled, over two daemons',
+  'runs that depend on each other follow the outcomes of the others, sent, called back and pulled, over two daemons',
   { tags: [LONG] },
   async () => {
     const [one, two] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
@@ -152,7 +152,7 @@ test(
   },
 );
 
-test('a run that is cancelled while its target works on it is told so to the target, fails what waited for it, and is done again by a retry', async () => {
+test('cancelling a run that its target works on calls the target and fails its dependents, and a retry does it again', async () => {
   const daemon = await readyDaemon(database.url);
   const target = http('/work', { cancel: { url: `${receiver.url}/stop?run={{runId}}` } });
   const work = await post<Run>(daemon, '/runs', { target, completion: 'callback' }, 201);
@@ -179,7 +179,7 @@ test('a run that is cancelled while its target works on it is told so to the tar
   expect((await runOf(daemon, next.id)).status).toBe('failed');
 });
 
-test('a run that is asked for ahead of time is sent then, once, and a worker’s end of it is no other’s', async () => {
+test('a run for a future moment is sent then, once, and a worker’s report ends no other run', async () => {
   const daemon = await readyDaemon(database.url);
   const runAt = new Date(Date.now() + 3_600_000).toISOString();
   const key = 'later';

@@ -37,7 +37,7 @@ const waits = (daemon: Daemon) =>
   });
 const target = { type: 'pull', queue: 'work' };
 
-it('a worker that waits at one daemon gets what is recorded by another, and when it is due by a schedule', async () => {
+it('a worker that waits at one daemon gets what another records, and what a schedule fires', async () => {
   const one = await readyDaemon(database.url);
   const other = await readyDaemon(database.url);
   const first = claim(one, { workerId: 'w', waitSeconds: 60 });
@@ -53,7 +53,7 @@ it('a worker that waits at one daemon gets what is recorded by another, and when
   expect(await second).toMatchObject([{ scheduleId: 'pulled', workerId: 'w' }]);
 });
 
-it('a daemon that stops answers the workers that wait at it, and leaves their leases alone', async () => {
+it('a daemon that stops answers the workers that wait at it, and keeps their leases', async () => {
   const one = await readyDaemon(database.url);
   const recorded = await one.call('POST', '/api/v1/runs', { target });
   const { id } = recorded.body as { id: string };
@@ -78,7 +78,7 @@ it('a daemon that stops answers the workers that wait at it, and leaves their le
   });
 });
 
-it('a lease that runs out has the run claimed again', async () => {
+it('a run whose lease runs out is claimed again', async () => {
   const daemon = await readyDaemon(database.url);
   const retry = { maxAttempts: 3, minBackoffSeconds: 1, maxBackoffSeconds: 1 };
   const recorded = await daemon.call('POST', '/api/v1/runs', { target, retry });

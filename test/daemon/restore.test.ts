@@ -83,7 +83,7 @@ const keyOf = ({ headers }: Arrival) => headers['idempotency-key'];
 const keysOf = (arrivals: readonly Arrival[], id: string) =>
   new Set(arrivals.filter(({ path }) => path === `/${id}`).map(keyOf));
 
-test('a restored backup plans what was fired since again: under the same ids, attempts counted anew', async () => {
+test('a restored backup plans again the fires made since: under the same ids, with attempts counted anew', async () => {
   const { restored, fired } = await firedAfterBackup();
   const since = receiver.arrivals.length;
   const daemon = await readyDaemon(restored[0]);
@@ -104,7 +104,7 @@ test('a restored backup plans what was fired since again: under the same ids, at
   }
 });
 
-test('after resume --from-now nothing of it is sent again, and what was skipped stands in the runs', async () => {
+test('after resume --from-now none of them is sent again, and the skipped ones are among the runs', async () => {
   const { restored, fired } = await firedAfterBackup();
   const [, url] = restored;
   const sql = postgres(url, { max: 1 });

@@ -83,7 +83,7 @@ async function succeeded(count: number): Promise<RunRow[]> {
 
 describe('SIGTERM', () => {
   it(
-    'lets a slow handoff end, hands back what was claimed ahead for another daemon to send once, and exits 0',
+    'lets a slow handoff end, hands back what it claimed ahead for another daemon to send once, and exits 0',
     { tags: [LONG] },
     async () => {
       const first = await start({ FIRELOCK_DISPATCH_CONCURRENCY: '1' });
@@ -155,7 +155,7 @@ describe('SIGTERM', () => {
     },
   );
 
-  it('stops claiming first: a pass of its backstop that hangs keeps it neither from that, nor from handing back, nor from leaving', async () => {
+  it('stops claiming first: if a pass of its backstop hangs, it still stops claiming, hands back and leaves', async () => {
     const daemon = await start({
       FIRELOCK_DISPATCH_CONCURRENCY: '1',
       FIRELOCK_RECOVERY_INTERVAL_SECONDS: '1',
@@ -194,7 +194,7 @@ describe('SIGTERM', () => {
     await until(() => reset === 1 || null);
   });
 
-  it('that comes twice at once counts once: from a terminal npm passes on what its child has heard already', async () => {
+  it('that comes twice at once counts once: from a terminal, npm passes on what its child has received already', async () => {
     const daemon = await start();
     await fire(daemon, 1);
     await receiver.arrived(1);
@@ -209,7 +209,7 @@ describe('SIGTERM', () => {
     expect((await runs()).map(({ status }) => status)).toEqual(['succeeded']);
   });
 
-  it('frees the fire-lock of a schedule it is still planning, with nothing of the plan written', async () => {
+  it('frees the fire-lock of a schedule that it is still planning, and writes nothing of the plan', async () => {
     const daemon = await start();
     await fire(daemon, 0);
     await sql`UPDATE schedules SET timing = '{"cron":"* * * * * *"}', next_occurrence_at = date_trunc('second', now()) - interval '60 days',

@@ -5,7 +5,7 @@ import { createMigrated } from '../support/postgres/cluster.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
-test('each attempt is a span, which is the one that the target was told; without a collector fires go on', async () => {
+test('each attempt is a span, and the target gets that span; without a collector fires go on', async () => {
   const database = await createMigrated();
   const collector = await startCollector();
   const receiver = await startReceiver(({ body }, response) => {

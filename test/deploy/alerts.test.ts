@@ -8,7 +8,7 @@ const names = rules.map(({ alert }) => alert);
 
 describe('the alerts', () => {
   test.each(rules.map((rule) => [rule.alert, rule] as const))(
-    '%s says what is wrong, how bad it is and where to read on, of the job that is scraped',
+    '%s says what is wrong, how bad it is and where to read on, for the job that is scraped',
     (alert, { expr, labels, annotations }) => {
       expect(labels.severity).toMatch(alert === 'FirelockDeadMansSwitch' ? /^none$/ : /^(warning|critical)$/);
       expect(annotations.summary).toMatch(/\S.*\.$/);
@@ -20,7 +20,7 @@ describe('the alerts', () => {
     },
   );
 
-  test('have a name of their own each, and unit tests that make them fire and leave them quiet', () => {
+  test('have a name each, and unit tests that make them fire and keep them quiet', () => {
     expect(new Set(names).size).toBe(names.length);
     const { tests } = parse(readText('deploy/alerts.test.yml')) as { tests: { name: string }[] };
     const tested = names.flatMap((alert) => [`${alert} fires`, `${alert} is quiet`]);
@@ -51,7 +51,7 @@ describe('the runbook', () => {
     expect(headings.toSorted()).toEqual(names.toSorted());
   });
 
-  test.each(headings)('says of %s what it is about, and what to do', (heading) => {
+  test.each(headings)('explains %s, and says what to do', (heading) => {
     const [, section = ''] = readText('docs/runbook.md').split(`### ${heading}\n`);
     const [text = ''] = section.split('\n## ')[0]?.split('\n### ') ?? [];
     expect(text).toMatch(/\*\*(Look at|Do)\*\*/);

@@ -55,7 +55,7 @@ describe('the chart', () => {
     expect(only(await rendered(context, 'minimal'), 'PodDisruptionBudget').spec.maxUnavailable).toBe(1);
   });
 
-  test('asks for signs of life where the daemon gives them, below its base path', async (context) => {
+  test('probes the daemon at its own paths, below its base path', async (context) => {
     const probes = async (name: 'minimal' | 'unusual') => {
       const [container] = only(await rendered(context, name), 'Deployment').spec.template.spec.containers;
       const { startupProbe, livenessProbe, readinessProbe } = container;
@@ -143,7 +143,7 @@ describe('the chart', () => {
     );
   });
 
-  test('scrapes what the rules ask for, and has all rules but those that are not wanted', async (context) => {
+  test('scrapes what the rules need, and has all rules except those that are turned off', async (context) => {
     const production = await rendered(context, 'production');
     const { spec } = only(production, 'PrometheusRule');
     const rules = spec.groups.flatMap((group) => group.rules);
@@ -178,7 +178,7 @@ describe('the chart', () => {
     }
   });
 
-  test('lets through what the network policy is told, and the DNS', async (context) => {
+  test('lets through what the values of the network policy say, and the DNS', async (context) => {
     const { spec } = only(await rendered(context, 'production'), 'NetworkPolicy');
     expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
     expect(spec.ingress).toMatchObject([

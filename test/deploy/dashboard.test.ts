@@ -29,7 +29,7 @@ const panels = dashboard.panels.filter(({ type }) => type !== 'row');
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
 
 describe('the dashboard', () => {
-  test('is of the current schema, and asks for its data source by a variable', () => {
+  test('has the current schema, and reads its data source from a variable', () => {
     expect(dashboard.uid).toBe('firelock');
     expect(dashboard.schemaVersion).toBe(42);
     expect(text).not.toContain('__inputs');
@@ -45,7 +45,7 @@ describe('the dashboard', () => {
     expect(dashboard.links.map(({ url }) => url)).toEqual(['${runbook}']);
   });
 
-  test('has panels of one id each, none on top of another', () => {
+  test('has panels with unique ids, none on top of another', () => {
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
@@ -56,7 +56,7 @@ describe('the dashboard', () => {
   });
 
   test.each(panels.map((panel) => [panel.title, panel] as const))(
-    '%s says what it shows, of the job and instances that are chosen',
+    '%s says what it shows, for the chosen job and instances',
     (_, { description = '', datasource, targets = [] }) => {
       expect(description).toMatch(/^\S/);
       expect(datasource).toEqual(DATASOURCE);
@@ -77,7 +77,7 @@ describe('the dashboard', () => {
     expect([...new Set(anchors)].toSorted()).toEqual(shown.toSorted());
   });
 
-  test('asks what Prometheus understands', async (context) => {
+  test('contains only queries that Prometheus understands', async (context) => {
     const rules = panels.flatMap(({ targets = [] }, panel) =>
       targets.map(({ refId, expr }) => ({ record: `panel_${panel}_${refId}`, expr: filledIn(expr) })),
     );
@@ -94,7 +94,7 @@ describe('the dashboard', () => {
   });
 });
 
-test('docker-compose.yml gives Grafana its data source, its dashboard, and nobody the right to change them', () => {
+test('docker-compose.yml gives Grafana its data source and its dashboard, and gives no user the right to change them', () => {
   const { services } = parse(readText('docker-compose.yml')) as {
     services: Record<string, { image: string; volumes: string[]; environment: Record<string, string> }>;
   };

@@ -39,7 +39,7 @@ async function setTheStage(heartbeatSeconds: number, completionTimeoutSeconds: n
 
 const started = ({ lines }: Program) => lines.filter((line) => line.endsWith(': started'));
 
-it('a job that tells of itself may take longer than the time without a word', async () => {
+it('a job that sends heartbeats may take longer than the time without one', async () => {
   const { receiver, fire } = await setTheStage(0.3, 2);
   const { id } = await fire({ steps: 6, stepSeconds: 0.5 });
   const underWay = await runOnce(daemon, id, ({ progress }) => progress !== null && progress > 0);
@@ -50,7 +50,7 @@ it('a job that tells of itself may take longer than the time without a word', as
   expect(started(receiver)).toHaveLength(1);
 });
 
-it('a job that goes wrong is reported as failed, and one that is cancelled stops', async () => {
+it('a job that goes wrong is reported as failed, and a cancelled one stops', async () => {
   const { receiver, fire } = await setTheStage(10, 60);
   const wrong = await fire({ steps: 1, stepSeconds: 'much' });
   const failed = await runOnce(daemon, wrong.id, ({ status }) => status === 'failed');
@@ -66,7 +66,7 @@ it('a job that goes wrong is reported as failed, and one that is cancelled stops
   expect(await runById(daemon, id)).toMatchObject({ status: 'cancelled', reason: 'request' });
 });
 
-it('a job that was silent for too long is asked about, goes on and is not started again', async () => {
+it('firelock asks about a job that was silent for too long; it goes on and is not started again', async () => {
   const { receiver, fire } = await setTheStage(3, 1);
   const { id } = await fire({ steps: 1000 });
   const found = await runOnce(daemon, id, ({ status, attempts }) => status === 'running' && attempts > 1);

@@ -6,7 +6,7 @@ import { listRuns, receiverForExamples, sharedDaemon, tokenOf } from './program.
 
 const daemon = sharedDaemon();
 
-it('the page about limits says what is so: two loads at once, and the third when one has ended', async () => {
+it('the page about limits is right: two loads at once, and the third when one has ended', async () => {
   const open = new Map<string, ServerResponse>();
   const receiver = await receiverForExamples(({ path }, response) => void open.set(path, response));
   await runPage('docs/limits.md', { url: daemon.url, targetUrl: receiver.url, token: tokenOf('admin') });

@@ -46,7 +46,7 @@ async function setTheStage(answer: Answer): Promise<Stage> {
   return { chat, failure };
 }
 
-it('what failed is told in the chat, again where the chat was away', async () => {
+it('a failure is posted to the chat, again if the chat was away', async () => {
   let away = true;
   const { chat, failure } = await setTheStage((_, response) => {
     response.writeHead(away ? 503 : 200).end(away ? 'later' : 'ok');
@@ -70,7 +70,7 @@ it('what failed is told in the chat, again where the chat was away', async () =>
   ]);
 });
 
-it('a message that the chat refuses for good has failed, and no message tells of that', async () => {
+it('a message that the chat refuses for good has failed, and no message reports that', async () => {
   const { failure } = await setTheStage((_, response) => response.writeHead(404).end('no_such_hook'));
   const [failed, { id }] = await failure();
   const refused = await runOnce(daemon, id, ({ status }) => status === 'failed');

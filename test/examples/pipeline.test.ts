@@ -52,7 +52,7 @@ it('the parts start when the extract has ended, and the load when all of them ha
   expect(damaged.lines).toContain('load: succeeded {"total":380,"parts":2,"missing":1}');
 });
 
-it('where the extract fails no part is started, and the load is told of each', async () => {
+it('if the extract fails, no part is started, and the load gets the outcome of each', async () => {
   const receiver = await receiverForExamples((_, response) => response.writeHead(400).end('no'));
   const submit = runExample('pipeline/submit.mjs', ['2026-11-22', '2'], {
     FIRELOCK_URL: daemon.url,

@@ -12,7 +12,7 @@ const work = (daemon: Api, script: string, variables: Variables = {}) =>
     ...variables,
   });
 
-it('a command gets the run on its stdin, and what it writes is the result', async () => {
+it('a command gets the run on its stdin, and its output is the result', async () => {
   // As if it were the answer's own.
   const payload = { id: 'not-this', attempts: 99, text: '"payload":{"attempts":7} \\ é\n' };
   const worker = work(daemon, 'printf "%s/%s\\n" "$RUN_ID" "$ATTEMPT"; cat');
@@ -46,7 +46,7 @@ it('exit code 75 means later, any other but 0 means failed', async () => {
 });
 
 it(
-  'the lease of what takes long is kept; what is cancelled is stopped, and the next one is done',
+  'the lease of a long run is kept; a cancelled run is stopped, and the next one is done',
   { tags: [LONG] },
   async () => {
     const worker = work(daemon, 'grep -q endless && exec sleep 1000; sleep 3.5', { LEASE_SECONDS: '3' });
@@ -62,19 +62,23 @@ it(
   },
 );
 
-it('it outlives the daemon, and finishes the run in hand when it is to stop', { tags: [LONG] }, async () => {
-  const { daemon, databaseUrl } = await mortalDaemon();
-  const worker = work(daemon, 'sleep 1; echo done');
-  const id = await enqueue(daemon, 'texts', null);
-  await runOnce(daemon, id, ({ status }) => status === 'running');
-  worker.signal('SIGTERM');
-  daemon.signal('SIGKILL');
-  await worker.said(/curl: \(7\)/);
-  const next = await readyDaemon(databaseUrl, { PORT: String(daemon.port) });
-  expect(await worker.exited).toBe(0);
-  expect(await runById(next, id)).toMatchObject({
-    status: 'succeeded',
-    attempts: 1,
-    result: { body: 'done' },
-  });
-});
+it(
+  'the worker outlives the daemon, and finishes the present run when it has to stop',
+  { tags: [LONG] },
+  async () => {
+    const { daemon, databaseUrl } = await mortalDaemon();
+    const worker = work(daemon, 'sleep 1; echo done');
+    const id = await enqueue(daemon, 'texts', null);
+    await runOnce(daemon, id, ({ status }) => status === 'running');
+    worker.signal('SIGTERM');
+    daemon.signal('SIGKILL');
+    await worker.said(/curl: \(7\)/);
+    const next = await readyDaemon(databaseUrl, { PORT: String(daemon.port) });
+    expect(await worker.exited).toBe(0);
+    expect(await runById(next, id)).toMatchObject({
+      status: 'succeeded',
+      attempts: 1,
+      result: { body: 'done' },
+    });
+  },
+);

@@ -10,7 +10,7 @@ const work = (daemon: { url: string }, variables: Variables = {}) =>
   runExample('pull-worker.js', ['texts'], { FIRELOCK_URL: daemon.url, WORKER_ID: 'one', ...variables });
 
 it(
-  'a worker keeps the lease of what takes long, and finishes the run in hand when it is to stop',
+  'a worker keeps the lease of a long run, and finishes the present run when it has to stop',
   { tags: [LONG] },
   async () => {
     const worker = work(daemon, { LEASE_SECONDS: '2' });
@@ -27,7 +27,7 @@ it(
   },
 );
 
-it('a worker that waits stops at once and takes nothing any more; one of no queue says so', async () => {
+it('a waiting worker stops at once and takes no more runs; one without a queue says so', async () => {
   const worker = work(daemon);
   const first = await enqueue(daemon, 'texts', { seconds: 0 });
   await worker.said(new RegExp(`^${first}: succeeded`));
@@ -45,7 +45,7 @@ it('a worker that waits stops at once and takes nothing any more; one of no queu
   expect(lost.lines.at(-1)).toMatch(/^400 /);
 });
 
-it('a worker gives up a run that is not its own any more, and goes on with the next', async () => {
+it('a worker gives up a run that no longer belongs to it, and goes on with the next', async () => {
   const worker = work(daemon, { LEASE_SECONDS: '3' });
   const endless = await enqueue(daemon, 'texts', { seconds: 1000 });
   const next = await enqueue(daemon, 'texts', { seconds: 0 });
@@ -58,7 +58,7 @@ it('a worker gives up a run that is not its own any more, and goes on with the n
 });
 
 it(
-  'a worker outlives the daemon: what it did meanwhile is told to the next one',
+  'a worker outlives the daemon: it reports what it did meanwhile to the next one',
   { tags: [LONG] },
   async () => {
     const { daemon, databaseUrl } = await mortalDaemon();

@@ -4,7 +4,7 @@ import { listRuns, receiverForExamples, runExample, runInShell, runOnce, sharedD
 const daemon = sharedDaemon();
 const TEXT = 'Invoice "4711" of C:\\new\\é is due';
 
-it('a reminder that is asked for twice is one run, and is handed over once', async () => {
+it('a reminder that is requested twice is one run, and is handed off once', async () => {
   const receiver = await receiverForExamples();
   const when = new Date().toISOString();
   const parameters = [when, 'invoice-4711', TEXT, `${receiver.url}/remind`];

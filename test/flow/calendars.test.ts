@@ -111,7 +111,7 @@ it('an edit ends the fires at its own moment, and a second one begins them again
   expect(after).toEqual(seconds(second, after.at(-1) ?? 0));
 });
 
-it('a calendar that is being edited delays its users only, and what was planned before is planned again', async () => {
+it('a calendar that is being edited delays only its users, and earlier plans are made again', async () => {
   await put([]);
   await instance.put('user', everySecond());
   await instance.put('other', { cron: '* * * * * *', url: receiver.url });
@@ -137,7 +137,7 @@ it('a calendar that is being edited delays its users only, and what was planned 
   expect(first).toBe(next);
 });
 
-it('the planner itself judges by an edit that did not come to its cursors: days given back, and days taken away', async () => {
+it('the planner itself follows an edit that did not reach its cursors: days added, and days removed', async () => {
   await put([theseDays()]);
   await put([], 'others');
   await instance.put('behind', everySecond());
@@ -153,7 +153,7 @@ it('the planner itself judges by an edit that did not come to its cursors: days 
   expect((await firesOf('ahead')).filter((at) => at > away.updatedAt)).toEqual([]);
 });
 
-it('an edit of a schedule first plans what its calendar gave back, though its cursor does not know of that yet', async () => {
+it('an edit of a schedule first plans the days that its calendar released, though its cursor does not know that edit yet', async () => {
   await put([theseDays()]);
   await instance.put('edited', everySecond());
   const edit = await putAndDie([]);
@@ -164,7 +164,7 @@ it('an edit of a schedule first plans what its calendar gave back, though its cu
   expect((await firesOf('edited'))[0]).toBe(second);
 });
 
-it('any instance finishes an edit: also of schedules in error and of those with nothing left, not of paused ones', async () => {
+it('any instance finishes an edit: also for schedules in error and for those with no fire left, not for paused ones', async () => {
   await put([]);
   await put([], 'second');
   const at = afterThem() + DAY / 2;
@@ -213,7 +213,7 @@ it('any instance finishes an edit: also of schedules in error and of those with 
   }
 });
 
-it('after days of standstill neither catch-up nor a resume counts what was excluded, by dates or by what a calendar said then', async () => {
+it('after days of standstill neither catch-up nor a resume counts excluded fires, by dates or by the calendar of that time', async () => {
   const midnight = Date.parse(date(Date.now()));
   const [first, second, third] = [midnight - 3 * DAY, midnight - 2 * DAY, midnight - DAY];
   await put([date(second)]);
@@ -251,7 +251,7 @@ it('after days of standstill neither catch-up nor a resume counts what was exclu
   expect(Date.parse(planned.coalesced_from)).toBe(third);
 });
 
-it('a schedule whose calendar a foreign hand has taken away is set aside, one whose dates are none fires: neither stops others', async () => {
+it('a schedule whose calendar another program has deleted is set aside, one with broken dates fires: neither stops others', async () => {
   await put([]);
   await put([], 'spoilt');
   await instance.put('lost', everySecond());

@@ -55,7 +55,7 @@ describe('the fire-lock', () => {
     await lock(randomUUID());
   });
 
-  it('of a failed round of mine is mine again at once, unless I still walk it', async () => {
+  it('that a failed round of mine left is mine again at once, unless I still walk the schedule', async () => {
     const [{ uid } = { uid: '' }] = (await lock(instance.id)).locked;
     expect((await lock(instance.id, [uid])).locked).toEqual([]);
     const again = await lock(instance.id);
@@ -63,7 +63,7 @@ describe('the fire-lock', () => {
     expect(again.takenOver).toBe(0);
   });
 
-  it('of a walk of mine is renewed long before its TTL, so that the walk can go on', async () => {
+  it('during a walk of mine is renewed long before its TTL, so that the walk can go on', async () => {
     const [{ uid } = { uid: '' }] = (await lock(instance.id)).locked;
     await store.rows(sql`UPDATE schedules SET locked_at = locked_at - interval '41 s'`);
     const renewed = await lock(instance.id, [uid]);
@@ -146,7 +146,7 @@ describe('recording an intent', () => {
     expect(await plannedThrough()).toBe(before);
   });
 
-  it('writes nothing once the lock is somebody else’s', async () => {
+  it('writes nothing once another instance has the lock', async () => {
     const record = await plan();
     await store.rows(sql`UPDATE schedules SET locked_at = locked_at - interval '1 hour'`);
     await lock(await otherInstance());
@@ -168,7 +168,7 @@ describe('recording an intent', () => {
     expect(await runs()).toHaveLength(1);
   });
 
-  it('of the same fire twice leaves one run, even without any lock', async () => {
+  it('twice for the same fire leaves one run, even without any lock', async () => {
     const record = await plan();
     await record();
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = s.scheduled_for, next_fire_at = s.scheduled_for
@@ -178,7 +178,7 @@ describe('recording an intent', () => {
     expect(await runs()).toHaveLength(1);
   });
 
-  it('of a fire that is there already keeps none of the other schedules from being recorded', async () => {
+  it('for a fire that exists already keeps none of the other schedules from being recorded', async () => {
     await instance.put('other', { url: receiver.url });
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = clock_timestamp() - interval '1 s',
       next_fire_at = clock_timestamp() - interval '1 s'`);
@@ -202,7 +202,7 @@ describe('recording an intent', () => {
     expect(await runs()).toHaveLength(2);
   });
 
-  it('of fires that are caught up with leaves out those that are there already, and keeps all that is said of the others', async () => {
+  it('for fires that are caught up with leaves out existing ones, and keeps the data of the others', async () => {
     const { advance, intent } = await planned();
     const at = (minutes: number): Intent => {
       const scheduledFor = intent.scheduledFor - minutes * 60_000;

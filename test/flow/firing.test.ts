@@ -57,7 +57,7 @@ async function settledRuns(count: number): Promise<RunRow[]> {
 }
 
 describe('a schedule that is due', () => {
-  it('fires once per occurrence, under an id that can be computed, and is advanced', async () => {
+  it('fires once for each occurrence, under an id that can be computed, and is advanced', async () => {
     await instance.put('every-second', { cron: '* * * * * *', url: receiver.url });
     await instance.start();
     await receiver.arrived(3);
@@ -108,7 +108,7 @@ describe('a schedule that is due', () => {
     expect(settled.map((run) => run.attempt_log)).toEqual(settled.map(() => null));
   });
 
-  it('fires what was missed within the grace, each, and folds what is older into the oldest of these', async () => {
+  it('makes each fire that was missed within the grace, and folds older ones into the oldest of these', async () => {
     await instance.put('minutely', { cron: '* * * * *', url: receiver.url });
     await rewind('minutely', 5 * 60);
     await instance.start();
@@ -124,7 +124,7 @@ describe('a schedule that is due', () => {
     );
   });
 
-  it('fires the newest of what was missed, late, where nothing is on time', async () => {
+  it('makes the newest missed fire, late, if none is on time', async () => {
     // Twelve hours away, so that the newest missed one is far from on time.
     const daily = `0 ${(new Date().getUTCHours() + 12) % 24} * * *`;
     await instance.put('daily', { cron: daily, url: receiver.url });
@@ -243,7 +243,7 @@ describe('a schedule that cannot be planned', () => {
     expect(row?.error).toContain('no moment to plan from');
   });
 
-  it('because it is due at infinity only does not keep the tick from sleeping', async () => {
+  it('because it is due at infinity does not keep the tick from sleeping', async () => {
     await instance.put('never', { cron: '* * * * * *', url: receiver.url });
     await store.rows(sql`UPDATE schedules SET next_fire_at = 'infinity'`);
     await instance.start();
@@ -255,7 +255,7 @@ describe('a schedule that cannot be planned', () => {
     expect(ticks() - before).toBeLessThan(20);
   });
 
-  it('fires again, what it missed included, once it is mended', async () => {
+  it('fires again, missed fires included, once it is mended', async () => {
     await instance.put('mended', { cron: '* * * * * *', url: receiver.url });
     await store.rows(
       sql`UPDATE schedules SET timing = '{"cron":"* * * * * *","timezone":"Mars/Phobos"}' WHERE id = 'mended'`,
@@ -330,7 +330,7 @@ describe('a schedule whose run the database refuses', () => {
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
-  it('fires again, what it missed included, once it is mended', async () => {
+  it('fires again, missed fires included, once it is mended', async () => {
     await instance.put('refused', { ...EVERY_SECOND, url: receiver.url });
     await refuseRunsOf(store, 'refused');
     await instance.start();

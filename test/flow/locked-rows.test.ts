@@ -65,7 +65,7 @@ const rewind = (id: string, timing: string | null = null) =>
 const corrupt = (id: string, timing: string) => rewind(id, timing);
 
 describe('a row that another transaction has locked holds up no other:', () => {
-  it('that of a schedule which follows others', async () => {
+  it('the row of a schedule which follows others', async () => {
     await put('other', EVERY_SECOND);
     await put('skips', { ...EVERY_SECOND, catchUp: 'skip' });
     await put('parent', {});
@@ -103,7 +103,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
-  it('that of an active run of a schedule whose runs must not overlap', async () => {
+  it('the row of an active run of a schedule whose runs must not overlap', async () => {
     await put('never', { ...EVERY_SECOND, overlap: 'replace' });
     await put('guarded', { ...EVERY_SECOND, overlap: 'skip' });
     await put('plain', EVERY_SECOND);
@@ -120,7 +120,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
     });
   });
 
-  it('that of a schedule which somebody begins to edit between its fire-lock and its fire', async () => {
+  it('the row of a schedule that a caller begins to edit between its fire-lock and its fire', async () => {
     await put('edited', EVERY_SECOND);
     await put('other', EVERY_SECOND);
     let lock: () => void = () => undefined;
@@ -152,7 +152,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
     expect(late.pipeline.dispatcher.claimed()).toBe(0);
   });
 
-  it('that of a run which waits for one that has ended', async () => {
+  it('the row of a run that waits for an ended one', async () => {
     await put('other', EVERY_SECOND);
     await instance.start();
     const url = `${receiver.url}/one-off`;
@@ -174,7 +174,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
-  it('that of a schedule whose waiting runs are to be judged', async () => {
+  it('the row of a schedule whose waiting runs are to be judged', async () => {
     await put('guarded', { ...EVERY_SECOND, overlap: 'queue' });
     await put('free', { ...EVERY_SECOND, overlap: 'queue' });
     await instance.start();
@@ -217,7 +217,7 @@ describe('a timing that cannot be planned by is set aside, and holds up no other
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
-  it('not even a slot is lost with it, and its schedule can be deleted, and mended', async () => {
+  it('takes no slot, and its schedule can be deleted, and mended', async () => {
     await put('plain', EVERY_SECOND);
     for (const id of ['mended', 'deleted']) {
       await put(id, EVERY_SECOND);
@@ -246,7 +246,7 @@ describe('a timing that cannot be planned by is set aside, and holds up no other
   });
 });
 
-describe('ends that come together', () => {
+describe('when ends come together', () => {
   it('a run that follows an end of its own batch is judged as well', async () => {
     await put('a', { overlap: 'queue' });
     await put('b', { cron: null, after: { scheduleId: 'a', on: ['skipped'] }, overlap: 'queue' });
@@ -266,7 +266,7 @@ describe('ends that come together', () => {
   });
 
   it.each(['before', 'after'])(
-    'a run that follows counts as active, also where its schedule is edited %s it is recorded',
+    'a run that follows counts as active, also if its schedule is edited %s it is recorded',
     async (when) => {
       await put('parent', {});
       const follows = { cron: null, after: { scheduleId: 'parent', on: ['succeeded' as const] } };
@@ -288,7 +288,7 @@ describe('ends that come together', () => {
     },
   );
 
-  it('what waits for a schedule that is gone is abandoned', async () => {
+  it('runs that wait for a deleted schedule are abandoned', async () => {
     await put('gone', { overlap: 'queue' });
     for (let fires = 0; fires < 2; fires += 1) await instance.fire('gone');
     // As another program does that knows of no waiting runs.

@@ -93,7 +93,7 @@ it('nothing is planned while it is on; afterwards the catchUp of each schedule d
   );
 });
 
-it('a fire that was to be skipped and comes due meanwhile is skipped afterwards, also where the schedule is edited in between', async () => {
+it('a fire to skip that comes due meanwhile is skipped afterwards, also if the schedule is edited in between', async () => {
   receiver = await startReceiver();
   const instance = await newInstance();
   const given = { ...HOURLY, catchUp: 'all', url: receiver.url } as const;
@@ -113,7 +113,7 @@ it('a fire that was to be skipped and comes due meanwhile is skipped afterwards,
   expect(await store.rows(sql`SELECT FROM skips`)).toEqual([]);
 });
 
-it('what is being planned when it begins is not recorded, and its lock is free', async () => {
+it('a plan under way when it begins is not recorded, and its lock is free', async () => {
   receiver = await startReceiver();
   const instance = await newInstance();
   // A week of missed seconds takes more than one round.
@@ -146,7 +146,7 @@ it('what is being planned when it begins is not recorded, and its lock is free',
   expect(await runs()).toEqual([]);
 });
 
-it('while it holds runs, none is claimed, and what is claimed and unsent goes back; attempts under way are settled', async () => {
+it('while it holds runs, none is claimed, and unsent claims go back; attempts under way are settled', async () => {
   const answering: (() => void)[] = [];
   receiver = await startReceiver((_, response) => void answering.push(() => response.end('{}')));
   const one = await newInstance({ concurrency: 2, concurrencyPerLane: 2 });
@@ -183,7 +183,7 @@ it('while it holds runs, none is claimed, and what is claimed and unsent goes ba
   expect(new Set(receiver.arrivals.map(({ body }) => body.runId)).size).toBe(6);
 });
 
-it('while it holds runs, workers get none, also those that wait; when it is over, they do', async () => {
+it('while it holds runs, workers get none, not even those that wait; when it is over, they do', async () => {
   receiver = await startReceiver();
   const pulling = await createPullInstance(store.url);
   await begin('hold');
@@ -199,7 +199,7 @@ it('while it holds runs, workers get none, also those that wait; when it is over
   await pulling.stop();
 });
 
-it('its end by itself is that of the database’s clock', async () => {
+it('it ends by itself by the database’s clock', async () => {
   receiver = await startReceiver();
   const instance = await newInstance();
   expect(await begin('hold', Date.now() - 1000)).toBeNull();

@@ -56,7 +56,7 @@ describe.skipIf(THROUGH_POOLER).each(['repeatable read', 'serializable'])(
   'where sessions begin as %s',
   (isolation) => {
     it.each(['ROLE', 'DATABASE'])(
-      'by ALTER %s, of fires at the same moment one starts, under skip',
+      'by ALTER %s, one of the fires at the same moment starts, under skip',
       async (what) => {
         await setDefault(what, isolation);
         const [one, other] = await startTwo();
@@ -70,7 +70,7 @@ describe.skipIf(THROUGH_POOLER).each(['repeatable read', 'serializable'])(
       },
     );
 
-    it('statements read what is committed, alone and in transactions, and the API answers', async () => {
+    it('statements read committed data, alone and in transactions, and the API answers', async () => {
       await setDefault('ROLE', isolation);
       const setting = sql`SELECT current_setting('transaction_isolation') AS value`;
       expect(await store.rows(setting)).toEqual([{ value: 'read committed' }]);

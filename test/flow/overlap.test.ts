@@ -61,7 +61,7 @@ async function withActive(overlap: Overlap, more: object = {}) {
 }
 
 describe('a fire while an earlier run of its schedule is active', () => {
-  it('starts another, where that is allowed', async () => {
+  it('starts another, if that is allowed', async () => {
     await withActive('allow');
     await instance.fire('one');
     await receiver.arrived(2);
@@ -92,7 +92,7 @@ describe('a fire while an earlier run of its schedule is active', () => {
     await ended(2);
   });
 
-  it('takes the place of the one that waits, under queue', async () => {
+  it('takes the place of the waiting one, under queue', async () => {
     await withActive('queue');
     for (let fires = 0; fires < 3; fires += 1) await instance.fire('one');
     expect(await statuses()).toEqual(['pending', 'skipped overlap', 'skipped overlap', 'waiting']);
@@ -155,7 +155,7 @@ describe('fires that come together, after an outage,', () => {
   });
 });
 
-describe('two that decide at the same moment', () => {
+describe('two transactions that decide at the same moment', () => {
   /** A fire in a second session, up to its commit, which the caller makes. */
   async function fireUncommitted() {
     const [mayCommit, hasDecided] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
@@ -200,7 +200,7 @@ describe('two that decide at the same moment', () => {
     expect((await statuses()).filter((status) => status === 'pending')).toHaveLength(1);
   });
 
-  it('a fire, and the end of the run it would wait for: it starts, whichever comes first', async () => {
+  it('a fire, and the end of the run that it would wait for: it starts, whichever comes first', async () => {
     await withActive('queue');
     // The fire has found the run active and is not committed; the run ends meanwhile, and finds no waiting run.
     const commit = await fireUncommitted();
@@ -249,13 +249,13 @@ describe('two that decide at the same moment', () => {
 });
 
 describe('an edit of `overlap`', () => {
-  it('to skip counts what was already active', async () => {
+  it('to skip counts runs that were already active', async () => {
     await withActive('allow');
     await put('skip');
     expect((await instance.fire('one')).status).toBe('skipped');
   });
 
-  it('to skip counts what its target has accepted and is working on', async () => {
+  it('to skip counts runs that their target has accepted and is working on', async () => {
     await withActive('allow', { completion: 'callback' });
     owed.shift()?.();
     await until(async () => ((await statuses())[0] === 'running' ? true : null));
@@ -263,7 +263,7 @@ describe('an edit of `overlap`', () => {
     expect(await instance.fire('one')).toMatchObject({ status: 'skipped', reason: 'overlap' });
   });
 
-  it('to allow starts what waited', async () => {
+  it('to allow starts waiting runs', async () => {
     await withActive('queue');
     await instance.fire('one');
     await put('allow');
@@ -271,7 +271,7 @@ describe('an edit of `overlap`', () => {
     expect(await statuses()).toEqual(['pending', 'pending']);
   });
 
-  it('to skip, and to replace, judges what waited as if it came now', async () => {
+  it('to skip, and to replace, judges waiting runs as if they came now', async () => {
     await withActive('queue');
     await instance.fire('one');
     await put('skip');
@@ -283,7 +283,7 @@ describe('an edit of `overlap`', () => {
   });
 });
 
-it('a schedule that is deleted abandons what waits as well', async () => {
+it('a schedule that is deleted abandons its waiting runs as well', async () => {
   await withActive('queue');
   await instance.fire('one');
   await instance.remove('one');

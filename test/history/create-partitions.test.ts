@@ -119,7 +119,7 @@ describe('today and the coming days', () => {
     expect(again.of('partitionsCounted')).toEqual([{ type: 'partitionsCounted', ahead: 3 }]);
   });
 
-  it('get them by one of several instances that look at the same moment', async () => {
+  it('get them from one of several instances that look at the same moment', async () => {
     await dropAllPartitions(store);
     await endedRuns(store, { endedAt: TODAY }, 20);
     const makers = [startMaker(), startMaker(), startMaker()];
@@ -175,7 +175,7 @@ describe('after a week in which none were made', () => {
     expect(await tableOf(store, ended.today)).toBe(ALL[0]);
   });
 
-  it('the migration goes on without those that it cannot have for a lock', async () => {
+  it('the migration goes on without those for which it cannot take a lock', async () => {
     await offForAWeek();
     await whileHistoryIsRead(store, async () => {
       expect(await migrate(store.url)).toBe(0);
@@ -185,7 +185,7 @@ describe('after a week in which none were made', () => {
     expect(await partitions(store)).toEqual([...old, ...ALL]);
   });
 
-  it('one whose ends take too long to be moved keeps no other from being made', async () => {
+  it('a partition whose rows take too long to move keeps no other from being made', async () => {
     const { today, tomorrow } = await offForAWeek();
     // As long as it takes where very much has ended.
     await store.rows(sql`CREATE FUNCTION is_very_much() RETURNS trigger LANGUAGE plpgsql
@@ -208,8 +208,8 @@ describe('after a week in which none were made', () => {
   });
 });
 
-describe('a partition that cannot be made for a lock', () => {
-  it('is tried again, told at length after an hour; meanwhile all works on', async () => {
+describe('a partition that cannot be made because of a lock', () => {
+  it('is tried again, and logged after an hour; meanwhile all works on', async () => {
     await dropAllPartitions(store);
     let ahead = 0;
     const maker = startMaker({ ...systemClock, monotonic: () => systemClock.monotonic() + ahead });
@@ -257,7 +257,7 @@ describe('the coming days that have a partition are counted', () => {
   }
   const counted = (maker: Maker) => maker.of('partitionsCounted').map(({ ahead }) => ahead);
 
-  it('where a lock could not be had for some', async () => {
+  it('if a lock could not be taken for some', async () => {
     const works = await failingOn([day(1), day(3)], 'lock_not_available');
     const maker = await pass();
     expect(maker.of('historyDelayed')).toMatchObject([{ work: 'create', day: day(1) }]);
@@ -267,7 +267,7 @@ describe('the coming days that have a partition are counted', () => {
     expect(counted(await pass())).toEqual([3]);
   });
 
-  it('where the role may not create them, which is no sign of life', async () => {
+  it('if the role may not create them, which does not count as a sign of life', async () => {
     const works = await failingOn([day(1)], 'insufficient_privilege');
     const maker = await pass();
     expect(maker.of('loopFailed')).toMatchObject([{ loop: 'partitions' }]);
@@ -277,7 +277,7 @@ describe('the coming days that have a partition are counted', () => {
     expect(counted(await pass())).toEqual([3]);
   });
 
-  it('where something else has their name', async () => {
+  it('if something else has their name', async () => {
     await store.rows(sql.raw(`DROP TABLE ${ALL[2] ?? ''}, ${ALL[3] ?? ''}`));
     await store.rows(sql.raw(`CREATE TABLE ${ALL[2] ?? ''} (id uuid)`));
     expect(counted(await pass())).toEqual([2]);

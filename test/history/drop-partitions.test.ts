@@ -111,7 +111,7 @@ const keys = async () =>
   );
 
 describe('days that are older than history is kept', () => {
-  it('go whole; what is younger stays', async () => {
+  it('are dropped completely; younger ones stay', async () => {
     await endedRun(store, { endedAt: noonAgo(OLD) });
     await endedRun(store, { endedAt: noonAgo(OLD - 1), status: 'failed' });
     await endedRun(store, { endedAt: dayAgo(DAYS + 1) - 1, status: 'skipped' });
@@ -125,14 +125,14 @@ describe('days that are older than history is kept', () => {
     expect(await partitions(store)).toEqual(named(DAYS + 1, DAYS));
   });
 
-  it('are those of the ends of runs, whenever these were due', async () => {
+  it('are days on which runs ended, whenever these were due', async () => {
     const late = await endedRun(store, { endedAt: noonAgo(2), scheduledFor: noonAgo(400) });
     await endedRun(store, { endedAt: noonAgo(OLD), scheduledFor: dayAgo(-300) });
     await dropAll();
     expect(await endedIds(store)).toEqual([late]);
   });
 
-  it('do not have the runs that are open, however long ago these were due', async () => {
+  it('do not include open runs, however long ago these were due', async () => {
     const instance = await createInstance(store);
     const [open] = await instance.accept({ queue: 'q', runAt: noonAgo(400), key: 'k' });
     const [waiting] = await instance.accept({ queue: 'q', runAt: noonAgo(399), dependsOn: [open?.id ?? ''] });
@@ -144,7 +144,7 @@ describe('days that are older than history is kept', () => {
     await instance.stop();
   });
 
-  it('go whatever their runs are needed for', async () => {
+  it('are dropped whatever needs their runs', async () => {
     const instance = await createInstance(store);
     const needed = await endedRun(store, { endedAt: noonAgo(OLD), status: 'failed', trigger: 'api' });
     const [waiting] = await instance.accept({ queue: 'q', dependsOn: [needed], onDependencyFailure: 'run' });
@@ -158,7 +158,7 @@ describe('days that are older than history is kept', () => {
     await instance.stop();
   });
 
-  it('go with the next look where they get old meanwhile', async () => {
+  it('are dropped at the next look if they get old meanwhile', async () => {
     const dropper = startDropper();
     await dropper.looks();
     await makePartitions(store, [dayAgo(200)]);
@@ -186,7 +186,7 @@ describe('days that are older than history is kept', () => {
     expect(await endedIds(store)).toEqual([kept[1]]);
   });
 
-  it('one that fails holds up no other, and nothing else that is to go', async () => {
+  it('stop no other if one of them fails, and nothing else that is to go', async () => {
     const stubborn = await endedRun(store, { endedAt: noonAgo(OLD) });
     await endedRun(store, { endedAt: noonAgo(OLD - 1) });
     await takeKey('k', randomRunId(noonAgo(OLD)));
@@ -221,7 +221,7 @@ describe('days that are older than history is kept', () => {
 });
 
 describe('the audit', () => {
-  it('is dropped by the day as history is, also what never had a day of its own', async () => {
+  it('is dropped by the day as history is, also rows that never had a partition of their own', async () => {
     const note = (at: number) =>
       store.rows(
         sql`INSERT INTO audit (at, role, outcome, detail) VALUES (${isoInstant(at)}, 'admin', 'done', '{}')`,
@@ -263,7 +263,7 @@ describe('a day on which very much ended', () => {
 });
 
 describe('a day that another transaction uses', () => {
-  it('stays for now, with all others working on; later it goes', async () => {
+  it('stays for now, while all others go on; later it is dropped', async () => {
     await endedRun(store, { endedAt: noonAgo(OLD) });
     const dropper = startDropper();
     const instance = await createInstance(store);
@@ -290,8 +290,8 @@ describe('a day that another transaction uses', () => {
   });
 });
 
-describe('what ended on a day that never had a partition', () => {
-  it('goes from the default one once it is old, few at a time', async () => {
+describe('rows that ended on a day that never had a partition', () => {
+  it('leave the default one once they are old, few at a time', async () => {
     await endedRuns(store, { endedAt: noonAgo(OLD + 3) }, 7);
     await endedRuns(store, { endedAt: dayAgo(DAYS + 1) - 1 - 100 * DAY_MS }, 1);
     const kept = [
@@ -393,7 +393,7 @@ describe('definitions', () => {
       )
     ).map(({ uid }) => uid);
 
-  it('of one-off runs go once they are old and unused', async () => {
+  it('for one-off runs go once they are old and unused', async () => {
     const [unused, used, open, fresh] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     for (const uid of [unused, used, open]) await definition(uid, { daysAgo: OLD });
     await definition(fresh, { daysAgo: 1 });
@@ -416,7 +416,7 @@ describe('definitions', () => {
     expect((await dropAll()).definitions).toBe(1);
   });
 
-  it('of a deleted schedule go with its runs, those of a schedule that is there never do', async () => {
+  it('of a deleted schedule go with its runs, those of an existing schedule never do', async () => {
     const [deleted, inUse, lately] = [randomUUID(), randomUUID(), randomUUID()];
     for (const uid of [deleted, inUse]) {
       await definition(uid, { daysAgo: OLD + 2, id: 'd' });
@@ -437,7 +437,7 @@ describe('definitions', () => {
     await instance.stop();
   });
 
-  it('that are being used again stay, whichever transaction comes first', async () => {
+  it('that come into use again stay, whichever transaction comes first', async () => {
     const uid = randomUUID();
     await definition(uid, { daysAgo: OLD });
     await store.database.transaction(async (tx) => {

@@ -119,7 +119,7 @@ test('the server of a user killed with -9 is joined by the next start, and stopp
   expect(await serverPid(dataDir)).toBeUndefined();
 });
 
-test('a note of a user whose pid is another process by now keeps no server alive', async () => {
+test('a note of a user whose pid now belongs to another process keeps no server alive', async () => {
   const user = await ready();
   await writeFile(
     join(dataDir, 'postgres', 'users', `${process.pid}-left-over`),
@@ -144,7 +144,7 @@ test('a server killed with -9 is started again on its port while users live', as
   expect(await serverPid(dataDir)).toBeUndefined();
 });
 
-test('a lock file that names a living foreign process hinders nobody and harms no one', async () => {
+test('a lock file that names a living foreign process stops no start and harms no process', async () => {
   const user = await ready();
   const pid = await serverPid(dataDir);
   await user.end('SIGKILL');
@@ -192,7 +192,7 @@ test('data of another major version are refused, and left as they are', async ()
   expect(await namesIn(data)).toEqual(['PG_VERSION']);
 });
 
-test('a port taken since the last start is replaced by another', async () => {
+test('a port that was taken since the last start is replaced by another', async () => {
   const first = await ready();
   await first.end('SIGTERM');
   const other = spawn(process.execPath, [

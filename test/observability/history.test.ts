@@ -31,7 +31,7 @@ function observed() {
   };
 }
 
-test('days that go are told and counted; rounds that find nothing are not told', async () => {
+test('dropped days are logged and counted; rounds that find nothing are not logged', async () => {
   const { events, lines, value } = observed();
   events.emit({ type: 'historyDropped', days: [], definitions: 0 });
   expect(await value('firelock_history_days_dropped_total')).toBe(0);
@@ -40,7 +40,7 @@ test('days that go are told and counted; rounds that find nothing are not told',
   expect(lines()).toMatchObject([{ level: 30, days: ['2026-11-21', '2026-11-22'], definitions: 2 }]);
 });
 
-test('how far history reaches back is a gauge, once it is known; and so are the days that should be gone', async () => {
+test('how far history reaches back is a gauge, once it is known; and so are days that should be gone', async () => {
   const { events, lines, value } = observed();
   expect(await value('firelock_history_oldest_day_timestamp_seconds')).toBe(null);
   const delayed = { type: 'historyDelayed', work: 'drop', day: DAY, error: new Error('no lock') } as const;
@@ -56,7 +56,7 @@ test('how far history reaches back is a gauge, once it is known; and so are the 
   expect(lines()).toEqual([]);
 });
 
-test('partitions that cannot be created are told once that lasts, and only those that are created are a sign of life', async () => {
+test('partitions that cannot be created are logged once that lasts, and only created ones are a sign of life', async () => {
   const { events, lines, value } = observed();
   const delayed = { type: 'historyDelayed', work: 'create', day: DAY, error: new Error('no lock') } as const;
   events.emit({ ...delayed, forMs: 5_000, lasts: false });

@@ -48,7 +48,7 @@ const targetOf = async (uid: string) => {
 };
 const usedKeys = async () => (await store.database.run((db) => sampleUsedKeys(db, null))).values;
 
-test('all that can be read is encrypted with the first key, whatever one definition holds', async () => {
+test('every readable value is encrypted with the first key, whatever else its definition contains', async () => {
   const uids = await Promise.all(['a', 'b', 'c'].map((id) => put(id)));
   const lost = await put('lost', ringOf(keyOf('lost', 3)));
   await instance.put('plain', { url: '', target: targetWith('plain') });
@@ -76,7 +76,7 @@ test('all that can be read is encrypted with the first key, whatever one definit
   expect((await usedKeys()).keyIds.sort()).toEqual(['lost', 'newer', 'test']);
 });
 
-test('is interrupted between two batches, and needs a key', async () => {
+test('it can be interrupted between two batches, and needs a key', async () => {
   const { database } = store;
   await expect(rotateSecrets({ database, secrets: NEWER, signal: AbortSignal.abort() })).rejects.toThrow();
   const secrets = { ...NEWER, sealsWith: null };

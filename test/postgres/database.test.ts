@@ -33,7 +33,7 @@ describe('the database', () => {
     for (let i = 0; i < 4; i += 1) expect(await one()).toEqual([{ one: 1 }]);
   });
 
-  it('ends it on the server too, in a transaction as well, so that what waits for a lock holds no connection', async () => {
+  it('ends it on the server too, in a transaction as well, so that a statement that waits for a lock holds no connection', async () => {
     const watcher = openDatabase(created.url, 1);
     await database.run((db) => db.execute(sql`CREATE TABLE locked ()`));
     let release: (() => void) | undefined;
@@ -84,7 +84,7 @@ describe('the database', () => {
     expect(await one()).toEqual([{ one: 1 }]);
   });
 
-  it('comes to a session that takes longer to open than a statement may wait', async () => {
+  it('gets a session that takes longer to open than a statement may wait', async () => {
     const proxy = await startFaultProxy(created.url);
     const far = openDatabase(proxy.url, 1);
     // Some five round trips to open it, and one for the statement.
@@ -106,7 +106,7 @@ describe('the database', () => {
     expect(await database.run((db) => rowsOf(db, sql`SELECT * FROM t`))).toEqual([]);
   });
 
-  it('does nothing of a transaction in another session where its own is lost', async () => {
+  it('runs no part of a transaction in another session if its own is lost', async () => {
     await database.run((db) => db.execute(sql`CREATE TABLE t (n int)`));
     const insert = (n: number) => sql`INSERT INTO t VALUES (${n}::int)`;
     const cut = database.transaction(async (tx) => {
@@ -132,7 +132,7 @@ describe('the database', () => {
     expect(await database.run((db) => rowsOf(db, sql`SELECT * FROM t`))).toEqual([]);
   });
 
-  it('fails with a transaction in which something failed, also where its work does not say so', async () => {
+  it('fails with a transaction in which something failed, also if its work hides that', async () => {
     const swallowed = database.transaction(async (tx) => {
       await tx.execute(sql`SELECT 1 / 0`).catch(() => undefined);
     });
@@ -140,7 +140,7 @@ describe('the database', () => {
     expect(await one()).toEqual([{ one: 1 }]);
   });
 
-  it('goes on in a new session where the server has ended one under a statement', async () => {
+  it('goes on in a new session if the server has ended one under a statement', async () => {
     const single = openDatabase(created.url, 1);
     const pid = sql`SELECT pg_backend_pid() AS pid`;
     const [session] = await single.run((db) => rowsOf<{ pid: number }>(db, pid));
@@ -213,7 +213,7 @@ describe('the database', () => {
     expect(tries).toBe(6);
   });
 
-  it('is unavailable where nobody listens', async () => {
+  it('is unavailable if no server listens', async () => {
     const nowhere = openDatabase('postgres://nobody@127.0.0.1:1/none', 1);
     expect(await nowhere.run((db) => db.execute(sql`SELECT 1`)).catch(isUnavailable)).toBe(true);
     await nowhere.close();
@@ -246,7 +246,7 @@ describe('migrations', () => {
     expect(columns.find((column) => column.column_name === 'schedule_id')?.collation_name).toBe('C');
   });
 
-  it('know nothing of another schema of the same database', async (context) => {
+  it('ignore another schema of the same database', async (context) => {
     notThroughPooler(context, 'PgBouncer refuses the start-up parameter search_path');
     await database.run((db) => db.execute(sql`CREATE SCHEMA tenant`));
     const url = new URL(created.url);

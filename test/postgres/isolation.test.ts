@@ -68,7 +68,7 @@ async function startKeyChanger(): Promise<string> {
   return url.href;
 }
 
-it('a session that is ours reads what is committed, whatever the database has as its default', async (context) => {
+it('a session of our own reads committed data, whatever the database’s default is', async (context) => {
   notThroughPooler(context, 'it is told what to do instead');
   await setDefault('serializable');
   const database = opened(created.url);
@@ -76,7 +76,7 @@ it('a session that is ours reads what is committed, whatever the database has as
   expect(await database.transaction((tx) => rowsOf(tx, setting))).toEqual(COMMITTED);
 });
 
-it('with a pooler between, such a default is refused, with what to do', async () => {
+it('with a pooler in between, such a default is refused, with advice', async () => {
   await setDefault('repeatable read');
   const refused = opened(await startKeyChanger()).run((db) => rowsOf(db, setting));
   await expect(refused).rejects.toThrow(
@@ -85,7 +85,7 @@ it('with a pooler between, such a default is refused, with what to do', async ()
   expect(await refused.catch(isUnavailable)).toBe(true);
 });
 
-it('with a pooler between, transactions read what is committed also where the default changes later', async () => {
+it('with a pooler in between, transactions read committed data also if the default changes later', async () => {
   const database = opened(await startKeyChanger());
   expect(await database.run((db) => rowsOf(db, setting))).toEqual(COMMITTED);
   // As if the next work came to a session that the pooler has opened since.

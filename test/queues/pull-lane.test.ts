@@ -20,7 +20,7 @@ afterEach(async () => {
   await store.drop();
 });
 
-it('what workers pull is recorded and neither claimed nor sent by an instance, however it fires', async () => {
+it('pull runs are recorded and neither claimed nor sent by an instance, however they fire', async () => {
   const timing = { cron: null, everySeconds: 3600 };
   await instance.put('pulled', { url: '', target: { type: 'pull', queue: 'q' }, ...timing });
   await instance.put('sent', { url: receiver.url, ...timing });

@@ -49,7 +49,7 @@ const rowOf = async (id: string) => {
 const waiting = (one: PullInstance) => until(() => (one.claims() > 0 ? true : null));
 
 describe('a claim', () => {
-  it('takes by priority, then by due time, and leaves what is not due, whatever its priority', async () => {
+  it('goes by priority, then by due time, and leaves runs that are not due, whatever their priority', async () => {
     const now = Date.now();
     const [, older, low, high, newer] = await instance.accept(
       { priority: 'high', runAt: now + 60 * MINUTE },
@@ -94,7 +94,7 @@ describe('a claim', () => {
     });
   });
 
-  it('of a later attempt keeps the lateness of the first, and says nothing of how that ended', async () => {
+  it('for a later attempt keeps the lateness of the first, and says nothing about its end', async () => {
     const [id = ''] = await instance.accept({ runAt: Date.now() - MINUTE });
     await instance.claim();
     const { lateness_ms } = await rowOf(id);
@@ -114,7 +114,7 @@ describe('a claim', () => {
     ]);
   });
 
-  it('gives nothing of another queue, of a lane that is sent to, or of a queue that nobody knows', async () => {
+  it('gives no run of another queue, of a lane that is sent to, or of an unknown queue', async () => {
     await instance.accept({ queue: 'work.2' });
     await instance.accept({ queue: 'work' });
     await store.rows(sql`UPDATE runs SET lane = 'http work' WHERE lane = 'pull work'`);
@@ -123,7 +123,7 @@ describe('a claim', () => {
     expect(await instance.claim({ queue: 'work.2' })).toHaveLength(1);
   });
 
-  it('tells how those ended that the run depended on, as they were listed', async () => {
+  it('contains the outcomes of the run’s dependencies, in their order', async () => {
     const [first = '', second = ''] = await instance.accept({ ref: 'first' }, { ref: 'second' });
     const [last] = await instance.accept({ dependsOn: [second, first] });
     expect(idsOf(await instance.claim({ max: 10 })).sort()).toEqual([first, second].sort());
@@ -152,7 +152,7 @@ describe('a claim', () => {
     ]);
   });
 
-  it('takes no more than can be told in one answer, and leaves the rest as it was', async () => {
+  it('takes no more than one answer can contain, and leaves the rest as it was', async () => {
     const first = await instance.accept(...Array.from({ length: 900 }, () => ({ queue: 'first' })));
     await store.rows(sql`WITH ended AS (DELETE FROM runs RETURNING *)
       INSERT INTO history SELECT row.* FROM ended, jsonb_populate_record(NULL::history, to_jsonb(ended)
@@ -201,14 +201,14 @@ describe('a claim', () => {
 });
 
 describe('a worker that waits', () => {
-  it('gets what is recorded here', async () => {
+  it('gets runs that are recorded here', async () => {
     const answer = instance.claim(LONG);
     await waiting(instance);
     const [id] = await instance.accept({});
     expect(idsOf(await answer)).toEqual([id]);
   });
 
-  it('gets what is recorded by another instance, which tells of it', async (context) => {
+  it('gets runs that another instance records, and announces', async (context) => {
     notThroughPooler(context, 'LISTEN hears nothing there');
     let heard = 0;
     const ears = listen(store.url, { [WORK_FOR_PULL]: () => (heard += 1) });
@@ -224,7 +224,7 @@ describe('a worker that waits', () => {
     }
   });
 
-  it('gets what comes due, also where nobody tells', async () => {
+  it('gets runs that come due, also without a hint', async () => {
     const [id = ''] = await instance.accept({ runAt: Date.now() + 60 * MINUTE });
     const answer = instance.claim(LONG);
     await waiting(instance);
@@ -236,7 +236,7 @@ describe('a worker that waits', () => {
     expect(await instance.claim({ waitSeconds: 0.05 })).toEqual([]);
   });
 
-  it('comes before those who asked later', async () => {
+  it('comes before later ones', async () => {
     const answers = ['first', 'second', 'third'].map((workerId) => instance.claim({ ...LONG, workerId }));
     await waiting(instance);
     await instance.accept({}, {});
@@ -273,7 +273,7 @@ describe('a worker that waits', () => {
     expect(await instance.claim({ signal: gone.signal })).toEqual([]);
   });
 
-  it('leaves to others what was claimed for it while it went away', async () => {
+  it('leaves to others a run that was claimed for it while it went away', async () => {
     const gone = new AbortController();
     const one = await another((database) => ({
       ...database,
@@ -290,7 +290,7 @@ describe('a worker that waits', () => {
     expect(one.events.filter(({ type }) => type === 'pullRunsClaimed')).toEqual([]);
   });
 
-  it('is answered at once when the instance stops, and whoever asks after that is sent elsewhere', async () => {
+  it('is answered at once when the instance stops, and later ones are sent elsewhere', async () => {
     const answers = [instance.claim(LONG), instance.claim({ ...LONG, queue: 'other' })];
     await waiting(instance);
     await instance.queues.stop();
@@ -316,11 +316,11 @@ describe('while the database is away', () => {
     await proxy.close();
   });
 
-  it('a worker that does not wait is told so', async () => {
+  it('a worker that does not wait gets an error', async () => {
     await expect(cutOff.claim()).rejects.toSatisfy(isUnavailable);
   });
 
-  it('one that waits goes on waiting, and gets its run when the database is back', async () => {
+  it('a waiting worker goes on waiting, and gets its run when the database is back', async () => {
     const answer = cutOff.claim({ ...LONG, workerId: 'patient' });
     await until(() => cutOff.events.some(({ type }) => type === 'loopFailed') || null);
     const [id] = await instance.accept({});
@@ -329,11 +329,11 @@ describe('while the database is away', () => {
     expect(pulled?.run).toMatchObject({ id, workerId: 'patient' });
   });
 
-  it('one that waits is told so when its time is up', async () => {
+  it('a waiting worker gets an error when its time is up', async () => {
     await expect(cutOff.claim({ waitSeconds: 0.2 })).rejects.toSatisfy(isUnavailable);
   });
 
-  it('and back before its time is up, one for whom there is nothing is answered so', async () => {
+  it('and back before its time is up, a worker without work gets an empty answer', async () => {
     const answer = cutOff.claim({ waitSeconds: 3 });
     await until(() => cutOff.events.some(({ type }) => type === 'loopFailed') || null);
     await proxy.restore();
@@ -341,10 +341,10 @@ describe('while the database is away', () => {
   });
 });
 
-describe('what stands in the queues', () => {
+describe('the list of queues', () => {
   const states = () => store.database.run((db) => listQueues(db));
 
-  it('is counted by queue: due, later, leased, and how long the oldest has been due', async () => {
+  it('counts by queue: due, later, leased, and how long the oldest has been due', async () => {
     const now = Date.now();
     await instance.accept(
       { queue: 'b', runAt: now - MINUTE },

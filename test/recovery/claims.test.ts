@@ -62,7 +62,7 @@ function lapse({ lease }: TestInstance): void {
 
 describe('a claimed run that waits for its slot behind slow ones', () => {
   it.each(['is answered', 'is not answered'])(
-    'is handed back after a while, for whoever has one, and is not lost; the handing back %s',
+    'is handed back after a while, for any instance with a slot, and is not lost; the handing back %s',
     async (how) => {
       const slow = await receiverThat(() => undefined);
       const quick = await receiverThat();
@@ -97,7 +97,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
     },
   );
 
-  it('keeps no other from being claimed and sent, where somebody has it locked', async () => {
+  it('keeps no other from being claimed and sent, if another transaction has it locked', async () => {
     const slow = await receiverThat(() => undefined);
     const quick = await receiverThat();
     const { databaseClock, pass } = adjustableClock();
@@ -125,7 +125,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
     expect(busy.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);
   });
 
-  it('is sent by the same instance, where that is the first to have a slot', async () => {
+  it('is sent by the same instance, if that is the first to have a slot', async () => {
     const owed: (() => void)[] = [];
     const slow = await receiverThat((_, response) => owed.push(() => response.end('{}')));
     const quick = await receiverThat();
@@ -150,7 +150,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
 });
 
 describe('at most once', () => {
-  it('a run that somebody else keeps locked keeps no other from being started', async () => {
+  it('a run that another transaction keeps locked keeps no other from being started', async () => {
     const receiver = await receiverThat();
     const instance = await instanceOf();
     await instance.put('some', { url: receiver.url, delivery: 'atMostOnce' });
@@ -191,7 +191,7 @@ describe('a run whose first try ended unsent', () => {
   }
   const dueAt = async () => Date.parse((await runsOf(store))[0]?.due_at ?? '');
 
-  it('since its start could not be written stays due as it was, and is as late as it is sent', async () => {
+  it('because its start could not be written stays due as it was, and its lateness is that of the sending', async () => {
     const receiver = await receiverThat();
     const instance = await instanceOf();
     await instance.put('late', { url: receiver.url, delivery: 'atMostOnce' });
@@ -213,7 +213,7 @@ describe('a run whose first try ended unsent', () => {
     expect(instance.events.filter(({ type }) => type === 'runStarted')).toHaveLength(1);
   });
 
-  it('since the lease ran out at the last moment has not been started by that', async () => {
+  it('because the lease ran out at the last moment does not count as started', async () => {
     const { databaseClock, pass } = adjustableClock();
     const receiver = await receiverThat();
     const instance = await instanceOf({ databaseClock });
@@ -241,7 +241,7 @@ describe('a run whose first try ended unsent', () => {
 });
 
 describe('a question about an uncertain attempt', () => {
-  it('that a lease which had run out refused, or left without an answer, does not count as asked', async () => {
+  it('that an expired lease refused, or left without an answer, does not count as asked', async () => {
     const [one, other] = [await receiverThat(), await receiverThat()];
     // One connection to whoever is asked: the second question waits in line while the lease runs out.
     const instance = await instanceOf({ concurrencyPerLane: 1 });
@@ -274,7 +274,7 @@ describe('a question about an uncertain attempt', () => {
     expect([one.arrivals.length, other.arrivals.length]).toEqual([0, 0]);
   });
 
-  it('that was asked in vain still counts after its asker has died', async () => {
+  it('that was asked in vain still counts after its instance has died', async () => {
     const receiver = await receiverThat();
     const instance = await instanceOf();
     const book = await receiverThat((_, response) => void response.writeHead(500).end());

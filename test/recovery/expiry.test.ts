@@ -183,7 +183,7 @@ const only = ([id]: string[]) => {
   return id;
 };
 
-describe('a lease that has run out', () => {
+describe('an expired lease', () => {
   it('is a failure, and the run waits for the next claim after its backoff', async () => {
     const id = only(await leased(1));
     await rewind(id);
@@ -244,7 +244,7 @@ describe('a lease that has run out', () => {
     expect(one?.settlement.durationMs).toBeGreaterThanOrEqual(0);
   });
 
-  it('is nothing before its time', async () => {
+  it('has no effect before its time', async () => {
     const id = only(await leased(1));
     const { looked, events } = expiring();
     await looked();
@@ -252,7 +252,7 @@ describe('a lease that has run out', () => {
     expect(expiredIn(events)).toEqual([]);
   });
 
-  it('is found whatever became of the definition, which then says at least once', async () => {
+  it('is found whatever became of the definition, which then counts as at least once', async () => {
     const id = only(await leased(1));
     await store.rows(sql`DELETE FROM schedule_versions`);
     await rewind(id);
@@ -260,7 +260,7 @@ describe('a lease that has run out', () => {
     expect(await reaches(id, 'pending')).toMatchObject({ failures: 1 });
   });
 
-  it('of a row without a claimant is logged under nobody’s name', async () => {
+  it('for a row without a claimant is logged without a name', async () => {
     const id = only(await leased(1));
     await store.rows(
       sql`UPDATE runs SET claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL WHERE id = ${id}`,
@@ -271,7 +271,7 @@ describe('a lease that has run out', () => {
     expect(await log(id)).toMatchObject([{ attempt: 1, instance_id: NOBODY }]);
   });
 
-  it('is found with all others, more than one batch of them', async () => {
+  it('is found among all others, more than one batch of them', async () => {
     const ids: string[] = [];
     for (let batch = 0; batch < 6; batch += 1) ids.push(...(await leased(100)));
     await rewind(...ids);
@@ -283,7 +283,7 @@ describe('a lease that has run out', () => {
     expect(left?.count).toBe(0);
   });
 
-  it('of a row that cannot be written keeps no other from being settled', async () => {
+  it('for a row that cannot be written keeps no other from being settled', async () => {
     const ids = await leased(5);
     const [bad = '', ...good] = ids;
     await store.rows(sql`UPDATE runs SET failures = 2147483647 WHERE id = ${bad}`);
@@ -297,7 +297,7 @@ describe('a lease that has run out', () => {
 });
 
 describe('a completion that does not come', () => {
-  it('has the run sent again under its id', async () => {
+  it('leads to another attempt under its id', async () => {
     const id = await accepted({ retry: AT_ONCE });
     await rewind(id);
     expiring();
@@ -316,7 +316,7 @@ describe('a completion that does not come', () => {
     });
   });
 
-  it('of a later attempt replaces what the log says of it', async () => {
+  it('for a later attempt replaces its log entry', async () => {
     answer = ({ body }, response) => response.writeHead(body.attempt === 1 ? 503 : 202).end();
     const id = await accepted({ retry: { ...AT_ONCE, maxAttempts: 2 } });
     expect(await log(id)).toMatchObject([{ outcome: 'transient' }, { attempt: 2, outcome: 'accepted' }]);
@@ -329,7 +329,7 @@ describe('a completion that does not come', () => {
     ]);
   });
 
-  it('ends the run as unknown where it is sent at most once, until a late word of its target', async () => {
+  it('ends the run as unknown under at most once, until a late report of its target', async () => {
     const id = await accepted({ delivery: 'atMostOnce' });
     await instance.put('after', {
       url: `${receiver.url}/after`,
@@ -355,7 +355,7 @@ describe('a completion that does not come', () => {
   });
 
   it.each(['atLeastOnce', 'atMostOnce'] as const)(
-    'has the target asked first that can be asked (%s)',
+    'leads to a lookup first if the target has one (%s)',
     async (delivery) => {
       answer = ({ path }, response) => {
         if (path === '/lookup') response.end('{"executionId":"e1","status":"succeeded"}');
@@ -386,7 +386,7 @@ describe('a completion that does not come', () => {
   );
 });
 
-describe('whoever is heard of at that moment', () => {
+describe('a run whose report arrives at that moment', () => {
   async function endAbandoned(id: string): Promise<void> {
     const client = postgres(store.url, { max: 1, onnotice: () => undefined });
     try {
@@ -413,7 +413,7 @@ describe('whoever is heard of at that moment', () => {
   }
 
   it(
-    'goes on after a heartbeat that was being written, and nobody waits for that',
+    'goes on after a heartbeat that was being written, and no other waits for that',
     { tags: [LONG] },
     async () => {
       const [id = '', other = ''] = await leased(2);
@@ -433,7 +433,7 @@ describe('whoever is heard of at that moment', () => {
     },
   );
 
-  it('has ended the run where that was being written', { tags: [LONG] }, async () => {
+  it('has ended if that was being written', { tags: [LONG] }, async () => {
     const id = only(await leased(1));
     await rewind(id);
     await whileHeld(
@@ -478,7 +478,7 @@ describe('whoever is heard of at that moment', () => {
     expect(expiredIn(events)).toEqual([]);
   });
 
-  it('is heard of by all instances: one of them expires a run', async () => {
+  it('is found by all instances: one of them expires it', async () => {
     const ids = await leased(50);
     await rewind(...ids);
     const both = [expiring(), expiring()];
@@ -492,7 +492,7 @@ describe('whoever is heard of at that moment', () => {
   });
 });
 
-describe('where nobody could be heard of for a while', () => {
+describe('while no report could arrive for some time', () => {
   /** As half of its lease is over then. */
   const restOfGrace = (id: string) => store.rows(sql`UPDATE runs SET lease_seconds = 0.001 WHERE id = ${id}`);
 
@@ -537,7 +537,7 @@ describe('where nobody could be heard of for a while', () => {
     await reaches(long, 'pending');
   });
 
-  it('a row that says nothing of a lease gets nothing', async () => {
+  it('a row without a lease gets nothing', async () => {
     const id = only(await leased(1));
     await store.rows(sql`UPDATE runs SET lease_seconds = NULL WHERE id = ${id}`);
     await rewind(id);

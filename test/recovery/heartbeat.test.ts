@@ -118,7 +118,7 @@ async function outage(): Promise<void> {
 const failures = (beating: Beating) => beating.eventsOf('loopFailed').length;
 
 describe('an instance that was declared dead', () => {
-  it('comes back under another id, is listed, says so, and its lease holds again', async () => {
+  it('comes back under another id, is listed, says so, and its lease is valid again', async () => {
     const heldThen: boolean[] = [];
     const lease = createLease(systemClock, TTL_SECONDS);
     const beating = await startHeartbeat({
@@ -196,7 +196,7 @@ describe('a silent peer', () => {
     expect(row?.seconds).toBeGreaterThanOrEqual(TTL_SECONDS);
   });
 
-  it('is not declared dead for an outage that silenced everybody', { tags: [LONG] }, async () => {
+  it('is not declared dead because of an outage that silenced every instance', { tags: [LONG] }, async () => {
     const [one, other] = [await startHeartbeat(), await startHeartbeat()];
     const before = await silentPeer();
     await until(async () => (await instanceRow(before))?.dead === true || null);
@@ -232,7 +232,7 @@ describe('a silent peer', () => {
   });
 });
 
-it('what ended during an outage is written before the first beat after it, and not at any other time', async () => {
+it('outcomes of an outage are written before the first beat after it, and at no other time', async () => {
   /** What the database had as the instance's last beat when the flush was through. */
   const seen: string[] = [];
   const lease = createLease(systemClock, TTL_SECONDS);
@@ -266,7 +266,7 @@ it('what ended during an outage is written before the first beat after it, and n
 });
 
 describe('a database that lost commits', () => {
-  it('is told of once, with how much is gone, and the instance goes on as it is', async () => {
+  it('is reported once, with how much is gone, and the instance goes on as it is', async () => {
     const beating = await startHeartbeat();
     await beating.beats(2);
     const { instanceId } = beating.lease;
@@ -283,7 +283,7 @@ describe('a database that lost commits', () => {
     await until(() => beating.lease.holds() || null);
   });
 
-  it('and with them the instance itself is told of, and the instance comes back under another id', async () => {
+  it('and with them the instance is reported, and the instance comes back under another id', async () => {
     const beating = await startHeartbeat();
     await beating.beats(2);
     const previousId = beating.lease.instanceId;
@@ -298,7 +298,7 @@ describe('a database that lost commits', () => {
   });
 });
 
-it('without an answered beat the lease runs out, and what was claimed and what is due then wait unsent until it holds', async () => {
+it('without an answered beat the lease runs out, and claimed and due runs wait unsent until it is valid', async () => {
   const owed: (() => void)[] = [];
   const receiver = await startReceiver((_, response) => owed.push(() => response.end('{}')));
   const instance = await createInstance(store, { concurrency: 1, ttlSeconds: TTL_SECONDS });
@@ -349,7 +349,7 @@ it('without an answered beat the lease runs out, and what was claimed and what i
   expect(beating.eventsOf('instanceReplaced')).toEqual([]);
 });
 
-it('a beat after an outage does not wait for what ended meanwhile to be written, where that takes too long', async () => {
+it('a beat after an outage does not wait for the outcomes of the outage, if writing them takes too long', async () => {
   const way = await startPostgresProxy(store.url);
   const silent = openDatabase(way.url, 1);
   const settler = createSettler({

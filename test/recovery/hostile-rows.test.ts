@@ -75,8 +75,8 @@ async function goesOn(): Promise<void> {
   );
 }
 
-describe('among runs that were lost, one', () => {
-  it('whose row does not say since when it is claimed is driven on as the others are', async () => {
+describe('among lost runs, one', () => {
+  it('whose row does not say since when it is claimed goes on as the others do', async () => {
     await leaveBadAndGood(dead, { url: `${receiver.url}/good` });
     await store.rows(sql`UPDATE runs SET claimed_at = NULL WHERE schedule_id = 'bad'`);
     await instance.start();
@@ -91,7 +91,7 @@ describe('among runs that were lost, one', () => {
   });
 
   it.each(['22003', '23514', '54000'])(
-    'that cannot be taken over (SQLSTATE %s) is told of, and the others go on',
+    'that cannot be taken over (SQLSTATE %s) is reported, and the others go on',
     async (code) => {
       await leaveBadAndGood(dead);
       await store.rows(
@@ -141,7 +141,7 @@ describe('among runs that were lost, one', () => {
   });
 });
 
-describe('among runs that are due, one', () => {
+describe('among due runs, one', () => {
   const loopsFailed = () => instance.events.filter(({ type }) => type === 'loopFailed');
 
   it.each([2_000_000_000, MOST])('with %i attempts is not claimed, and the others are', async (attempts) => {
@@ -204,7 +204,7 @@ describe('among runs that are due, one', () => {
     },
   );
 
-  it('whose attempt may take 1e300 s, and is uncertain then, is sent once, and the others go on', async () => {
+  it('whose attempt may take 1e300 s, and is then uncertain, is sent once, and the others go on', async () => {
     const target = {
       type: 'http' as const,
       url: `${receiver.url}/cut`,

@@ -134,7 +134,7 @@ const log = () =>
   );
 
 describe('a run whose instance is gone', () => {
-  it('is driven on under its id by another one, which tells the target that it was recovered', async () => {
+  it('is continued under its id by another one, which tells the target that it was recovered', async () => {
     await lostRuns({ payload: '{"a":1}' });
     const { id } = await run();
     await instance.start();
@@ -165,7 +165,7 @@ describe('a run whose instance is gone', () => {
     });
   });
 
-  it('is found by its row, also where no instance of that id was ever listed', async () => {
+  it('is found by its row, also if no instance of that id was ever listed', async () => {
     await lostRuns({}, { by: randomUUID() });
     expect(await recoverOrphans()).toMatchObject([{ verdict: 'again' }]);
   });
@@ -180,7 +180,7 @@ describe('a run whose instance is gone', () => {
     expect(await recoverOrphans()).toEqual([]);
   });
 
-  it('is abandoned with the reason, where it is not to be driven on any more', async () => {
+  it('is abandoned with the reason, if recovery must give it up', async () => {
     await lostRuns({}, { count: 4 });
     await store.rows(sql`WITH numbered AS (SELECT id, row_number() OVER (ORDER BY scheduled_for DESC) AS n FROM all_runs)
       UPDATE runs SET recoveries = CASE n WHEN 2 THEN 3 ELSE 0 END,
@@ -200,7 +200,7 @@ describe('a run whose instance is gone', () => {
     expect((await runs()).every((row) => row.lost_at !== null)).toBe(true);
   });
 
-  it('of a paused schedule is abandoned if it was planned, and goes on if somebody asked for it', async () => {
+  it('of a paused schedule is abandoned if it was planned, and goes on if a caller asked for it', async () => {
     await lostRuns({ enabled: false }, { count: 2 });
     await store.rows(
       sql`UPDATE runs SET trigger = 'manual' WHERE id = (SELECT min(id::text)::uuid FROM all_runs)`,
@@ -215,7 +215,7 @@ describe('a run whose instance is gone', () => {
     ]);
   });
 
-  it('that goes on after its catch-up is not too old because what it stands for is', async () => {
+  it('that goes on after its catch-up is not too old because of the fires that it stands for', async () => {
     await lostRuns({}, { trigger: 'catchUp' });
     await store.rows(
       sql`UPDATE runs SET id = ${runIdAt(sql`scheduled_for - interval '9 days'`)},
@@ -224,7 +224,7 @@ describe('a run whose instance is gone', () => {
     expect(await recoverOrphans()).toMatchObject([{ verdict: 'again' }]);
   });
 
-  it('does not wait for a row that cannot be judged as others can', async () => {
+  it('does not wait for a row that cannot be judged', async () => {
     await lostRuns({}, { count: 3 });
     await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
       SELECT schedule_uid, 98, schedule_id, 'updated', at, '{"timeoutSeconds": "soon", "target": 7, "delivery": {}}'::jsonb
@@ -288,7 +288,7 @@ describe('a run whose instance is gone', () => {
     await slow.close();
   });
 
-  it('is not sent again by a process that has it under way still, under its earlier id', async () => {
+  it('is not sent again by a process that still has it under way, under its earlier id', async () => {
     let answer: (() => void) | undefined;
     const slow = await startReceiver((_arrival, response) => {
       answer = () => response.end('{}');
@@ -325,7 +325,7 @@ describe('a run whose instance is gone', () => {
 });
 
 describe('a claim that its instance does not know of', () => {
-  it('is lost as well, after a statement’s time limit, and driven on', { tags: [LONG] }, async () => {
+  it('is lost as well, after a statement’s time limit, and taken over', { tags: [LONG] }, async () => {
     await instance.start();
     await lostRuns({}, { by: instance.id });
     const recovery = startRecovery();
@@ -369,7 +369,7 @@ describe('a claim that its instance does not know of', () => {
 });
 
 describe('a claim that is too old', () => {
-  it('is lost whatever is known of its instance, once its attempt must long be over', async () => {
+  it('is lost whatever is known about its instance, once its attempt must long be over', async () => {
     const living = randomUUID();
     await register(living, 3600);
     await lostRuns({ timeoutSeconds: 60 }, { by: living, count: 2 });
@@ -499,7 +499,7 @@ describe('an uncertain run', () => {
     return ended();
   };
 
-  it('is linked and not repeated where the target has it', async () => {
+  it('is linked and not repeated if the target has it', async () => {
     says = 200;
     await lostRuns(withLookup());
     expect(await recoverAndEnd()).toMatchObject([
@@ -511,14 +511,14 @@ describe('an uncertain run', () => {
     expect((await run()).handoff_started_at).toBeNull();
   });
 
-  it('is sent again where the target does not have it', async () => {
+  it('is sent again if the target does not have it', async () => {
     await lostRuns(withLookup());
     expect(await recoverAndEnd()).toMatchObject([{ status: 'succeeded' }]);
     expect([asked, receiver.arrivals.length]).toEqual([1, 1]);
     expect(await lookups()).toEqual([null, 'notArrived']);
   });
 
-  it('is asked about so often, then sent again at least once', async () => {
+  it('is asked about several times, then sent again under at least once', async () => {
     says = 500;
     await lostRuns(withLookup());
     expect(await recoverAndEnd()).toMatchObject([{ status: 'succeeded' }]);
@@ -526,7 +526,7 @@ describe('an uncertain run', () => {
     expect(await lookups()).toEqual([null, 'unclear', 'unclear', 'unclear']);
   });
 
-  it('is asked about so often, then left unknown at most once', async () => {
+  it('is asked about several times, then left unknown under at most once', async () => {
     says = 500;
     await lostRuns(withLookup({ delivery: 'atMostOnce' }), { started: true });
     await recoverOrphans();
@@ -536,7 +536,7 @@ describe('an uncertain run', () => {
     expect([asked, receiver.arrivals.length]).toEqual([3, 0]);
   });
 
-  it('at most once is asked about at once, and has ended where the target has it', async () => {
+  it('under at most once is asked about at once, and has ended if the target has it', async () => {
     says = 200;
     await lostRuns(withLookup({ delivery: 'atMostOnce', timeoutSeconds: 30 }), { started: true });
     expect(await recoverAndEnd()).toMatchObject([
@@ -545,7 +545,7 @@ describe('an uncertain run', () => {
     expect([asked, receiver.arrivals.length]).toEqual([1, 0]);
   });
 
-  it('at most once is not sent before nothing of the lost attempt can still arrive, whatever the target says', async () => {
+  it('under at most once is not sent before nothing of the lost attempt can still arrive, whatever the target says', async () => {
     await lostRuns(withLookup({ delivery: 'atMostOnce', timeoutSeconds: 30 }), { started: true });
     await recoverOrphans();
     await instance.start();
@@ -564,7 +564,7 @@ describe('an uncertain run', () => {
     expect([asked, receiver.arrivals.length]).toEqual([2, 1]);
   });
 
-  it('at most once is not sent again because its asker died', async () => {
+  it('under at most once is not sent again because the instance that asked died', async () => {
     await lostRuns(withLookup({ delivery: 'atMostOnce' }), { started: true });
     await recoverOrphans();
     await store.rows(sql`UPDATE runs SET claimed_by = ${dead}, claimed_at = clock_timestamp(), attempts = 2`);
@@ -579,7 +579,7 @@ describe('an uncertain run', () => {
 });
 
 describe('a claim that has waited', () => {
-  it('is asked for again before it is sent: its schedule may be deleted', async () => {
+  it('is confirmed before it is sent: its schedule may be deleted', async () => {
     const owed: (() => void)[] = [];
     const slow = await startReceiver((_arrival, response) => {
       owed.push(() => response.end('{}'));
@@ -627,7 +627,7 @@ describe('a claim that has waited', () => {
   });
 });
 
-describe('an instance whose lease does not hold', () => {
+describe('an instance whose lease is not valid', () => {
   it('sends nothing of what it has claimed, and goes on once a heartbeat is answered', async () => {
     await lostRuns({}, { count: 3 });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
@@ -657,7 +657,7 @@ describe('an instance whose lease does not hold', () => {
 });
 
 describe('an instance that was declared dead', () => {
-  it('locks and claims nothing more under that id, and drops what it had not sent', async () => {
+  it('locks and claims nothing more under that id, and drops its unsent claims', async () => {
     await lostRuns({}, { count: 3 });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await store.rows(
@@ -674,7 +674,7 @@ describe('an instance that was declared dead', () => {
     await peer.stop();
   });
 
-  it('is not declared so by one that is itself silent, nor while it beats', async () => {
+  it('is not declared dead by one that is itself silent, nor while it beats', async () => {
     const silent = randomUUID();
     await register(silent);
     expect(await store.database.run((db) => declareDeadIfSilent(db, instance.id, [silent]))).toEqual([]);

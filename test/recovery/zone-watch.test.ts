@@ -149,8 +149,8 @@ async function lookThrough(zoneData = OWN, passes = LOOKED_THROUGH) {
   return watch.moved();
 }
 
-describe('a next fire that other zone data had computed', () => {
-  it('is moved to where these data put it, whether it was too early or too late', async () => {
+describe('a next fire that other zone data computed', () => {
+  it('moves to the moment of these data, whether it was too early or too late', async () => {
     const early = await instance.put('early', zoned());
     const late = await instance.put('late', { ...zoned(), jitterSeconds: 60 });
     await plant('early', -HOUR);
@@ -178,14 +178,14 @@ describe('a next fire that other zone data had computed', () => {
     expect(daily.nextOccurrenceAt).toBeGreaterThan(to - 24 * HOUR);
   });
 
-  it('is moved where an occurrence comes before it, though it is one itself', async () => {
+  it('moves if an occurrence comes before it, though it is one itself', async () => {
     const daily = await instance.put('daily', { ...zoned(), cron: '0 */3 * * *', timezone: 'Asia/Tokyo' });
     await plant('daily', 3 * HOUR);
     expect(await lookThrough()).toMatchObject([{ count: 1 }]);
     expect((await rowOf('daily')).cursor).toBe(daily.nextOccurrenceAt);
   });
 
-  it('is no fire any more where these data put it past the end, and is one again where they put it before', async () => {
+  it('ends if these data put it past the end, and comes back if they put it before', async () => {
     const { nextOccurrenceAt } = await instance.put('lasting', zoned());
     const at = nextOccurrenceAt ?? 0;
     await instance.put('too-late', { ...zoned(), endAt: at - HOUR / 2, startAt: at - 48 * HOUR });
@@ -201,7 +201,7 @@ describe('a next fire that other zone data had computed', () => {
     expect(await rowOf('in-time')).toMatchObject({ cursor: at, due: at });
   });
 
-  it('is moved though it was locked by an instance that is dead, which can write nothing for it then', async () => {
+  it('moves though a dead instance has it locked, which can then write nothing for it', async () => {
     const { nextOccurrenceAt } = await instance.put('locked', zoned());
     const dead = await another(OWN);
     await gone(dead);
@@ -211,7 +211,7 @@ describe('a next fire that other zone data had computed', () => {
     expect(await rowOf('locked')).toMatchObject({ cursor: nextOccurrenceAt, locked_by: null });
   });
 
-  it('is found on whichever page it stands, and counted once by instances that look at the same time', async () => {
+  it('is found on any page, and counted once by instances that look at the same time', async () => {
     const ids = Array.from({ length: 2_500 }, (_, n) => `many-${n}`);
     for (let from = 0; from < ids.length; from += 500) {
       await instance.putMany(ids.slice(from, from + 500), zoned());
@@ -262,7 +262,7 @@ describe('a next fire whose moment these data put into the past', () => {
     expect((await rowOf('passed')).cursor).toBe(at + 24 * HOUR);
   });
 
-  it('is not fired where it has been, or where it was before the newest edit', async () => {
+  it('is not made again, nor if it lies before the newest edit', async () => {
     const at = await passed('fired');
     await set('fired', sql`last_fire_at = ${new Date(at).toISOString()}`);
     await passed('edited');
@@ -273,7 +273,7 @@ describe('a next fire whose moment these data put into the past', () => {
   });
 });
 
-describe('what is left alone', () => {
+describe('the zone watch leaves alone', () => {
   /** Written by nobody. */
   async function staysAsItIs(...ids: string[]): Promise<void> {
     const before = await Promise.all(ids.map(rowOf));
@@ -283,7 +283,7 @@ describe('what is left alone', () => {
     expect(await Promise.all(ids.map(rowOf))).toEqual(before);
   }
 
-  it('next fires that are right, with or without jitter, and those that no zone has a say in', async () => {
+  it('next fires that are right, with or without jitter, and those without a zone', async () => {
     await instance.put('right', zoned());
     await instance.put('jitter', { ...zoned(), cron: 'H H * * *', jitterSeconds: 3600 });
     await instance.put('frequent', { ...zoned(), cron: '*/15 9-17 * * *', timezone: 'America/New_York' });
@@ -295,7 +295,7 @@ describe('what is left alone', () => {
     await staysAsItIs('right', 'jitter', 'frequent', 'utc', 'no-zone', 'interval', 'moment');
   });
 
-  it('what is due, waits for its delay, is paused, has ended, is set aside or is being planned', async () => {
+  it('schedules that are due, wait for their delay, are paused, have ended, are set aside or are being planned', async () => {
     const ids = ['due', 'delayed', 'paused', 'ended', 'aside', 'locked'];
     await instance.putMany(ids, zoned());
     const now = sql`date_trunc('milliseconds', clock_timestamp())`;
@@ -310,7 +310,7 @@ describe('what is left alone', () => {
     await staysAsItIs(...ids);
   });
 
-  it('what was edited, planned, locked or paused since it was read', async () => {
+  it('schedules that were edited, planned, locked or paused since they were read', async () => {
     const ids = ['edited', 'planned', 'locked', 'paused', 'deleted', 'due', 'same'];
     await instance.putMany(ids, zoned());
     for (const id of ids) await plant(id, HOUR);
@@ -335,7 +335,7 @@ describe('what is left alone', () => {
     expect((await rowOf('same')).cursor).toBe((cursor ?? 0) - HOUR);
   });
 
-  it('what cannot be computed: it stops nobody', async () => {
+  it('schedules that cannot be computed: they stop no other', async () => {
     const ids = ['no-json', 'no-cron', 'no-zone', 'infinite'];
     await instance.putMany(ids, zoned());
     for (const id of ids) await plant(id, HOUR);
@@ -347,7 +347,7 @@ describe('what is left alone', () => {
   });
 });
 
-describe('when the cursors are looked through', () => {
+describe('the cursors are checked', () => {
   beforeEach(async () => {
     await instance.put('wrong', zoned());
     await plant('wrong', HOUR);
@@ -355,7 +355,7 @@ describe('when the cursors are looked through', () => {
   const right = () => fireTimes(definitionOf(zoned()), { id: 'wrong', createdAt: 0 }).next(Date.now());
   const isRight = async () => (await rowOf('wrong')).cursor === right();
 
-  it('not with the zone data with which they were: one question, whatever is sampled', async () => {
+  it('not with the zone data of the last check: one question, whatever is sampled', async () => {
     await record(OWN);
     const watch = startWatch();
     await watch.passed(1);
@@ -368,7 +368,7 @@ describe('when the cursors are looked through', () => {
     await watch.stop();
   });
 
-  it('with others than those with which they were, older or newer, where no instance has newer ones', async () => {
+  it('with other data than those, older or newer, if no instance has newer ones', async () => {
     await record(OLDER);
     expect(await lookThrough()).toMatchObject([{ count: 1 }]);
     expect(await recorded()).toMatchObject([{ version: OWN }]);
@@ -404,7 +404,7 @@ describe('when the cursors are looked through', () => {
     expect(await lookThrough(OWN, 1)).toEqual([]);
   });
 
-  it('again at a start after others have planned by other data, whether or not anybody saw them', async () => {
+  it('again at a start after others have planned by other data, whether or not any instance saw them', async () => {
     await record(OWN);
     await gone(await another(OLDER), 60);
     expect(await lookThrough()).toMatchObject([{ count: 1 }]);
@@ -418,7 +418,7 @@ describe('when the cursors are looked through', () => {
     expect(await lookThrough()).toMatchObject([{ count: 1 }]);
   });
 
-  it('not by an instance with older data than another one that lives, however its data compare with what is recorded', async () => {
+  it('not by an instance with older data than another living one, however its data compare with the recorded ones', async () => {
     await record(OWN);
     await another(NEWER);
     const watch = startWatch();
@@ -429,7 +429,7 @@ describe('when the cursors are looked through', () => {
     expect(await recorded()).toMatchObject([{ version: OWN }]);
   });
 
-  it('and nothing is moved any more once an instance with newer data has come', async () => {
+  it('and nothing moves any more once an instance with newer data has come', async () => {
     const { schedules } = await store.database.run((db) =>
       listZonedSchedules(db, { after: null, limit: 1000 }),
     );
@@ -441,7 +441,7 @@ describe('when the cursors are looked through', () => {
     expect(await store.database.run((db) => moveCursorsIfUnplanned(db, OWN, moves))).toBe(1);
   });
 
-  it('after a rollback with the older data, but not while those with newer ones may only be restarting', async () => {
+  it('after a rollback with the older data, but not while instances with newer ones may only be restarting', async () => {
     await record(NEWER);
     const newer = await another(NEWER);
     await gone(newer, 60);
@@ -469,7 +469,7 @@ describe('when the cursors are looked through', () => {
     expect(watch.moved()).toMatchObject([{ count: 1 }, { count: 1 }]);
   });
 
-  it('anew by the next instance where one has stopped in the middle', async () => {
+  it('anew by the next instance if one has stopped in the middle', async () => {
     await instance.putMany(
       Array.from({ length: 499 }, (_, n) => `others-${n}`),
       zoned(),
@@ -492,7 +492,7 @@ describe('when the cursors are looked through', () => {
     expect(await recorded()).toMatchObject([{ version: OWN }]);
   });
 
-  it('from where it was after the database had been out of reach', async () => {
+  it('from the same place after the database had been out of reach', async () => {
     await store.rows(sql`ALTER TABLE zone_data RENAME TO zone_data_gone`);
     const watch = startWatch();
     await until(() => (watch.failed().length > 0 ? true : null));

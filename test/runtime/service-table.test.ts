@@ -68,7 +68,7 @@ describe('services', () => {
   });
 
   it.each(['claiming', 'work', 'settling'] as const)(
-    'that stop in the phase %s are all told so before anything is waited for',
+    'that stop in the phase %s are all called before any is waited for',
     (stops) => {
       const { services, log } = tableOf(
         { name: 'other', stops: 'last' },
@@ -102,7 +102,7 @@ describe('services', () => {
     expect(log).toEqual(['stop c', 'stop b', 'stop a']);
   });
 
-  it('that fail to stop, or take too long, are told of and hold up no other', async () => {
+  it('that fail to stop, or take too long, are reported and delay no other', async () => {
     const { services, log } = tableOf(
       { name: 'a', stops: 'last' },
       { name: 'b', stops: 'last', stop: () => Promise.reject(new Error('no')) },

@@ -67,7 +67,7 @@ test('a long file is read item by item, with the same entries, faults and lines'
   expect(whole.lines[2]).toEqual([14, 14, 21, 14, 14]);
 });
 
-test('what may refer to something else, or is not in block style, is read as a whole', () => {
+test('a file whose parts may refer to each other, or that is not in block style, is read as a whole', () => {
   for (const source of ['schedules:\n  - &a {id: x}\n  - *a\n', 'schedules:\n  [{id: x}]\n']) {
     expect(cutIntoItems(source)).toBeNull();
     expect(read(source, 0)).toEqual(read(source, Infinity));

@@ -89,7 +89,7 @@ async function plansOf({ sql: text, params }: Statement): Promise<(PlanNode | un
   return plans;
 }
 
-test('a claim reads the same few rows, however much is recorded for next week, to however many targets', async () => {
+test('a claim reads the same few rows, however much is recorded for next week, for however many targets', async () => {
   await instance.put('now', { url: 'http://127.0.0.1:1' });
   await leaveRuns(store, 'now', { count: 20 });
   await store.rows(sql`UPDATE runs SET ready = false WHERE id IN (SELECT id FROM runs ORDER BY id LIMIT 5)`);

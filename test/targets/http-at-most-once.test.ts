@@ -12,7 +12,7 @@ function send(kind: TargetKind, url: string, delivery: Delivery = 'atMostOnce', 
 }
 
 describe('a run at most once', () => {
-  test('has a connection to itself: as many as runs, each told to close and closed', async () => {
+  test('has a connection to itself: one for each run, told to close and closed', async () => {
     const { url, arrivals } = await receive();
     const kind = httpTarget(2);
     for (let i = 0; i < 3; i++) await send(kind, url);
@@ -22,7 +22,7 @@ describe('a run at most once', () => {
     expect(new Set(arrivals.map(({ headers }) => headers.connection))).toEqual(new Set(['close']));
   });
 
-  test('closes its connection also where the server would keep it', async () => {
+  test('closes its connection also if the server would keep it', async () => {
     const sockets: Socket[] = [];
     const url = await receiveTcp((socket) => {
       sockets.push(socket);
@@ -33,7 +33,7 @@ describe('a run at most once', () => {
     expect(sockets).toHaveLength(1);
   });
 
-  test('is sent over no kept connection, and leaves those there is room for alone', async () => {
+  test('uses no kept connection, and leaves those alone for which there is room', async () => {
     const { url, arrivals } = await receive();
     const kind = httpTarget(2);
     await send(kind, url, 'atLeastOnce');
@@ -44,7 +44,7 @@ describe('a run at most once', () => {
     expect(keptAgain).toBe(kept);
   });
 
-  test('arrives once however the server treats its connections, and only who got no answer is unknown', async () => {
+  test('arrives once however the server treats its connections, and only one without an answer is unknown', async () => {
     const { url, requests, answered } = await unreliableReceiver();
     const kind = httpTarget(4);
     const deliveries = Array.from({ length: 120 }, async (_, n) => {
@@ -109,7 +109,7 @@ describe('at the cap', () => {
     expect(most).toBe(1);
   });
 
-  test('a place in line is left at the deadline, with nothing sent', async () => {
+  test('an attempt leaves the line at its deadline, with nothing sent', async () => {
     const { url, arrivals } = await receive(() => undefined);
     const kind = httpTarget(1);
     const stop = new AbortController();
@@ -123,7 +123,7 @@ describe('at the cap', () => {
   });
 });
 
-describe('what at most once provably did not send', () => {
+describe('an attempt that at most once provably did not send', () => {
   test.each([
     ['a refused port', () => Promise.resolve('http://127.0.0.1:1/'), /connection failed/],
     ['an unknown name', () => Promise.resolve('http://nowhere.invalid/'), /name not resolved/],

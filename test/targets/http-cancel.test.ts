@@ -8,7 +8,7 @@ const at = (url: string, rest: Partial<HttpCall<string>> = {}) =>
 const cancel = (url: string, timeoutSeconds = 20) =>
   httpTarget().cancel(at(url), attemptOf({ timeoutSeconds }), never);
 
-test('only a target that has a cancel call can be told', async () => {
+test('only a target that has a cancel call can be called', async () => {
   const kind = httpTarget();
   expect(kind.hasCancel(at('http://127.0.0.1/'))).toBe(true);
   expect(kind.hasCancel(targetAt('http://127.0.0.1/'))).toBe(false);
@@ -45,7 +45,7 @@ test.each(['POST', 'GET', 'DELETE', 'PUT'] as const)(
   },
 );
 
-describe('a cancel call that is not taken says why, and is not repeated', () => {
+describe('a cancel call that is refused gives the reason, and is not repeated', () => {
   test.each([302, 404, 409, 429, 500])('%d', async (statusCode) => {
     const { url, arrivals } = await receive((_, response) => response.writeHead(statusCode).end());
     expect(await cancel(url)).toEqual({

@@ -45,7 +45,7 @@ describe('kept connections', () => {
     },
   );
 
-  test('after one that failed, the line moves on', async () => {
+  test('after a failed one, the line moves on', async () => {
     let connections = 0;
     const url = await receiveTcp((socket) => {
       const first = ++connections === 1;
@@ -60,7 +60,7 @@ describe('kept connections', () => {
     ]);
   });
 
-  test('are closed when the kind is, after what is under way', async () => {
+  test('are closed when the kind is, after the work under way', async () => {
     const { url, arrivals } = await receive((_, response) => setTimeout(() => response.end(), 50));
     const kind = httpTarget();
     const delivery = kind.deliver(targetAt(url), attemptOf(), never);
@@ -97,7 +97,7 @@ describe('an attempt that is given up', () => {
     expect(await died).toBe('ECONNRESET');
   });
 
-  test('was not sent where the daemon stops before it has a connection', async () => {
+  test('was not sent if the daemon stops before it has a connection', async () => {
     const stop = new AbortController();
     const { url, arrived } = await silentReceiver();
     const kind = httpTarget(1);
@@ -165,7 +165,7 @@ describe('a huge answer', () => {
     expect(await kind.deliver(targetAt(url), attemptOf(), never)).toMatchObject({ kind: 'accepted' });
   });
 
-  test('of exactly what is read is whole, and keeps its connection', async () => {
+  test('of exactly the limit is complete, and keeps its connection', async () => {
     const { url, arrivals } = await receive((_, response) => response.end('z'.repeat(64 * 1024)));
     const kind = httpTarget(1);
     for (let i = 0; i < 2; i++) {

@@ -63,16 +63,13 @@ describe('a whole answer', () => {
     },
   );
 
-  test.each(['running', 'succeeded', 'failed'])(
-    'is taken at its word when its status is %s',
-    async (status) => {
-      const long = JSON.stringify({ log: 'x'.repeat(8_000), status });
-      for (const body of [`{"status":"${status}"}`, ` \n{"executionId":"e","status":"${status}"}`, long]) {
-        const { url } = await receive((_, response) => response.end(body));
-        expect(await ask(url)).toMatchObject({ kind: 'arrived', reported: status });
-      }
-    },
-  );
+  test.each(['running', 'succeeded', 'failed'])('is believed when its status is %s', async (status) => {
+    const long = JSON.stringify({ log: 'x'.repeat(8_000), status });
+    for (const body of [`{"status":"${status}"}`, ` \n{"executionId":"e","status":"${status}"}`, long]) {
+      const { url } = await receive((_, response) => response.end(body));
+      expect(await ask(url)).toMatchObject({ kind: 'arrived', reported: status });
+    }
+  });
 
   test.each([
     '{"status":"done"}',
@@ -91,14 +88,14 @@ describe('a whole answer', () => {
     expect(await ask(url)).toEqual({ kind: 'arrived', statusCode: 200, body, executionId: null });
   });
 
-  test('of a handoff is no word on the work, whatever its status field says', async () => {
+  test('to a handoff says nothing about the work, whatever its status field contains', async () => {
     const { url } = await receive((_, response) => response.end('{"status":"failed","executionId":"e-1"}'));
     const outcome = await httpTarget().deliver(targetAt(url), attemptOf(), never);
     expect(outcome).toMatchObject({ kind: 'accepted', executionId: 'e-1' });
     expect(outcome).not.toHaveProperty('reported');
   });
 
-  test('404 says that it did not', async () => {
+  test('404 says that it did not arrive', async () => {
     const { url } = await receive((_, response) => response.writeHead(404).end('no such run'));
     expect(await ask(url)).toEqual({ kind: 'notArrived' });
   });
@@ -112,7 +109,7 @@ describe('a whole answer', () => {
   });
 });
 
-describe('without a whole answer nobody knows', () => {
+describe('without a whole answer the outcome is unknown', () => {
   test.each([
     ['silence', () => receiveTcp(() => undefined), 'timeout', /no whole answer within 0.5 s/],
     [
@@ -156,7 +153,7 @@ describe('without a whole answer nobody knows', () => {
     expect(await kind.lookup(at(url), attemptOf(), stop.signal)).toMatchObject({ kind: 'unclear' });
   });
 
-  test('a sender that may not ask any more', async () => {
+  test('a sender that may no longer ask', async () => {
     const { url, arrivals } = await receive();
     const answer = await httpTarget().lookup(at(url), attemptOf({ mayStart: () => false }), never);
     expect(answer).toMatchObject({ kind: 'unclear', error: { kind: 'network' } });

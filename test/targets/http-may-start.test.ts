@@ -30,7 +30,7 @@ describe.each(DELIVERIES)('an attempt (%s) that may no longer start', (delivery)
     expect(await kind.deliver(targetAt(url), attemptOf(), never)).toMatchObject({ kind: 'accepted' });
   });
 
-  test('is stopped also where it still might when it got in line', async () => {
+  test('is stopped also if it still might start when it got in line', async () => {
     const { url, arrivals } = await receive((_, response) => {
       may = false;
       response.end();

@@ -31,7 +31,7 @@ describe('a whole answer', () => {
     },
   );
 
-  test.each([408, 425, 429, 500, 502, 503, 504, 599])('%d says later', async (statusCode) => {
+  test.each([408, 425, 429, 500, 502, 503, 504, 599])('%d means later', async (statusCode) => {
     const { url } = await receive((_, response) => response.writeHead(statusCode).end('busy'));
     expect(await deliverTo(url)).toEqual({
       kind: 'transient',
@@ -76,7 +76,7 @@ describe('a whole answer', () => {
     expect(await deliverTo(url)).toEqual({ kind: 'accepted', statusCode: 200, body: '', executionId: null });
   });
 
-  test('an answer that ends with the connection is whole', async () => {
+  test('an answer that ends with the connection is complete', async () => {
     const url = await answerWith('HTTP/1.1 200 OK\r\n\r\nall of it', (socket) => socket.end());
     expect(await deliverTo(url)).toMatchObject({ kind: 'accepted', body: 'all of it' });
   });

@@ -31,7 +31,7 @@ async function startProxy({ to = '', refusal = '' }: { to?: string; refusal?: st
 const through = (url: string) => httpTarget(2, { proxy: parseEgressProxy(url), resolve: noName });
 const noName = () => Promise.reject(new Error('no name is resolved here'));
 
-test('a target is called through a tunnel of the proxy, which is told the name and the port, and by whom', async () => {
+test('a target is called through a tunnel of the proxy, which gets the name, the port and the credentials', async () => {
   const target = await receive((_, response) => response.end('{"executionId": "e1"}'));
   const proxy = await startProxy({ to: target.url });
   const kind = through(proxy.url);

@@ -64,7 +64,7 @@ test('each attempt is a span of its own', async () => {
   expect(first).not.toBe(second);
 });
 
-test('templates are filled in, encoded in the URL and as they are in headers', async () => {
+test('templates are filled in, encoded in the URL and unchanged in headers', async () => {
   const { url, arrivals } = await receive();
   const target = targetAt(`${url}/run/{{runName}}?n={{attempt}}&s={{scheduleId}}#{{runId}}`, {
     headers: { 'X-Run': '{{runName}} ({{scheduledFor}})', 'content-type': 'text/x-{{scheduleId}}' },
@@ -77,7 +77,7 @@ test('templates are filled in, encoded in the URL and as they are in headers', a
   });
 });
 
-test('headers stored by a foreign hand override none of ours', async () => {
+test('headers stored by another program override none of ours', async () => {
   const { url, arrivals } = await receive();
   const headers = {
     'Webhook-Id': 'x',

@@ -15,7 +15,7 @@ async function delivered(secret: string | string[] | null, rest: Parameters<type
   return { body, headers: headers as Headers };
 }
 
-test('a receiver with the library of Standard Webhooks verifies what was signed, and refuses a changed byte', async () => {
+test('a receiver with the library of Standard Webhooks verifies the signature, and refuses a changed byte', async () => {
   const { body, headers } = await delivered(SECRET);
   const webhook = new Webhook(SECRET);
   expect(webhook.verify(body, headers)).toMatchObject({ trigger: 'schedule', payload: 'zażółć' });
@@ -37,7 +37,7 @@ test('without a secret nothing is signed', async () => {
 });
 
 test.each(['Webhook-Signature', 'webhook_signature', 'CE-Id', 'X-Firelock-User'])(
-  'a header %s that a foreign hand stored does not go out',
+  'a header %s that another program stored is not sent',
   async (name) => {
     const { body, headers } = await delivered(SECRET, { headers: { [name]: 'forged' } });
     expect(new Webhook(SECRET).verify(body, headers)).toBeTruthy();
@@ -45,7 +45,7 @@ test.each(['Webhook-Signature', 'webhook_signature', 'CE-Id', 'X-Firelock-User']
   },
 );
 
-describe('what has no body is signed with an empty one:', () => {
+describe('a request without a body is signed with an empty one:', () => {
   const expectSigned = ({ headers }: { headers: Headers }) => {
     const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`;
     const signature = createHmac('sha256', Buffer.alloc(32, 1)).update(signed).digest('base64');
@@ -68,7 +68,7 @@ describe('what has no body is signed with an empty one:', () => {
 });
 
 test.each(['whsec_x', 'plain', `whsec_${Buffer.alloc(23).toString('base64')}`])(
-  'with a secret that a foreign hand stored (%s) nothing is sent, and the error does not tell it',
+  'with a secret that another program stored (%s) nothing is sent, and the error does not contain it',
   async (secret) => {
     const { url, arrivals } = await receive();
     const outcome = await httpTarget().deliver(targetAt(url, { secret }), attemptOf(), never);
@@ -78,7 +78,7 @@ test.each(['whsec_x', 'plain', `whsec_${Buffer.alloc(23).toString('base64')}`])(
   },
 );
 
-test('a value that templates make unsendable is not sent, and the error does not tell it', async () => {
+test('a value that templates make invalid is not sent, and the error does not contain it', async () => {
   const { url, arrivals } = await receive();
   const target = targetAt(url, { headers: { 'x-a': 'canary {{scheduleId}}' } });
   const outcome = await httpTarget().deliver(target, attemptOf({ scheduleId: 'a\r\nx-b: c' }), never);

@@ -38,7 +38,7 @@ afterAll(() => {
   server.close();
 });
 
-test('a certificate that nobody vouches for is a connection that failed', async () => {
+test('a certificate without a trusted issuer is a failed connection', async () => {
   const outcome = await httpTarget().deliver(targetAt(url), attemptOf(), never);
   expect(outcome).toMatchObject({ kind: 'transient', error: { kind: 'network' } });
   expect(outcome).toHaveProperty(
@@ -48,7 +48,7 @@ test('a certificate that nobody vouches for is a connection that failed', async 
   expect(requests).toBe(0);
 });
 
-test('a server that speaks no TLS is a connection that failed', async () => {
+test('a server that speaks no TLS is a failed connection', async () => {
   const plain = await receiveTcp((socket) =>
     socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')),
   );
@@ -57,7 +57,7 @@ test('a server that speaks no TLS is a connection that failed', async () => {
   expect(outcome).toHaveProperty('error.message', expect.stringMatching(/^TLS failed: /));
 });
 
-test('a handshake that stalls until the deadline sent nothing', async () => {
+test('a handshake that hangs until the deadline has sent nothing', async () => {
   const stalled = await receiveTcp(() => undefined);
   const target = targetAt(stalled.replace('http:', 'https:'));
   const outcome = await httpTarget().deliver(target, attemptOf({ timeoutSeconds: 0.3 }), never);
@@ -80,7 +80,7 @@ test('over TLS a run is handed off on a kept connection, and given up by a reset
   expect(deaths).toContain('ECONNRESET');
 });
 
-test('over TLS what may no longer start writes nothing, and at most once has a connection to itself', async () => {
+test('over TLS an attempt that may no longer start writes nothing, and at most once has a connection to itself', async () => {
   tls.setDefaultCACertificates([cert]);
   const kind = httpTarget(1);
   const requestsBefore = requests;

@@ -61,7 +61,7 @@ describe('a lane', () => {
     expect(laneOf(url)).toBe(lane);
   });
 
-  test('is another for another origin, however late the difference comes', () => {
+  test('differs for another origin, however late the difference comes', () => {
     const long = `https://${'a'.repeat(240)}`;
     const lanes = [`${long}.one`, `${long}.two`, `${long}.one:8443`].map((origin) => laneOf(`${origin}/x`));
     expect(new Set(lanes).size).toBe(3);

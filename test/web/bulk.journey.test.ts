@@ -4,7 +4,7 @@ import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { startStage } from './browser.ts';
 
-it('an operator retries what failed, an admin pauses by label, and a viewer is offered neither', async (context) => {
+it('an operator retries failed runs, an admin pauses by label, and a viewer is offered neither', async (context) => {
   const [admin, viewer, worker] = (['admin', 'viewer', 'worker'] as const).map((role) =>
     newToken(role, role),
   );

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { startStage } from './browser.ts';
 
-it('who has no token is asked for one, and sees in the end who they are and what became of the runs', async (context) => {
+it('a visitor without a token is asked for one, and in the end sees who they are and what became of the runs', async (context) => {
   const { secret, known } = newToken('grace', 'viewer');
   const line = `grace:viewer:${known.hash.toString('hex')}`;
   const { open } = await startStage(context, { FIRELOCK_API_TOKENS: line, FIRELOCK_BASE_PATH: '/ops/cron' });

@@ -36,7 +36,7 @@ it('payloads are found in lists and in versions, whatever they are', () => {
   ]);
 });
 
-it('what is no payload is as JSON.parse reads it, and undefined is left out', () => {
+it('all other values are as JSON.parse reads them, and undefined is left out', () => {
   for (const text of ['[]', '{}', '"payload"', '{"a":{"payload":1.0}}', '[{"payload":1.0}]'])
     expect(parseJson(text)).toEqual(JSON.parse(text));
   expect(stringifyJson({ a: undefined, b: [undefined, null], c: 'é"\n', d: { e: true } })).toBe(

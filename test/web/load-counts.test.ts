@@ -3,7 +3,7 @@ import { barsOf, daysOf, herdsOf } from '../../web/src/pages/load/counts.ts';
 
 const at = (time: string) => `2031-01-01T${time}.000Z`;
 
-it('minutes are added up to bars, of which those without fires are there too', () => {
+it('minutes add up to bars, including bars without fires', () => {
   const items = [
     { at: at('00:00:00'), fires: 2 },
     { at: at('00:14:00'), fires: 3 },
@@ -14,7 +14,7 @@ it('minutes are added up to bars, of which those without fires are there too', (
   expect(bars[2]?.from).toBe(Date.parse(at('00:30:00')));
 });
 
-it('a herd is a minute in which far more fires than in the others', () => {
+it('a herd is a minute with far more fires than the others', () => {
   const calm = [...Array(20).keys()].map((minute) => ({ at: at(`01:${10 + minute}:00`), fires: 12 }));
   expect(herdsOf(calm)).toEqual([]);
   const herd = { at: at('00:00:00'), fires: 1200 };

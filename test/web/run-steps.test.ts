@@ -33,7 +33,7 @@ it('waits and attempts follow each other without a gap, and an open run waits un
   ]);
 });
 
-it('what is under way is said: an attempt, a worker, the runs that it depends on', () => {
+it('the present step is named: an attempt, a worker, the runs that it depends on', () => {
   expect(told(run({ claimedBy: 'i', attempts: 3, handoffStartedAt: at(10) }))).toEqual([
     ['Attempt 3 is under way', 10, 60],
   ]);
@@ -43,7 +43,7 @@ it('what is under way is said: an attempt, a worker, the runs that it depends on
   ]);
 });
 
-it('a lookup says what it found, and nothing follows the end of a run', () => {
+it('a lookup shows its answer, and nothing follows the end of a run', () => {
   const attemptLog = [attempt(2, 1, 2, { outcome: 'accepted', lookup: 'arrived' })];
   const steps = stepsOf(run({ status: 'succeeded', finishedAt: at(2), handedOffAt: at(2), attemptLog }), NOW);
   expect(steps.map(({ kind }) => kind)).toEqual(['wait', 'lookup']);

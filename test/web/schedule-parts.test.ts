@@ -68,7 +68,7 @@ const STORED = parseJson(
     '"priority":"high","limit":null,"labels":{"team":"x"},"status":"paused","version":4}',
 ) as Schedule;
 
-it('a form that nobody touches sends back what it was made of, and keeps what it has no field for', () => {
+it('an untouched form sends back what it was made from, and keeps what it has no field for', () => {
   const sent = bodyOf(draftOf(STORED), STORED);
   const others = { everySeconds: null, at: null, after: null };
   expect(differencesOf(STORED, { ...sent, ...others, cron: ['0 9 * * *'] })).toEqual([]);
@@ -91,7 +91,7 @@ it('a secret is kept where nobody touches it, and two are a list', () => {
   expect(bodyOf(draftOf(twice), twice)['target']).toMatchObject({ secret: ['***', '***'] });
 });
 
-it('what is typed goes as it is, so that the daemon says what is wrong; what cannot be sent is said at once', () => {
+it('input goes unchanged to the daemon, which names its faults; input that cannot be sent is refused at once', () => {
   const typed = { ...EMPTY, id: 'b', kind: 'everySeconds' as const, everySeconds: 'often' };
   const draft = { ...typed, policies: { graceSeconds: '', timeoutSeconds: '1e3', limit: '' } };
   const sent = JSON.parse(stringifyJson(bodyOf(draft, null))) as Record<string, unknown>;
@@ -105,7 +105,7 @@ it('what is typed goes as it is, so that the daemon says what is wrong; what can
   ]);
 });
 
-it('my changes are put on top of those of somebody else, field by field', () => {
+it('my changes are merged with those of another user, field by field', () => {
   const base = draftOf(STORED);
   const mine = { ...base, description: 'mine', policies: { ...base.policies, overlap: 'queue' } };
   const theirs = { ...base, timezone: 'UTC', policies: { ...base.policies, graceSeconds: '1' } };
@@ -127,7 +127,7 @@ it('definitions differ field by field, and payloads by their text', () => {
   ]);
 });
 
-it('a shell reads back what was copied, whatever is in it', () => {
+it('a shell reads back the copied command, whatever is in it', () => {
   const hostile = `it's "$HOME" \`id\` \\ \n é ‮ {"n":12345678901234567890.10}`;
   const read = execFileSync('sh', ['-c', `printf %s ${shellQuoted(hostile)}`], { encoding: 'utf8' });
   expect(read).toBe(hostile);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { startStage } from './browser.ts';
 
-it('who uses the keyboard alone finds a schedule, a run, a label and a page, and fires and pauses by name', async (context) => {
+it('a user with only the keyboard finds a schedule, a run, a label and a page, and fires and pauses by name', async (context) => {
   const { open, daemon } = await startStage(context);
   const call = async (method: string, path: string, body?: unknown) =>
     (await daemon.call(method, `/api/v1${path}`, body)).body as { id: string; enabled: boolean };

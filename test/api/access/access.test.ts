@@ -69,7 +69,7 @@ test('a hash is compared with that of every token, each in constant time, wherev
   }
 });
 
-test('without tokens and proxies nobody is asked, and everybody is an admin without a name', () => {
+test('without tokens and proxies the API asks no caller who it is, and every caller is an admin without a name', () => {
   const { from } = access({ apiTokens: [] });
   expect(from(HOME)).toEqual({ name: null, role: 'admin' });
   expect(from(HOME, { 'x-firelock-user': 'eve', 'x-firelock-role': 'viewer' })).toEqual({
@@ -78,7 +78,7 @@ test('without tokens and proxies nobody is asked, and everybody is an admin with
   });
 });
 
-test('ten failures a minute from an address are answered 401, more 429; a valid token works all the while', () => {
+test('an address gets 401 for ten failures a minute, then 429; a valid token works all the while', () => {
   const { from, clock, refusals } = access();
   expect(times(10, () => from(HOME))).toEqual(times(10, () => UNAUTHORIZED));
   expect(from(HOME)).toEqual(tooMany(6));
@@ -103,14 +103,14 @@ test('an IPv6 network counts as one address, and an IPv4 one is the same on eith
   expect(from(HOME)).toEqual(tooMany(6));
 });
 
-test('the number of addresses that are remembered is bounded', () => {
+test('the API remembers a bounded number of addresses', () => {
   const { from } = access();
   times(11, () => from(HOME));
   for (let index = 0; index < 10_000; index += 1) from(`10.0.${index >> 8}.${index & 255}`);
   expect(from(HOME)).toEqual(UNAUTHORIZED);
 });
 
-test('one token may call so often, and has twice as much at once; others are not delayed by it', () => {
+test('a token may make a limited number of calls, twice as many at once, and does not delay other tokens', () => {
   const other = newToken('ci', 'viewer');
   const { from, clock, refusals } = access({ apiTokens: [ci.known, other.known] });
   expect(times(10, () => from(HOME, ci.headers))).toEqual(times(10, () => CI));
@@ -139,7 +139,7 @@ test('a trusted proxy names its user and the role; from any other address such h
   expect(new Set(refusals)).toEqual(new Set(['missing']));
 });
 
-test('what a proxy says of its user is used whole or not at all', () => {
+test('the API uses the headers of a proxy completely or not at all', () => {
   const { from, clock, refusals } = access({
     apiTokens: [],
     trustedProxies: addressRanges(['10.1.0.0/16']),
@@ -160,7 +160,7 @@ test('what a proxy says of its user is used whole or not at all', () => {
   expect(from('127.0.0.1')).toEqual(UNAUTHORIZED);
 });
 
-test('the log says why a token was refused and when one was used first, and never what was sent', async () => {
+test('the log says why a token was refused and when a token was first used, and never the text that was sent', async () => {
   const short = newToken('short', 'viewer', Date.UTC(2030, 0, 1, 1));
   const { from, clock, lines, metrics } = access({ apiTokens: [ci.known, short.known] });
   const mistyped = ci.secret.slice(0, -1) + (ci.secret.endsWith('x') ? 'y' : 'x');

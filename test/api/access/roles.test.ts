@@ -78,7 +78,7 @@ test.each(guarded.map(({ method, path, operation }) => [method, path, operation]
   },
 );
 
-test('outside of the API nobody needs a token, and the document says so', async () => {
+test('outside of the API no call needs a token, and the document says so', async () => {
   for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs/']) {
     expect([path, (await api.call('GET', path)).status]).toEqual([path, 200]);
   }
@@ -87,7 +87,7 @@ test('outside of the API nobody needs a token, and the document says so', async 
   }
 });
 
-test('without a token nobody learns which paths exist, nor which methods they take', async () => {
+test('without a token a caller does not learn which paths exist, nor which methods they take', async () => {
   const { viewer } = tokens;
   for (const [method, path, status] of [
     ['GET', '/api/v1', 404],
@@ -112,7 +112,7 @@ test('without a token nobody learns which paths exist, nor which methods they ta
   }
 });
 
-test('no way of writing a path leads past the guard', async () => {
+test('no spelling of a path leads past the guard', async () => {
   for (const path of [
     '/api/v1/instances/',
     '/api/v1//instances',
@@ -130,21 +130,21 @@ test('no way of writing a path leads past the guard', async () => {
   }
 });
 
-test('everybody is told who they are, and what they may do', async () => {
+test('every caller can ask who it is, and what it may do', async () => {
   for (const role of ROLES) {
     const { status, body } = await api.call('GET', '/api/v1/me', undefined, tokens[role].headers);
     expect([status, body]).toEqual([200, { name: `the-${role}`, role }]);
   }
 });
 
-test('what is refused is not read: nothing of it is stored', async () => {
+test('the body of a refused call is not read: nothing of it is stored', async () => {
   const put = await api.call('PUT', '/api/v1/schedules/forbidden', SCHEDULE, tokens.operator.headers);
   expect(put.status).toBe(403);
   const found = await api.call('GET', '/api/v1/schedules/forbidden', undefined, tokens.viewer.headers);
   expect(found.status).toBe(404);
 });
 
-test('a route that does not say who may call it cannot be added', () => {
+test('a route that names no role cannot be added', () => {
   const server = Fastify() as unknown as Server;
   guardRoutes(server, api.access, () => undefined);
   expect(() => server.get('/forgotten', () => ({}))).toThrow(

@@ -42,7 +42,7 @@ test('whatever is wrong with a token, the answer is the same', async () => {
   expect((await as(`bearer ${admin.secret}`)).status).toBe(200);
 });
 
-test('a name has several tokens while they change places; one that has expired or was removed is refused at once', async () => {
+test('a name can have several tokens during a rotation; an expired or removed token is refused at once', async () => {
   const [one, two] = [newToken('turn', 'viewer', clock.now() + HOUR), newToken('turn', 'viewer')];
   const { known } = admin;
   api.access.replaceTokens([known, one.known, two.known]);
@@ -62,7 +62,7 @@ test('a name has several tokens while they change places; one that has expired o
   api.access.replaceTokens([known, next.known]);
 });
 
-test('who wrote a version stands in it', async () => {
+test('a version names the caller who wrote it', async () => {
   const bob = newToken('bob', 'admin');
   api.access.replaceTokens([admin.known, bob.known]);
   const path = `${PATH}/written`;

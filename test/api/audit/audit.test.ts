@@ -284,7 +284,7 @@ test('a call that changes nothing has no entry', async () => {
   expect(await writtenBy(() => done('POST', '/maintenance', { on: false }))).toEqual([]);
 });
 
-test('the entry of a change that is taken back goes with it', async () => {
+test('the entry of a change that is rolled back is rolled back too', async () => {
   // The database refuses the last statement of the transaction: its COMMIT.
   await api.sql
     .unsafe(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE unique_violation; END';
@@ -297,7 +297,7 @@ test('the entry of a change that is taken back goes with it', async () => {
   expect(written).toEqual([]);
 });
 
-test('a bulk action of several transactions has one entry, with all that they changed', async () => {
+test('a bulk action of several transactions has one entry, with all of its changes', async () => {
   const items = Array.from({ length: 450 }, (_, n) => ({ id: `many-${n}`, ...SCHEDULE }));
   await done('POST', '/schedules/batch', { items });
   const paused = await writtenBy(() =>
@@ -342,7 +342,7 @@ test('entries are found by caller, action, schedule and time, newest first, page
   );
 });
 
-test('a question that cannot be answered names every fault', async () => {
+test('a query that cannot be answered names every fault', async () => {
   const answer = await call('GET', '/audit?action=run.claim&scheduleId=%20&from=x&limit=0&cursor=x&who=me');
   expect([answer.status, faultPaths(answer)]).toEqual([
     400,
@@ -350,7 +350,7 @@ test('a question that cannot be answered names every fault', async () => {
   ]);
 });
 
-test('each index is of use to the question it is for', async () => {
+test('the planner uses each index for its query', async () => {
   await api.sql.unsafe('SET enable_seqscan = off; SET enable_sort = off');
   const planOf = async (condition: string) => {
     const rows = await api.sql.unsafe(
@@ -366,7 +366,7 @@ test('each index is of use to the question it is for', async () => {
   await api.sql.unsafe('RESET enable_seqscan; RESET enable_sort');
 });
 
-test('each action of the contract is written by some call', async () => {
+test('some call writes each action of the contract', async () => {
   const seen = new Set((await entries()).map(({ action }) => action));
   expect([...seen].filter((action) => action !== null).sort()).toEqual([...AUDIT_ACTIONS].sort());
 });

@@ -59,7 +59,7 @@ test('every call that a role does not allow has an entry, under the name of its 
   expect(limit).toMatchObject({ ...of, action: 'limit.delete' });
 });
 
-test('a call without a valid token has none: nobody is known to have made it', async () => {
+test('a call without a valid token has no entry: its caller is unknown', async () => {
   const count = async () => (await api.sql`SELECT FROM audit`).length;
   const before = await count();
   expect((await api.call('PUT', '/api/v1/schedules/mine', SCHEDULE)).status).toBe(401);
@@ -71,7 +71,7 @@ const call = (name: string, n: number): RefusedCall => ({
   ...{ action: 'schedule.update', subject: `s-${n}`, scheduleId: `s-${n}`, detail: { n } },
 });
 
-test('a flood of refused calls makes ten entries a minute for each caller, and one for the others', async () => {
+test('a flood of refused calls makes ten entries a minute for each caller, and one for all the rest', async () => {
   const clock = settableClock();
   const store = openDatabase(database.url, 2);
   const logger = { debug: () => undefined };
@@ -94,7 +94,7 @@ test('a flood of refused calls makes ten entries a minute for each caller, and o
   await store.close();
 });
 
-test('while the database is away refused calls are answered as ever, and few are kept', async () => {
+test('while the database is away, refused calls are answered as usual, and few entries are kept', async () => {
   const failed: number[] = [];
   const away = {
     run: () => {

@@ -42,7 +42,7 @@ describe('a calendar', () => {
     expect(replaced.body).toMatchObject({ description: null, dates: [], version: 2 });
   });
 
-  test('is changed only under its ETag, and created only where there is none, if a caller says so', async () => {
+  test('is changed only under its ETag, and created only if there is none, when a caller asks for that', async () => {
     await put('tagged', { dates: [] });
     expect((await put('tagged', { dates: ['2030-01-01'] }, { 'if-match': '"1"' })).status).toBe(200);
     expect(detail(await put('tagged', { dates: [] }, { 'if-match': '"1"' }))).toEqual([
@@ -90,7 +90,7 @@ describe('a calendar', () => {
     expect([ids(rest), rest.body['nextCursor']]).toEqual([['list-c'], null]);
   });
 
-  test('moves the next fires of those who exclude it, and is not deleted while there are some', async () => {
+  test('moves the next fires of the schedules that exclude it, and is not deleted while there are some', async () => {
     await put('used', { dates: ['2031-05-01'] });
     const daily = { cron: '0 9 * * *', timezone: 'Europe/Berlin', startAt: '2031-05-01T00:00:00Z' };
     await putSchedule('user', { ...daily, exclude: { calendars: ['used'] } });
@@ -119,7 +119,7 @@ describe('a calendar', () => {
     expect((await api.call('DELETE', at('used'))).status).toBe(204);
   });
 
-  test('says nothing of the time before its last edit: what was judged then stays so', async () => {
+  test('says nothing about the time before its last edit: earlier judgements stay', async () => {
     const made = await put('edited', { dates: ['2026-01-01/2029-12-31'] });
     const schedule = await putSchedule('judged', {
       everySeconds: 3600,

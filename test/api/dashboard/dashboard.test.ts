@@ -54,7 +54,7 @@ it('the document says whether the signs of life are on another port', async () =
   expect(String(file?.plain)).toBe('<!doctype html><base href="/" data-signs="elsewhere" /><p>pages</p>');
 });
 
-it('what is no page stays a problem, and a page takes no other methods', async () => {
+it('any other path is answered with a problem, and a page takes no other methods', async () => {
   for (const path of [
     '/',
     '/ops/nope',
@@ -72,7 +72,7 @@ it('what is no page stays a problem, and a page takes no other methods', async (
   expect((await api.call('GET', '/ops/api/v1/schedules')).status).toBe(401);
 });
 
-it('HEAD says the same without the document, and who has it already gets it no more', async () => {
+it('HEAD answers the same without the document, and a browser that has the document does not get it again', async () => {
   const whole = await api.call('GET', '/ops/');
   const head = await api.call('HEAD', '/ops/');
   expect([head.status, head.text]).toEqual([200, '']);
@@ -82,7 +82,7 @@ it('HEAD says the same without the document, and who has it already gets it no m
   expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', etag]);
 });
 
-it('assets are kept for good, and compressed for those who can read that', async () => {
+it('assets are cached for good, and compressed for browsers that can read that', async () => {
   const path = '/ops/assets/index-a1.js';
   const zipped = await api.call('GET', path);
   expect([zipped.status, zipped.text]).toEqual([200, SCRIPT]);
@@ -112,7 +112,7 @@ it('no path leads out of the folder of assets', async () => {
   }
 });
 
-it('where it was not built, the API works and says what is missing', async () => {
+it('if it was not built, the API works and says what is missing', async () => {
   expect(readDashboard(join(directory, 'nothing'))).toBeNull();
   const bare = await startApi(NO_DATABASE);
   try {

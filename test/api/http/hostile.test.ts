@@ -250,7 +250,7 @@ describe('paths', () => {
     expect(answer).toContain('"status":431');
   });
 
-  test('a name, an expression, an URL of the right size and the wrong kind costs nobody time', async () => {
+  test('a name, an expression, an URL of the right size and the wrong kind costs little time', async () => {
     const hostile = {
       cron: `${'1,'.repeat(125)}1 * * * *`,
       target: { type: 'http', url: `http://x/${'{{'.repeat(1000)}` },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type JsonBody, isObject, readJsonBody } from '../../../src/api/http/json/json-body.ts';
 import { type Random, createRandom } from '../../chaos/random.ts';
 
-test('random bodies, most of them damaged, are taken, and for what, as JSON.parse takes the whole', () => {
+test('random bodies, most of them damaged, are read as JSON.parse reads the whole text', () => {
   const random = createRandom(20_261_120, 'bodies');
   const count = { valid: 0, invalid: 0 };
   for (let round = 0; round < 15_000; round += 1) {

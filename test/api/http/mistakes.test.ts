@@ -10,7 +10,7 @@ afterAll(() => api.stop());
 const faultsOf = (answer: Answer) => answer.body['errors'] as unknown as { path: string; message: string }[];
 const put = (body: unknown) => api.call('PUT', '/api/v1/schedules/wrong', body);
 
-describe('what is said of a mistake', () => {
+describe('the message about a mistake', () => {
   test.each<[object, string]>([
     [{ cron: null, everySeconds: 1.5 }, '/everySeconds must be a whole number'],
     [{ cron: null, everySeconds: 1e28 }, '/everySeconds must be at most 31622400'],
@@ -32,14 +32,14 @@ describe('what is said of a mistake', () => {
     expect([answer.status, answer.body['detail']]).toEqual([400, detail]);
   });
 
-  test('in a run id, and in a schedule id, is no regular expression', async () => {
+  test('in a run id, and in a schedule id, contains no regular expression', async () => {
     const run = await api.call('GET', '/api/v1/runs/5');
     expect([run.status, run.body['detail']]).toEqual([400, 'id must be a UUID']);
     const schedule = await api.call('GET', '/api/v1/schedules/-x');
     expect(schedule.body['detail']).toMatch(/^id must be 1 to 128 letters .* begin with a letter or digit$/);
   });
 
-  test('in the text of a name does not hide what is wrong with its value', async () => {
+  test('in the text of a name does not hide a fault of its value', async () => {
     const body = `${JSON.stringify({ ...SCHEDULE, description: 5 }).slice(0, -1)},"labels":{"a\\u0000":"\\ud800"}}`;
     expect(faultsOf(await put(body))).toEqual([
       { path: '/labels/a\0', message: 'has NUL or half of a surrogate pair in its name' },
@@ -49,14 +49,14 @@ describe('what is said of a mistake', () => {
   });
 
   test.each(['/api/v1/schedules/', '/api/v1/runs/', '/api/v1/schedules//runs'])(
-    'in %s is that there is nothing, not that an id is wrong',
+    'in %s says that there is nothing, not that an id is wrong',
     async (path) => {
       const answer = await api.call('GET', path);
       expect([answer.status, answer.body['detail']]).toEqual([404, 'there is nothing at this path']);
     },
   );
 
-  test('of JSON tells where it goes wrong, also beyond a payload and in the middle of a batch', async () => {
+  test('in JSON names its position, also beyond a payload and in the middle of a batch', async () => {
     const small = await put('{"payload":[1,2,3],"cron":}');
     expect(small.body['detail']).toBe(
       `the body is not JSON: Unexpected token '}', ..."3],"cron":}" is not valid JSON`,
@@ -85,7 +85,7 @@ describe('a preview', () => {
   const preview = (body: object) => api.call('POST', '/api/v1/preview', { count: 1, ...body });
 
   test.each([{ cron: 'H H * * *' }, { cron: '? 2 * * *' }, { cron: 'H/15 * * * *', id: null }])(
-    'says of %j that its times are nobody’s',
+    'says of %j that its times belong to no schedule',
     async (body) => {
       const answer = await preview(body);
       expect([answer.status, answer.body['assumes']]).toEqual([
@@ -121,7 +121,7 @@ describe('a cursor', () => {
     ]),
   ];
 
-  test('is taken by the list that gave it, and by no other', async () => {
+  test('is accepted by the list that gave it, and by no other', async () => {
     for (const id of ['a', 'b']) {
       for (const description of ['x', 'y'])
         await api.call('PUT', `/api/v1/schedules/${id}`, { cron: '0 * * * *', target: TARGET, description });

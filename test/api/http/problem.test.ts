@@ -20,7 +20,7 @@ test.each([new RangeError('Maximum call stack size exceeded'), new TypeError('x 
   },
 );
 
-test('a value that work of the database cannot hold is 400, and one that its caller gets wrong is 500', async () => {
+test('a value that the database cannot store is 400, and a mistake of the program with a value is 500', async () => {
   const { url, drop } = await createMigrated();
   const database = openDatabase(url, 1);
   const invalidTime = () => Promise.reject(new RangeError('Invalid time value'));

@@ -48,7 +48,7 @@ test.each([
   },
 );
 
-test('so do answers to what is no request that a route could take', async () => {
+test('answers to requests that no route could take have the headers too', async () => {
   for (const bytes of ['nonsense\r\n\r\n', 'GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n']) {
     const answer = (await api.raw(bytes)).toLowerCase();
     for (const [name, value] of Object.entries(PLAIN))
@@ -57,7 +57,7 @@ test('so do answers to what is no request that a route could take', async () => 
   }
 });
 
-test('the pages of the documentation load what they need from here, and nothing from elsewhere', async () => {
+test('the pages of the documentation load all they need from here, and nothing from elsewhere', async () => {
   const page = await api.call('GET', '/docs/');
   expect(among(ALWAYS, page)).toEqual(ALWAYS);
   const policy = page.headers.get('content-security-policy') ?? '';

@@ -50,7 +50,7 @@ describe('limits', () => {
     expect((await get('x')).status).toBe(404);
   });
 
-  it('that there are not are refused where a schedule or run names them, each at its place', async () => {
+  it('that do not exist are refused if a schedule or run names them, each at its place', async () => {
     await put('known', { maxRunning: 1 });
     const schedule = { cron: '0 0 1 1 *', target };
     const one = await api.call('PUT', '/api/v1/schedules/s', { ...schedule, limit: 'nowhere' });
@@ -106,7 +106,7 @@ describe('limits', () => {
     expect(await api.call('POST', `/api/v1/runs/${id}/retry`)).toMatchObject({ body: { limit: null } });
   });
 
-  it('that a one-off run named are gone for its retry once they are deleted', async () => {
+  it('that were deleted are missing for the retry of a one-off run that names them', async () => {
     await put('brief', { maxRunning: 1 });
     const body = { target, limit: 'brief', key: 'k', runAt: '2090-01-01T00:00:00Z' };
     const { body: run } = await api.call('POST', '/api/v1/runs', body);
@@ -128,7 +128,7 @@ describe('limits', () => {
     });
   });
 
-  it('are not deleted behind the back of a call that names them at the same moment', async () => {
+  it('are not deleted if a call names them at the same moment', async () => {
     for (let round = 0; round < 10; round += 1) {
       await put('raced', { maxRunning: 1 });
       const [run, deleted] = await Promise.all([

@@ -27,7 +27,7 @@ const get = async () => (await api.call('GET', '/api/v1/maintenance')).body;
 const iso = (inMs: number) => new Date(Date.now() + inMs).toISOString();
 
 describe('/maintenance', () => {
-  it('is off, is begun, says more, and is ended; what was answered can be sent back', async () => {
+  it('is off, begins, changes and ends; its answer can be sent back', async () => {
     expect(await get()).toEqual(OFF);
     const begun = await set({ on: true });
     const since = begun.body['since'];
@@ -92,7 +92,7 @@ const patch = async (id: string, body: object) =>
   expect((await api.call('PATCH', `/api/v1/schedules/${id}`, body)).status).toBe(200);
 
 describe('an edit during maintenance', () => {
-  it('that leaves the fire times leaves what is due to the tick after it', async () => {
+  it('that leaves the fire times leaves due fires to the tick after it', async () => {
     await set({ on: true });
     await put('stays');
     expect(await occurrencesOf('stays')).toEqual(['upcoming', 'upcoming', 'upcoming']);
@@ -104,7 +104,7 @@ describe('an edit during maintenance', () => {
     expect(row).toEqual({ due: true });
   });
 
-  it('that moves them, or a pause, records by catchUp what was due, to wait until it is over', async () => {
+  it('that moves them, or pauses, records due fires by catchUp, to wait until it is over', async () => {
     await set({ on: true });
     for (const catchUp of ['skip', 'latest', 'all']) await put(`moved-${catchUp}`, { catchUp });
     await put('paused', { graceSeconds: 86_400 });
@@ -133,7 +133,7 @@ describe('an edit during maintenance', () => {
     expect(await runsOf('paused')).toMatchObject([{ status: 'pending' }]);
   });
 
-  it('of runs that must not overlap lets them go one after the other', async () => {
+  it('of a schedule whose runs must not overlap starts them one after the other', async () => {
     await set({ on: true });
     await put('queued', { catchUp: 'all', overlap: 'queue' });
     await put('newly', { catchUp: 'latest' });
@@ -151,7 +151,7 @@ describe('an edit during maintenance', () => {
     expect(await statuses('newly')).toEqual(['pending']);
   });
 
-  it('a deletion accounts for what was due', async () => {
+  it('that deletes a schedule accounts for its due fires', async () => {
     await set({ on: true });
     await put('deleted');
     expect((await api.call('DELETE', '/api/v1/schedules/deleted')).status).toBe(204);

@@ -57,7 +57,7 @@ const done = (created: number, existing: number, remainingFrom: string | null = 
 ];
 
 describe('a backfill', () => {
-  test('records a run for each occurrence of the period that has none, due at once, and wakes who sends', async () => {
+  test('records a run for each occurrence of the period that has none, due at once, and wakes the dispatcher', async () => {
     await put('hourly', { cron: '0 * * * *', priority: 'high' });
     const woken = api.woken();
     expect((await backfill('hourly', 5, 2)).result).toEqual(done(3, 0));
@@ -79,14 +79,14 @@ describe('a backfill', () => {
     expect(api.woken()).toBe(woken + 2);
   });
 
-  test('goes on where its limit ended it', async () => {
+  test('goes on at the place where its limit ended it', async () => {
     await put('limited', { cron: '0 * * * *' });
     expect((await backfill('limited', 10, 0, { limit: 4 })).result).toEqual(done(4, 0, iso(now - 6 * HOUR)));
     expect((await backfill('limited', 6, 0, { limit: 6 })).result).toEqual(done(6, 0));
     expect((await backfill('limited', 10, 0, { limit: 9 })).result).toEqual(done(0, 9, iso(now - HOUR)));
   });
 
-  test('opens again what was skipped or abandoned, under its id, and leaves all else alone', async () => {
+  test('opens skipped and abandoned runs again, under their ids, and leaves all others alone', async () => {
     await put('ended', { cron: '0 * * * *' });
     expect((await backfill('ended', 8, 0)).result).toEqual(done(8, 0));
     const [claimant] = await api.sql<{ id: string }[]>`SELECT gen_random_uuid() AS id`;
@@ -155,7 +155,7 @@ describe('a backfill', () => {
     }
   });
 
-  test('goes by the definition of now: its window, its jitter, and what it was before', async () => {
+  test('follows the present definition, with its window and its jitter, also for the time before it', async () => {
     await put('changed', { cron: '30 * * * *' });
     expect((await backfill('changed', 3, 1)).result).toEqual(done(2, 0));
     const more = { cron: '0 * * * *', jitterSeconds: 600, startAt: iso(now - 2 * HOUR) };
@@ -169,7 +169,7 @@ describe('a backfill', () => {
     );
   });
 
-  test('is allowed while paused, and says of its runs that they must not overlap with others', async () => {
+  test('is allowed while paused, and marks its runs as ones that must not overlap', async () => {
     await put('paused', { cron: '0 * * * *', enabled: false, overlap: 'queue' });
     expect((await backfill('paused', 3, 0)).result).toEqual(done(3, 0));
     const rows = await runs('paused');
@@ -178,7 +178,7 @@ describe('a backfill', () => {
     );
   });
 
-  test('is one transaction whoever else asks for the same', async () => {
+  test('is one transaction, whichever other calls ask for the same', async () => {
     await put('raced', { cron: '* * * * *' });
     const all = await Promise.all(Array.from({ length: 6 }, () => backfill('raced', 10, 0)));
     expect(all.map(({ status }) => status)).toEqual(Array(6).fill(202));
@@ -187,13 +187,13 @@ describe('a backfill', () => {
     expect(await runs('raced')).toHaveLength(600);
   });
 
-  test('of ten thousand is one call', async () => {
+  test('of ten thousand occurrences is one call', async () => {
     await put('many', { cron: '* * * * *' });
     const { result } = await backfill('many', 200, 0, { limit: 10_000 });
     expect(result).toEqual(done(10_000, 0, iso(now - 200 * HOUR + 10_000 * 60_000)));
   });
 
-  test('reaches back as far as it is asked to, also beyond what history keeps', async () => {
+  test('reaches back as far as the caller asks, also beyond the retention', async () => {
     await put('old', { cron: '0 12 * * *' });
     const yearAgo = now - 366 * DAY;
     const year = { from: iso(yearAgo), to: iso(yearAgo + 3 * DAY) };
@@ -217,7 +217,7 @@ describe('a backfill', () => {
     });
   });
 
-  test('of a period without occurrences is none', async () => {
+  test('of a period without occurrences records nothing', async () => {
     await put('rare', SCHEDULE);
     expect((await backfill('rare', 5, 0)).result).toEqual(done(0, 0));
     expect(await runs('rare')).toEqual([]);
@@ -234,7 +234,7 @@ describe('a backfill', () => {
 });
 
 describe('a backfill that cannot be', () => {
-  test('of what is to come is 422 and says where the limit is', async () => {
+  test('of coming occurrences is 422 and names the limit', async () => {
     await put('some', { cron: '0 * * * *' });
     const future = await backfill('some', 1, -2);
     expect([future.status, faultPaths(future)]).toEqual([422, ['/to']]);

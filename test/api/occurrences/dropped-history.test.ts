@@ -62,7 +62,7 @@ describe('a key whose run was dropped is free again', () => {
     }
   });
 
-  test('for one of those who use it at the same moment', async () => {
+  test('for one of several calls that use it at the same moment', async () => {
     const old = await created({ key: 'contested' });
     await endAndDrop(old);
     const answers = await Promise.all(Array.from({ length: 8 }, () => post({ key: 'contested' })));
@@ -74,7 +74,7 @@ describe('a key whose run was dropped is free again', () => {
     );
   });
 
-  test('for batches that use some of them in another order', async () => {
+  test('for batches that use several of them in different orders', async () => {
     const keys = Array.from({ length: 20 }, (_, n) => `batched-${n}`);
     const items = keys.map((key, n) => ({ ref: `r${n}`, target: TARGET, key }));
     const batch = (list: object[]) => api.call('POST', '/api/v1/runs/batch', { items: list });
@@ -102,8 +102,8 @@ describe('a key whose run was dropped is free again', () => {
   });
 });
 
-describe('what was dropped', () => {
-  test('cannot be depended on: 422 names it', async () => {
+describe('a dropped run', () => {
+  test('cannot be a dependency: 422 names it', async () => {
     const id = await created();
     await endAndDrop(id);
     const answer = await post({ dependsOn: [id] });
@@ -111,7 +111,7 @@ describe('what was dropped', () => {
     expect(answer.text).toContain(`there is no run ${id}`);
   });
 
-  test('keeps nobody waiting who depended on it, and can be opened again by itself', async () => {
+  test('makes no dependent wait, and a dependent can be opened again by itself', async () => {
     const first = await created();
     const second = await created({ dependsOn: [first] });
     await changeRun(api.sql, first, { status: 'running', attempts: 1 });
@@ -124,7 +124,7 @@ describe('what was dropped', () => {
     expect([opened.status, opened.body['status']]).toEqual([200, 'pending']);
   });
 
-  test('is fired again by a backfill of its time, under the id it had', async () => {
+  test('is made again by a backfill of its time, under the id it had', async () => {
     await put('again');
     const backfill = async () => {
       const body = { from: iso(12), to: iso(8) };
@@ -141,7 +141,7 @@ describe('what was dropped', () => {
     expect((await backfill()).created).toBe(0);
   });
 
-  test('leaves its occurrences without a run: for retention where history does not reach, else unexplained', async () => {
+  test('leaves its occurrence without a run: because of the retention, or unexplained within it', async () => {
     await put('told');
     const period = { from: iso(32), to: iso(28) };
     await api.call('POST', '/api/v1/schedules/told/backfill', period);

@@ -25,7 +25,7 @@ async function put(...schedules: object[]): Promise<void> {
 describe('the load', () => {
   const day = 'from=2090-06-01T00:00:00Z&to=2090-06-02T00:00:00Z';
 
-  test('is how many fires are due in each bucket, and where the herd is', async () => {
+  test('counts the fires that are due in each bucket, and shows the herd', async () => {
     await put(
       { cron: '0 0 * * *' },
       { cron: '0 0 * * *' },
@@ -54,7 +54,7 @@ describe('the load', () => {
     ]);
   });
 
-  test('is of fires as they are due, jitter included', async () => {
+  test('counts fires when they are due, with their jitter', async () => {
     await put(...Array.from({ length: 30 }, () => ({ cron: '0 0 * * *', jitterSeconds: 3600 })));
     const items = itemsOf(await load(day));
     expect(items.reduce((sum, { fires }) => sum + fires, 0)).toBe(30);
@@ -62,11 +62,11 @@ describe('the load', () => {
     expect(items.every(({ at }) => at < '2090-06-01T01:00:01Z')).toBe(true);
   });
 
-  test('is nothing where there is nothing', async () => {
+  test('of an empty installation is empty', async () => {
     expect((await load()).body).toEqual({ items: [], busiest: null, schedules: 0 });
   });
 
-  test('is of the next day unless said otherwise, and of the past as if all had been so', async () => {
+  test('covers the next day by default, and the past as if the present schedules had existed', async () => {
     await put({ cron: '* * * * *' });
     const items = itemsOf(await load());
     expect(items).toHaveLength(1440);
@@ -128,7 +128,7 @@ describe('the load', () => {
     expect(sumOf(parts)).toEqual(itemsOf(await load(hours)));
   });
 
-  test('leaves out the row that cannot be planned', async () => {
+  test('leaves out a row that cannot be planned', async () => {
     await put({ cron: '0 0 * * *' }, { cron: '0 0 * * *' }, { cron: '0 0 * * *' });
     await api.sql`UPDATE schedules SET timing = '{"cron":"soon"}' WHERE id = 's0'`;
     await api.sql`UPDATE schedules SET timing = 'nonsense' WHERE id = 's1'`;
@@ -152,11 +152,11 @@ describe('the load', () => {
     expect(items.length).toBeGreaterThan(moments);
   }
 
-  test('of ten thousand schedules is one answer; others wait for theirs', () =>
+  test('of ten thousand schedules is one answer; other calls wait for theirs', () =>
     manyAreOneAnswer(10_000, 600));
-  test('of a hundred thousand too', { tags: [LONG] }, () => manyAreOneAnswer(100_000, 1400));
+  test('of a hundred thousand schedules too', { tags: [LONG] }, () => manyAreOneAnswer(100_000, 1400));
 
-  test('that is too much to count is 422', { tags: [LONG] }, async () => {
+  test('is 422 if there is too much to count', { tags: [LONG] }, async () => {
     await put(...Array.from({ length: 100 }, () => ({ cron: '* * * * * *', jitterSeconds: 1 })));
     const answer = await load(day);
     expect(answer.status).toBe(422);
@@ -184,7 +184,7 @@ describe('the load', () => {
     expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
   });
 
-  test('has at most two thousand buckets, counted from the first that is touched', async () => {
+  test('has at most two thousand buckets, counted from the first one in the period', async () => {
     const to = (seconds: number) => new Date(Date.UTC(2090, 5, 1) + seconds * 1000).toISOString();
     const from = 'from=2090-06-01T00:00:00Z&bucketSeconds=60';
     expect((await load(`${from}&to=${to(120_000)}`)).status).toBe(200);

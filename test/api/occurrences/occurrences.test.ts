@@ -143,8 +143,8 @@ describe('after an outage of three hours every fire is accounted for, with no ga
   });
 });
 
-describe('what was missed', () => {
-  test('can be fired after all, also while paused: then each has its own run, and none is missed', async () => {
+describe('missed fires', () => {
+  test('can be made after all, also while paused: then each has its own run, and none is missed', async () => {
     await put('filled', { cron: '*/10 * * * *', catchUp: 'skip', graceSeconds: 0 });
     const since = await rewind('filled', 3 * HOUR);
     instance.pipeline.tick.wake();
@@ -180,7 +180,7 @@ describe('what was missed', () => {
 });
 
 describe('a schedule that is edited', () => {
-  test('is paused from the moment of it to the moment of its end, and fires before and after', async () => {
+  test('is paused from the start of its pause to its end, and fires before and after', async () => {
     await put('paused', { cron: '* * * * *' });
     const created = await rewind('paused', HOUR);
     // Nothing is due of it meanwhile: what it would have fired before and after the pause is fired by hand.
@@ -212,7 +212,7 @@ describe('a schedule that is edited', () => {
     }
   });
 
-  test('is told under each version: what was due before the edit stays as it was planned', async () => {
+  test('shows each occurrence under its version: what was due before the edit stays as it was planned', async () => {
     await put('moved', { cron: '* * * * *', graceSeconds: 0 });
     const since = await rewind('moved', 30 * MINUTE);
     await patch('moved', { cron: '30 * * * * *', timezone: 'Asia/Tokyo' });
@@ -232,14 +232,14 @@ describe('a schedule that is edited', () => {
     expect(after.at(-1)?.state).toBe('upcoming');
   });
 
-  test('that is paused now has nothing upcoming, but pauses', async () => {
+  test('that is paused now has no upcoming fires, but a pause', async () => {
     await put('resting', { cron: '* * * * *', enabled: false });
     const now = Date.now();
     const items = await occurrences('resting', now + MINUTE, now + 6 * MINUTE);
     expect(items.map(({ state }) => state)).toEqual(Array(5).fill('paused'));
   });
 
-  test('thousands of times is told in pages that are short, and whole', async () => {
+  test('thousands of times is shown in short pages, and completely', async () => {
     await put('busy', { cron: '0 * * * *' });
     const since = await rewind('busy', 6 * DAY);
     // A label every three minutes.
@@ -264,7 +264,7 @@ describe('a schedule that is edited', () => {
 });
 
 describe('while it is planned and edited', () => {
-  test('nothing is ever unexplained', async () => {
+  test('no occurrence is ever unexplained', async () => {
     await put('live', { cron: '* * * * * *' });
     const [row] = await api.sql<{ created_at: Date }[]>`SELECT created_at FROM schedules WHERE id = 'live'`;
     const since = Number(row?.created_at);
@@ -295,7 +295,7 @@ describe('while it is planned and edited', () => {
   });
 });
 
-describe('a schedule that is gone', () => {
+describe('a deleted schedule', () => {
   test('keeps its occurrences, up to its deletion, and so does the one before it under the id', async () => {
     await put('phoenix', { cron: '* * * * *', graceSeconds: 0 });
     const since = await rewind('phoenix', 20 * MINUTE);
@@ -316,8 +316,8 @@ describe('a schedule that is gone', () => {
   });
 });
 
-describe('what cannot be planned', () => {
-  test('is upcoming, with the reason that it is in error', async () => {
+describe('a schedule that cannot be planned', () => {
+  test('has upcoming occurrences, with the reason that it is in error', async () => {
     await put('broken', { cron: '* * * * *' });
     // Nobody can have planned what is rewound before it is in error.
     await api.sql`UPDATE schedules SET enabled = false WHERE id = 'broken'`;
@@ -327,7 +327,7 @@ describe('what cannot be planned', () => {
     expect(tally(await occurrences('broken', since, since + 5 * MINUTE))).toEqual({ 'upcoming error': 5 });
   });
 
-  test('is said of the version that cannot be told, and what was fired is told all the same', async () => {
+  test('is reported for the broken version, and the fires of other versions are shown all the same', async () => {
     await put('odd', { cron: '* * * * *' });
     const since = await rewind('odd', 5 * MINUTE);
     await remove('odd');
@@ -341,7 +341,7 @@ describe('what cannot be planned', () => {
 });
 
 describe('a page', () => {
-  test('is ascending, follows where the one before ended, and is quick for a week of seconds', async () => {
+  test('is ascending, begins after the previous one, and is quick for a week of seconds', async () => {
     await put('seconds', { cron: '* * * * * *' });
     const since = await rewind('seconds', 7 * DAY);
     await api.sql`UPDATE schedules SET next_occurrence_at = clock_timestamp() + interval '1 day',
@@ -357,7 +357,7 @@ describe('a page', () => {
     );
   });
 
-  test('is of the last day unless said otherwise, of one in the future where it begins there', async () => {
+  test('covers the last day by default, or the first day of a period that begins in the future', async () => {
     await put('daily', { cron: '0 * * * *', startAt: '2020-01-01T00:00:00Z' });
     expect(itemsOf(await ask('daily', ''))).toEqual([]);
     const [row] = await api.sql<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
@@ -368,7 +368,7 @@ describe('a page', () => {
     expect(Date.parse(future[0]?.fireAt ?? '') - now).toBeLessThanOrEqual(DAY + HOUR);
   });
 
-  test('has an end in the future, and an interval counts from its creation', async () => {
+  test('may end in the future, and an interval counts from its creation', async () => {
     await put('interval', { everySeconds: 3600 });
     const [row] = await api.sql<
       { created_at: Date }[]
@@ -390,7 +390,7 @@ describe('a question', () => {
     expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
   });
 
-  test('is 404 where the id was never known', async () => {
+  test('is 404 if the id was never known', async () => {
     expect((await ask('nobody', '')).status).toBe(404);
   });
 

@@ -22,7 +22,7 @@ describe('upcoming', () => {
     }),
   );
 
-  test('tells fires strictly after from, also of a paused schedule, with their local time', async () => {
+  test('lists fires strictly after from, also of a paused schedule, with their local time', async () => {
     const answer = await upcoming('from=2026-07-01T00:30:00Z&count=2');
     expect(answer.body).toEqual({
       items: [
@@ -32,7 +32,7 @@ describe('upcoming', () => {
     });
   });
 
-  test('begins now and tells ten, where nothing else is said', async () => {
+  test('lists ten from now on by default', async () => {
     const answer = await upcoming('');
     expect(items(answer)).toHaveLength(10);
     const [row] = await api.sql<{ now: string }[]>`SELECT clock_timestamp()::text AS now`;
@@ -41,7 +41,7 @@ describe('upcoming', () => {
     expect(first - Date.parse(row?.now ?? '')).toBeGreaterThan(-60_000);
   });
 
-  test('tells a thousand, and nothing after 2100', async () => {
+  test('lists a thousand, and nothing after 2100', async () => {
     const fires = items(await upcoming('count=1000&from=2026-01-01T00:00:00Z'));
     expect(new Set(fires.map(({ fireAt }) => fireAt)).size).toBe(1000);
     expect(items(await upcoming('count=1000&from=2099-12-30T00:00:00Z'))).toHaveLength(2);
@@ -67,7 +67,7 @@ describe('upcoming', () => {
     });
   });
 
-  test('tells when a fire is due where the schedule has jitter, and nothing of it else', async () => {
+  test('says when a fire is due if the schedule has jitter', async () => {
     const jitter = { ...SCHEDULE, cron: '*/10 * * * *', jitterSeconds: 300 };
     await api.call('PUT', '/api/v1/schedules/jittered', jitter);
     const fires = items(await api.call('GET', '/api/v1/schedules/jittered/upcoming?count=50'));
@@ -78,7 +78,7 @@ describe('upcoming', () => {
     expect(fires[0]?.dueAt).toBe(body['nextFireAt']);
   });
 
-  test('knows every kind, from startAt on and before endAt', async () => {
+  test('works for every kind, from startAt on and before endAt', async () => {
     const put = (id: string, timing: object) =>
       api.call('PUT', `/api/v1/schedules/${id}`, { target: SCHEDULE.target, ...timing });
     const fires = async (id: string) =>
@@ -134,7 +134,7 @@ describe('preview', () => {
     expect(items(await preview({ cron: '* * * * *', timezone: null, from: null }))).toHaveLength(10);
   });
 
-  test('of an interval counts from where it begins', async () => {
+  test('of an interval counts from its beginning', async () => {
     const answer = await preview({ everySeconds: 5400, from: '2026-11-20T10:00:00Z', count: 2 });
     expect([answer.status, answer.body]).toEqual([
       200,
@@ -148,7 +148,7 @@ describe('preview', () => {
     ]);
   });
 
-  test('picks what is left to firelock as it does for the schedule of that id', async () => {
+  test('chooses values for H and ? as it does for the schedule of that id', async () => {
     await api.call('PUT', '/api/v1/schedules/picked', { ...SCHEDULE, cron: 'H H * * *' });
     const from = '2026-11-20T00:00:00Z';
     const stored = await api.call('GET', `/api/v1/schedules/picked/upcoming?count=2&from=${from}`);
@@ -158,19 +158,19 @@ describe('preview', () => {
     expect(new Set(others.map(([first]) => first?.fireAt)).size).toBeGreaterThan(1);
   });
 
-  test('says what is wrong with an expression, and where', async () => {
+  test('names the fault of an expression, and its place', async () => {
     const answer = await preview({ cron: '5/15 * * * *' });
     expect([answer.status, faultPaths(answer)]).toEqual([400, ['/cron']]);
     expect(answer.text).toContain('5-59/15');
   });
 
-  test('of nothing in the years that are left is empty', async () => {
+  test('is empty if no fire is left in the years to come', async () => {
     const answer = await preview({ cron: '0 0 1 1 *', from: '2099-12-31T00:00:00Z' });
     expect(items(answer).map(({ fireAt }) => fireAt)).toEqual(['2100-01-01T00:00:00.000Z']);
     expect(items(await preview({ cron: '0 0 2 1 *', from: '2099-12-31T00:00:00Z' }))).toEqual([]);
   });
 
-  test('of what never fires is 422', async () => {
+  test('is 422 for an expression that never fires', async () => {
     const answer = await preview({ cron: '0 0 31 2 *' });
     expect([answer.status, faultPaths(answer)]).toEqual([422, ['/cron']]);
   });

@@ -50,7 +50,7 @@ describe('POST /queues/{queue}/claim', () => {
     expect(body).toMatchObject({ status: 'running', workerId: 'wörker 1', leaseUntil: run['leaseUntil'] });
   });
 
-  test('gives a run that is leased, and then completed, to nobody else', async () => {
+  test('gives a run that is leased, and then completed, to no other worker', async () => {
     const queue = freshQueue();
     const id = await record(queue);
     expect(items(await claim(queue))).toHaveLength(1);
@@ -64,7 +64,7 @@ describe('POST /queues/{queue}/claim', () => {
     expect(items(await claim(queue))).toEqual([]);
   });
 
-  test('tells of dependencies where the run had some', async () => {
+  test('contains the dependencies of a run that has some', async () => {
     const queue = freshQueue();
     const first = await record(queue);
     const second = await record(queue, { dependsOn: [first] });
@@ -87,7 +87,7 @@ describe('POST /queues/{queue}/claim', () => {
     ]);
   });
 
-  test('waits for work where it is asked to', async () => {
+  test('waits for work if the worker asks for that', async () => {
     const queue = freshQueue();
     const answer = claim(queue, { workerId: 'w', waitSeconds: 60 });
     await until(async () => (await workersOf(queue)) === 1 || null);
@@ -112,7 +112,7 @@ describe('POST /queues/{queue}/claim', () => {
     expect(run).toMatchObject({ id, workerId: 'here' });
   });
 
-  test('is empty for a queue that nobody has heard of', async () => {
+  test('is empty for an unknown queue', async () => {
     const answer = await claim('never.heard-of_it');
     expect([answer.status, answer.body]).toEqual([200, { items: [] }]);
   });
@@ -156,7 +156,7 @@ describe('POST /queues/{queue}/claim', () => {
 });
 
 describe('GET /queues', () => {
-  test('lists what stands in them, and who asks', async () => {
+  test('lists their runs and their workers', async () => {
     const queue = freshQueue();
     await record(queue);
     await record(queue);

@@ -121,7 +121,7 @@ describe('/cancel', () => {
     expect((await act(id, 'cancel', {})).body).toEqual(run);
   });
 
-  test('tells the target of a running run, once, and of no other', async () => {
+  test('calls the target of a running run, once, and no other target', async () => {
     const id = await accepted({ target: { ...TARGET, cancel: CANCELLED_BY_CALL } });
     const pending = await made();
     const before = await api.cancelled();
@@ -131,7 +131,7 @@ describe('/cancel', () => {
     expect(effects).toEqual([{ kind: 'cancel', attempt: 1, schedule_id: '' }]);
   });
 
-  test('fails what depends on it', async () => {
+  test('fails its dependents', async () => {
     const id = await made();
     const dependant = await made({ dependsOn: [id] });
     api.justWoken();
@@ -187,7 +187,7 @@ describe('/retry', () => {
     await refused(await make(), 'retry', undefined, new RegExp(status));
   });
 
-  test('goes by the current version of its schedule, and is 409 when that is gone', async () => {
+  test('uses the current version of its schedule, and is 409 when that is gone', async () => {
     await api.call('PUT', '/api/v1/schedules/retried', SCHEDULE);
     const { body } = await api.call('POST', '/api/v1/schedules/retried/fire');
     const id = await be(textOf(body['id']), { status: 'failed', finished_at: moment(-1) });
@@ -221,7 +221,7 @@ describe('/complete', () => {
     await refused(id, 'complete', { status: 'failed' }, /ended as succeeded/);
   });
 
-  test('as failed is final, with what went wrong', async () => {
+  test('as failed is final, with the error', async () => {
     const id = await leased({ retry: { maxAttempts: 5 } });
     expect(await done(await act(id, 'complete', { status: 'failed', error: 'no space left' }))).toMatchObject(
       {
@@ -240,7 +240,7 @@ describe('/complete', () => {
     expect(bare).toMatchObject({ error: { kind: 'reported' }, result: null });
   });
 
-  test('keeps what the target answered unless a result is given', async () => {
+  test('keeps the target’s answer unless a result is given', async () => {
     const silent = await done(await act(await accepted(), 'complete', { status: 'succeeded' }));
     expect(silent['result']).toEqual({ statusCode: 202, body: 'taken' });
     const said = await done(await act(await accepted(), 'complete', { status: 'succeeded', result: '' }));
@@ -275,7 +275,7 @@ describe('/complete', () => {
     expect(list['result']).toMatchObject({ body: `[${'1,'.repeat(2048)}`.slice(0, 4096) });
   });
 
-  test('releases what depends on it', async () => {
+  test('releases its dependents', async () => {
     const id = await leased();
     const dependant = await made({ dependsOn: [id] });
     api.justWoken();
@@ -286,7 +286,7 @@ describe('/complete', () => {
     expect(api.justWoken()).toMatchObject({ dispatch: 1 });
   });
 
-  test('of an attempt, or by a worker, that is not the current one is 409', async () => {
+  test('for an attempt, or by a worker, that is not the current one is 409', async () => {
     const id = await leased();
     await refused(id, 'complete', { status: 'succeeded', attempt: 2 }, /attempt 2 is not the current one/);
     await refused(id, 'complete', { status: 'succeeded', workerId: 'w-2' }, /not with worker w-2/);
@@ -346,7 +346,7 @@ describe('/complete', () => {
 describe('/heartbeat', () => {
   const until = (run: Json, name: string) => Date.parse(textOf(run[name]));
 
-  test('moves a lease on by its own length', async () => {
+  test('extends a lease by its own length', async () => {
     const id = await leased();
     const before = await read(id);
     expect(before).toMatchObject({ queue: 'work', workerId: 'w-1', completionDueAt: null, progress: null });
@@ -356,7 +356,7 @@ describe('/heartbeat', () => {
     expect((await done(await act(id, 'heartbeat')))['progress']).toBe(0.25);
   });
 
-  test('moves a completion that is awaited on', async () => {
+  test('extends the time for an awaited completion', async () => {
     const id = await accepted();
     const before = await read(id);
     expect(before).toMatchObject({ queue: null, leaseUntil: null });
@@ -365,12 +365,12 @@ describe('/heartbeat', () => {
     expect(until(run, 'completionDueAt')).toBeGreaterThan(until(before, 'completionDueAt') + 3_000_000);
   });
 
-  test('is taken while an attempt is under way, which it does not extend', async () => {
+  test('is accepted while an attempt is under way, which it does not extend', async () => {
     const run = await done(await act(await started(), 'heartbeat', { progress: 1 }));
     expect(run).toMatchObject({ status: 'pending', progress: 1, leaseUntil: null, completionDueAt: null });
   });
 
-  test('of an attempt, or by a worker, that is not the current one is 409', async () => {
+  test('for an attempt, or by a worker, that is not the current one is 409', async () => {
     await refused(await leased(), 'heartbeat', { attempt: 2 }, /attempt 2 is not the current one/);
     await refused(await leased(), 'heartbeat', { workerId: 'w-2' }, /not with worker w-2/);
     await refused(await accepted(), 'heartbeat', { workerId: 'w-2' }, /w-2/);
@@ -381,7 +381,7 @@ describe('/heartbeat', () => {
     async (status) => refused(await ended(status), 'heartbeat', {}, new RegExp(`ended as ${status}`)),
   );
 
-  test('of a run whose first attempt has not started is 409', async () => {
+  test('for a run whose first attempt has not started is 409', async () => {
     await refused(await made(), 'heartbeat', {}, /no attempt has started/);
   });
 
@@ -408,7 +408,7 @@ describe('every action', () => {
     ['heartbeat', undefined],
   ] as const;
 
-  test.each(BODIES)('/%s of a run that nobody knows is 404', async (action, body) => {
+  test.each(BODIES)('/%s of an unknown run is 404', async (action, body) => {
     const id = await made();
     const unknown = [
       id.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
@@ -418,7 +418,7 @@ describe('every action', () => {
     for (const one of unknown) expectProblem(await act(one, action, body), 404);
   });
 
-  test.each(BODIES)('/%s of what is no id is 400', async (action, body) => {
+  test.each(BODIES)('/%s of a malformed id is 400', async (action, body) => {
     for (const id of ['x', '%00', "';--"]) expectProblem(await act(id, action, body), 400, ['id']);
   });
 
@@ -445,7 +445,7 @@ describe('every action', () => {
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  test('at the same time as others leaves one end', async () => {
+  test('at the same time as others leads to one end', async () => {
     const id = await leased();
     const answers = await Promise.all([
       act(id, 'cancel'),

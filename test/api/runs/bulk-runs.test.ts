@@ -44,7 +44,7 @@ beforeEach(async () => {
   await put('ops', { labels: { team: 'ops', odd: '"\\{}' } });
 });
 
-test('a label of a list is that of the schedule as it is now; several must all be there', async () => {
+test('a label in a list matches the present labels of the schedule; several must all match', async () => {
   const first = await made('bill-1', 2, 'failed');
   const second = await made('bill-2', 2, 'succeeded');
   const ops = await made('ops', 1, 'pending');
@@ -96,7 +96,7 @@ test.each([
 });
 
 describe('retry', () => {
-  test('opens all that match and can be retried, as if each had been named; a dry run only counts them', async () => {
+  test('opens all matching runs that can be retried, as if each had been named; a dry run only counts them', async () => {
     const failed = await made('bill-1', 3, 'failed');
     const skipped = await made('bill-2', 2, 'skipped', { reason: 'missed' });
     const others = [
@@ -137,7 +137,7 @@ describe('retry', () => {
     expect(await matched({ scheduleId: 'bill-1', to: body['scheduledFor'] })).toBe(failed.length);
   });
 
-  test('leaves runs of a deleted schedule: by what to retry them is not known', async () => {
+  test('leaves runs of a deleted schedule, which have no definition any more', async () => {
     await put('gone');
     const [gone] = await made('gone', 1, 'failed');
     const { body } = await api.call('POST', '/api/v1/runs', { target: TARGET });

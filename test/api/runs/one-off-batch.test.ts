@@ -44,7 +44,7 @@ async function refused(body: unknown, status: number, paths: string[]): Promise<
 }
 
 describe('a batch', () => {
-  test('answers refs and ids in the order sent, and each of its runs is there', async () => {
+  test('answers refs and ids in the order of the call, and records each of its runs', async () => {
     api.justWoken();
     const answer = await batch({
       items: [item('z', { payload: 1 }), item('a', { payload: 2, priority: 'low' }), item('m')],
@@ -61,19 +61,19 @@ describe('a batch', () => {
     expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0 });
   });
 
-  test('takes a runAt however long ago, and however far ahead', async () => {
+  test('accepts a runAt in any past or future', async () => {
     const [long, far] = ['2000-01-01T00:00:00.000Z', '2100-01-01T00:00:00.000Z'];
     const run = await ids([item('long', { runAt: long }), item('far', { runAt: far })]);
     expect(await runOf(run['long'])).toMatchObject({ status: 'pending', scheduledFor: long });
     expect(await runOf(run['far'])).toMatchObject({ status: 'pending', scheduledFor: far });
   });
 
-  test('of nothing is nothing', async () => {
+  test('without items does nothing', async () => {
     const answer = await batch({ items: [] });
     expect([answer.status, answer.body]).toEqual([200, { items: [] }]);
   });
 
-  test('depends on items before and after, and on runs that are there, in the order listed', async () => {
+  test('can depend on earlier and later items, and on existing runs, in the order of the list', async () => {
     const { old } = await ids([item('old')]);
     const run = await ids([
       item('tell', { dependsOn: ['load', old, 'extract'], onDependencyFailure: 'run' }),
@@ -94,14 +94,14 @@ describe('a batch', () => {
     expect(await runOf(old)).toMatchObject({ dependents: [run['tell']] });
   });
 
-  test('means an item by a ref that looks like the id of a run', async () => {
+  test('prefers an item to a run if a ref looks like the id of a run', async () => {
     const { old = '' } = await ids([item('old')]);
     const run = await ids([item(old), item('next', { dependsOn: [old] })]);
     expect((await runOf(run['next']))['dependsOn']).toEqual([run[old]]);
     expect(run[old]).not.toBe(old);
   });
 
-  test('has payloads byte for byte', async () => {
+  test('keeps payloads byte for byte', async () => {
     const text = '{"a" :\t1.0, "a": 12345678901234567890.10}';
     const answer = await batch(
       `{"items":[{"ref":"a","target":${JSON.stringify(TARGET)}},{"ref":"b","payload" : ${text} ,"target":${JSON.stringify(TARGET)}}]}`,
@@ -110,7 +110,7 @@ describe('a batch', () => {
     expect(read.text).toContain(`"payload":${text},`);
   });
 
-  test('sent again with its keys is the same runs', async () => {
+  test('that is sent again with its keys answers the same runs', async () => {
     const list = [item('a', { key: 'b-a' }), item('b', { key: 'b-b', dependsOn: ['a'] })];
     const first = await ids(list);
     expect(await ids(list, 200)).toEqual(first);
@@ -126,7 +126,7 @@ describe('a batch', () => {
     expect((await runOf(run['b']))['dependsOn']).toEqual([a]);
   });
 
-  test('takes 1000 items, each of which depends on many, and no more', async () => {
+  test('takes 1000 items, each with many dependencies, and no more', async () => {
     const list = Array.from({ length: 1000 }, (_, n) =>
       item(`n${n}`, {
         target: { type: 'pull', queue: 'wide' },
@@ -176,7 +176,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('may have a body of more than other calls, up to 16 MiB', async () => {
+  test('may have a larger body than other calls, up to 16 MiB', async () => {
     const list = Array.from({ length: 100 }, (_, n) => item(`fat-${n}`, { payload: 'x'.repeat(60_000) }));
     expect(Object.keys(await ids(list))).toHaveLength(100);
     await refused(`{"items":[${' '.repeat(16 * 1024 * 1024)}]}`, 413, []);
@@ -184,7 +184,7 @@ describe('a batch', () => {
 });
 
 describe('is 400, with nothing stored:', () => {
-  test('a ref or a key that is there twice, a dependency that is listed twice or nothing at all', async () => {
+  test('a repeated ref or key, and an empty or repeated dependency', async () => {
     const { old = '' } = await ids([item('old')]);
     const answer = await refused(
       {
@@ -279,7 +279,7 @@ describe('is 400, with nothing stored:', () => {
     expect([(await batch(body)).status, await count()]).toEqual([400, before]);
   });
 
-  test('ten thousand faults are listed, and no more looked for', async () => {
+  test('ten thousand faults are listed, and the search ends there', async () => {
     const dependsOn = Array.from({ length: 1000 }, (_, n) => `nobody-${n}`);
     const before = await count();
     const answer = await batch({
@@ -315,7 +315,7 @@ describe('is 422, with nothing stored:', () => {
     expect(answer.body['detail']).toContain(cycle);
   });
 
-  test('runs that nobody knows, each of them', async () => {
+  test('unknown runs, each of them', async () => {
     const { old = '' } = await ids([item('old')]);
     const unknown = [
       old.replace(/.$/, (last) => (last === '0' ? '1' : '0')),

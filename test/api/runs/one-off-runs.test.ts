@@ -52,7 +52,7 @@ async function count(): Promise<number> {
 }
 
 describe('a one-off run', () => {
-  test('is answered with 201, where it is, and of no schedule', async () => {
+  test('is answered with 201 and its place, and belongs to no schedule', async () => {
     api.justWoken();
     const answer = await post({ target: TARGET, payload: { invoice: 4711 }, key: 'first' });
     const { body } = answer;
@@ -92,7 +92,7 @@ describe('a one-off run', () => {
     expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0 });
   });
 
-  test('goes by what it says, and by the defaults of schedules', async () => {
+  test('uses its own fields, and the defaults of schedules', async () => {
     const said = {
       target: { ...TARGET, method: 'PUT', headers: { A: 'hidden' } },
       retry: { maxAttempts: 2 },
@@ -125,14 +125,14 @@ describe('a one-off run', () => {
     expect(answer.text).not.toContain('hidden');
   });
 
-  test('of a queue says which, and wakes those who wait for work', async () => {
+  test('of a queue names it, and wakes the workers that wait there', async () => {
     api.justWoken();
     const id = await created({ target: { type: 'pull', queue: 'reports' } });
     expect((await get(id)).body).toMatchObject({ queue: 'reports', status: 'pending', workerId: null });
     expect(api.justWoken()).toMatchObject({ effects: 0, workers: 1 });
   });
 
-  test('has its payload byte for byte', async () => {
+  test('keeps its payload byte for byte', async () => {
     const text = '{"a" :\t1.0,\r\n "a": 12345678901234567890.10}';
     const answer = await post(`{"target": ${JSON.stringify(TARGET)}, "payload": ${text} }`);
     expect(answer.text).toContain(`"payload":${text},`);
@@ -170,12 +170,12 @@ describe('a one-off run', () => {
     }
   });
 
-  test('may leave out what it has none of, or say null', async () => {
+  test('may leave out optional fields, or set them to null', async () => {
     const answer = await post({ target: TARGET, payload: null, key: null, runAt: null });
     expect([answer.status, answer.body['key']]).toEqual([201, null]);
   });
 
-  test('is found among all runs by its trigger and key, and among those of no schedule', async () => {
+  test('is found among all runs by its trigger and key, and among runs without a schedule', async () => {
     await api.call('PUT', '/api/v1/schedules/other', SCHEDULE);
     await api.call('POST', '/api/v1/schedules/other/fire', {}, { 'idempotency-key': 'both' });
     const id = await created({ target: TARGET, key: 'both' });
@@ -197,7 +197,7 @@ describe('a key', () => {
     expect(new Set(answers.map(({ headers }) => headers.get('location'))).size).toBe(1);
   });
 
-  test('is one whatever the order of the members, and whatever is default and said all the same', async () => {
+  test('stands for one run whatever the order of the members, and whether defaults are written out or not', async () => {
     const first = await post({ target: TARGET, key: 'same', priority: 'normal' });
     const again = await post({ key: 'same', target: { ...TARGET, method: 'POST', headers: {} }, retry: {} });
     expect([again.status, again.body['id']]).toEqual([200, first.body['id']]);
@@ -232,7 +232,7 @@ describe('a key', () => {
 });
 
 describe('dependencies', () => {
-  test('are waited for, and told on both sides in the order listed', async () => {
+  test('are waited for, and shown on both sides in the order of the list', async () => {
     const [a, b] = [await created({ target: TARGET }), await created({ target: TARGET })];
     api.justWoken();
     const id = await created({ target: TARGET, dependsOn: [b.toUpperCase(), a] });
@@ -245,14 +245,14 @@ describe('dependencies', () => {
     expect((await get(a)).body).toMatchObject({ dependents: [id], status: 'pending' });
   });
 
-  test('that have succeeded keep nobody waiting', async () => {
+  test('that have succeeded make no run wait', async () => {
     const a = await created({ target: TARGET });
     await end(a, 'succeeded');
     const id = await created({ target: TARGET, dependsOn: [a] });
     expect((await get(id)).body).toMatchObject({ status: 'pending', dependsOn: [a] });
   });
 
-  test('that have failed already are seen to at once', async () => {
+  test('that have failed already are handled at once', async () => {
     const a = await created({ target: TARGET });
     await end(a, 'failed');
     api.justWoken();
@@ -267,7 +267,7 @@ describe('dependencies', () => {
     expect((await get(all)).body).toMatchObject({ status: 'pending' });
   });
 
-  test('can be 1000, and not one more', async () => {
+  test('can be 1000, and no more', async () => {
     const target = { type: 'pull', queue: 'many' };
     const batch = await api.call('POST', '/api/v1/runs/batch', {
       items: Array.from({ length: 1000 }, (_, n) => ({ ref: `${n}`, target })),
@@ -280,7 +280,7 @@ describe('dependencies', () => {
     expect([more.status, faultPaths(more), await count()]).toEqual([400, ['/dependsOn'], before]);
   });
 
-  test('that nobody knows are 422, each of them named, and nothing is stored', async () => {
+  test('that are unknown are 422, each of them named, and nothing is stored', async () => {
     const known = await created({ target: TARGET });
     const before = await count();
     const unknown = [
@@ -295,7 +295,7 @@ describe('dependencies', () => {
     expect(await count()).toBe(before);
   });
 
-  test('that are no ids, or listed twice, are 400', async () => {
+  test('that are malformed, or repeated, are 400', async () => {
     const known = await created({ target: TARGET });
     const before = await count();
     const dependsOn = [known, 'x', known.toUpperCase(), 7, null, '', `${known} `];
@@ -309,7 +309,7 @@ describe('dependencies', () => {
   });
 });
 
-describe('what is refused, with nothing stored:', () => {
+describe('a call is refused, and stores nothing, for', () => {
   const refused = async (body: unknown, status: number, paths: string[]) => {
     const before = await count();
     const answer = await post(body);
@@ -372,7 +372,7 @@ describe('what is refused, with nothing stored:', () => {
     await refused({ target: TARGET, runAt }, 400, ['/runAt']);
   });
 
-  test('no target, or one of no kind there is', async () => {
+  test('a missing target, or one of an unknown kind', async () => {
     await refused({}, 400, ['/target']);
     await refused({ target: null }, 400, ['/target']);
     await refused({ target: { type: 'queue', queue: 'x' } }, 400, ['/target/type']);
@@ -380,7 +380,7 @@ describe('what is refused, with nothing stored:', () => {
     await refused({ target: { type: 'pull', queue: 'a', url: 'https://x' } }, 400, ['/target/url']);
   });
 
-  test('header values that are masked: there is nothing stored to keep', async () => {
+  test('masked header values: there is no stored value to keep', async () => {
     const lookup = { url: TARGET.url, headers: { B: '***' } };
     const answer = await refused(
       { target: { ...TARGET, headers: { A: '***' }, lookup, cancel: lookup } },
@@ -412,7 +412,7 @@ describe('what is refused, with nothing stored:', () => {
     await refused(body, 400, paths);
   });
 
-  test('a query, which there is none for', async () => {
+  test('a query, since the call takes none', async () => {
     const answer = await api.call('POST', '/api/v1/runs?wait=true', { target: TARGET });
     expect([answer.status, faultPaths(answer)]).toEqual([400, ['wait']]);
   });

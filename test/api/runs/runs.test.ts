@@ -44,7 +44,7 @@ async function record(scheduleId: string, at: number, more: Record<string, unkno
 }
 
 describe('fire', () => {
-  test('answers 202, the run, and where it is', async () => {
+  test('answers 202, the run, and its place', async () => {
     await put('fired');
     const before = api.woken();
     const answer = await fire('fired');
@@ -93,7 +93,7 @@ describe('fire', () => {
       expect((await fire('bodies', body)).status).toBe(400);
   });
 
-  test('with a key is one run, however often it is asked for', async () => {
+  test('with a key makes one run, however often it is called', async () => {
     await put('keyed');
     const key = { 'idempotency-key': 'order 1 / a' };
     const answers = await Promise.all(
@@ -140,7 +140,7 @@ describe('fire', () => {
     expect(answer).toContain('"Idempotency-Key"');
   });
 
-  test('works for a paused schedule, and is 404 for none', async () => {
+  test('works for a paused schedule, and is 404 for an unknown one', async () => {
     await api.call('PUT', '/api/v1/schedules/paused', { ...SCHEDULE, enabled: false });
     expect((await fire('paused')).status).toBe(202);
     expect((await fire('nobody')).status).toBe(404);
@@ -184,7 +184,7 @@ describe('one run', () => {
     ]);
   });
 
-  test('tells its attempts in order, without fields that are not there', async () => {
+  test('shows its attempts in order, without absent fields', async () => {
     await put('tried');
     const at = Date.UTC(2026, 0, 2);
     const attempt_log = [1, 2].map((attempt) => ({
@@ -297,7 +297,7 @@ describe('lists', () => {
     expect(await count('from=2026-06-01T02:00:01+02:00')).toBe(3);
   });
 
-  test('know deleted schedules, not unknown ones', async () => {
+  test('find deleted schedules, and no unknown ones', async () => {
     expect(items(await api.call('GET', '/api/v1/schedules/l-gone/runs'))).toHaveLength(1);
     expect(items(await api.call('GET', '/api/v1/runs?scheduleId=l-gone'))).toHaveLength(1);
     expect((await api.call('GET', '/api/v1/schedules/never-was/runs')).status).toBe(404);
@@ -330,12 +330,12 @@ describe('lists', () => {
     }
   });
 
-  test('refuse a scheduleId that none can have', async () => {
+  test('refuse a malformed scheduleId', async () => {
     expect(faultPaths(await api.call('GET', '/api/v1/runs?scheduleId=a/b'))).toEqual(['scheduleId']);
   });
 });
 
-test('instances are listed, the silent as not alive', async () => {
+test('instances are listed, silent ones as not alive', async () => {
   const now = Date.parse(String((await api.sql`SELECT clock_timestamp()::text AS now`)[0]?.['now']));
   for (const [host, age] of [
     ['living', 0],

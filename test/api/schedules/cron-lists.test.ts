@@ -161,7 +161,7 @@ describe('the fires of several expressions', () => {
     expect(backfilled.body).toMatchObject({ created: 4, existing: 0 });
   });
 
-  test('are told for sixteen expressions that all fire every second', async () => {
+  test('are computed for sixteen expressions that all fire every second', async () => {
     const cron = Array.from({ length: 16 }, (_, n) => `* * 0-${n},${n + 1}-23 * * *`);
     await put('busy', { cron, enabled: false });
     const from = '2028-01-01T00:00:00.000Z';

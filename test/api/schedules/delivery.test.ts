@@ -25,7 +25,7 @@ async function stored(id: string) {
 }
 
 describe('delivery', () => {
-  test('is at least once unless said otherwise, and null resets it', async () => {
+  test('is at least once by default, and null resets it', async () => {
     expect((await put('d', SCHEDULE)).body).toMatchObject({ delivery: 'atLeastOnce', version: 1 });
     expect((await stored('d'))?.delivery).toBe('atLeastOnce');
     const once = await put('d', { ...SCHEDULE, delivery: 'atMostOnce' });
@@ -66,7 +66,7 @@ describe('delivery', () => {
 describe('lookup', () => {
   const url = 'https://status.example/runs/{{runId}}?n={{attempt}}';
 
-  test('is a GET without headers unless said otherwise, and null where there is none', async () => {
+  test('is a GET without headers by default, and null if there is none', async () => {
     const { status, body } = await put('l', withLookup({ url }));
     expect(status).toBe(201);
     expect(body['target']).toEqual({
@@ -85,7 +85,7 @@ describe('lookup', () => {
     }
   });
 
-  test('takes back what GET answered as no change', async () => {
+  test('accepts the answer of GET as no change', async () => {
     const lookup = { url, method: 'POST', headers: { 'X-Key': 'k', Accept: 'application/json' } };
     const created = await put('l-echo', { ...withLookup(lookup), delivery: 'atMostOnce' });
     expect(created.body['target']).toHaveProperty('lookup.headers', { 'X-Key': '***', Accept: '***' });
@@ -96,7 +96,7 @@ describe('lookup', () => {
     expect((await patch('l-echo', { target: { lookup: { method: 'PUT' } } })).body['version']).toBe(2);
   });
 
-  test('is checked as the target is, every fault by its path', async () => {
+  test('is checked as the target is, with the path of every fault', async () => {
     const lookup = {
       url: 'https://user:pw@example.com/{{runId}}',
       method: 'FETCH',
@@ -177,14 +177,14 @@ describe('a merge patch of the lookup', () => {
     expect((await stored('p'))?.lookup).toMatchObject({ headers: {} });
   });
 
-  test('of the target or the schedule leaves it alone, even where the target moves', async () => {
+  test('of the target or the schedule leaves it alone, even if the target moves', async () => {
     await put('p-alone', withLookup(lookup));
     expect((await patch('p-alone', { description: 'x' })).status).toBe(200);
     expect((await patch('p-alone', { target: { url: 'https://elsewhere.example/' } })).status).toBe(200);
     expect((await stored('p-alone'))?.lookup).toEqual(kept);
   });
 
-  test('gives one, takes it away, and needs its url', async () => {
+  test('adds one, removes it, and needs its url', async () => {
     await put('p-none', SCHEDULE);
     const partial = await patch('p-none', { target: { lookup: { headers: { A: 'b' } } } });
     expect([partial.status, faultPaths(partial)]).toEqual([400, ['/target/lookup/url']]);
@@ -262,7 +262,7 @@ describe('header values of the lookup', () => {
     expect(await storedHeaders('origin')).toEqual({ 'X-Key': 'new' });
   });
 
-  test('masked without anything stored are refused, next to those of the target', async () => {
+  test('that are masked without a stored value are refused, next to those of the target', async () => {
     const target = {
       headers: { A: '***' },
       lookup: { url: 'https://status.example/', headers: { B: '***', C: 'c' } },
@@ -280,7 +280,7 @@ describe('header values of the lookup', () => {
   });
 });
 
-test('a schedule stored before there was either has the defaults, and stays as it is when it is put again', async () => {
+test('a schedule stored before both fields existed has their defaults, and stays unchanged when it is put again', async () => {
   const created = await put('older', withTarget({ headers: { A: 'b' } }));
   await api.sql`UPDATE schedule_versions SET definition = definition - '{delivery,completion,completionTimeoutSeconds,pauseReason}'::text[]
       #- '{target,lookup}' #- '{target,cancel}'

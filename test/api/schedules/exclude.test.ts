@@ -61,7 +61,7 @@ describe('exclude', () => {
     ]);
   });
 
-  test('is seen in occurrences, in the load, and by a preview', async () => {
+  test('appears in occurrences, in the load, and in a preview', async () => {
     await put('seen', { ...DAILY, exclude: MAY });
     const period = 'from=2031-04-30T00:00:00Z&to=2031-05-06T00:00:00Z';
     const occurrences = await api.call('GET', `/api/v1/schedules/seen/occurrences?${period}`);
@@ -126,7 +126,7 @@ describe('exclude', () => {
     expect((await put('follower', { after: { scheduleId: '*' }, exclude: null })).status).toBe(201);
   });
 
-  test('with an unknown calendar, or with nothing left to fire, is impossible', async () => {
+  test('is 422 with an unknown calendar, or if no fire is left', async () => {
     const exclude = { dates: [], calendars: ['may', 'june', 'july'] };
     const unknown = [
       { path: '/exclude/calendars/1', message: 'there is no calendar june' },

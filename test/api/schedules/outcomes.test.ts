@@ -102,7 +102,7 @@ test('both fields are answered, defaulted, patched and versioned, and each fault
 });
 
 describe('pauseAfterFailures', () => {
-  test('pauses after so many in a row; a success begins anew, and so does being enabled', async () => {
+  test('pauses after so many failures in a row; a success resets the count, and so does enabling the schedule', async () => {
     await put('failing', { pauseAfterFailures: 3 });
     for (const answered of [400, 400, 200, 400, 400]) await fire('failing', answered);
     await effectsDone();
@@ -136,7 +136,7 @@ describe('pauseAfterFailures', () => {
     expect(await get('failing')).toMatchObject({ version: 4 });
   });
 
-  test('counts runs that were open when it was given, and costs runs of other schedules no effect', async () => {
+  test('counts runs that were open when it was set, and gives runs of other schedules no effect', async () => {
     await put('given', {});
     await fire('given', 400);
     expect(await api.sql`SELECT FROM history WHERE schedule_id = 'given' AND outcome_watched`).toEqual([]);
@@ -185,7 +185,7 @@ describe('successWithinSeconds', () => {
   const lateIds = async () => (await itemsAt('/api/v1/schedules?late=true')).map(({ id }) => id);
   const notices = async (id: string) => (await itemsAt(`${pathOf(id)}/runs`)).reverse();
 
-  test('makes it late once for an episode over two instances: field, filter, gauge and one run of each follower', async () => {
+  test('makes a schedule late once for each episode over two instances: field, filter, gauge and one run of each follower', async () => {
     await put('watched', { successWithinSeconds: 3600 });
     await put('notify', { cron: null, after: { scheduleId: 'watched', on: ['late', 'failed'] } });
     await put('notify-all', {
@@ -221,7 +221,7 @@ describe('successWithinSeconds', () => {
     ).toEqual(['notify-all', 'watched']);
   });
 
-  test('ends the episode with a success of any run, and another one has a run of its own', async () => {
+  test('ends the episode with a success of any run, and the next episode has a run of its own', async () => {
     await fire('watched', 200);
     await lookSoon('watched');
     await look();
@@ -234,7 +234,7 @@ describe('successWithinSeconds', () => {
     expect(await notices('notify')).toHaveLength(2);
   });
 
-  test('is never late while it is paused or over, and counts anew from when it is resumed', async () => {
+  test('never makes a paused or ended schedule late, and counts anew when it is resumed', async () => {
     expect((await patch('watched', { enabled: false })).body).toMatchObject({ late: false });
     await look();
     expect(await lateIds()).not.toContain('watched');
@@ -252,7 +252,7 @@ describe('successWithinSeconds', () => {
     expect(await api.sql`SELECT FROM outcome_watches`).toHaveLength(3);
   });
 
-  test('one row that cannot be read keeps no other from being looked at', async () => {
+  test('one row that cannot be read does not stop the check of the others', async () => {
     for (const id of ['bad', 'good']) {
       await put(id, { successWithinSeconds: 3600 });
       await rewind(id);

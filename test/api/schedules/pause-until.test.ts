@@ -63,7 +63,7 @@ async function pausedUntilPast(id: string, more: object = {}): Promise<number> {
 }
 
 describe('pauseUntil', () => {
-  test('is answered, kept through other edits, and cleared with the reason by whoever enables it', async () => {
+  test('is answered, kept through other edits, and cleared with the reason by the edit that enables the schedule', async () => {
     const pauseUntil = tomorrow();
     const created = await put('kept', { enabled: false, pauseReason: 'moving', pauseUntil });
     expect(created.body).toMatchObject({ status: 'paused', pauseReason: 'moving', pauseUntil });
@@ -108,7 +108,7 @@ describe('pauseUntil', () => {
     expect((await api.call('GET', pathOf('one'))).status).toBe(404);
   });
 
-  test('that has passed unnoticed comes before an edit, which plans what was due since', async () => {
+  test('that has passed unnoticed is applied before an edit, which plans the fires that are due since', async () => {
     const end = await pausedUntilPast('edited');
     expect((await patch('edited', { description: 'late' })).body).toMatchObject({
       enabled: true,
@@ -151,7 +151,7 @@ describe('a pause that ends by itself', () => {
     }
   };
 
-  test('ends once over two instances, as of its moment: what was due then fires, what was due before was paused', async () => {
+  test('ends once over two instances, as of its moment: fires due from then on are made, earlier ones were paused', async () => {
     const end = await pausedUntilPast('outage');
     await pausedUntilPast('parent');
     expect((await put('follower', { cron: null, after: { scheduleId: 'parent' } })).status).toBe(201);
@@ -187,7 +187,7 @@ describe('a pause that ends by itself', () => {
     expect(followed[0]).toMatchObject({ trigger: 'after', scheduleVersion: 2 });
   });
 
-  test('and cannot be enabled keeps no other from it, says why, and can be mended', async () => {
+  test('and cannot be enabled does not stop the others, gives the reason, and can be mended', async () => {
     for (const broken of ['broken-1', 'broken-2']) {
       const found = await until(async () => {
         const one = (await get(broken)) as Record<string, unknown>;
@@ -207,7 +207,7 @@ describe('a pause that ends by itself', () => {
     expect(events.filter((event) => event.type === 'loopFailed')).toEqual([]);
   });
 
-  test('shows what lies after it as upcoming, and what lies before it as paused', async () => {
+  test('shows the fires after it as upcoming, and those before it as paused', async () => {
     const hour = Math.ceil(Date.now() / HOUR + 1) * HOUR;
     await put('ahead', { cron: '@hourly', enabled: false, pauseUntil: iso(hour + HOUR) });
     const items = await itemsAt(

@@ -60,7 +60,7 @@ describe('a payload', () => {
     expect(payloadOf(run.text)).toBe(text);
   });
 
-  test('of a batch is the item’s own', async () => {
+  test('of a batch belongs to its item', async () => {
     // A batch is nested two deeper, so the deepest of them does not fit.
     const texts = TEXTS.slice(0, -1);
     const items = texts.map((text, n) => `{"id": "b${n}", ${withPayload(text).slice(1)}`);
@@ -73,19 +73,19 @@ describe('a payload', () => {
     for (const text of texts) expect(list.text).toContain(`"payload":${text},`);
   });
 
-  test('that stands there twice is refused, however it is spelled', async () => {
+  test('that occurs twice is refused, in whichever spelling', async () => {
     const twice = withPayload('1').replace(/\}\s*$/, ', "p\\u0061yload": 2.0}');
     const answer = await api.call('PUT', '/api/v1/schedules/twice', twice);
     expect([answer.status, answer.body['detail']]).toEqual([400, '/payload is given more than once']);
   });
 
-  test('that is null is none', async () => {
+  test('null counts as no payload', async () => {
     await api.call('PUT', '/api/v1/schedules/none', withPayload('null'));
     const [row] = await api.sql`SELECT payload FROM schedule_versions WHERE schedule_id = 'none'`;
     expect(row).toEqual({ payload: null });
   });
 
-  test('may have 64 KiB as sent, in bytes, and not one more', async () => {
+  test('may have 64 KiB as sent, in bytes, and no more', async () => {
     const fits = `"${'\u00e9'.repeat(32_767)}"`;
     expect((await api.call('PUT', '/api/v1/schedules/big', withPayload(fits))).status).toBe(201);
     const tooBig = await api.call(
@@ -135,7 +135,7 @@ describe('a payload in PATCH', () => {
     expect(patched.body['version']).toBe(before === after ? 1 : 2);
   });
 
-  test('null takes it away', () => {
+  test('null removes it', () => {
     expect(mergeJsonText('{"a":1}', 'null')).toBeNull();
     expect(mergeJsonText(null, '{"a":1.0,"b":null}')).toBe('{"a":1.0}');
   });
@@ -172,7 +172,7 @@ describe('the payloads of a body', () => {
     expect(Object.fromEntries(read(text).payloads)).toEqual(payloads);
   });
 
-  test('are left out of its value, which is else what JSON.parse makes of it', () => {
+  test('are left out of its value, which otherwise equals the value of JSON.parse', () => {
     const text =
       '{"a":[1,{"payload":2}],"items":[ {"id":"x","payload":[1]}, "y" , [3] ,{}],"payload":{"a":1},"items":[{"id":"z"}, 7]}';
     const value = JSON.parse(text) as Record<string, unknown>;
@@ -216,7 +216,7 @@ describe('the payloads of a body', () => {
   });
 });
 
-describe('a body that no call takes', () => {
+describe('a body that is too large for any call', () => {
   const many = (count: number, member: (n: number) => string) =>
     Array.from({ length: count }, (_, n) => member(n)).join(',');
   const refusals: [name: string, text: string, refusal: RegExp][] = [
@@ -259,14 +259,14 @@ describe('a body that no call takes', () => {
     expect(() => finished(splitJson(Buffer.from(text)))).toThrow(refusal);
   });
 
-  test('is no reason to count what is in payloads, or in strings', () => {
+  test('does not count what is in payloads, or in strings', () => {
     const list = `[${'1,'.repeat(5000)}1]`;
     expect(read(`{"payload":{"items":${list}}}`).payloads.size).toBe(1);
     expect(read(`{"items":[{"payload":${list}}]}`).payloads.size).toBe(1);
     expect(read(`{"a":"${'{},'.repeat(5000)}"}`).value).toEqual({ a: '{},'.repeat(5000) });
   });
 
-  test('is nothing that a call takes: 1000 items with 64 headers, twice, and 32 labels', () => {
+  test('has more than any call takes: 1000 items with 64 headers, twice, and 32 labels', () => {
     const headers = Object.fromEntries(Array.from({ length: 64 }, (_, n) => [`X-Header-${n}`, 'value']));
     const labels = Object.fromEntries(Array.from({ length: 32 }, (_, n) => [`label-${n}`, 'value']));
     const item = {

@@ -11,7 +11,7 @@ afterAll(() => api.stop());
 const batch = (body: unknown) => api.call('POST', '/api/v1/schedules/batch', body);
 const item = (id: string, more: object = {}) => ({ id, ...SCHEDULE, ...more });
 
-test('creates, updates and leaves alone, and counts them', async () => {
+test('creates, updates and leaves alone, and counts each kind', async () => {
   expect((await batch({ items: [item('a'), item('b'), item('c')] })).body).toEqual({
     created: 3,
     updated: 0,
@@ -23,7 +23,7 @@ test('creates, updates and leaves alone, and counts them', async () => {
   expect((await batch({ items: [] })).body).toEqual({ created: 0, updated: 0, unchanged: 0 });
 });
 
-test('takes what lists answered', async () => {
+test('accepts the items of a list', async () => {
   await batch({ items: [item('listed', { target: { ...TARGET, headers: { A: 's' } } })] });
   const list = await api.call('GET', '/api/v1/schedules?limit=500');
   const count = (list.body['items'] as unknown as unknown[]).length;
@@ -68,10 +68,10 @@ async function tellsOfFields(many: number): Promise<void> {
   expect([toBatch.status, faultPaths(toBatch)]).toEqual([400, ['']]);
 }
 
-test('of a hundred thousand fields is told so', () => tellsOfFields(100_000));
+test('of a hundred thousand fields is refused with that reason', () => tellsOfFields(100_000));
 test('of a million fields too', { tags: [LONG] }, () => tellsOfFields(1_000_000));
 
-test('names a field of any length in an answer that can be read', async () => {
+test('names a field of any length in a readable answer', async () => {
   const answer = await batch({ items: [item('z', { ['k'.repeat(1_000_000)]: 1, description: 5 })] });
   expect([answer.status, faultPaths(answer)[0]]).toEqual([400, '/items/0/description']);
   expect(answer.text.length).toBeLessThan(2000);
@@ -85,7 +85,7 @@ test('with an item that never fires is 422, and writes none', async () => {
   expect((await api.call('GET', '/api/v1/schedules?q=n-')).body['items']).toEqual([]);
 });
 
-test('lists together what never fires and what cannot follow, and writes none', async () => {
+test('lists schedules that never fire together with those that cannot follow, and writes none', async () => {
   const answer = await batch({
     items: [
       item('i-1', { cron: '0 0 30 2 *' }),

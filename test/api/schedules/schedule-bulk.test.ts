@@ -43,7 +43,7 @@ async function missToday(id: string): Promise<string> {
   return new Date(row?.at ?? '').toISOString();
 }
 
-test('pauses all that match, in several batches, with the reason, and resumes them', async () => {
+test('pauses all matching schedules, in several batches, with the reason, and resumes them', async () => {
   const ids = await made('red', 450, (n) =>
     n === 3 ? { cron: undefined, after: { scheduleId: 'red-004' } } : {},
   );
@@ -65,7 +65,7 @@ test('pauses all that match, in several batches, with the reason, and resumes th
   expect((await bulk(resume)).body).toMatchObject({ matched: 0, changed: 0 });
 });
 
-test('what is paused already keeps its reason, and what is enabled stays as it is', async () => {
+test('a paused schedule keeps its reason, and an enabled one stays as it is', async () => {
   await made('green', 3, (n) => (n === 0 ? { enabled: false, pauseReason: 'its own' } : {}));
   const pause = await bulk({ action: 'pause', filter: { q: 'GREEN-' }, reason: 'ours' });
   expect(pause.body).toMatchObject({ matched: 3, changed: 2, remaining: 0 });
@@ -76,7 +76,7 @@ test('what is paused already keeps its reason, and what is enabled stays as it i
   expect(await read('green-002')).toMatchObject({ enabled: true, version: 3 });
 });
 
-test('a pause of many can end by itself, and a resume takes that back', async () => {
+test('a bulk pause can end by itself, and a resume removes that end', async () => {
   const [id = ''] = await made('until', 2);
   const filter = { label: 'team:until' };
   const past = await bulk({ action: 'pause', filter, until: '2020-01-01T00:00:00Z' });
@@ -88,7 +88,7 @@ test('a pause of many can end by itself, and a resume takes that back', async ()
   expect(await read(id)).toMatchObject({ enabled: true, pauseUntil: null });
 });
 
-test('late schedules can be paused by that alone', async () => {
+test('a filter on late schedules alone can pause them', async () => {
   const [, second = ''] = await made('late', 3, () => ({ successWithinSeconds: 60 }));
   await api.sql`UPDATE outcome_watches SET late_since = now()
     WHERE schedule_uid = (SELECT uid FROM schedules WHERE id = ${second})`;
@@ -136,7 +136,7 @@ test.each([
   expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
 });
 
-test('a list has the newest runs of each schedule where they are asked for, open and ended ones merged', async () => {
+test('a list has the newest runs of each schedule if the caller asks for them, open and ended ones merged', async () => {
   const [first = '', second = ''] = await made('runs', 3, () => ({ cron: '0 0 * * *' }));
   const fire = async (id: string) =>
     (await api.call('POST', `/api/v1/schedules/${id}/fire`)).body as unknown as {

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 describe('PUT', () => {
-  test('creates with every default, says where, and answers what GET answers', async () => {
+  test('creates with every default, answers the place, and answers the same as GET', async () => {
     const created = await api.call('PUT', '/api/v1/schedules/fresh', SCHEDULE);
     expect(created.status).toBe(201);
     expect(created.headers.get('location')).toBe('/api/v1/schedules/fresh');
@@ -63,7 +63,7 @@ describe('PUT', () => {
     expect(read.headers.get('etag')).toBe('"1"');
   });
 
-  test('takes back what GET answered, edited or not', async () => {
+  test('accepts the answer of GET, edited or not', async () => {
     await api.call('PUT', '/api/v1/schedules/echo', {
       ...SCHEDULE,
       timezone: 'Europe/Berlin',
@@ -81,7 +81,7 @@ describe('PUT', () => {
     expect(edited.body['createdAt']).toBe(read.body['createdAt']);
   });
 
-  test('replaces whole: what is not sent is back at its default', async () => {
+  test('replaces the whole: an omitted field gets its default', async () => {
     const full = {
       ...SCHEDULE,
       description: 'x',
@@ -200,7 +200,7 @@ describe('PUT under conditions', () => {
     expect(deleted.status).toBe(status === 200 ? 204 : status);
   });
 
-  test('If-Match on an unknown id is 404, whatever it says, and creates nothing', async () => {
+  test('If-Match on an unknown id is 404, whatever its value, and creates nothing', async () => {
     for (const match of ['*', '"1"']) {
       for (const [method, body] of [
         ['PUT', SCHEDULE],
@@ -214,7 +214,7 @@ describe('PUT under conditions', () => {
     expect((await api.call('GET', '/api/v1/schedules/nobody')).status).toBe(404);
   });
 
-  test('of ten writers with the same version one wins', async () => {
+  test('of ten writers with the same version, one succeeds', async () => {
     await api.call('PUT', '/api/v1/schedules/race', SCHEDULE);
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, n) =>
@@ -224,7 +224,7 @@ describe('PUT under conditions', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(9).fill(412)]);
   });
 
-  test('of ten creators of one id one gets 201', async () => {
+  test('of ten creators of one id, one gets 201', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => api.call('PUT', '/api/v1/schedules/born-once', SCHEDULE)),
     );
@@ -233,7 +233,7 @@ describe('PUT under conditions', () => {
 });
 
 describe('cron and timezone', () => {
-  test('an expression that never fires is 422, unless it is what is stored', async () => {
+  test('an expression that never fires is 422, unless it is the stored one', async () => {
     const never = { ...SCHEDULE, cron: '0 0 31 2 *' };
     const refused = await api.call('PUT', '/api/v1/schedules/never', never);
     expect(refused.status).toBe(422);
@@ -378,7 +378,7 @@ describe('header values', () => {
     expect(await stored('masked')).toEqual({ 'X-Token': 's3cret', 'X-Other': 'o' });
   });
 
-  test('sent back masked are kept, in any letter case of the name, also where the path changes', async () => {
+  test('that are sent back masked are kept, in any letter case of the name, also if the path changes', async () => {
     await api.call('PUT', '/api/v1/schedules/keep', secret);
     const target = {
       type: 'http',
@@ -392,7 +392,7 @@ describe('header values', () => {
     expect(await stored('keep')).toEqual({ 'X-TOKEN': 's3cret' });
   });
 
-  test('are not sent to another origin: there they must be given again', async () => {
+  test('are not sent to another origin: for that they must be given again', async () => {
     await api.call('PUT', '/api/v1/schedules/origin', secret);
     for (const url of ['https://evil.example/', 'http://example.com/hook', 'https://example.com:444/hook']) {
       const target = { type: 'http', url, headers: { 'X-Token': '***', 'X-Other': 'o' } };
@@ -412,7 +412,7 @@ describe('header values', () => {
     expect(await stored('origin')).toEqual({ 'X-Token': 'new' });
   });
 
-  test('masked without anything stored are refused, in PUT and in batch', async () => {
+  test('that are masked without a stored value are refused, in PUT and in batch', async () => {
     const body = { ...SCHEDULE, target: { ...TARGET, headers: { A: '***', B: 'b' } } };
     const put = await api.call('PUT', '/api/v1/schedules/no-mask', body);
     expect([put.status, faultPaths(put)]).toEqual([400, ['/target/headers/A']]);
@@ -436,7 +436,7 @@ describe('PATCH', () => {
   const patch = (id: string, body: unknown, headers?: Record<string, string>) =>
     api.call('PATCH', `/api/v1/schedules/${id}`, body, headers);
 
-  test('changes what it names and nothing else', async () => {
+  test('changes the fields that it names and nothing else', async () => {
     await put('patched', {
       ...SCHEDULE,
       description: 'd',
@@ -504,7 +504,7 @@ describe('PATCH', () => {
     }
   });
 
-  test('cannot take away what a schedule needs', async () => {
+  test('cannot remove what a schedule needs', async () => {
     await put('needs');
     const answer = await patch('needs', { target: { url: null, type: null } });
     expect([answer.status, faultPaths(answer)]).toEqual([400, ['/target/type', '/target/url']]);
@@ -541,7 +541,7 @@ describe('PATCH', () => {
     expect((await patch('no-such', {})).status).toBe(404);
   });
 
-  test('takes a first wait beyond the cap, which then is every wait', async () => {
+  test('takes a first wait beyond the cap, which is then every wait', async () => {
     await put('backoff', { ...SCHEDULE, retry: { maxBackoffSeconds: 60 } });
     const answer = await patch('backoff', { retry: { minBackoffSeconds: 61 } });
     expect(answer.status).toBe(200);

@@ -30,7 +30,7 @@ const START = '2090-01-01T00:00:00.000Z';
 const newYear = (year: number) => `${year}-01-01T00:00:00.000Z`;
 
 describe('a fire that is skipped', () => {
-  test('is passed over by nextFireAt, marked in upcoming and occurrences, and not counted by the load', async () => {
+  test('is left out of nextFireAt, marked in upcoming and occurrences, and not counted by the load', async () => {
     const created = await put('yearly', { cron: YEARLY, startAt: START });
     expect(created.body['nextFireAt']).toBe(newYear(2090));
     const answer = await skip('yearly', '2090-01-01T01:00:00+01:00', { reason: 'closed' });
@@ -65,7 +65,7 @@ describe('a fire that is skipped', () => {
     expect([await fires(2091), await fires(2092)]).toEqual([0, 1]);
   });
 
-  test('is skipped once, however often it is asked for, and made after all when that is asked for', async () => {
+  test('is skipped once, however often a caller asks, and made after all when a caller asks for that', async () => {
     const again = await skip('yearly', newYear(2091), { reason: 'another one' });
     expect([again.status, again.body]).toEqual([200, { fireAt: newYear(2091), skipped: true }]);
     expect(await stored()).toHaveLength(3);
@@ -84,7 +84,7 @@ describe('a fire that is skipped', () => {
     ]);
   });
 
-  test('of which another instance is making a plan is planned again: the lock is taken from it', async () => {
+  test('is planned again if another instance is making a plan: the skip takes its lock', async () => {
     await api.sql`UPDATE schedules SET locked_by = ${randomUUID()}, locked_at = clock_timestamp() WHERE id = 'yearly'`;
     const locked = async () => typeof (await get('/schedules/yearly')).body['lockedBy'] === 'string';
     await unskip('yearly', newYear(2090));
@@ -96,7 +96,7 @@ describe('a fire that is skipped', () => {
     expect(await locked()).toBe(false);
   });
 
-  test('leaves nothing to fire if it was the last one, until its moment', async () => {
+  test('leaves no coming fire if it was the last one, until its moment', async () => {
     await put('once', { at: START });
     await skip('once', START);
     expect((await get('/schedules/once')).body).toMatchObject({ status: 'active', nextFireAt: null });
@@ -104,7 +104,7 @@ describe('a fire that is skipped', () => {
     expect(await nextOf('once')).toBe(START);
   });
 
-  test('may be one that waits for its jitter', async () => {
+  test('may be waiting for its jitter', async () => {
     await put('delayed', { cron: '* * * * *', jitterSeconds: 50 });
     const nextMinute = async () =>
       items(await get('/schedules/delayed/upcoming?count=1&from=2090-01-01T00:00:00Z'))[0];
@@ -128,7 +128,7 @@ describe('a skip is refused', () => {
     expect((await api.call('POST', '/api/v1/schedules/yearly/unskip', {})).status).toBe(400);
   });
 
-  test('of a schedule that is not known, or that follows others', async () => {
+  test('for a schedule that is unknown, or that follows others', async () => {
     await put('follower', { after: { scheduleId: 'yearly' } });
     for (const call of [skip, unskip]) {
       expect((await call('nobody', START)).status).toBe(404);
@@ -136,7 +136,7 @@ describe('a skip is refused', () => {
     }
   });
 
-  test('of a moment that is no fire, naming the next one', async () => {
+  test('for a moment that is no fire, with the next one', async () => {
     for (const call of [skip, unskip])
       expect(faults(await call('yearly', '2091-01-01T00:00:00.001Z'))).toEqual({
         status: 422,
@@ -149,7 +149,7 @@ describe('a skip is refused', () => {
       });
   });
 
-  test('of a fire that is planned, or whose moment has come', async () => {
+  test('for a fire that is planned, or whose moment has come', async () => {
     await put('past', { cron: YEARLY });
     for (const call of [skip, unskip]) expect((await call('past', newYear(2020))).status).toBe(409);
     await api.sql`UPDATE schedules SET planned_through = ${newYear(2095)} WHERE id = 'yearly'`;
@@ -166,7 +166,7 @@ describe('a skip is refused', () => {
     expect(await stored()).toMatchObject([{ fire_at: new Date(newYear(2097)) }]);
   });
 
-  test('beyond a thousand of one schedule', async () => {
+  test('beyond a thousand for one schedule', async () => {
     await put('hourly', { cron: '0 * * * *', startAt: START });
     await api.sql`INSERT INTO skips (schedule_uid, fire_at, asked_at)
       SELECT uid, ${START}::timestamptz + make_interval(hours => n), now() FROM schedules, generate_series(1, 1000) n
@@ -188,7 +188,7 @@ describe('a skip is refused', () => {
 });
 
 describe('an edit', () => {
-  test('keeps skips that still are fires, and forgets the others', async () => {
+  test('keeps skips whose moment is still a fire, and deletes the others', async () => {
     await put('edited', { cron: YEARLY, startAt: START });
     for (const year of [2090, 2091]) await skip('edited', newYear(year));
     const times = async () =>
@@ -217,7 +217,7 @@ describe('an edit', () => {
     ]);
   });
 
-  test('records a skipped fire that is due already as skipped, and only that one', async () => {
+  test('records a skipped fire that is already due as skipped, and only that one', async () => {
     await put('late', { cron: '0 * * * *', catchUp: 'all', graceSeconds: 0 });
     const [row] = await api.sql<
       { at: Date }[]
@@ -254,7 +254,7 @@ describe('an edit', () => {
     );
   });
 
-  test('that deletes the schedule forgets them', async () => {
+  test('that deletes the schedule deletes them', async () => {
     await put('deleted', { cron: YEARLY });
     await skip('deleted', newYear(2090));
     await api.call('DELETE', '/api/v1/schedules/deleted');

@@ -83,7 +83,7 @@ describe('the kind', () => {
     }
   });
 
-  test('is one: of several each is named, beside all else that is wrong', async () => {
+  test('is one: if there are several, each is named, beside all other faults', async () => {
     const two = await put('several', { cron: '* * * * *', at: KINDS.at, after: null });
     expect([two.status, faultPaths(two)]).toEqual([400, ['/at', '/cron']]);
     const all = await put('several', { ...KINDS, cron: 'nonsense', everySeconds: 0, colour: 'red' });
@@ -108,7 +108,7 @@ describe('the kind', () => {
     ]);
   });
 
-  test('is changed by a patch that names another, the old one sent as null or not at all', async () => {
+  test('is changed by a patch that names another, with the old one null or absent', async () => {
     const kinds = Object.entries(KINDS);
     for (const [from, old] of kinds) {
       for (const [to, value] of kinds.filter(([kind]) => kind !== from)) {
@@ -128,7 +128,7 @@ describe('the kind', () => {
     }
   });
 
-  test('cannot be taken away, or doubled, by a patch', async () => {
+  test('cannot be removed, or doubled, by a patch', async () => {
     await put('stays', SCHEDULE);
     const nothing = await patch('stays', { cron: null });
     expect([nothing.status, faultPaths(nothing)]).toEqual([400, ['/cron']]);
@@ -153,7 +153,7 @@ describe('the kind', () => {
     for (const id of ['member', 'followed']) expect((await remove(id)).status).toBe(204);
   });
 
-  test('that takes no zone is not troubled by one', async () => {
+  test('that has no zone ignores a wrong one', async () => {
     const { body } = await put('zoned', { everySeconds: 60, timezone: 'europe/berlin' });
     expect(body['timezone']).toBe('europe/berlin');
     expect((await put('zoned', { everySeconds: 60, timezone: 'Mars/Olympus' })).status).toBe(400);
@@ -243,7 +243,7 @@ describe('each field', () => {
     expect([batch.status, faultPaths(batch)]).toEqual([400, [`/items/0${path}`]]);
   });
 
-  test('is named with every other that is wrong', async () => {
+  test('is named together with all other wrong fields', async () => {
     const answer = await put('faulty', {
       cron: '61 * * * *',
       startAt: 'x',
@@ -306,20 +306,20 @@ describe('each field', () => {
     });
   });
 
-  test('at -0 is 0, and sent again changes nothing', async () => {
+  test('accepts -0 as 0, and sending it again changes nothing', async () => {
     const body = `{"cron":"${SCHEDULE.cron}","target":${JSON.stringify(TARGET)},"graceSeconds":-0,"jitterSeconds":-0}`;
     expect((await api.call('PUT', '/api/v1/schedules/zero', body)).status).toBe(201);
     const again = await api.call('PUT', '/api/v1/schedules/zero', body);
     expect([again.status, again.body['version']]).toEqual([200, 1]);
   });
 
-  test('what is wrong with an expression is said in words that help', async () => {
+  test('the message about an expression helps to mend it', async () => {
     const answer = await put('words', { cron: '5/15 * * * *' });
     expect(answer.status).toBe(400);
     expect(answer.text).toContain('5-59/15');
   });
 
-  test('is answered edited and sent back', async () => {
+  test('can be edited in the answer and sent back', async () => {
     const created = await put('edited', { everySeconds: 900, jitterSeconds: 30, overlap: 'skip' });
     const edited = await api.call('PUT', '/api/v1/schedules/edited', { ...created.body, catchUp: 'all' });
     expect([edited.status, edited.body['version'], edited.body['catchUp']]).toEqual([200, 2, 'all']);
@@ -329,7 +329,7 @@ describe('each field', () => {
   });
 });
 
-describe('what can no longer fire is 422', () => {
+describe('a schedule that can no longer fire is 422', () => {
   const past = '2020-01-01T00:00:00Z';
   const impossible: [what: string, body: object, paths: string[]][] = [
     ['an expression that matches nothing', { cron: '0 0 31 2 *' }, ['/cron']],
@@ -420,14 +420,14 @@ describe('what can no longer fire is 422', () => {
     expect((await put('short', { everySeconds: 300, endAt: await fromNow(600) })).status).toBe(201);
   });
 
-  test('one moment is late by less than the grace, and is due at once', async () => {
+  test('one moment that is late by less than the grace is due at once', async () => {
     const at = await fromNow(-30);
     expect((await put('late', { at, graceSeconds: 20 })).status).toBe(422);
     const { status, body } = await put('late', { at });
     expect([status, body['nextFireAt'], body['status']]).toEqual([201, at, 'active']);
   });
 
-  test('but for what is stored: all else of such a schedule can be written', async () => {
+  test('except for the stored timing: all other fields of such a schedule can be written', async () => {
     const stored: [id: string, body: object, from: object][] = [
       ['stored-cron', { cron: '0 0 31 2 *' }, { cron: SCHEDULE.cron }],
       ['stored-at', { at: past, graceSeconds: 5 }, { at: KINDS.at, graceSeconds: 5 }],
@@ -458,7 +458,7 @@ describe('what can no longer fire is 422', () => {
     expect((await patch('stored-end', { endAt: null })).status).toBe(200);
   });
 
-  test('an expression or a zone that an earlier version took holds up nothing but what needs it', async () => {
+  test('an expression or a zone that only an earlier version accepted blocks only edits that need it', async () => {
     for (const [id, fields] of [
       ['old-cron', { cron: '5/15 * * * *' }],
       ['old-zone', { cron: '0 9 * * *', timezone: 'Europe/Atlantis' }],
@@ -479,7 +479,7 @@ describe('what can no longer fire is 422', () => {
     expect(api.warnings).toEqual([]);
   });
 
-  test('an expression that firelock picks so, for the schedule’s own id', async () => {
+  test('an expression whose H makes it so, for the schedule’s own id', async () => {
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, n) => put(`picked-${n}`, { cron: '0 0 30 H *' })),
     );
@@ -502,10 +502,10 @@ describe('what can no longer fire is 422', () => {
   }
 });
 
-describe('whom a schedule follows', () => {
+describe('the schedule that another one follows', () => {
   const follow = (scheduleId: string) => ({ after: { scheduleId } });
 
-  test('must be there, in every call', async () => {
+  test('must exist, in every call', async () => {
     const created = await put('lost', follow('nobody'));
     expect([created.status, faultPaths(created)]).toEqual([422, ['/after/scheduleId']]);
     await put('finds', follow('parent'));
@@ -538,7 +538,7 @@ describe('whom a schedule follows', () => {
     expect([batch.status, batch.body['created']]).toEqual([200, 3]);
   });
 
-  test('is not itself, nor anybody who follows it', async () => {
+  test('is neither itself, nor one of its followers', async () => {
     for (const [id, answer] of [
       ['itself', await put('itself', follow('itself'))],
       ['chain-a', await patch('chain-a', follow('chain-c'))],
@@ -556,7 +556,7 @@ describe('whom a schedule follows', () => {
     expect(faultPaths(ring).every((path) => /^\/items\/[01]\/after\/scheduleId$/.test(path))).toBe(true);
   });
 
-  test('cannot be deleted: 409 names who follows', async () => {
+  test('cannot be deleted: 409 names its followers', async () => {
     const refused = await remove('chain-a');
     expect([refused.status, refused.body['title']]).toEqual([409, 'Conflict']);
     expect(refused.text).toContain('chain-b');
@@ -565,14 +565,14 @@ describe('whom a schedule follows', () => {
     for (const id of ['chain-c', 'chain-b', 'chain-a']) expect((await remove(id)).status).toBe(204);
   });
 
-  test('may be everybody, which stops nobody from being deleted', async () => {
+  test('may be every schedule, which keeps none from being deleted', async () => {
     await put('everybody', follow('*'));
     await put('watched', SCHEDULE);
     expect((await remove('watched')).status).toBe(204);
   });
 });
 
-describe('labels, target and what says nothing of when', () => {
+describe('labels, target and other fields without a moment', () => {
   test.each(Object.entries(KINDS))('leave nextFireAt of a schedule by %s alone', async (kind, value) => {
     const { body } = await put(`quiet-${kind}`, { [kind]: value, jitterSeconds: 60 });
     for (const change of [

@@ -89,7 +89,7 @@ test('a fire that is skipped on request takes no place of its limit; opened agai
   expect(await limitOf('wide')).toMatchObject({ running: 0, waiting: 0 });
 });
 
-describe('a pause of many that ends by itself during maintenance', () => {
+describe('a bulk pause that ends by itself during maintenance', () => {
   /** The last fire before the pause ends, and the first after it. */
   const [before, after] = [halfAnHourAgo - 2 * HOUR, halfAnHourAgo - HOUR];
   /** Schedules that a bulk call paused before the last three fires, until the middle between the first two of these. */
@@ -113,7 +113,7 @@ describe('a pause of many that ends by itself during maintenance', () => {
   }
   const endMaintenance = () => post('maintenance', { on: false });
 
-  test('is enabled as of its moment; what came due since is planned when both are over', async () => {
+  test('is enabled as of its moment; fires due since are planned when both are over', async () => {
     await pausedInMaintenance('rested', 'rested-too');
     for (const id of ['rested', 'rested-too'])
       await until(async () => ((await get(id))['enabled'] === true ? true : null));
@@ -137,7 +137,7 @@ describe('a pause of many that ends by itself during maintenance', () => {
     }
   });
 
-  test('and comes before an edit that moves the fire times: what came due since is held until maintenance is over', async () => {
+  test('ends before an edit that moves the fire times: fires due since are held until maintenance is over', async () => {
     await instance.pipeline.pauseEnder.stop();
     await pausedInMaintenance('moved');
     await patch('moved', { everySeconds: 7 * 86_400 });
@@ -199,7 +199,7 @@ test('a run that fails again after a bulk retry counts once, and pauses its sche
   expect(await get('flaky')).toMatchObject({ version: 4 });
 });
 
-test('a dry run of a batch names unknown limits and pauses that cannot end, each at its place, as the batch itself does', async () => {
+test('a dry run of a batch names unknown limits and pauses that cannot end, each at its place, as the batch does', async () => {
   const items = [
     { ...SCHEDULE, id: 'dry-0', limit: 'nowhere' },
     { ...SCHEDULE, id: 'dry-1', limit: 'nor-here', pauseUntil: '2090-01-01T00:00:00Z' },
@@ -245,7 +245,7 @@ test('a dry run of a batch names unknown limits and pauses that cannot end, each
   ]);
 });
 
-test('a PUT and a PATCH name all that is impossible at once: times, calendars, the end of a pause, and the limit', async () => {
+test('a PUT and a PATCH name all impossible values at once: times, calendars, the end of a pause, and the limit', async () => {
   const impossible = {
     cron: ['0 9 * * *', '0 0 30 2 *'],
     exclude: { calendars: ['none'] },

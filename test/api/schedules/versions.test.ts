@@ -63,7 +63,7 @@ describe('the versions of a schedule', () => {
     expect(itemsOf(answer).map(({ schedule }) => schedule['payload'])).toEqual([{ n: 1 }, null]);
   });
 
-  test('come in pages, over every schedule that was known under the id', async () => {
+  test('come in pages, over every schedule that ever had the id', async () => {
     for (let round = 0; round < 3; round += 1) {
       await put('again', { ...SCHEDULE, description: `${round}` });
       await api.call('DELETE', path('again'));
@@ -84,7 +84,7 @@ describe('the versions of a schedule', () => {
     expect(whole.map(({ change }) => change)).toEqual(Array(3).fill(['deleted', 'created']).flat());
   });
 
-  test('are 404 where the id was never known', async () => {
+  test('are 404 if the id was never known', async () => {
     expect((await versions('nobody')).status).toBe(404);
   });
 

@@ -68,7 +68,7 @@ describe('a secret', () => {
     }
   });
 
-  test('is refused together with all else that is wrong with the target, also in a PATCH', async () => {
+  test('is refused together with all other faults of the target, also in a PATCH', async () => {
     await put('together', {});
     const wrong = { secret: 'canary-secret', headers: { 'X-Firelock-User': 'canary', a: '{{canary}}' } };
     const answer = await patch('together', wrong);
@@ -80,7 +80,7 @@ describe('a secret', () => {
     expect(faultPaths(await patch('together', { secret: 5 }))).toEqual(['/target/secret']);
   });
 
-  test('sent back masked keeps what stands in its place, also while one takes the other’s place', async () => {
+  test('that is sent back masked keeps the stored one in its place, also while one takes the other’s place', async () => {
     await put('keep', { secret: ONE });
     expect((await put('keep', { secret: '***' })).body['version']).toBe(1);
     await patch('keep', { secret: [TWO, '***'] });
@@ -172,7 +172,7 @@ describe('without a key', () => {
     expect(await versionsOf(id)).toEqual([]);
   });
 
-  test('what needs none is taken, and what is stored can be kept, edited around and deleted', async () => {
+  test('a target that needs none is accepted, and a stored one can be kept, edited around and deleted', async () => {
     expect((await put('plain', {}, keyless)).status).toBe(201);
     const { text } = await put('stored', ALL);
     expect((await keyless.call('PUT', '/api/v1/schedules/stored', text)).body['version']).toBe(1);
@@ -182,7 +182,7 @@ describe('without a key', () => {
   });
 });
 
-test('an edit encrypts what it keeps with the first key; what cannot be read can be given anew, or kept', async () => {
+test('an edit encrypts the values that it keeps with the first key; an unreadable one can be given anew, or kept', async () => {
   const newKey = `newer:${Buffer.alloc(32, 9).toString('base64')}`;
   const both = await startApi(databaseUrl, {
     secrets: ringOf(`${newKey},test:${Buffer.alloc(32, 7).toString('base64')}`),
@@ -205,10 +205,10 @@ test('an edit encrypts what it keeps with the first key; what cannot be read can
   }
 });
 
-describe('of one-off runs', () => {
+describe('one-off runs', () => {
   const target = { ...TARGET, ...ALL };
 
-  test('values are stored encrypted, under an id that a guess cannot be checked with', async () => {
+  test('store their values encrypted, under an id that does not show whether a guess is right', async () => {
     const created = await post({ target });
     expect(created.status).toBe(201);
     const id = created.body['id'] as unknown as string;
@@ -224,7 +224,7 @@ describe('of one-off runs', () => {
     expect(runs).toHaveLength(1);
   });
 
-  test('a key stands for the same values only, whichever key encrypts by now', async () => {
+  test('get the run of their key only with the same values, whichever key encrypts by now', async () => {
     const first = await post({ key: 'once', target });
     expect(await post({ key: 'once', target })).toMatchObject({
       status: 200,

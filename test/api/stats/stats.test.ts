@@ -66,7 +66,7 @@ const DAY = 'from=2026-06-01T00:00:00Z&to=2026-06-02T00:00:00Z';
 const lost = { lost_at: isoInstant(AT + 1000) };
 const handedOff = { handed_off_at: isoInstant(AT + 2000) };
 
-test('an empty database has nothing to divide and nothing that was late', async () => {
+test('an empty database has no ratios and no lateness', async () => {
   expect(await stats('stats')).toEqual(NOTHING);
   await put('never-fired');
   expect(await stats('schedules/never-fired/stats')).toEqual(NOTHING);
@@ -113,7 +113,7 @@ describe('a day with runs of every kind', () => {
     recovery: { attempts: 11, succeeded: 3, failed: 2, abandoned: 1, successRate: 3 / 6 },
   };
 
-  test('is counted by status, and the lost by what became of them', async () => {
+  test('is counted by status, and lost runs by what became of them', async () => {
     expect(await stats(`stats?${DAY}`)).toMatchObject(expected);
   });
 
@@ -129,7 +129,7 @@ describe('a day with runs of every kind', () => {
   });
 });
 
-test('what was only skipped, cancelled or is open divides nothing', async () => {
+test('skipped, cancelled and open runs are in no ratio', async () => {
   await put('undivided');
   await record(
     'undivided',
@@ -162,7 +162,7 @@ test('a period holds its first millisecond and not its last', async () => {
   expect(await total('from=2026-07-01T14:00:00.001 02:00')).toBe(1);
 });
 
-test('one schedule among others, and among those that had its id before', async () => {
+test('one schedule among others, and among earlier ones with its id', async () => {
   await put('born-again');
   await record('born-again', Date.UTC(2026, 7, 1), [{ lateness_ms: 7 }, { status: 'failed' }]);
   await api.call('DELETE', '/api/v1/schedules/born-again');
@@ -179,7 +179,7 @@ test('one schedule among others, and among those that had its id before', async 
   });
 });
 
-test('percentiles are values that were measured, and runs that never started have no say', async () => {
+test('percentiles are measured values, and runs that never started do not count', async () => {
   await put('late');
   const shuffled = Array.from({ length: 200 }, (_, index) => ((index * 77) % 200) + 1);
   await record('late', Date.UTC(2026, 8, 1), [

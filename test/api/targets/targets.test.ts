@@ -25,7 +25,7 @@ async function stored(id: string) {
 }
 
 describe('a pull target', () => {
-  test('is its queue and nothing else, and what GET answered can be sent back', async () => {
+  test('consists of its queue, and the answer of GET can be sent back', async () => {
     const created = await put('p', {
       ...withTarget(PULL),
       retry: { maxAttempts: 2 },
@@ -105,7 +105,7 @@ describe('a merge patch of the target', () => {
     cancel: { url: 'https://status.example/off' },
   };
 
-  test('to the other type replaces it whole, there and back', async () => {
+  test('to the other type replaces it completely, there and back', async () => {
     await put('kind', withTarget(http));
     const pulled = await patch('kind', { target: PULL });
     expect([pulled.status, pulled.body['target']]).toEqual([200, PULL]);
@@ -118,7 +118,7 @@ describe('a merge patch of the target', () => {
     });
   });
 
-  test('to the other type may take the old fields away by name, as RFC 7396 has it', async () => {
+  test('to the other type may remove the old fields by name, as in RFC 7396', async () => {
     await put('kind-null', withTarget(http));
     const nulls = { url: null, method: null, headers: null, lookup: null, cancel: null };
     const pulled = await patch('kind-null', { target: { ...PULL, ...nulls } });
@@ -127,7 +127,7 @@ describe('a merge patch of the target', () => {
     expect([back.status, back.body['target']]).toMatchObject([200, TARGET]);
   });
 
-  test('to the other type needs what that needs, and keeps no masked header', async () => {
+  test('to the other type needs the fields of that type, and keeps no masked header', async () => {
     await put('kind-bad', withTarget(http));
     expect(faultsOf(await patch('kind-bad', { target: { type: 'pull' } }))).toEqual([
       { path: '/target/queue', message: 'is required' },
@@ -165,7 +165,7 @@ describe('cancel', () => {
   const url = 'https://status.example/runs/{{runId}}/off?n={{attempt}}';
   const withCancel = (cancel: unknown) => withTarget({ ...TARGET, cancel });
 
-  test('is a POST without headers unless said otherwise, and null where there is none', async () => {
+  test('is a POST without headers by default, and null if there is none', async () => {
     const created = await put('c', withCancel({ url }));
     const plain = { url, method: 'POST', headers: {} };
     expect([created.status, created.body['target']]).toMatchObject([201, { lookup: null, cancel: plain }]);
@@ -192,7 +192,7 @@ describe('cancel', () => {
     expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
   });
 
-  test('keeps its masked header values to itself and its own origin', async () => {
+  test('keeps its masked header values for itself and its own origin', async () => {
     const headers = { 'X-Key': 's3cret' };
     const created = await put('c-mask', withCancel({ url, headers }));
     expect(created.text).not.toContain('s3cret');
@@ -302,7 +302,7 @@ describe('the hostname of a URL', () => {
 });
 
 describe('completion', () => {
-  test('may be by callback, within a time that is told', async () => {
+  test('may be by callback, within a time that is answered', async () => {
     const callback = { ...SCHEDULE, completion: 'callback', completionTimeoutSeconds: 1.5 };
     const created = await put('cb', callback);
     expect([created.status, created.body]).toMatchObject([
@@ -349,7 +349,7 @@ describe('the reason of a pause', () => {
     expect((await patch('pause', { enabled: false })).body).toMatchObject({ pauseReason: null });
   });
 
-  test('is not kept where nothing is paused, and makes no new version', async () => {
+  test('is not kept if the schedule is not paused, and makes no new version', async () => {
     await put('running', SCHEDULE);
     const same = await put('running', { ...SCHEDULE, pauseReason: 'none' });
     expect([same.status, same.body]).toMatchObject([200, { version: 1, pauseReason: null }]);

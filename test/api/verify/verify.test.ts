@@ -243,7 +243,7 @@ test.for(Object.entries(BREAKS))(
   },
 );
 
-test('work that maintenance keeps back is no violation', async () => {
+test('work that maintenance holds back is no violation', async () => {
   await healthy();
   await run(`UPDATE schedules SET next_fire_at = '${before}' WHERE id = 'victim'`);
   await api.call('POST', '/api/v1/maintenance', { on: true, dispatch: 'hold' });

@@ -33,7 +33,7 @@ test('a run counts once, however many requests of it are open', () => {
   expect(together(1, twice)).not.toContain('limit');
 });
 
-test('what is still open of a run that has ended, was given up, is out of time or came from a thawed sender does not count', () => {
+test('open requests of a run do not count if it has ended, was given up, is out of time or has a thawed sender', () => {
   expect(together(1, ({ dump }) => Object.assign(dump.runs[0] ?? {}, { endedAt: at(1.9) }))).not.toContain(
     'limit',
   );

@@ -108,7 +108,7 @@ test.for(OVERLAPPING)('overlap %s, %s: right is %s', ([overlap, , isRight, chang
   expect(violationsOf(changed(change, { overlap }))).toEqual(isRight ? [] : ['overlap']);
 });
 
-test('what is kept in disturbed times says nothing: recording and judging may be far apart', () => {
+test('a run that was kept in disturbed times says nothing: recording and judging may be far apart', () => {
   const [, , , change] = OVERLAPPING.find(([, what]) => what.startsWith('two of them')) ?? [];
   const history = changed((disturbed) => change?.(disturbed), { overlap: 'queue' });
   history.disturbances.push({ kind: 'delay', instance: '2', from: at(4), to: at(5) });
@@ -158,7 +158,7 @@ test.for([
   },
 );
 
-test('a fire that jitter may have moved over the pause is there or not', () => {
+test('a fire that jitter may have moved over the pause may be there or not', () => {
   const jittered = (change: (history: History) => void) =>
     violationsOf(changed(change, { jitterSeconds: 600 }));
   expect(jittered(() => undefined)).toEqual([]);
@@ -198,7 +198,7 @@ test.for([
   },
 );
 
-test('a run by hand that nobody asked for is found', () => {
+test('a manual run that no caller asked for is found', () => {
   const history = changed(({ dump, arrivals }) => {
     dump.runs.push(run(2.3, { id: 'manual', trigger: 'manual', key: 'k' }));
     arrivals.push(arrival(2.3, { runId: 'manual' }));

@@ -14,11 +14,11 @@ import type { Edit, History } from './history.ts';
 import { intervals, occurrences } from './oracle.ts';
 import { VIOLATIONS, type Violation } from './violations.ts';
 
-test('a campaign in which all went well is found to be so', () => {
+test('a campaign in which all went well has no violation', () => {
   expect(check(cleanHistory())).toMatchObject({ ok: true, expectedFires: 3 });
 });
 
-test('the oracle finds the seconds and minutes of an expression, after the one moment and up to the other', () => {
+test('the oracle finds the seconds and minutes of an expression, after one moment and up to another', () => {
   const from = Date.UTC(2030, 0, 1, 23, 59, 50);
   const seconds = (cron: string, length: number) =>
     occurrences(cron, from, from + length * 1000).map((moment) => (moment - from) / 1000);
@@ -210,7 +210,7 @@ test.for(BROKEN)('%s: %s', ([violation, , change]) => {
   expect(violationsOf(changed(change))).toContain(violation);
 });
 
-test('atMostOnceRepeat: a second delivery where at most one is wanted, whatever happened to the sender', () => {
+test('atMostOnceRepeat: a second delivery under at most once, whatever happened to the sender', () => {
   const history = changed(
     (broken) => {
       setRun(broken, 2, { attempts: 2 });
@@ -223,7 +223,7 @@ test('atMostOnceRepeat: a second delivery where at most one is wanted, whatever 
   expect(violationsOf(history)).toEqual(['atMostOnceRepeat']);
 });
 
-test('a second delivery is right, also where at most one is wanted, after an answer that it was not taken', () => {
+test('a second delivery is right, also under at most once, if the target answered that it did not take the first', () => {
   const history = changed(
     (repeated) => {
       setRun(repeated, 2, { attempts: 2, failures: 1 });
@@ -263,7 +263,7 @@ test.for([
   expect(violationsOf(history)).toEqual(expected);
 });
 
-test('what was missed for longer than the grace may be folded into the newest', () => {
+test('fires that were missed for longer than the grace may be folded into the newest', () => {
   const history = changed((late) => {
     for (const second of [1, 2]) {
       late.dump.runs = late.dump.runs.filter(({ id }) => id !== `run-${second}`);
@@ -278,12 +278,12 @@ test('what was missed for longer than the grace may be folded into the newest', 
   expect(violationsOf(history)).toEqual([]);
 });
 
-test('the oracle counts intervals from their anchor, whenever they are looked at', () => {
+test('the oracle counts intervals from their anchor, whenever it is asked', () => {
   expect(intervals(500, 2, 500, 6_500)).toEqual([2_500, 4_500, 6_500]);
   expect(intervals(500, 2, 5_000, 5_500)).toEqual([]);
 });
 
-test('every kind of violation is shown to be found', () => {
+test('the checker finds every kind of violation', () => {
   const others = ['atMostOnceRepeat', 'overlap', 'limit', 'catchUp', 'effects', 'tables'];
   const shown = new Set<string>([...BROKEN.map(([violation]) => violation), ...others]);
   expect(Object.keys(VIOLATIONS).filter((violation) => !shown.has(violation))).toEqual([]);

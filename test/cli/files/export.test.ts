@@ -108,7 +108,7 @@ async function definitions(api: Api): Promise<unknown> {
   });
 }
 
-test('applied where it comes from there is nothing to do, and applied elsewhere it restores all but what is over', async () => {
+test('an export that is applied where it comes from changes nothing, and elsewhere it restores all but what is over', async () => {
   for (const format of ['yaml', 'json']) {
     const { out, err } = await exportOf(full, '--format', format);
     expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 11 as they are']);
@@ -125,7 +125,7 @@ test('applied where it comes from there is nothing to do, and applied elsewhere 
   expect(restored.text).toContain('"payload":{"n": 1.0,  "b":12345678901234567890,');
 });
 
-test('what follows another stands after it, and a set can be exported alone', async () => {
+test('a schedule stands after the one that it follows, and a set can be exported alone', async () => {
   const { out } = await exportOf(full);
   const order = ['id: b-parent', 'id: a-child', 'id: a-grandchild'].map((id) => out.indexOf(id));
   expect(order).toEqual([...order].sort((a, b) => a - b));
@@ -136,7 +136,7 @@ test('what follows another stands after it, and a set can be exported alone', as
   expect(one.out).not.toContain('firelock.set');
 });
 
-test('secrets are not in it: the server that has them keeps them, and another one asks for them by the line', async () => {
+test('an export has no secrets: the server that has them keeps them, and another one asks for them by the line', async () => {
   const target = { type: 'http', url: 'https://example.com/', headers: { authorization: 'Bearer x' } };
   await put('schedules/secret', { everySeconds: 60, target });
   const { out } = await exportOf(full);

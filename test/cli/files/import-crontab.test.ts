@@ -114,7 +114,7 @@ test('the system’s lines name their user; the target and the set can be chosen
   ).toBe(2);
 });
 
-test('a day that both day fields choose: cron’s rule, also for fields that begin with *', async () => {
+test('a day that both day fields choose follows cron’s rule, also for fields that begin with *', async () => {
   const expressions = [
     '0 0 13 * 5',
     '0 0 */2 * 1',
@@ -137,7 +137,7 @@ test('a day that both day fields choose: cron’s rule, also for fields that beg
   expect(await accepted(out)).toBe('2');
 });
 
-test('what cannot be carried over is named with its line and the reason, and stands in the file as a comment', async () => {
+test('a line that cannot be carried over is named with the reason, and stands in the file as a comment', async () => {
   const { code, out, schedules, remarks } = await imported(`@reboot start
 0 0 30 2 * never
 61 * * * * a
@@ -170,7 +170,7 @@ CRON_TZ=Mars/Olympus
   for (const remark of remarks) expect(out).toContain(`  # line ${remark.replace(/^-:(\d+): /, '$1: ')}\n`);
 });
 
-test('CronJobs of Kubernetes, several documents and lists of them', async () => {
+test('CronJobs of Kubernetes become schedules, from several documents and lists', async () => {
   const job = (name: string, spec: string) => `apiVersion: batch/v1
 kind: CronJob
 metadata: {name: ${name}, namespace: shop}

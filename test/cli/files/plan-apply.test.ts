@@ -74,7 +74,7 @@ schedules:
 `;
 const env = { TOKEN: 'one' };
 
-test('plan says what would change, apply changes it, and afterwards there is nothing to do', async () => {
+test('plan says what would change, apply changes it, and then nothing is left to do', async () => {
   const planned = await run('plan', WHOLE, [], env);
   expect(planned).toMatchObject({ code: 2, err: [''] });
   expect(planned.out).toEqual([
@@ -110,7 +110,7 @@ test('plan says what would change, apply changes it, and afterwards there is not
   expect(await versionOf('yearly')).toBe(1);
 });
 
-test('field by field, also of what the file names for the first time, and of secrets', async () => {
+test('a plan names each field, also fields that the file names for the first time, and secrets', async () => {
   await run('apply', WHOLE, [], env);
   const changed = WHOLE.replace('maxRunning: 3', 'maxRunning: 4')
     .replace('0 2 * * *', '0 3 * * *')
@@ -137,7 +137,7 @@ test('field by field, also of what the file names for the first time, and of sec
   expect((await run('plan', changed, [], { TOKEN: 'two' })).code).toBe(0);
 });
 
-test('--prune deletes what carries the label of the set and is not in the file, followers first', async () => {
+test('--prune deletes schedules that have the label of the set and are not in the file, followers first', async () => {
   await run('apply', WHOLE, [], env);
   await api.call('PUT', '/api/v1/schedules/other', {
     everySeconds: 60,
@@ -251,7 +251,7 @@ schedules:
   expect(await get('calendars')).toMatchObject({ items: [] });
 });
 
-test('what is no YAML, no object, or empty is refused by its line', async () => {
+test('a file that is no YAML, no object, or empty is refused with its line', async () => {
   for (const [text, line] of [
     ['schedules:\n  - id: a\n  cron: x\n', 3],
     ['{"schedules": [{"id": "a",]\n', 1],
@@ -271,7 +271,7 @@ test('what is no YAML, no object, or empty is refused by its line', async () => 
   }
 });
 
-test('a pause stays where the file says nothing of it, and ends where it does', async () => {
+test('a pause stays if the file does not mention it, and ends if the file says so', async () => {
   const file = 'schedules:\n  - id: a\n    everySeconds: 60\n    target: {type: pull, queue: q}\n';
   await run('apply', file);
   await api.call('PATCH', '/api/v1/schedules/a', {
@@ -292,7 +292,7 @@ test('a pause stays where the file says nothing of it, and ends where it does', 
   expect(await get('schedules/a')).toMatchObject({ enabled: true, pauseReason: null });
 });
 
-test('more than a thousand, as JSON, in batches whose schedules follow each other', async () => {
+test('more than a thousand schedules, as JSON, go in batches whose schedules follow each other', async () => {
   const target = { type: 'pull', queue: 'q' };
   const schedules = Array.from({ length: 1203 }, (_, n) => {
     const when = n === 1202 ? { everySeconds: 60 } : { after: { scheduleId: n === 1 ? 's2' : 's1202' } };

@@ -32,7 +32,7 @@ test('numbers keep their digits, and JSON text its bytes', () => {
   expect(jsonOf(body)).toBe('{"id":"x","payload":{ "n": 1.0 },"list":[null,"é",true]}');
 });
 
-test('patches are laid over each other, and null takes away where it is applied', () => {
+test('patches are merged with each other, and null removes a member when the patch is applied', () => {
   const patch = [treeAt(['a', 'b'], 1), treeAt(['a', 'c'], null), treeAt(['__proto__', 'x'], 2)].reduce(over);
   expect(jsonOf(patch)).toBe('{"a":{"b":1,"c":null},"__proto__":{"x":2}}');
   expect(patched({ a: { b: 0, c: 3, d: 4 }, e: 5 }, { a: { b: 1, c: null }, e: null, f: [1] })).toEqual({
@@ -41,7 +41,7 @@ test('patches are laid over each other, and null takes away where it is applied'
   });
 });
 
-test('the exit code and the words say what became of a call', async () => {
+test('the exit code and the message say how a call ended', async () => {
   const asked = async (listener: RequestListener, env: Record<string, string> = {}) => {
     const { code, out, err } = await firelock(['me'], { url: await answering(listener), env });
     return [code, out, err.replace(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')];
@@ -94,7 +94,7 @@ test('the exit code and the words say what became of a call', async () => {
   ]);
 });
 
-test('the token, the base path and the version are sent; nothing is sent to what is no server', async () => {
+test('the token, the base path and the version are sent; nothing is sent to a URL that is no server', async () => {
   const seen: unknown[] = [];
   const url = await answering(({ url, headers }, response) => {
     seen.push([url, headers.authorization, headers['user-agent']]);
@@ -128,7 +128,7 @@ test('Ctrl-C ends a call that hangs', async () => {
   expect([code, out, err]).toEqual([130, '', 'firelock: interrupted; what was sent may have been done\n']);
 });
 
-test('the audit is asked with its filters, page by page', async () => {
+test('the audit is read with its filters, page by page', async () => {
   const seen: (string | undefined)[] = [];
   const entry = { by: 'ci', role: 'admin', action: 'schedule.update', outcome: 'done', detail: { a: 1 } };
   const url = await answering((request, response) => {

@@ -4,7 +4,7 @@ import { paintFor, plain } from '../../../src/cli/terminal/paint.ts';
 import { type Column, tableLines } from '../../../src/cli/terminal/table.ts';
 import { durationText, timeCell, timeText, zoneNote } from '../../../src/cli/terminal/time-text.ts';
 
-test('a width is that on a terminal: wide letters take two columns, marks none', () => {
+test('the width of a text is the one on a terminal: wide letters take two columns, marks none', () => {
   for (const [text, width] of [
     ['', 0],
     ['plain', 5],
@@ -28,7 +28,7 @@ test('a width is that on a terminal: wide letters take two columns, marks none',
   expect(cutToWidth('abc', 0)).toBe('');
 });
 
-test('what others wrote cannot command the terminal, nor leave its line', () => {
+test('text by others cannot command the terminal, nor leave its line', () => {
   expect(printable('a\u001b[31mb\u0007')).toBe('a\ufffd[31mb\ufffd');
   expect(printable('one\r\n  two\u2028three')).toBe('one two three');
   expect(printable('abc\u202edef\u009b')).toBe('abc\ufffddef\ufffd');
@@ -52,7 +52,7 @@ const ROWS: Row[] = [
   { id: 'second', note: null, count: 123 },
 ];
 
-test('a table fits the terminal: a column shrinks, another one goes, and ids stay whole', () => {
+test('a table fits the terminal: one column shrinks, another is left out, and ids stay whole', () => {
   const lines = (columns: number | null) => tableLines(COLUMNS, ROWS, { columns, paint: plain });
   expect(lines(null)).toEqual([
     'ID      NOTE                        COUNT  MORE',
@@ -78,7 +78,7 @@ test('colours are for terminals, and NO_COLOR turns them off', () => {
   expect(paintFor(false, {})('red', 'x')).toBe('x');
 });
 
-test('a time is told in UTC and in the zone of whoever reads', () => {
+test('a time is shown in UTC and in the reader’s zone', () => {
   const at = '2030-06-30T22:30:05.000Z';
   expect(timeText(at, 'UTC')).toBe('2030-06-30 22:30:05Z');
   expect(timeText(at, 'Europe/Berlin')).toBe('2030-06-30 22:30:05Z = 07-01 00:30:05+02:00');
@@ -102,7 +102,7 @@ test('a time is told in UTC and in the zone of whoever reads', () => {
   ]);
 });
 
-test('a duration is told as far as it matters', () => {
+test('a duration is shown as precisely as it matters', () => {
   expect(
     [0, 35, 999, 1000, 2540, 12_345, 90_000, 5_400_000, 200_000_000, -1500, null].map(durationText),
   ).toEqual(['0 ms', '35 ms', '999 ms', '1 s', '2.5 s', '12 s', '1.5 min', '1.5 h', '2.3 d', '-1.5 s', '']);

@@ -14,7 +14,7 @@ import { createToken, tokenForm, tokenHash } from '../../../src/core/access/toke
 const token = createToken((end) => randomInt(end));
 const HASH = 'ab'.repeat(32);
 
-test('a token has the form that scanners look for, and ends with its CRC32', () => {
+test('a token has the form that scanners recognise, and ends with its CRC32', () => {
   expect(token).toMatch(/^flk_[0-9A-Za-z]{36}$/);
   const value = Array.from(token.slice(34)).reduce((sum, digit) => sum * 62 + valueOf(digit), 0);
   expect(value).toBe(crc32(token.slice(4, 34)));
@@ -24,7 +24,7 @@ test('a token has the form that scanners look for, and ends with its CRC32', () 
   expect(tokenHash(token).toString('hex')).toBe(createHash('sha256').update(token).digest('hex'));
 });
 
-test('one wrong character, or two that changed places, make it mistyped', () => {
+test('a token with one wrong character, or two swapped ones, counts as mistyped', () => {
   for (let index = 4; index < token.length; index += 1) {
     const other = token[index] === 'x' ? 'y' : 'x';
     expect(tokenForm(token.slice(0, index) + other + token.slice(index + 1))).toBe('mistyped');
@@ -45,7 +45,7 @@ test.each([
   expect(tokenForm(text)).toBe('other');
 });
 
-test('a line says what the daemon has to know of a token, and is read as it was written', () => {
+test('a line contains what the daemon has to know about a token, and is read as it was written', () => {
   for (const expiresAt of [null, Date.UTC(2030, 0, 1, 12)]) {
     const line = tokenLine({ name: 'ci', role: 'operator', hash: tokenHash(token), expiresAt });
     const { tokens, faults } = parseTokenLines([{ text: line, place: 'here' }]);
@@ -65,7 +65,7 @@ test('lists and files may contain spaces, comments and empty entries, and their 
   ]);
 });
 
-test('every fault of every line is named, with its place and without what stands there', () => {
+test('every fault of every line is named, with its position and without its text', () => {
   const lines = [
     `ci:boss:${HASH}`,
     `ci:viewer:${token}`,
@@ -108,7 +108,7 @@ test.each([
   expect(parseExpiry(text)).toBe(at);
 });
 
-test('a viewer and a worker may not do what the other may, an operator may both, and an admin everything', () => {
+test('a viewer and a worker may not do what the other may, an operator may do both, and an admin everything', () => {
   const open = (needed: Parameters<typeof mayCall>[1]) => ROLES.filter((role) => mayCall(role, needed));
   expect(open('viewer')).toEqual(['viewer', 'operator', 'admin']);
   expect(open('worker')).toEqual(['worker', 'operator', 'admin']);
@@ -117,7 +117,7 @@ test('a viewer and a worker may not do what the other may, an operator may both,
   expect(open('any')).toEqual([...ROLES]);
 });
 
-test('names are those of machines and people, and nobody is called as firelock itself', () => {
+test('names are those of machines and people, and no caller can have firelock’s own', () => {
   expect(['ci', 'team-a.ci_2'].every(isTokenName)).toBe(true);
   expect(['', '-a', 'a b', 'a:b', 'firelock', 'flk_x', 'a'.repeat(64)].some(isTokenName)).toBe(false);
   expect(['ann@example.com', 'ann+x@example.com'].every(isCallerName)).toBe(true);

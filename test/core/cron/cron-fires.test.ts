@@ -94,7 +94,7 @@ describe('a fire that a change of the clocks', () => {
   const noteAt = (expression: string, instant: string) =>
     cronTimes(expression, 'Europe/Berlin', '').noteOf(at(instant));
 
-  it('moved says so', () => {
+  it('moved is marked as moved', () => {
     expect(firesAfter('30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 1)).toEqual([
       '2026-03-29T01:00:00Z',
     ]);
@@ -107,7 +107,7 @@ describe('a fire that a change of the clocks', () => {
     expect(noteAt('0 * * * *', '2026-03-29T01:00:00Z')).toBeNull();
   });
 
-  it('could have repeated says so, on each pass on which it fires', () => {
+  it('could have repeated is marked, on each pass on which it fires', () => {
     const passes = ['2026-10-25T00:30:00Z', '2026-10-25T01:30:00Z'];
     expect(firesAfter('30 * * * *', 'Europe/Berlin', '2026-10-25T00:00:00Z', 2)).toEqual(passes);
     expect(passes.map((pass) => noteAt('30 * * * *', pass))).toEqual(['repeated hour', 'repeated hour']);
@@ -120,7 +120,7 @@ describe('a fire that a change of the clocks', () => {
     expect(noteAt('0 * * * *', '2026-10-25T02:00:00Z')).toBeNull();
   });
 
-  it('swallowed with its whole date does not happen', () => {
+  it('swallowed together with its whole date does not happen', () => {
     // Apia had no 30 December 2011.
     expect(firesAfter('0 9 30 12 *', 'Pacific/Apia', '2011-01-01T00:00:00Z', 1)).toEqual([
       '2012-12-29T19:00:00Z',
@@ -136,7 +136,7 @@ describe('a fire that a change of the clocks', () => {
     expect(days('30 */2 * * *')).toContain('2026-03-29T01:00:00Z');
   });
 
-  it('leaves daily jobs one fire on each day, in every zone, whatever the hour', () => {
+  it('leaves to a daily job one fire on each day, in every zone, whatever the hour', () => {
     for (const zone of [
       'Europe/Berlin',
       'America/Nuuk',
@@ -196,7 +196,7 @@ describe('the search for the next fire', () => {
     expect(asked).toBeLessThanOrEqual(41 * 12 + 1);
   });
 
-  it('looks only at the months selected', () => {
+  it('computes only the selected months', () => {
     let asked = 0;
     const leapDays = daysOfPattern((length) => {
       asked += 1;
@@ -207,7 +207,7 @@ describe('the search for the next fire', () => {
   });
 
   it.each(['0 0 29 2 +MON', '0 0 31 2 *', '0 0 1 1 *', '30 2 29 2 +THU'])(
-    'of %s asks a zone for few years, though it passes many',
+    'of %s computes few years of a zone, though it passes many',
     (expression) => {
       const zone = zoneOffsets('America/New_York');
       let asked = 0;
@@ -235,8 +235,8 @@ describe('the search for the next fire', () => {
   });
 });
 
-describe('a calendar', () => {
-  it('of every day has as many days as the month', () => {
+describe('a pattern of days', () => {
+  it('for every day has as many days as the month', () => {
     expect([28, 29, 30, 31].map((length) => everyDay(length, 0).toString(2).length)).toEqual([
       28, 29, 30, 31,
     ]);

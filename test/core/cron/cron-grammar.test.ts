@@ -43,7 +43,7 @@ describe('an expression', () => {
     ['5,5,5-5,5 * * * *', '5 * * * *'],
   ])('%j means the same as %j', same);
 
-  it('of 256 characters is read, of one more is not', () => {
+  it('of 256 characters is read, a longer one is not', () => {
     const longest = `0 0 * * ${'1,'.repeat(123)}07`;
     expect(longest).toHaveLength(MAX_EXPRESSION_LENGTH);
     expect(refusalOf(longest)).toBeNull();
@@ -218,11 +218,11 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     }
   });
 
-  it('quotes no more of it than can be read', () => {
+  it('quotes no more of it than a person can read', () => {
     expect(refusalOf('x'.repeat(200) + ' * * * *')?.length).toBeLessThan(100);
   });
 
-  it('never anything but a CronError, whatever the characters', () => {
+  it('is always a CronError, whatever the characters', () => {
     const alphabet = '0159*/,-#+?HLW()@: MONFRIJANx%~';
     let seed = 1;
     const random = (count: number): number => (seed = (seed * 48_271) % 2_147_483_647) % count;

@@ -22,7 +22,7 @@ function picked(field: (typeof FIELDS)[number], text: string, id = ID): number[]
   return valuesOf(field, parseCron(fields.join(' '), id)[field.key]);
 }
 
-describe('what firelock picks for H and ?', () => {
+describe('the value that firelock chooses for H and ?', () => {
   // Written down once and never changed: a version that picked others would move everybody's schedules.
   it.each([
     [SECOND, 'H', [26]],
@@ -49,7 +49,7 @@ describe('what firelock picks for H and ?', () => {
     expect(picked(field, text)).toEqual(values);
   });
 
-  it('is SHA-256 of id/field as one number, modulo how many values there are', () => {
+  it('is SHA-256 of id/field as one number, modulo the number of values', () => {
     for (const id of ['a', 'billing.monthly', ID, '']) {
       for (const field of FIELDS) {
         const digest = createHash('sha256').update(`${id}/${field.key}`).digest();
@@ -80,7 +80,7 @@ describe('what firelock picks for H and ?', () => {
     }
   });
 
-  it('is each schedule’s own, while all others share', () => {
+  it('belongs to one schedule, while all share the other expressions', () => {
     const from = at('2026-01-01T00:00:00Z');
     expect(cronTimes('H H * * *', null, 'one').next(from)).not.toBe(
       cronTimes('H H * * *', null, 'two').next(from),
@@ -93,7 +93,7 @@ describe('what firelock picks for H and ?', () => {
     ]);
   });
 
-  it('makes a schedule of one hour one of a time of day', () => {
+  it('that leaves one hour makes an ordinary time of day', () => {
     expect(firesAfter('H(30-30) H(2-2) * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 1)).toEqual([
       '2026-03-29T01:00:00Z',
     ]);

@@ -71,7 +71,7 @@ describe('several expressions', () => {
     );
   });
 
-  it('say that the clocks moved a fire if they moved it for any of them', () => {
+  it('report that the clocks moved a fire if they moved it for any of them', () => {
     const gap = at('2027-03-28T01:00:00Z');
     for (const cron of [
       ['0 * * * *', '30 2 * * *'],
@@ -83,7 +83,7 @@ describe('several expressions', () => {
     expect(both.noteOf(at('2027-10-31T01:00:00Z'))).toBe('repeated hour');
   });
 
-  it('pick H by the id of the schedule, the same for each of them', () => {
+  it('choose H by the id of the schedule, the same for each of them', () => {
     const fires = firesAfter(['H 3 * * *', 'H 15 * * *'], 'UTC', '2026-11-20T00:00:00Z', 2, 'nightly');
     const [minute] = firesAfter('H 3 * * *', 'UTC', '2026-11-20T00:00:00Z', 1, 'nightly');
     expect(fires).toEqual([minute, minute?.replace('T03', 'T15')]);

@@ -80,7 +80,7 @@ function lieOf(expression: string, among: readonly number[]): string | null {
   return `${expression}: “${words}” on ${new Date(wrong * DAY_MS).toISOString().slice(0, 10)}`;
 }
 
-describe('a description, read back by one who sees nothing but the words, says what fires', () => {
+describe('a description, read back by a program that sees only the words, gives the same fires', () => {
   it('at all kinds of times', () => {
     const expressions = ['', ...SIXTIETHS].flatMap((second) =>
       SIXTIETHS.flatMap((minute) => HOURS.map((hour) => `${second} ${minute} ${hour} * * *`.trim())),
@@ -90,7 +90,7 @@ describe('a description, read back by one who sees nothing but the words, says w
     expect(lies.filter((lie) => lie !== null)).toEqual([]);
   });
 
-  describe('on all kinds of days, with one day field and with both, either and both of which must match', () => {
+  describe('on all kinds of days, with one day field and with both, when either or both of them must match', () => {
     const pairs = DATES.flatMap((date) => WEEKDAYS.map((weekday) => ({ date, weekday })));
     const expressions = pairs.flatMap(({ date, weekday }, index) => [
       `0 9 ${date} ${MONTHS[index % MONTHS.length]} ${weekday}`,

@@ -81,7 +81,7 @@ describe('an expression in plain English', () => {
     expect(() => describeCron('60 * * * *', '')).toThrow(CronError);
   });
 
-  it('is found for everything that is accepted', () => {
+  it('exists for everything that is accepted', () => {
     const seconds = ['', '0 ', '*/7 ', 'H ', '5-50/9 '];
     const minutes = ['*', '0', '*/45', 'H/7', '1,2,3,40-50', '0-59'];
     const hours = ['*', '0', '*/5', '22-23,0-2', '1-23/2', 'H(2-5)'];
@@ -117,7 +117,7 @@ describe('several expressions in plain English', () => {
     expect(describeCron(cron, 'job')).toBe(words);
   });
 
-  it('say of each what they say of it alone', () => {
+  it('are each described as they would be alone', () => {
     const cron = ['0 9 * * MON-FRI', '5-9 * * * *', '0 0 L * *', '*/7 22-23,0-2 * * +SUN#2'];
     const alone = cron.map((one) => describeCron(one, 'job').toLowerCase());
     expect(describeCron(cron, 'job').toLowerCase().replace('; and ', '; ').split('; ')).toEqual(alone);

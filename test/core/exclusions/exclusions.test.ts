@@ -67,7 +67,7 @@ test.each([
   expect(typeof readDateEntry(text)).toBe('string');
 });
 
-test('a set of days has the days of its ranges and no other, alone and joined', () => {
+test('a set of days has the days of its ranges and no others, alone and joined', () => {
   const random = createRandom(7, 'days');
   for (let round = 0; round < 50; round += 1) {
     const sets = [0, 1, 2].map(() =>
@@ -113,7 +113,7 @@ describe('fire times', () => {
     );
   });
 
-  it('of a century of excluded seconds are found at once, and what comes after 2100 is never', () => {
+  it('of a century of excluded seconds are found at once, and fires after 2100 never come', () => {
     const everySecond = (exclude: Exclude) =>
       timing({ cron: '* * * * * *', timezone: 'America/New_York', exclude });
     const next = (exclude: Exclude) =>
@@ -122,7 +122,7 @@ describe('fire times', () => {
     expect(next(excluding('2025-12-31/2100-12-31'))).toBeNull();
   });
 
-  it('are judged by what a calendar said at each moment, up to and with that of the next edit', () => {
+  it('are judged by the calendar’s version at each moment, up to and with the moment of the next edit', () => {
     const daily = timing({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
     const calendars = history(
       'c',
@@ -151,7 +151,7 @@ describe('fire times', () => {
     expect(['02', '03', '04', '05', '06'].map(reason)).toEqual([null, 'c', null, null, null]);
   });
 
-  it('before the first version are excluded by none; unless older versions are not kept any more', () => {
+  it('before the first version are excluded by none, unless older versions are no longer kept', () => {
     const daily = timing({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
     const next = (version: number) =>
       iso(
@@ -162,7 +162,7 @@ describe('fire times', () => {
     expect([next(1), next(2)]).toEqual(['2026-05-01T12:00:00', '2026-05-02T12:00:00']);
   });
 
-  it('cannot be told without the histories of the calendars', () => {
+  it('cannot be computed without the histories of the calendars', () => {
     const daily = timing({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
     expect(() => fireTimes(daily, identity)).toThrow('what the calendar c said is not known here');
   });
@@ -195,23 +195,23 @@ describe('the cursor after an edit of a calendar', () => {
   const moved = (cursor: number | null, given: Partial<typeof state> = {}) =>
     iso(cursorByCalendars(times, { ...state, ...given, nextOccurrenceAt: cursor }, edit));
 
-  it('leaves an excluded day, and comes back to a day that is not excluded any more', () => {
+  it('leaves a day that is now excluded, and comes back to a day that no longer is', () => {
     expect(moved(noon(4), { plannedThrough: noon(3) })).toBe(iso(noon(5)));
     expect(moved(noon(7))).toBe(iso(noon(3)));
     expect(moved(null)).toBe(iso(noon(3)));
   });
 
-  it('never goes back to what was planned, to the time before the edit, or before an edit of the schedule', () => {
+  it('never goes back to a planned fire, to the time before the edit, or before an edit of the schedule', () => {
     expect(moved(noon(7), { plannedThrough: noon(5) })).toBe(iso(noon(6)));
     expect(moved(noon(7), { updatedAt: noon(3) })).toBe(iso(noon(5)));
   });
 
-  it('stays on what occurred before the edit and is still to be planned', () => {
+  it('stays on an occurrence from before the edit that is not planned yet', () => {
     expect(moved(noon(2), { plannedThrough: noon(1) })).toBe(iso(noon(2)));
   });
 });
 
-test('a timing is stored and read with what it excludes; one that no version of firelock writes is refused', () => {
+test('a timing is stored and read with its excluded days; one that no version of firelock writes is refused', () => {
   const given = timing({ cron: 'H 12 * * *', exclude: { dates: ['2026-05-01'], calendars: ['c'] } });
   expect(readTiming(timingText(given))).toEqual(given);
   expect(dependsOnIdentity(given)).toBe(true);

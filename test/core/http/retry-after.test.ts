@@ -31,6 +31,6 @@ test.each([
   expect(parseRetryAfter(value, now)).toBeNull();
 });
 
-test('rounds a part of a second up, so that nobody comes too early', () => {
+test('rounds a part of a second up, so that no attempt comes too early', () => {
   expect(parseRetryAfter('Sun, 06 Nov 1994 08:49:01 GMT', now + 500)).toBe(1);
 });

@@ -10,14 +10,14 @@ const values = {
 };
 
 describe('renderTemplate', () => {
-  test('fills in every name, as often as it stands there', () => {
+  test('fills in every name, wherever it occurs', () => {
     const text = '{{runId}}|{{runName}}|{{scheduleId}}|{{scheduledFor}}|{{attempt}}|{{attempt}}';
     expect(renderTemplate(text, values)).toBe(
       '0192f0c4-1c00-7abc-8def-0123456789ab|nightly@2026-11-20T09:00:00.000Z|nightly|2026-11-20T09:00:00.000Z|3|3',
     );
   });
 
-  test('falls back to the run id for a run without a name, and to nothing without a schedule', () => {
+  test('uses the run id for a run without a name, and nothing without a schedule', () => {
     const oneOff = { ...values, runName: null, scheduleId: null };
     expect(renderTemplate('{{runName}}/{{scheduleId}}/', oneOff)).toBe(`${values.runId}//`);
   });
@@ -35,13 +35,13 @@ describe('renderTemplate', () => {
     },
   );
 
-  test('does not render what a value brings in', () => {
+  test('does not render templates inside of values', () => {
     expect(renderTemplate('{{scheduleId}}', { ...values, scheduleId: '{{runId}}' })).toBe('{{runId}}');
   });
 });
 
 describe('findUnknownTemplates', () => {
-  test('names what means nothing, in order', () => {
+  test('lists unknown names, in order', () => {
     expect(findUnknownTemplates('{{runId}} {{runid}} {{ attempt }} {{}} {{{runId}}}')).toEqual([
       'runid',
       ' attempt ',

@@ -34,7 +34,7 @@ const settlement = (status: Settlement['status'], given: Partial<Settlement> = {
 });
 
 describe('a running run', () => {
-  it('is silent from when its lease has run out, in the attempt that was seen', () => {
+  it('is silent once its lease has run out, in the attempt that was seen', () => {
     const silent = (given: Partial<RunRecord>, attempt = 2) => isStillSilent(running(given), attempt, NOW);
     expect(silent({ expiresAt: NOW - 1 })).toBe(true);
     expect(silent({ expiresAt: NOW })).toBe(true);
@@ -54,7 +54,7 @@ describe('a silent run', () => {
     return changes;
   };
 
-  it('that is tried again is due then, claimed by none, and not handed off', () => {
+  it('that gets another attempt is due then, has no claim, and is not handed off', () => {
     expect(changed(settlement('pending', { retryAt: NOW + 9_000 }))).toEqual({
       status: 'pending',
       failures: 2,
@@ -69,7 +69,7 @@ describe('a silent run', () => {
     });
   });
 
-  it('whose target can be asked stays handed off, and is uncertain', () => {
+  it('whose target has a lookup stays handed off, and is uncertain', () => {
     const delivery = { lookupAfter: NOW, lookups: 0 };
     const uncertain = {
       status: 'pending',
@@ -92,7 +92,7 @@ describe('a silent run', () => {
     );
   });
 
-  it('that has ended keeps whose it was, and what it answered', () => {
+  it('that has ended keeps its instance and its answer', () => {
     const ended = { failures: 2, error: ERROR, expiresAt: null, finishedAt: NOW, updatedAt: NOW };
     for (const status of ['failed', 'unknown'] as const) {
       expect(changed(settlement(status))).toEqual({ status, ...ended });
@@ -102,7 +102,7 @@ describe('a silent run', () => {
     }
   });
 
-  it('gives its place up where it is tried again', () => {
+  it('gives up its place if it gets another attempt', () => {
     const limited = running({ limitId: 'l', admittedAt: NOW - 70_000 });
     const again = expireRun(limited, settlement('pending', { retryAt: NOW + 9 }), NOW);
     expect(again.admittedAt).toBeNull();
@@ -128,7 +128,7 @@ describe('the log of an attempt that expired', () => {
     lookup: null,
   };
 
-  it('says what the run tells of it', () => {
+  it('repeats what the run says about it', () => {
     expect(logOf({})).toEqual([expired]);
     expect(logOf({ recoveries: 1 })).toEqual([{ ...expired, recovery: true }]);
     const claimedAt = NOW - 80_000;
@@ -138,7 +138,7 @@ describe('the log of an attempt that expired', () => {
     ]);
   });
 
-  it('says that it expired, whatever it said of it before, and all else as before', () => {
+  it('says that it expired, whatever it said before, and keeps the rest', () => {
     const first = { ...expired, attempt: 1, outcome: 'transient' as const };
     const accepted: AttemptEntry = {
       ...expired,

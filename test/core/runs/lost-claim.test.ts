@@ -90,7 +90,7 @@ describe('the verdict on a lost claim', () => {
     },
   );
 
-  it('is about all triggers in all of these situations', () => {
+  it('covers all triggers in all of these situations', () => {
     const rows = VERDICTS.flatMap(([schedule, recoveries, due, triggers]) =>
       triggers.split(' ').map((trigger) => `${schedule} ${recoveries} ${due} ${trigger}`),
     );
@@ -98,7 +98,7 @@ describe('the verdict on a lost claim', () => {
     expect(rows).toHaveLength(3 * 2 * 2 * 6);
   });
 
-  it('counts the age from when the run is due, or from when it was recorded where that was later', () => {
+  it('counts the age from the due time, or from the recording if that was later', () => {
     const day = POLICY.maxRecoveryAgeSeconds * 1000;
     const verdict = (dueAt: number, createdAt: number) =>
       judgeLostClaim(runRecord({ dueAt, createdAt }), FACTS, POLICY, NOW);
@@ -113,7 +113,7 @@ describe('the verdict on a lost claim', () => {
 const lost = (given: Partial<RunRecord>) =>
   runRecord({ attempts: 3, lookups: 1, uncertainAttempt: given.lookupAfter ? 2 : null, ...given });
 
-describe('a run that is driven on', () => {
+describe('a run that goes on', () => {
   const asked = NOW - 1_000;
   const begun = NOW - 4_000;
   /** The attempt's own time limit and that of a frozen instance, from its beginning. */
@@ -179,7 +179,7 @@ describe('a run that is driven on', () => {
     expect(takeOverRun(run, 'again', FACTS, POLICY, NOW)).toMatchObject({ lostAt: NOW - HOUR, error });
   });
 
-  it('is uncertain of the attempt that was lost where it is not said which one was', () => {
+  it('is uncertain about the lost attempt if no earlier one is named', () => {
     const facts = { ...FACTS, hasLookup: true };
     const run = lost({ lookupAfter: asked, uncertainAttempt: null });
     expect(takeOverRun(run, 'again', facts, POLICY, NOW).uncertainAttempt).toBe(3);
@@ -190,7 +190,7 @@ describe('a run that is given up', () => {
   const begun = NOW - 4_000;
   const run = lost({ handoffStartedAt: begun, lookupAfter: NOW - 1_000, latenessMs: null });
 
-  it('is abandoned, and keeps whose claim it was', () => {
+  it('is abandoned, and keeps the instance of its claim', () => {
     for (const verdict of ['deleted', 'disabled', 'recoveries', 'age'] as const) {
       const after = takeOverRun(run, verdict, FACTS, POLICY, NOW);
       expect(changesOf(run, after)).toEqual({
@@ -208,7 +208,7 @@ describe('a run that is given up', () => {
     }
   });
 
-  it('ends as unknown with what is known of its attempt', () => {
+  it('ends as unknown with all that is known about its attempt', () => {
     const after = takeOverRun(run, 'unknown', { ...FACTS, atMostOnce: true }, POLICY, NOW);
     expect(changesOf(run, after)).toEqual({
       status: 'unknown',
@@ -225,7 +225,7 @@ describe('a run that is given up', () => {
     });
   });
 
-  it('keeps the lateness of its first attempt, and has none where no attempt began', () => {
+  it('keeps the lateness of its first attempt, and has none if no attempt began', () => {
     const once = { ...FACTS, atMostOnce: true };
     const latenessMs = (given: Partial<RunRecord>) =>
       takeOverRun(lost(given), 'unknown', once, POLICY, NOW).latenessMs;
@@ -240,7 +240,7 @@ describe('the log of a lost attempt', () => {
   const claimedAt = NOW - 5_000;
   const begun = NOW - 4_000;
 
-  it('says that nothing was sent only where that is certain', () => {
+  it('says that nothing was sent only if that is certain', () => {
     const sent = `instance ${ME} was lost with this attempt; it may have been sent`;
     const unsent = `instance ${ME} was lost with this attempt unsent`;
     const rows: [Partial<RunRecord>, Partial<LostRunFacts>, object][] = [
@@ -276,7 +276,7 @@ describe('the log of a lost attempt', () => {
     }
   });
 
-  it('says whether it was a recovery, and stands after those before it', () => {
+  it('says whether it was a recovery, and comes after earlier entries', () => {
     const first = entryOf({ attempts: 1, claimedBy: OTHER });
     expect(entryOf({ recoveries: 1, attemptLog: first })).toMatchObject([
       { attempt: 1, instanceId: OTHER, recovery: false },
@@ -284,25 +284,25 @@ describe('the log of a lost attempt', () => {
     ]);
   });
 
-  it('stays as it is where the attempt stands in it already', () => {
+  it('stays as it is if it contains the attempt already', () => {
     const known = entryOf({})?.map((entry) => ({ ...entry, outcome: 'rejected' as const })) ?? null;
     expect(entryOf({ attemptLog: known })).toEqual(known);
   });
 
-  it('names an instance even where the row names none', () => {
+  it('names an instance even if the row names none', () => {
     expect(entryOf({ claimedBy: null, claimedAt: null })).toMatchObject([
       { instanceId: '00000000-0000-0000-0000-000000000000', startedAt: NOW },
     ]);
   });
 });
 
-describe('a run that a restored database has', () => {
+describe('a run of a restored database', () => {
   const RESUMED = { reason: 'restored', lockTtlSeconds: 120 };
   const resumed = (given: Partial<RunRecord>, facts: Partial<LostRunFacts>) =>
     resumeRun(runRecord(given), { ...FACTS, ...facts }, RESUMED, NOW);
   const unclaimed = { claimedBy: null, claimedAt: null };
 
-  it('stays as it is where it cannot have been sent, is uncertain already, or may be sent twice and has no lookup', () => {
+  it('stays as it is if it cannot have been sent, is uncertain already, or may be sent twice and has no lookup', () => {
     const later = { ...unclaimed, dueAt: NOW + 1 };
     for (const hasLookup of [false, true]) {
       expect(resumed(later, { atMostOnce: true, hasLookup })).toBeNull();
@@ -326,7 +326,7 @@ describe('a run that a restored database has', () => {
     }
   });
 
-  it('has its target asked where that can be', () => {
+  it('waits for a lookup if its target has one', () => {
     const run = runRecord({ lookups: 2 });
     const after = (atMostOnce: boolean) =>
       resumeRun(run, { ...FACTS, hasLookup: true, atMostOnce }, RESUMED, NOW) ?? run;

@@ -27,8 +27,8 @@ const word = (status: 'succeeded' | 'failed', rest: object = {}) => ({
 const kindsByStatus = (decide: (state: RunState) => { kind: string }, rest: Partial<RunState> = {}) =>
   Object.fromEntries(RUN_STATUSES.map((status) => [status, decide(run(status, rest)).kind]));
 
-describe('what can be asked of a run', () => {
-  it('is in each status what the contract says', () => {
+describe('an action on a run', () => {
+  it('is allowed in each status as the contract says', () => {
     expect(kindsByStatus(decideCancel)).toEqual({
       waiting: 'write',
       pending: 'write',
@@ -75,7 +75,7 @@ describe('what can be asked of a run', () => {
     });
   });
 
-  it('is nothing from a worker, before an attempt has started', () => {
+  it('is refused for a worker before an attempt has started', () => {
     const unstarted = run('pending', { attempts: 0 });
     const refused = { kind: 'notPossible', message: 'the run is pending: no attempt has started' };
     expect(decideComplete(unstarted, word('succeeded'))).toEqual(refused);
@@ -84,7 +84,7 @@ describe('what can be asked of a run', () => {
 });
 
 describe('cancelling', () => {
-  it('has the target told of a run it works on, and of no other', () => {
+  it('calls the target of a run that it works on, and no other', () => {
     expect(decideCancel(run('running'))).toEqual({ kind: 'write', notifiesTarget: true });
     expect(decideCancel(run('pending'))).toEqual({ kind: 'write', notifiesTarget: false });
     expect(decideCancel(run('waiting'))).toEqual({ kind: 'write', notifiesTarget: false });
@@ -92,7 +92,7 @@ describe('cancelling', () => {
 });
 
 describe('retrying', () => {
-  it('lets a run wait again that has open dependencies', () => {
+  it('lets a run with open dependencies wait again', () => {
     expect(decideRetry(run('failed', { openDependencies: 2 }), false)).toMatchObject({ status: 'waiting' });
     expect(decideRetry(run('failed', { openDependencies: 0 }), false)).toMatchObject({ status: 'pending' });
     expect(decideRetry(run('failed'), false)).toMatchObject({ status: 'pending' });
@@ -106,8 +106,8 @@ describe('retrying', () => {
   });
 });
 
-describe('the word of who works on a run', () => {
-  it('is refused where it is of an attempt that is not the current one', () => {
+describe('a report about a run', () => {
+  it('is refused if it is about an attempt that is not the current one', () => {
     for (const attempt of [2, 4]) {
       const message = `attempt ${attempt} is not the current one (3)`;
       const stale = { attempt, workerId: null };
@@ -121,7 +121,7 @@ describe('the word of who works on a run', () => {
     expect(decideHeartbeat(run('running'), { attempt: 3, workerId: null }).kind).toBe('write');
   });
 
-  it('is refused where it is of a worker that did not claim it last', () => {
+  it('is refused if it is from a worker that did not claim the run last', () => {
     const theirs = run('running', { workerId: 'theirs' });
     const mine = { attempt: null, workerId: 'mine' };
     expect(decideHeartbeat(theirs, mine)).toMatchObject({
@@ -146,12 +146,12 @@ describe('the word of who works on a run', () => {
     });
   });
 
-  it('puts off the end of a lease only where there is one', () => {
+  it('extends a lease only if there is one', () => {
     expect(decideHeartbeat(run('running'), ANYBODY)).toEqual({ kind: 'write' });
     expect(decideHeartbeat(run('pending'), ANYBODY)).toEqual({ kind: 'write' });
   });
 
-  it('is the error of a run that is reported as failed', () => {
+  it('becomes the error of a run that is reported as failed', () => {
     expect(decideComplete(run('running'), word('failed', { error: 'no disk' }))).toEqual({
       kind: 'write',
       status: 'failed',

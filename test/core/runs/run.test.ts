@@ -32,7 +32,7 @@ describe('the id of a run', () => {
     ];
     expect(new Set(ids).size).toBe(3);
   });
-  it('tells its moment, from 2000 to 2100', () => {
+  it('contains its moment, from 2000 to 2100', () => {
     for (const at of [Date.UTC(2000, 0, 1), noon, noon + 999, Date.UTC(2099, 11, 31, 23, 59, 59, 999)]) {
       expect(scheduledForOf(plannedRunId(UID, at))).toBe(at);
       expect(scheduledForOf(randomRunId(at))).toBe(at);
@@ -89,7 +89,7 @@ describe('the settlement of an outcome', () => {
       error: { kind: 'http', statusCode: 404 },
     });
   });
-  it('fails the run where the address of its target is blocked, without counting a failure', () => {
+  it('fails the run if the address of its target is blocked, without counting a failure', () => {
     const blocked = { kind: 'blocked' as const, error: { kind: 'blocked' as const, message: 'm' } };
     for (const delivery of ['atLeastOnce', 'atMostOnce'] as const) {
       expect(settle(blocked, 1, { delivery })).toMatchObject({
@@ -108,7 +108,7 @@ describe('the settlement of an outcome', () => {
     });
     expect(settle(transient, 2)).toMatchObject({ status: 'failed', failures: 3, retryAt: null });
   });
-  it('holds the sender’s own stop against nobody', () => {
+  it('counts no failure if the sender itself stopped', () => {
     for (const stopped of [
       { ...transient, senderStopped: true },
       { kind: 'unknown' as const, error, senderStopped: true },
@@ -123,7 +123,7 @@ describe('the settlement of an outcome', () => {
     const answered = (statusCode: number): Outcome => ({ ...transient, statusCode });
     const unknown: Outcome = { kind: 'unknown', error, senderStopped: false };
 
-    it('is tried again where the target did not take it, and where it provably was not sent', () => {
+    it('is tried again if the target did not take it, or it provably was not sent', () => {
       for (const outcome of [
         answered(425),
         answered(429),
@@ -134,18 +134,18 @@ describe('the settlement of an outcome', () => {
       }
       expect(once(answered(503), {}, 2)).toMatchObject({ status: 'failed', failures: 3 });
     });
-    it('stays unknown where a gateway cannot know, or no answer came, whoever stopped', () => {
+    it('stays unknown if a gateway cannot know, or no answer came, for whatever reason', () => {
       for (const outcome of [answered(408), answered(502), answered(504), unknown]) {
         expect(once(outcome)).toMatchObject({ status: 'unknown', retryAt: null });
       }
       expect(once({ kind: 'unknown', error, senderStopped: true })).toMatchObject({ status: 'unknown' });
     });
-    it('fails on any other 5xx, whose receiver has had it', () => {
+    it('fails on any other 5xx, since its receiver has had it', () => {
       for (const statusCode of [500, 501, 505, 507]) {
         expect(once(answered(statusCode))).toMatchObject({ status: 'failed', statusCode });
       }
     });
-    it('asks a target that can be asked at once, and knows when nothing of the attempt can still arrive', () => {
+    it('asks a target with a lookup at once, and knows when nothing of the attempt can still arrive', () => {
       expect(once(unknown, { hasLookup: true })).toMatchObject({
         status: 'pending',
         retryAt: noon,
@@ -154,7 +154,7 @@ describe('the settlement of an outcome', () => {
     });
   });
 
-  it('of an unknown outcome asks a target that can be asked before it is tried again or given up', () => {
+  it('of an unknown outcome asks a target with a lookup before the run is tried again or given up', () => {
     const unknown: Outcome = { kind: 'unknown', error, senderStopped: false };
     expect(settle(unknown, 0, { hasLookup: true })).toMatchObject({
       status: 'pending',
@@ -187,7 +187,7 @@ describe('a target that was asked about an uncertain attempt', () => {
   const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1, lookupAfter = noon) =>
     afterLookup(answer, { ...run, failures, delivery, uncertain: { lookupAfter, lookups } }, asking);
 
-  it('and has nothing of it gets another attempt, if one is left', () => {
+  it('and does not have it gets another attempt, if one is left', () => {
     for (const delivery of DELIVERIES) {
       expect(ask({ kind: 'notArrived' }, delivery)).toBe('send');
       expect(ask({ kind: 'notArrived' }, delivery, 0, 3)).toMatchObject({ status: 'failed', failures: 3 });
@@ -203,7 +203,7 @@ describe('a target that was asked about an uncertain attempt', () => {
       });
     }
   });
-  it('and never says is sent to again at least once, and left alone at most once', () => {
+  it('and never says gets another attempt under at least once, and none under at most once', () => {
     expect(ask(unclear, 'atLeastOnce', 2)).toBe('send');
     expect(ask(unclear, 'atMostOnce', 2)).toMatchObject({ status: 'unknown', uncertain: null });
   });
@@ -213,7 +213,7 @@ describe('a target that was asked about an uncertain attempt', () => {
     const early = (answer: NoArrival, lookups = 0, failures = 1) =>
       ask(answer, 'atMostOnce', lookups, failures, lookupAfter);
 
-    it('and has nothing of it is asked again then, and that does not count as asked in vain', () => {
+    it('and does not have it is asked again then, and the early question does not count', () => {
       for (const failures of [1, 3]) {
         expect(early({ kind: 'notArrived' }, 2, failures)).toMatchObject({
           status: 'pending',
@@ -235,7 +235,7 @@ describe('a target that was asked about an uncertain attempt', () => {
         uncertain: { lookupAfter, lookups: 2 },
       });
     });
-    it('is believed by when it was asked, not by when it answered', () => {
+    it('is believed by the time of the question, not of the answer', () => {
       const late = { ...asking, now: lookupAfter + 1 };
       const uncertainRun = {
         ...run,
@@ -253,7 +253,7 @@ describe('a target that was asked about an uncertain attempt', () => {
   });
 });
 
-describe('a target that had acknowledged an attempt, and has nothing of it when it is asked,', () => {
+describe('a target that had acknowledged an attempt, and no longer has it when it is asked,', () => {
   const run = {
     failures: 1,
     retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
@@ -265,7 +265,7 @@ describe('a target that had acknowledged an attempt, and has nothing of it when 
     wasHandedOff: true,
     uncertain: { lookupAfter: noon, lookups: 0 },
   };
-  it('gets it again at least once, and never at most once', () => {
+  it('gets it again under at least once, and never under at most once', () => {
     const ask = (delivery: Delivery) =>
       afterLookup(
         { kind: 'notArrived' },
@@ -296,7 +296,7 @@ describe('the attempt log', () => {
     attemptLog: [],
   } as unknown as Run;
   const logOf = (changed: Partial<Run> = {}) => attemptLogOf({ ...run, ...changed });
-  it('of a worker that claimed it after another one is told from its run too', () => {
+  it('for a worker that claimed it after another one comes from its run too', () => {
     const entry = { attempt: 1, outcome: 'unknown' } as AttemptEntry;
     const pulled = { attempts: 2, queue: 'q' };
     expect(logOf({ ...pulled, attemptLog: [entry] })).toMatchObject([
@@ -306,7 +306,7 @@ describe('the attempt log', () => {
     const again = { ...entry, attempt: 2 };
     expect(logOf({ ...pulled, attemptLog: [entry, again] })).toEqual([entry, again]);
   });
-  it('of a plain first-attempt success is told from its run', () => {
+  it('for a plain first-attempt success comes from its run', () => {
     expect(logOf()).toEqual([
       {
         attempt: 1,

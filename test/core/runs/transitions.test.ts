@@ -26,7 +26,7 @@ const entry = (attempt: number, given: Partial<AttemptEntry> = {}): AttemptEntry
 });
 
 describe('a run that ends without a further attempt', () => {
-  it('says how and why, and keeps what it has been through', () => {
+  it('says how and why, and keeps its past', () => {
     const run = runRecord({ status: 'running', expiresAt: NOW + 1, error: ERROR, attemptLog: [entry(1)] });
     const ended = { finishedAt: NOW, expiresAt: null, updatedAt: NOW };
     expect(changesOf(run, endRun(run, { status: 'cancelled', reason: 'request' }, NOW))).toEqual({
@@ -111,7 +111,7 @@ describe('a run that is opened again', () => {
     executionId: null,
   };
 
-  it('goes by the present definition of its schedule', () => {
+  it('gets the present definition of its schedule', () => {
     const again = reopenRun(ended, CURRENT, { status: 'pending', now: NOW });
     expect(changesOf(ended, again)).toEqual({
       ...FRESH,
@@ -126,12 +126,12 @@ describe('a run that is opened again', () => {
     expect(reopenRun(ended, free, { status: 'pending', now: NOW }).overlapGuarded).toBe(false);
   });
 
-  it('goes by its own where it has no schedule, and overlaps with none', () => {
+  it('keeps its own if it has no schedule, and overlaps with none', () => {
     const again = reopenRun(ended, null, { status: 'waiting', now: NOW });
     expect(changesOf(ended, again)).toEqual({ ...FRESH, status: 'waiting', overlapGuarded: false });
   });
 
-  it('keeps the attempts it has had: none of their numbers comes again', () => {
+  it('keeps its past attempts: none of their numbers is used again', () => {
     const again = reopenRun(ended, CURRENT, { status: 'pending', now: NOW });
     expect(again).toMatchObject({ attempts: 4, lostAt: NOW - 1_000, attemptLog: [entry(1), entry(4)] });
   });
@@ -208,7 +208,7 @@ describe('a run whose end is reported', () => {
     });
   });
 
-  it('is done where it succeeded, and as far as it got where it failed', () => {
+  it('has its full progress if it succeeded, and the last one if it failed', () => {
     const half = { ...running, progress: 0.5 };
     expect(changed(half)).toMatchObject({ progress: 1 });
     expect(changed(half, { status: 'failed', error: ERROR, result: null })).not.toHaveProperty('progress');

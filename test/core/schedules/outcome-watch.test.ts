@@ -23,7 +23,7 @@ const WATCH: OutcomeWatch = {
 const DEADLINE = T + 60 * MINUTE;
 
 describe('a schedule that must succeed in time', () => {
-  it('is looked at when its time is up, or half a day later at the latest', () => {
+  it('is checked when its time is up, or half a day later at the latest', () => {
     expect(judgeLateness(WATCH, T)).toEqual({ lookAt: DEADLINE + 1000, lateSince: null, begins: false });
     const longer = { ...WATCH, successWithinSeconds: (366 * DAY) / 1000 };
     expect(judgeLateness(longer, T).lookAt).toBe(T + DAY / 2);
@@ -38,7 +38,7 @@ describe('a schedule that must succeed in time', () => {
     expect(judgeLateness(done, DEADLINE + 2 * MINUTE)).toMatchObject({ lateSince: null, begins: false });
   });
 
-  it('is late anew where the success between was found only after its time was up again', () => {
+  it('is late anew if a success in between was found only after its time was up again', () => {
     const seen = { ...WATCH, lateSince: DEADLINE, lastSuccessAt: DEADLINE + MINUTE };
     const again = DEADLINE + 61 * MINUTE;
     expect(judgeLateness(seen, again + 2000)).toMatchObject({ lateSince: again, begins: true });
@@ -63,13 +63,13 @@ describe('after an edit', () => {
   });
   const at = T + 10 * MINUTE;
 
-  it('nothing is kept of a schedule that has neither field', () => {
+  it('a schedule that has neither field has no state', () => {
     expect(
       watchAfterEdit(WATCH, { before: stands('active', 60), after: stands('active', null), at }),
     ).toBeNull();
   });
 
-  it('time counts from the creation, from being given the field, from being resumed, and else goes on', () => {
+  it('time counts from the creation, from setting the field, from a resume, and otherwise goes on', () => {
     const since = (before: ReturnType<typeof stands> | null, known: OutcomeWatch | null = WATCH) =>
       watchAfterEdit(known, { before, after: stands('active', 3600), at })?.successSince;
     expect(since(null, null)).toBe(at);
@@ -80,7 +80,7 @@ describe('after an edit', () => {
     expect(since(stands('error', 3600))).toBe(T);
   });
 
-  it('one that is paused or over is neither late nor looked at', () => {
+  it('a paused or ended schedule is neither late nor checked', () => {
     for (const status of ['paused', 'ended'] as const) {
       const late = { ...WATCH, lateSince: T, lookAt: T };
       const kept = watchAfterEdit(late, { before: stands('active', 60), after: stands(status, 60), at });
@@ -88,7 +88,7 @@ describe('after an edit', () => {
     }
   });
 
-  it('of the time allowed, one that is late stays so in the same episode, or is late no more', () => {
+  it('of the time allowed, a late schedule stays so in the same episode, or is no longer late', () => {
     const late = { ...WATCH, successWithinSeconds: 60, lateSince: T + MINUTE };
     const edit = (within: number) =>
       watchAfterEdit(late, { before: stands('active', 60), after: stands('active', within), at });
@@ -98,7 +98,7 @@ describe('after an edit', () => {
     expect(edit(3600)).toMatchObject({ lateSince: null, lookAt: DEADLINE + 1000 });
   });
 
-  it('failures count from being enabled or given the number, and else go on', () => {
+  it('failures count from enabling the schedule or setting the number, and otherwise go on', () => {
     const since = (before: ReturnType<typeof stands> | null, known: number | null) =>
       watchAfterEdit(
         { ...WATCH, pauseAfterFailures: known },

@@ -70,7 +70,7 @@ const TABLE: [open: string, expected: Record<Overlap, string>][] = [
   ],
 ];
 
-describe('of the open runs of a schedule', () => {
+describe('among the open runs of a schedule', () => {
   const rows = TABLE.flatMap(([text, expected]) =>
     OVERLAPS.map((overlap) => ({ overlap, text, expected: expected[overlap] })),
   );

@@ -23,7 +23,7 @@ describe('a key ring', () => {
     expect(() => old.open(ring.seal('x', 'here'), 'here')).toThrow(/key "new", which FIRELOCK_SECRET_KEYS/);
   });
 
-  test('never encrypts twice to the same text, and hides the length of no nonce', () => {
+  test('encrypts the same text with a new nonce each time', () => {
     const sealed = Array.from({ length: 100 }, () => ring.seal('x', 'here').sealed);
     expect(new Set(sealed.map((text) => text.slice(0, 16))).size).toBe(100);
   });
@@ -42,7 +42,7 @@ describe('a key ring', () => {
   });
 
   test.each([{ keyId: 'new' }, { keyId: 'new', sealed: 5 }, { keyId: 'new', sealed: '' }, {}, { keyId: 7 }])(
-    'says of a foreign hand’s %j that it cannot be decrypted, and throws nothing else',
+    'says of another program’s %j that it cannot be decrypted, and throws nothing else',
     (stored) => {
       expect(() => ring.open(stored as never, 'here')).toThrow(CannotOpen);
     },

@@ -60,7 +60,7 @@ describe('an encrypted value', () => {
   });
 });
 
-test('the same texts sent again stay as they are stored, also where the key is not the first any more', () => {
+test('the same texts sent again stay as they are stored, also if the key is no longer the first', () => {
   const stored = sealed();
   expect(sealed(GIVEN, stored)).toEqual(stored);
   expect(sealed(GIVEN, stored, NEWER)).toEqual(stored);
@@ -69,7 +69,7 @@ test('the same texts sent again stay as they are stored, also where the key is n
   expect(changed).toEqual({ ...stored, headers: changed.headers });
 });
 
-test('what is encrypted by an older key, or not at all, is encrypted anew by the first; what cannot be read stays', () => {
+test('a value under an older key, or without one, is encrypted anew by the first; an unreadable one stays', () => {
   const lost = sealed(GIVEN, null, ringOf(`lost:${Buffer.alloc(32, 3).toString('base64')}`));
   const mixed = { ...sealed(), cancel: lost.cancel, lookup: GIVEN.lookup };
   const anew = resealTarget(NEWER, 'u', mixed) as HttpTarget;
@@ -78,7 +78,7 @@ test('what is encrypted by an older key, or not at all, is encrypted anew by the
   expect(resealTarget(NEWER, 'u', anew)).toEqual(anew);
 });
 
-test('without a key the places are named that cannot be encrypted', () => {
+test('without a key, the places that cannot be encrypted are named', () => {
   const { unsealed } = sealTarget(GIVEN, { ring: ringless(), uid: 'u', before: null });
   expect(unsealed.map(({ steps }) => steps.join('/'))).toEqual([
     'headers/X-Key',
@@ -91,7 +91,7 @@ test('without a key the places are named that cannot be encrypted', () => {
   expect(sealTarget(sealed(), { ring: ringless(), uid: 'u', before: null }).unsealed).toEqual([]);
 });
 
-test('targets of two uids are compared by what their values say', () => {
+test('targets of two uids are compared by the content of their values', () => {
   const b = (target: HttpTarget) => ({ uid: 'w', target });
   const a = { uid: 'u', target: sealed() };
   expect(sameSecrets(SECRETS, a, b(GIVEN))).toBe(true);

@@ -125,7 +125,7 @@ function simulate(seed: number) {
 
 const seen = new Set<string>();
 
-describe('whatever is edited, and however long nobody plans', () => {
+describe('whatever is edited, and however long no instance plans', () => {
   test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
     'every occurrence is accounted for (%i)',
     (seed) => {
@@ -186,7 +186,7 @@ describe('whatever is edited, and however long nobody plans', () => {
     },
   );
 
-  test('and there was something of everything', () => {
+  test('and every kind of event occurred', () => {
     expect([...seen].sort()).toEqual(EVERYTHING);
   });
 });

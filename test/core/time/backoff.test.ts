@@ -10,7 +10,7 @@ describe('the wait before another attempt', () => {
     expect(backoffMs(policy, 1, null, 0)).toBe(9_000);
     expect(backoffMs(policy, 1, null, 0.999999)).toBe(11_000);
   });
-  it('is lengthened by the target’s wish up to the cap, never shortened', () => {
+  it('is lengthened by the target’s Retry-After up to the cap, never shortened', () => {
     expect(backoffMs(policy, 1, 30, 0.5)).toBe(30_000);
     expect(backoffMs(policy, 1, 3600, 0.5)).toBe(60_000);
     expect(backoffMs(policy, 3, 1, 0.5)).toBe(40_000);

@@ -85,7 +85,7 @@ const KINDS: Record<string, Given[]> = {
 };
 
 describe('the load of a period', () => {
-  test.each(Object.entries(KINDS))('of %s is that of a walk over every fire', (_kind, schedules) => {
+  test.each(Object.entries(KINDS))('of %s equals that of a walk over every fire', (_kind, schedules) => {
     for (const bucketMs of [1000, MINUTE, 7000, HOUR, 24 * HOUR]) {
       const period = { from: FROM + 1, to: FROM + 6 * HOUR - 250, bucketMs };
       for (const one of [PERIOD, period]) {
@@ -102,7 +102,7 @@ describe('the load of a period', () => {
     expect(counted(all).buckets).toEqual(walked(all, PERIOD));
   });
 
-  test('leaves out what cannot be planned', () => {
+  test('leaves out schedules that cannot be planned', () => {
     const schedules = [
       given({ cron: 'soon' }),
       given({ cron: '0 * * * *', timezone: 'Mars/Olympus' }),
@@ -111,7 +111,7 @@ describe('the load of a period', () => {
     expect(counted(schedules)).toEqual({ buckets: [{ at: FROM, fires: 1 }], schedules: 1 });
   });
 
-  test('counts what many have in common once, and intervals by arithmetic', () => {
+  test('counts a shared timing once, and intervals by arithmetic', () => {
     const alike = Array.from({ length: 10_000 }, (_, n) => given({ cron: '* * * * *' }, `job-${n}`));
     expect(counted(alike, PERIOD, 11_000).buckets).toHaveLength(360);
     const seconds = Array.from({ length: 100 }, (_, n) => given({ everySeconds: 1 }, `job-${n}`));
@@ -151,7 +151,7 @@ describe('the load of a period', () => {
     expect(createLoadCount(PERIOD).firing()).toEqual([]);
   });
 
-  test('is refused where it takes too many steps', () => {
+  test('is refused if it takes too many steps', () => {
     const jittered = Array.from({ length: 100 }, (_, n) =>
       given({ cron: '* * * * *', jitterSeconds: 1 }, `job-${n}`),
     );

@@ -10,7 +10,7 @@ describe('a lease', () => {
   const after = (monotonicMs: number, wallMs = monotonicMs) =>
     leaseHolds(sent, { monotonic: 1_000 + monotonicMs, wall: noon + wallMs }, TTL);
 
-  it('holds until two seconds before the others may count it out', () => {
+  it('is valid until two seconds before the others may declare the instance dead', () => {
     expect(after(0)).toBe(true);
     expect(after(7_999)).toBe(true);
     expect(after(8_000)).toBe(false);
@@ -20,7 +20,7 @@ describe('a lease', () => {
     expect(after(100, 60_000)).toBe(false);
     expect(after(100, 1_200)).toBe(false);
   });
-  it('is not trusted across a step of the wall clock, in either direction', () => {
+  it('is not trusted after a step of the wall clock, in either direction', () => {
     expect(after(100, 3_600_000)).toBe(false);
     expect(after(100, -3_600_000)).toBe(false);
     expect(after(2_000, 1_500)).toBe(true);
@@ -49,20 +49,20 @@ describe('declaring others dead', () => {
     expect(mayDeclareDead(beats(0, 5), TTL)).toBe(false);
     expect(mayDeclareDead(beats(0, 6), TTL)).toBe(true);
   });
-  it('begins anew after a gap, as an outage leaves for everybody', () => {
+  it('begins anew after a gap, as an outage leaves for every instance', () => {
     const streak = beats(0, 20);
     const after = beats(60_000, 5, 0, streak);
     expect(mayDeclareDead(after, TTL)).toBe(false);
     expect(mayDeclareDead(beats(70_000, 1, 0, after), TTL)).toBe(true);
   });
-  it('begins anew when the database’s clock steps, in either direction', () => {
+  it('begins anew when the database’s clock is set, in either direction', () => {
     for (const step of [3_600_000, -3_600_000, 1_500]) {
       const after = beats(40_000, 5, step, beats(0, 20));
       expect(mayDeclareDead(after, TTL)).toBe(false);
       expect(mayDeclareDead(beats(50_000, 1, step, after), TTL)).toBe(true);
     }
   });
-  it('is not put off by a beat that took long, or a clock that is a little off', () => {
+  it('is not delayed by a beat that took long, or a clock that is a little off', () => {
     const streak = beats(0, 20);
     const late = afterBeat(streak, { sentAt: 40_000, answeredAt: 42_500, databaseNow: noon + 40_200 }, TTL);
     expect(mayDeclareDead(late, TTL)).toBe(true);

@@ -123,7 +123,7 @@ function linesOf(
 }
 
 describe('what a version explains', () => {
-  test('is what is due after it was written, up to and with the moment of the next', () => {
+  test('is everything due after it was written, up to and with the moment of the next version', () => {
     const spans = [
       span({ version: 1, since: '10:00', until: '10:30' }),
       span({ version: 2, since: '10:30', timing: { cron: '*/15 * * * *' } }),
@@ -165,7 +165,7 @@ describe('what a version explains', () => {
     expect([edited(-1), edited(0), edited(1)]).toEqual([[2], [1], [1]]);
   });
 
-  test('is of no version that gave the schedule other fire times after it, whatever their jitter', () => {
+  test('belongs to no version that gave the schedule other fire times after it, whatever their jitter', () => {
     const jitter = { cron: '0 * * * *', jitterSeconds: 3599 };
     const due = fireTimes(timing(jitter), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
     const edit = Math.floor((at('10:00') + due) / 2);
@@ -185,7 +185,7 @@ describe('what a version explains', () => {
     }
   });
 
-  test('whose delay an edit of the fire times cut short is of the version before, as one that does not fire by itself', () => {
+  test('whose delay an edit of the fire times cut short belongs to the version before, as one that does not fire by itself', () => {
     const jitter = { cron: '0 * * * *', jitterSeconds: 3599 };
     const due = fireTimes(timing(jitter), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
     const before = { ...span({ since: '00:00', timing: jitter }), until: due - 1 };
@@ -213,7 +213,7 @@ describe('what a version explains', () => {
     expect(list).toEqual(['10:00 v1', '10:01 v1', '10:02 v2', '11:00 v3']);
   });
 
-  test('of an interval hangs on the creation of the schedule', () => {
+  test('for an interval depends on the creation of the schedule', () => {
     const spans = [span({ since: '09:59', timing: { cron: null, everySeconds: 1800 } })];
     expect(expectedOf(spans, '09:00', '11:00').map(({ fireAt }) => clock(fireAt))).toEqual([
       '10:00',
@@ -242,7 +242,7 @@ describe('what a version explains', () => {
     expect(expectation.reach()).toBe(at('10:10') + MAX_JITTER_MS);
   });
 
-  test('is whole for a version that mends one that cannot be planned', () => {
+  test('is complete for a version that mends one that cannot be planned', () => {
     const expectation = createExpectation({
       after: { fireAt: at('10:00'), uid: FIRST },
       to: at('10:35'),
@@ -254,7 +254,7 @@ describe('what a version explains', () => {
     expect(expectation.list().map(({ fireAt }) => clock(fireAt))).toEqual(['10:20', '10:30']);
   });
 
-  test('throws where it cannot be planned', () => {
+  test('throws if it cannot be planned', () => {
     expect(() =>
       expectedOf([span({ since: '00:00', timing: { cron: 'soon' } })], '10:00', '11:00'),
     ).toThrow();
@@ -265,7 +265,7 @@ describe('what became of an occurrence', () => {
   const always = [span({ since: '00:00' })];
   const half = { from: '10:00', to: '10:30' };
 
-  test('is told by its own run', () => {
+  test('follows from its own run', () => {
     const runs = [
       run('10:00'),
       run('10:10', { status: 'skipped', reason: 'overlap' }),
@@ -284,7 +284,7 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
-  test('or by the record that stands for it, with what its catch-up says', () => {
+  test('or from the record that stands for it, with the answer of its catch-up', () => {
     const record = (more: Partial<PlannedRun>) => [
       run('10:20', { coalesced: 2, coalescedFrom: at('10:00'), ...more }),
     ];
@@ -305,7 +305,7 @@ describe('what became of an occurrence', () => {
     expect(under('latest', { status: 'skipped', reason: 'missed' })).toEqual(both('skip', 'missed skip'));
   });
 
-  test('by a record that lies after the period', () => {
+  test('from a record that lies after the period', () => {
     const runs = [run('11:20', { coalesced: 8, coalescedFrom: at('10:00') })];
     expect(linesOf(always, runs, half)).toEqual([
       '10:00 v1 missed latest by 11:20 *',
@@ -314,7 +314,7 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
-  test('by the one of several records that covers it, and by none of another schedule', () => {
+  test('from the one of several records that covers it, and from none of another schedule', () => {
     const runs = [
       run('10:10', { coalesced: 1, coalescedFrom: at('10:00') }),
       run('10:30', { coalesced: 1, coalescedFrom: at('10:20') }),
@@ -331,7 +331,7 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
-  test('by the record of its own version, where it lies among those of the version before', () => {
+  test('from the record of its own version, if it lies among those of the version before', () => {
     const before = run('10:20', { version: 1, coalesced: 2, coalescedFrom: at('10:00') });
     const own = run('10:50', { version: 2, coalesced: 1, coalescedFrom: at('10:00') });
     const spans = [span({ version: 2, since: '00:00' })];
@@ -345,7 +345,7 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
-  test('is open for what is not planned yet, also when it is due, and says where planning fails', () => {
+  test('is open for an occurrence that is not planned yet, even if it is due, and says where planning fails', () => {
     expect(linesOf(always, [run('10:00')], { ...half, now: '10:15', cursor: '10:10' })).toEqual([
       '10:00 v1 fired *',
       '10:10 v1 upcoming',
@@ -367,7 +367,7 @@ describe('what became of an occurrence', () => {
     expect(late.slice(1)).toEqual(['10:10 v1 upcoming error', '10:20 v2 upcoming error']);
   });
 
-  test('was older than the retention when nobody planned it, and has no other explanation else', () => {
+  test('was older than the retention when no instance planned it, if nothing else explains it', () => {
     expect(linesOf(always, [], { ...half, horizon: '10:20' })).toEqual([
       '10:00 v1 missed retention',
       '10:10 v1 missed retention',
@@ -375,7 +375,7 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
-  test('was a pause, from the moment of it to the moment of its end, unless it was backfilled', () => {
+  test('was a pause, from its start to its end, unless it was backfilled', () => {
     const spans = [
       span({ version: 1, since: '00:00', until: '10:10' }),
       span({ version: 2, since: '10:10', until: '10:40', enabled: false }),
@@ -392,7 +392,7 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
-  test('is no pause where a record of the time around covers it, and none where it is still to come', () => {
+  test('is no pause if a record of the time around covers it, and no pause if it is still to come', () => {
     const paused = [span({ since: '00:00', enabled: false })];
     const record = run('11:00', { coalesced: 9, coalescedFrom: at('09:00') });
     expect(linesOf(paused, [record], half)).toEqual([
@@ -406,7 +406,7 @@ describe('what became of an occurrence', () => {
     );
   });
 
-  test('is told across an edit that moves the times: what the old version left is not upcoming under the new', () => {
+  test('crosses an edit that moves the times: what the old version left is not upcoming under the new', () => {
     const spans = [
       span({ version: 1, since: '00:00', until: '10:20' }),
       span({ version: 2, since: '10:20', timing: { cron: '5,35 * * * *' } }),
@@ -420,7 +420,7 @@ describe('what became of an occurrence', () => {
     ]);
   });
 
-  test('nor where jitter delays beyond an edit that leaves the times as they are', () => {
+  test('nor if jitter delays it beyond an edit that leaves the times as they are', () => {
     const jitter = { cron: '0 * * * *', jitterSeconds: 3599 };
     const due = fireTimes(timing(jitter), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
     const edit = due - 1;
@@ -433,7 +433,7 @@ describe('what became of an occurrence', () => {
     expect(found).toMatchObject([{ fireAt: at('10:00'), version: 2, state: 'upcoming' }]);
   });
 
-  test('is kept apart by schedule, where an id was created again', () => {
+  test('is separate for each schedule, if an id was created again', () => {
     const spans = [
       span({ uid: B, version: 1, since: '09:00', until: '10:20' }),
       span({ uid: A, version: 1, since: '10:20' }),
@@ -451,7 +451,7 @@ describe('what became of an occurrence', () => {
     expect(linesOf(spans.slice(0, 1), runs, { uid: A, cursor: '10:40' })).toHaveLength(4);
   });
 
-  test('is listed of a run that no version explains', () => {
+  test('is listed for a run that no version explains', () => {
     const runs = [run('10:03', { version: 4 }), run('10:00'), run('10:10'), run('10:20')];
     expect(linesOf(always, runs, half)).toEqual([
       '10:00 v1 fired *',

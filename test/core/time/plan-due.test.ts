@@ -39,7 +39,7 @@ function textOf({ scheduledFor, trigger, skipped, coalesced, coalescedFrom }: Pl
   return `${time(scheduledFor)} ${skipped ?? trigger}${others}`;
 }
 
-describe('what a caller asked to skip is recorded for itself, and takes no part in the rest:', () => {
+describe('a fire that a caller asked to skip is recorded for itself, and takes no part in the rest:', () => {
   const asked = (given: Partial<Timing>, from: string, ...times: string[]) => {
     const skips = new Set(times.map((time) => at(`2026-11-20T${time}Z`)));
     const whole = timing({ cron: '* * * * *', ...given });
@@ -88,7 +88,7 @@ describe('what a caller asked to skip is recorded for itself, and takes no part 
     },
   );
 
-  it('all of them, and none that is not due yet or that is no fire', () => {
+  it('all such fires, and none that is not due yet or that is no fire', () => {
     const all = asked({}, '2026-11-20T12:09:00Z', '12:09:00', '12:10:00', '12:11:00', '12:09:30');
     expect(all).toMatchObject({
       fires: ['12:09:00 request', '12:10:00 request'],
@@ -113,10 +113,10 @@ describe('what a caller asked to skip is recorded for itself, and takes no part 
   });
 });
 
-describe('of what is due', () => {
+describe('among the due fires', () => {
   const cron = '* * * * *';
 
-  it('all that is on time fires, each, whatever becomes of what is missed', () => {
+  it('every fire on time is made, whatever becomes of missed ones', () => {
     for (const catchUp of ['skip', 'latest', 'all'] as const) {
       const plan = planned({ cron, catchUp, graceSeconds: 120 }, '2026-11-20T12:09:00Z');
       expect(plan.fires.map(textOf)).toEqual(['12:09:00 schedule', '12:10:00 schedule']);
@@ -128,7 +128,7 @@ describe('of what is due', () => {
     }
   });
 
-  it('what is late by exactly the grace is on time, and by a millisecond more is missed', () => {
+  it('a fire late by exactly the grace is on time, and by a millisecond more is missed', () => {
     const now = at('2026-11-20T12:10:00Z');
     const fires = (lateBy: number) =>
       planned({ cron: null, at: now - lateBy, graceSeconds: 60 }, new Date(now - lateBy).toISOString(), now)
@@ -137,7 +137,7 @@ describe('of what is due', () => {
     expect(fires(60_001)[0]).toMatchObject({ trigger: 'catchUp', skipped: null });
   });
 
-  it('what is late by no more than a second is on time, however little grace there is', () => {
+  it('a fire late by no more than a second is on time, however little grace there is', () => {
     const now = at('2026-11-20T12:10:01Z');
     const fires = (lateBy: number) =>
       planned(
@@ -149,26 +149,26 @@ describe('of what is due', () => {
     expect(fires(1001)[0]).toMatchObject({ trigger: 'catchUp', skipped: 'missed' });
   });
 
-  it('`latest` folds what was missed into the oldest that is on time', () => {
+  it('`latest` folds missed fires into the oldest one on time', () => {
     expect(planned({ cron, graceSeconds: 100 }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
       '12:09:00 schedule +9 from 12:00:00',
       '12:10:00 schedule',
     ]);
   });
 
-  it('`latest` fires the newest that was missed where nothing is on time', () => {
+  it('`latest` fires the newest missed one if none is on time', () => {
     const plan = planned({ cron: '0 * * * *' }, '2026-11-20T09:00:00Z');
     expect(plan.fires.map(textOf)).toEqual(['12:00:00 catchUp +3 from 09:00:00']);
     expect(plan.nextOccurrenceAt).toBe(at('2026-11-20T13:00:00Z'));
   });
 
-  it('`latest` fires a single one that was missed for itself', () => {
+  it('`latest` fires a single missed one for itself', () => {
     expect(planned({ cron: '0 * * * *' }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
       '12:00:00 catchUp',
     ]);
   });
 
-  it('`skip` records what was missed once, at the newest of it, and fires what is on time', () => {
+  it('`skip` records missed fires once, at the newest, and makes those on time', () => {
     expect(planned({ cron, catchUp: 'skip' }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
       '12:09:00 missed +9 from 12:00:00',
       '12:10:00 schedule',
@@ -202,7 +202,7 @@ describe('of what is due', () => {
     expect(fires(10)).toHaveLength(11);
   });
 
-  it('what is older than the horizon leaves nothing behind', () => {
+  it('a fire older than the horizon leaves no record', () => {
     const horizon = at('2026-11-20T12:05:30Z');
     expect(planned({ cron }, '2026-11-01T00:00:00Z', NOW, horizon).fires.map(textOf)).toEqual([
       '12:10:00 schedule +4 from 12:06:00',
@@ -214,7 +214,7 @@ describe('of what is due', () => {
     });
   });
 
-  it('nothing is planned again that has been planned, wherever the cursor stands', () => {
+  it('no fire is planned again, wherever the cursor stands', () => {
     const fires = (from: string, plannedThrough: string, horizon?: number) =>
       planned({ cron, catchUp: 'all' }, from, NOW, horizon, at(plannedThrough)).fires.map(textOf);
     const rest = ['12:08:00 catchUp', '12:09:00 catchUp', '12:10:00 schedule'];
@@ -228,7 +228,7 @@ describe('of what is due', () => {
     expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:09:00Z', horizon)).toEqual(rest.slice(2));
   });
 
-  it('a plan whose every occurrence has been planned says where it goes on', () => {
+  it('a plan in which everything has been planned before says where it goes on', () => {
     const plannedThrough = at('2026-11-20T12:10:00Z');
     const again = planned({ cron }, '2026-11-20T12:05:00Z', NOW, undefined, plannedThrough);
     expect(again).toEqual({
@@ -268,7 +268,7 @@ describe('of what is due', () => {
 describe('a walk', () => {
   const everySecond = timing({ cron: '* * * * * *' });
 
-  it('comes to the same in steps as in one go', () => {
+  it('has the same result in steps as in one go', () => {
     const walk = walkDue(fireTimes(everySecond, identity), everySecond, NOW - 86_400_000, {
       now: NOW,
       horizon: -Infinity,
@@ -286,7 +286,7 @@ describe('a walk', () => {
     expect(done.fires[0]?.coalesced).toBe(86_400 - 60);
   });
 
-  it('hands out more than a commit may write in parts, as of one moment', () => {
+  it('gives out more than a commit may write in parts, as of one moment', () => {
     const generous = timing({ cron: '* * * * * *', graceSeconds: 3 * 3600 });
     const from = NOW - 4 * 3_600_000;
     const period = { now: NOW, horizon: -Infinity, plannedThrough: null };
@@ -307,7 +307,7 @@ describe('a walk', () => {
     expect(parts[0]?.nextOccurrenceAt).toBe((parts[0]?.fires.at(-1)?.scheduledFor ?? 0) + 1000);
   });
 
-  it('ends where nothing is left', () => {
+  it('ends if no occurrence is left', () => {
     const plan = planned({ cron: '* * * * *', endAt: at('2026-11-20T12:11:00Z') }, '2026-11-20T12:10:00Z');
     expect(plan).toMatchObject({ nextOccurrenceAt: null, nextFireAt: null });
     expect(plan.fires.map(textOf)).toEqual(['12:10:00 schedule']);
@@ -340,13 +340,13 @@ describe('an interval', () => {
     expect((at('2027-11-20T08:00:01.500Z') - created) % 7000).toBe(0);
   });
 
-  it('is anchored at startAt where there is one, which is a fire itself', () => {
+  it('is anchored at startAt if there is one, which is a fire itself', () => {
     const every = { everySeconds: 3600, startAt: at('2026-12-01T00:30:00Z') };
     expect(next(every, '2026-11-20T08:00:00Z')).toBe('2026-12-01T00:30:00.000Z');
     expect(next(every, '2026-12-01T00:30:00Z')).toBe('2026-12-01T01:30:00.000Z');
   });
 
-  it('and any other kind fires only from startAt, included, to endAt, excluded', () => {
+  it('and any other kind fires only from startAt, inclusive, to endAt, exclusive', () => {
     const window = { startAt: at('2026-11-20T10:00:00Z'), endAt: at('2026-11-20T10:02:00Z') };
     for (const kind of [{ cron: '* * * * *' }, { everySeconds: 60 }]) {
       expect(next({ ...kind, ...window }, '2026-11-20T08:00:00Z')).toBe('2026-11-20T10:00:00.000Z');
@@ -365,7 +365,7 @@ describe('jitter', () => {
   const times = fireTimes(minutely, identity);
   const occurrences = Array.from({ length: 500 }, (_, index) => at('2026-11-20T00:00:00Z') + index * 60_000);
 
-  it('delays each fire by as much whenever it is asked, and never past the next one', () => {
+  it('delays each fire by the same amount on every question, and never past the next one', () => {
     const due = occurrences.map((one) => times.dueAt(one));
     expect(due).toEqual(occurrences.map((one) => fireTimes(minutely, identity).dueAt(one)));
     expect(due.every((one, index) => one >= (occurrences[index] ?? 0))).toBe(true);
@@ -385,7 +385,7 @@ describe('jitter', () => {
     expect(Math.min(...delays)).toBeLessThan(10);
   });
 
-  it('is what lateness counts from: a fire that is delayed is on time', () => {
+  it('is part of the due time: a delayed fire is on time', () => {
     const now = times.dueAt(at('2026-11-20T12:09:00Z')) + 1;
     const plan = walkDue(times, { ...minutely, graceSeconds: 0 }, at('2026-11-20T12:09:00Z'), {
       now: now - 1,
@@ -402,7 +402,7 @@ describe('an edit', () => {
   const definition = (given: Partial<Definition>) =>
     ({ ...timing({ cron: '0 * * * *' }), enabled: true, ...given }) as Definition;
 
-  it('moves fire times with what makes them, and with nothing else', () => {
+  it('moves fire times with the fields that decide them, and with no others', () => {
     const before = definition({});
     for (const given of [
       { cron: '1 * * * *' },
@@ -436,7 +436,7 @@ describe('an edit', () => {
     ).toBeNull();
   });
 
-  it('that pauses leaves nothing to fire, and its place', () => {
+  it('that pauses leaves no fire, and keeps the place', () => {
     const next = at('2026-11-20T13:00:00Z');
     const paused = definition({ enabled: false });
     expect(cursorUnder(paused, null, identity, NOW)).toEqual({ nextOccurrenceAt: next, nextFireAt: null });
@@ -445,7 +445,7 @@ describe('an edit', () => {
     ).toEqual({ nextOccurrenceAt: next, nextFireAt: null });
   });
 
-  it('that pauses and one that unpauses leave what jitter delays beyond both where it was', () => {
+  it('that pauses and one that enables leave a fire that jitter delays beyond both where it was', () => {
     const daily = definition({ cron: '0 12 * * *', jitterSeconds: 86_000 });
     const noon = at('2026-11-20T12:00:00Z');
     const dueAt = fireTimes(daily, identity).dueAt(noon);
@@ -463,7 +463,7 @@ describe('an edit', () => {
     expect(again(nextDay - 1)).toEqual({ nextOccurrenceAt: noon + 86_400_000, nextFireAt: nextDay });
   });
 
-  it('that gives jitter does not bring back what was before it', () => {
+  it('that adds jitter does not bring back earlier occurrences', () => {
     const hourly = definition({ cron: '0 * * * *' });
     const delayed = definition({ cron: '0 * * * *', jitterSeconds: 3600 });
     const thirteen = at('2026-11-20T13:00:00Z');
@@ -473,7 +473,7 @@ describe('an edit', () => {
   });
 });
 
-it('two schedules of one timing fire together, unless hashing, jitter or their creation tells them apart', () => {
+it('two schedules of one timing fire together, unless hashing, jitter or their creation distinguishes them', () => {
   const depends = (given: Partial<Timing>) => dependsOnIdentity(timing(given));
   expect(depends({ cron: '0 0 * * *' })).toBe(false);
   expect(depends({ cron: '@daily' })).toBe(false);

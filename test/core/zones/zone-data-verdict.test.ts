@@ -6,7 +6,7 @@ import { type ZoneDataSeen, judgeZoneData } from '../../../src/core/zones/zone-d
 
 const NOW = Date.parse('2026-06-10T12:00:00Z');
 
-describe('whether the cursors are to be looked through', () => {
+describe('whether the cursors must be checked', () => {
   const ago = (seconds: number) => NOW - seconds * 1000;
   const other = (version: string, seconds: number | null) => ({
     version,
@@ -70,7 +70,7 @@ describe('whether the cursors are to be looked through', () => {
     expect(text).toBe(expected);
   });
 
-  it('what is no version is older than any', () => {
+  it('a text that is no version is older than any', () => {
     expect(judgeZoneData('unknown', { now: NOW, recorded: null, others: [other('1996a', null)] }).kind).toBe(
       'wait',
     );
@@ -111,7 +111,7 @@ describe('where planning stands by other zone data', () => {
     expect(cursorOf('0 12 * * *', { nextOccurrenceAt: at(cursor) })).toBe(moved);
   });
 
-  it('at the passed moment it stood for, by whichever is nearest', () => {
+  it('at the past moment that it stood for, whichever is nearest', () => {
     const today = { nextOccurrenceAt: at('10T12:30') };
     expect(cursorOf('30 14 * * *', today)).toBe('10T11:30');
     expect(cursorOf('30 14 1-15 6 *', today)).toBe('10T11:30');
@@ -123,7 +123,7 @@ describe('where planning stands by other zone data', () => {
     expect(cursorOf('30 14 9 6 *', { nextOccurrenceAt: at('10T12:30') })).toBe('2027-06-09T11:30');
   });
 
-  it('not at a passed one that another fire stood for, or that was due before the newest version', () => {
+  it('not at a past one that another fire stood for, or that was due before the newest version', () => {
     const nextOccurrenceAt = at('10T12:30');
     expect(cursorOf('30 14 * * *', { nextOccurrenceAt, lastFireAt: at('10T10:30') })).toBe('10T11:30');
     expect(cursorOf('30 14 * * *', { nextOccurrenceAt, lastFireAt: at('10T10:31') })).toBe('11T11:30');
@@ -137,7 +137,7 @@ describe('where planning stands by other zone data', () => {
     );
   });
 
-  it('nowhere behind the end, and somewhere again before it', () => {
+  it('nowhere after the end, and somewhere again before it', () => {
     const fired = { nextOccurrenceAt: at('10T12:30'), lastFireAt: at('09T12:30') };
     expect(cursorOf('0 16 * * *', fired, { endAt: at('10T12:45') })).toBeNull();
     expect(cursorOf('0 16 * * *', { nextOccurrenceAt: null }, { endAt: at('10T13:01') })).toBe('10T13:00');

@@ -33,13 +33,13 @@ describe('a zone', () => {
       expect(isZone(name)).toBe(false);
     },
   );
-  it('that has become unknown is told of', () => {
+  it('that has become unknown is reported', () => {
     expect(() => cronTimes('0 0 * * *', 'Mars/Phobos', '')).toThrow(CronError);
     expect(() => cronTimes('0 0 * * *', 'Mars/Phobos', '')).toThrow(
       'Mars/Phobos is not a time zone known here',
     );
   });
-  it('tells local time with its offset', () => {
+  it('gives local time with its offset', () => {
     expect(localTime(at('2026-03-29T01:00:00Z'), 'Europe/Paris')).toBe('2026-03-29T03:00:00.000+02:00');
     expect(localTime(at('2026-03-29T01:00:00Z'), null)).toBe('2026-03-29T01:00:00.000Z');
   });
@@ -77,7 +77,7 @@ describe('the names of zones', () => {
     expect(names.flatMap(inEveryCase).filter((name) => !isZone(name))).toEqual([]);
   });
 
-  it('are none that Intl alone knows, in whatever letter case', () => {
+  it('do not include names that only Intl knows, in any letter case', () => {
     expect(ONLY_OF_ICU.split(' ').flatMap(inEveryCase).filter(isZone)).toEqual([]);
   });
 

@@ -80,7 +80,7 @@ test.skipIf(THROUGH_POOLER)('a daemon whose role may not migrate says so, and wh
   expect(await there('runs')).toBe(false);
 });
 
-test.skipIf(THROUGH_POOLER)('where the tables are there and rights are missing it names these', async () => {
+test.skipIf(THROUGH_POOLER)('if the tables exist and rights are missing, it names these', async () => {
   expect(await migrate(urlOf(OWNER))).toBeGreaterThan(0);
   await admin.unsafe(`GRANT SELECT ON firelock_migrations TO ${APP}`);
   // As the daemon asks after it has migrated.
@@ -94,7 +94,7 @@ test.skipIf(THROUGH_POOLER)('where the tables are there and rights are missing i
 });
 
 test.skipIf(THROUGH_POOLER)(
-  'a daemon on a role without rights on the schema does all that it has to',
+  'a daemon on a role without rights on the schema can do all of its work',
   async () => {
     const variables = { DATABASE_URL: urlOf(APP), FIRELOCK_MIGRATION_DATABASE_URL: urlOf(OWNER) };
     const unknown = firelock(['migrate', '--grant-to', 'no_such_role'], variables);

@@ -124,7 +124,7 @@ describe('wall clocks that are wrong', () => {
     expect(dead).toEqual([]);
   });
 
-  it('that step while the daemon runs stop it for a beat at most, and it stays who it is', async (context) => {
+  it('that are set while the daemon runs stop it for a beat at most, and it keeps its id', async (context) => {
     if (LIBRARY === undefined) context.skip(NO_LIBRARY);
     const right = await start();
     const clock = await wrongClock('stepping', 0);

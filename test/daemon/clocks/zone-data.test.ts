@@ -18,7 +18,7 @@ const OLDER = {
     "--import=data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,tz:'2020a'}})",
 };
 
-it('living instances that differ in their zone data are told everywhere, once, until they are one again', async () => {
+it('living instances that differ in their zone data are reported everywhere, once, until they agree again', async () => {
   const daemon = await readyDaemon(database.url);
   await until(async () => ((await versionsOf(daemon)) === 1 ? true : null));
   expect(await warningsOf(daemon)).toEqual([]);

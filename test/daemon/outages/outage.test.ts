@@ -72,7 +72,7 @@ function warnings(daemon: Daemon) {
 }
 
 describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)', (how) => {
-  it('at the start is waited for, with one line that says so, and fires once it is there', async () => {
+  it('at the start makes the daemon wait, with one line that says so, and it fires once the database is there', async () => {
     proxy = await startPostgresProxy(database.url, how);
     const daemon = await startDaemon({ DATABASE_URL: proxy.url });
     await daemon.logged(/^migrations failed/);
@@ -100,7 +100,7 @@ describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)
     expect(await daemon.exited).toBe(0);
   });
 
-  it('for a while ends nothing, loses no outcome and no fire, and repeats none', async () => {
+  it('for a while ends no process, loses no outcome and no fire, and repeats none', async () => {
     proxy = await startPostgresProxy(database.url);
     const daemon = await readyDaemon(proxy.url);
     await put(daemon, 'fast', '* * * * * *');
@@ -156,7 +156,7 @@ describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)
   });
 });
 
-it('connections that are cut in whatever they do end nothing, lose no fire, and no run is sent twice', async () => {
+it('connections that are cut at any point end no process, lose no fire, and no run is sent twice', async () => {
   proxy = await startPostgresProxy(database.url);
   const daemon = await readyDaemon(database.url, { FIRELOCK_RECOVERY_INTERVAL_SECONDS: '1' });
   await putEverySecond(daemon, receiver, 20);

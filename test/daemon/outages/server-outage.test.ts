@@ -94,7 +94,7 @@ async function throughAnOutage(fault: (daemons: Daemon[]) => Promise<void>, mend
   expect(await Promise.all(daemons.map(({ exited }) => exited))).toEqual([0, 0]);
 }
 
-it('a PostgreSQL that crashes, stays away and comes back ends nothing, and every fire is made up for', () =>
+it('a PostgreSQL that crashes, stays away and comes back ends no daemon, and every fire is made up for', () =>
   throughAnOutage(async (daemons) => {
     await cluster.crash();
     for (const daemon of daemons) await expectUnavailable(daemon);
@@ -113,7 +113,7 @@ it('a PostgreSQL that crashes and restarts at once, again and again, loses no fi
     () => Promise.resolve(),
   ));
 
-it('a database that becomes read-only is not ready, can still be read, and is written again without a restart', () =>
+it('a database that becomes read-only makes daemons not ready, can still be read, and is written again without a restart', () =>
   throughAnOutage(
     async (daemons) => {
       await admin.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
@@ -127,7 +127,7 @@ it('a database that becomes read-only is not ready, can still be read, and is wr
     () => admin.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = off`),
   ));
 
-it('a database that takes no more connections is waited for', () =>
+it('daemons wait for a database that takes no more connections', () =>
   throughAnOutage(
     async (daemons) => {
       await admin.unsafe(`ALTER ROLE ${name} CONNECTION LIMIT 0`);

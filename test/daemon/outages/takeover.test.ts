@@ -144,7 +144,7 @@ async function expectCountedAs(daemons: [Daemon, ...Daemon[]], expected: Counted
   }
 }
 
-it('what a killed daemon had under way and had claimed ahead is driven on by another under the same ids', async () => {
+it('another daemon continues what a killed one had under way and had claimed ahead, under the same ids', async () => {
   const victim = await startVictim();
   const other = await start();
   victim.daemon.signal('SIGKILL');
@@ -158,7 +158,7 @@ it('what a killed daemon had under way and had claimed ahead is driven on by ano
   expect(lost).toMatchObject({ found: 'orphaned', instances: [victim.instanceId] });
 });
 
-it('what a daemon that is asked to leave had claimed ahead is done by another before it is gone, and nothing is called lost', async () => {
+it('another daemon does what a stopping one had claimed ahead before that one is gone, and nothing counts as lost', async () => {
   const victim = await startVictim();
   const other = await start();
   victim.daemon.signal('SIGTERM');
@@ -184,7 +184,7 @@ it('what a daemon that is asked to leave had claimed ahead is done by another be
   await expectCountedAs([other], { lost: 0, recovered: 0, unknown: 0 });
 });
 
-it('what is handed back is taken up by those who are idle without waiting for their next look', async (context) => {
+it('an idle daemon takes up what another hands back without waiting for its next look', async (context) => {
   notThroughPooler(context, 'LISTEN hears nothing there');
   const victim = await startVictim();
   // Nothing but being told makes this one look within the minute.
@@ -209,7 +209,7 @@ it('what is handed back is taken up by those who are idle without waiting for th
   );
 });
 
-it('a daemon that was frozen for longer than its time to live goes on under a new id and sends nothing of what it had claimed', async () => {
+it('a daemon that was frozen for longer than its time to live goes on under a new id and sends nothing that it had claimed', async () => {
   const victim = await startVictim();
   const other = await start();
   victim.daemon.signal('SIGSTOP');

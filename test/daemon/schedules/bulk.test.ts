@@ -15,7 +15,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-test('an instance that is killed in the middle of a bulk retry leaves the rest to the same call at another', async () => {
+test('after an instance is killed in the middle of a bulk retry, the same call at another one does the rest', async () => {
   const [first, second] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
   const items = Array.from({ length: 250 }, (_, n) => ({
     ref: `r${n}`,

@@ -17,7 +17,7 @@ const gauge = async (daemon: Daemon) =>
   /^firelock_maintenance (\d)$/m.exec(String((await daemon.call('GET', '/metrics')).body))?.[1];
 const items = (body: unknown) => (body as { items: Record<string, unknown>[] }).items;
 
-it('maintenance is in force on every daemon, outlives the one that was asked, and ends for all, by itself too', async () => {
+it('maintenance is in force on every daemon, outlives the one that began it, and ends for all, by itself too', async () => {
   const database = await createMigrated();
   const receiver = await startReceiver();
   const [asked, other] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);

@@ -26,7 +26,7 @@ const schedule = (daemon: Daemon, id: string) =>
 const versions = async (daemon: Daemon, id: string) =>
   ((await get(daemon, `/schedules/${id}/versions`)) as Listed<Version>).items;
 
-it('a pause ends to the second, failures pause once, and lateness is told once, though an instance is killed', async () => {
+it('a pause ends to the second, failures pause once, and lateness is reported once, though an instance is killed', async () => {
   const database = await createMigrated();
   onTestFinished(() => database.drop());
   const sql = postgres(database.url, { max: 1, onnotice: () => undefined });

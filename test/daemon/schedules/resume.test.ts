@@ -107,7 +107,7 @@ const newYear = (year: number) => new Date(Date.UTC(year, 0, 1));
 const thisYear = new Date().getUTCFullYear();
 
 describe('resume --from-now', () => {
-  test('ends a pause that is over, and skips what was due of the schedule since', async () => {
+  test('ends a pause that is over, and skips the schedule’s fires that are due since', async () => {
     await put('paused', YEARLY);
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
     await api.call('PATCH', '/api/v1/schedules/paused', { enabled: false, pauseUntil: tomorrow });
@@ -126,7 +126,7 @@ describe('resume --from-now', () => {
     expect(await runsOf('paused')).toMatchObject([{ status: 'skipped', schedule_version: 3, coalesced: 1 }]);
   });
 
-  test('records what was due of a schedule as one skipped run and moves its cursor on', async () => {
+  test('records a schedule’s due fires as one skipped run and moves its cursor on', async () => {
     const { uid } = await put('yearly', YEARLY);
     await rewind('yearly', newYear(thisYear - 3));
     await sql`UPDATE schedules SET locked_by = ${randomUUID()}, locked_at = clock_timestamp()`;
@@ -163,7 +163,7 @@ describe('resume --from-now', () => {
     expect(read.body).toMatchObject({ items: [{ status: 'skipped', reason: 'missed', attempts: 0 }] });
   });
 
-  test('what was due just now is skipped too, as no catch-up', async () => {
+  test('a fire due just now is skipped too, and not caught up', async () => {
     await put('secondly', '* * * * * *');
     const [now] = await sql<{ at: Date }[]>`SELECT date_trunc('second', clock_timestamp()) AS at`;
     const first = new Date((now?.at.getTime() ?? NaN) - 5_000);
@@ -180,7 +180,7 @@ describe('resume --from-now', () => {
     expect(countIn(answer, 'occurrences skipped')).toBe((newest - first.getTime()) / 1000 + 1);
   });
 
-  test('what a caller had asked to skip is recorded as that, and counted for no other', async () => {
+  test('a fire that a caller had asked to skip is recorded as such, and counts for no other', async () => {
     await put('asked', YEARLY);
     await rewind('asked', newYear(thisYear - 2));
     await sql`UPDATE schedules SET has_skips = true WHERE id = 'asked'`;
@@ -225,7 +225,7 @@ describe('resume --from-now', () => {
     }
   });
 
-  test('leaves alone what is paused, has ended, is in error, or is not due', async () => {
+  test('leaves alone schedules that are paused, have ended, are in error, or are not due', async () => {
     for (const id of ['paused', 'ended', 'in-error', 'not-due']) await put(id, YEARLY);
     await api.call('PATCH', '/api/v1/schedules/paused', { enabled: false });
     await sql`UPDATE schedules SET next_occurrence_at = NULL, next_fire_at = NULL WHERE id = 'ended'`;
@@ -239,7 +239,7 @@ describe('resume --from-now', () => {
     expect(await everything()).toEqual(before);
   });
 
-  test('names what it cannot count and goes on with the others', async () => {
+  test('names schedules whose fires it cannot count and goes on with the others', async () => {
     for (const id of ['broken', 'no-moment', 'sound']) await put(id, YEARLY);
     await rewind('broken', newYear(thisYear - 1));
     await sql`UPDATE schedules SET next_occurrence_at = '-infinity', next_fire_at = '-infinity' WHERE id = 'no-moment'`;
@@ -283,7 +283,7 @@ describe('resume --from-now', () => {
     expect(await everything()).toEqual(before);
   });
 
-  test('moves nothing that was edited or planned since it was counted', async () => {
+  test('moves no schedule that was edited or planned since it was counted', async () => {
     const store = openDatabase(database.url, 1);
     try {
       for (const id of ['edited', 'planned', 'untouched']) {
@@ -318,7 +318,7 @@ describe('resume --from-now', () => {
     }
   });
 
-  test('interrupted in the middle of a long count it ends, with that schedule as it was', async (context) => {
+  test('interrupted in the middle of a long count it ends, and leaves that schedule as it was', async (context) => {
     notThroughPooler(context, 'what a session did last cannot be told there from what the test asks itself');
     await put('a-year-of-seconds', '* * * * * *');
     await rewind('a-year-of-seconds', newYear(thisYear - 1));
@@ -367,7 +367,7 @@ describe('while an instance lives', () => {
   });
 });
 
-describe('pending runs of what the database was', () => {
+describe('pending runs of the restored database', () => {
   const LOOKUP = { url: 'http://127.0.0.1:9/lookup', method: 'GET', headers: {} };
 
   beforeEach(async () => {
@@ -462,7 +462,7 @@ describe('pending runs of what the database was', () => {
     expect(body).toMatchObject({ unknownRuns: 3, openRuns: 1 });
   });
 
-  test('what waited for an earlier run may have been sent since as well', async () => {
+  test('runs that waited for an earlier run may have been sent since as well', async () => {
     await sql`UPDATE runs SET status = 'waiting', overlap_guarded = true WHERE key = 'unclaimed'`;
     await resume();
     const unclaimed = async (id: string) => (await rows(id)).find(({ key }) => key === 'unclaimed');
@@ -473,7 +473,7 @@ describe('pending runs of what the database was', () => {
     expect(await unclaimed('least')).toMatchObject({ status: 'waiting', lookup_after: null });
   });
 
-  test('what ends with that is followed', async () => {
+  test('ends that this brings about are followed', async () => {
     await sql`UPDATE schedules SET after_uid = ${(await schedule('most')).uid}, after_on = '{unknown}' WHERE id = 'least'`;
     await resume();
     await api.applyEffects();
@@ -483,7 +483,7 @@ describe('pending runs of what the database was', () => {
     expect(ended).toHaveLength(3);
   });
 
-  test('where the target can be asked it is, before anything is sent', async () => {
+  test('whose target has a lookup wait for it before anything is sent', async () => {
     const answer = await resume();
     expect(countIn(answer, 'pending runs whose target is asked')).toBe(6);
     for (const id of ['least-asked', 'most-asked']) {
@@ -547,7 +547,7 @@ test('a database out of reach is an error, without its password', async () => {
 });
 
 test.each([[['resume']], [['resume', '--from-then']], [['resume', '--from-now', 'please']], [['start']]])(
-  '%j is answered with where help is, and exit code 2',
+  '%j is answered with a pointer to help, and exit code 2',
   async (args) => {
     const { code, out, err } = await run(args);
     expect([code, out]).toEqual([2, '']);
@@ -555,12 +555,12 @@ test.each([[['resume']], [['resume', '--from-then']], [['resume', '--from-now', 
   },
 );
 
-test('--version says which it is', async () => {
+test('--version prints the version', async () => {
   const { code, out } = await run(['--version']);
   expect([code, out]).toEqual([0, expect.stringMatching(/^firelock \d+\.\d+\.\d+\n$/)]);
 });
 
-test('--help says what exists', async () => {
+test('--help lists the commands', async () => {
   const { code, out, err } = await run(['--help']);
   expect([code, err]).toEqual([0, '']);
   expect(out).toMatch(/^ {2}resume .* after a restored backup/m);

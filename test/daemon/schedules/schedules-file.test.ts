@@ -31,7 +31,7 @@ schedules:
     target: {type: pull, queue: q}
 `;
 
-test('instances that start together apply the file once, and later starts change only what has changed', async () => {
+test('instances that start together apply the file once, and later starts change only the differences', async () => {
   await writeFile(path, FILE);
   const variables = {
     FIRELOCK_SCHEDULES_FILE: path,

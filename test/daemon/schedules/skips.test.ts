@@ -44,7 +44,7 @@ async function skip(daemon: Daemon, id: string, fireAt: number): Promise<boolean
 const secondNow = async () =>
   Math.floor(Number((await sql<{ now: Date }[]>`SELECT clock_timestamp() AS now`)[0]?.now) / 1000) * 1000;
 
-test('a skip asked of one daemon holds for the other, which is killed in between, and after both were down', async () => {
+test('a skip that one daemon accepted holds for the other, though one is killed in between, and after both were down', async () => {
   const start = () => readyDaemon(database.url, VARIABLES);
   let [first, second] = await Promise.all([start(), start()]);
   const items = OVERLAPS.map((overlap) => ({

@@ -129,7 +129,7 @@ test(
 );
 
 test(
-  'a run whose key is gone fails, saying which, beside others that do not; with the key it can be opened again',
+  'a run whose key is gone fails and names the key, beside others that do not; with the key it can be opened again',
   { tags: [LONG] },
   async () => {
     const first = await daemonWith(OLD);
@@ -174,7 +174,7 @@ test(
   },
 );
 
-test('without a key there is nothing to encrypt with', async () => {
+test('without a key, there is nothing to encrypt with', async () => {
   expect(await rotate('')).toMatchObject({
     code: 1,
     out: expect.stringContaining('FIRELOCK_SECRET_KEYS') as string,

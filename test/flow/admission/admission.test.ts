@@ -58,7 +58,7 @@ async function ended(id: string): Promise<string> {
 }
 
 describe('runs with a limit', () => {
-  it('are never more than maxRunning at once, on any number of instances, and a place that comes free is given at once', async () => {
+  it('are never more than maxRunning at once, on any number of instances, and a free place is given at once', async () => {
     await limitTo(3);
     for (const id of ['a', 'b'])
       await first.put(id, { url: receiver.url, limit: 'l', everySeconds: 1, cron: null });
@@ -75,7 +75,7 @@ describe('runs with a limit', () => {
     expect(accepted).toHaveLength(10);
   });
 
-  it('go by priority, then by due time; those without one do not wait', async () => {
+  it('are ordered by priority, then by due time; runs without a limit do not wait', async () => {
     await limitTo(1);
     await start();
     const runAt = Date.now() - 10_000;
@@ -144,7 +144,7 @@ describe('runs with a limit', () => {
 });
 
 describe('a limit', () => {
-  it('that is lowered stops nothing, and lets none begin until enough have ended; raised, it lets more begin at once', async () => {
+  it('that is lowered stops no run, and lets none begin until enough have ended; raised, it lets more begin at once', async () => {
     await limitTo(3);
     await start();
     await first.accept(...Array.from({ length: 8 }, () => ({ url: receiver.url, limit: 'l' })));
@@ -161,7 +161,7 @@ describe('a limit', () => {
     expect(await state()).toMatchObject({ running: 4, waiting: 2 });
   });
 
-  it('is decided under the lock of its row: of two that give places at one moment, each sees what the other gave', async () => {
+  it('is decided under the lock of its row: if two give places at one moment, each sees what the other gave', async () => {
     await limitTo(2);
     await first.accept(...Array.from({ length: 6 }, () => ({ url: receiver.url, limit: 'l' })));
     const rounds = Array.from({ length: 8 }, () =>

@@ -79,7 +79,7 @@ function answer(runId: string): void {
   response?.end('{}');
 }
 
-it('a place that maintenance holds back with its run is neither lost nor leaked, and what is urgent goes first afterwards', async () => {
+it('a place that maintenance holds back with its run is neither lost nor leaked, and urgent runs go first afterwards', async () => {
   const [one, other] = instances as [TestInstance, TestInstance];
   await limitTo(2);
   await one.start();
@@ -115,7 +115,7 @@ it('a place that maintenance holds back with its run is neither lost nor leaked,
   expect(await store.rows(sql`SELECT FROM runs`)).toEqual([]);
 });
 
-it('a worker that asks under hold gets no run, and its queue keeps no place from other runs', async () => {
+it('a worker that asks during a hold gets no run, and its queue keeps no place from other runs', async () => {
   const [one] = instances as [TestInstance, TestInstance];
   const pulling = await createPullInstance(store.url);
   await limitTo(1);

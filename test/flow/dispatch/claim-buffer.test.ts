@@ -16,7 +16,7 @@ function bufferOf() {
   return { book, buffer, put, waiting, held };
 }
 
-describe('of the claims of one run that a process holds', () => {
+describe('among the claims of one run that a process holds', () => {
   it('the first is acted on at once, and nothing is left when it is given up', () => {
     const { book, buffer, put, waiting, held } = bufferOf();
     const only = put('r', 1);

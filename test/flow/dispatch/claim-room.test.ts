@@ -48,12 +48,12 @@ function memory() {
   return { book, room, fill, show, pass };
 }
 
-describe('what is claimed ahead', () => {
-  it('of a lane that has shown nothing is as many again as its slots', () => {
+describe('claims held ahead', () => {
+  it('for a lane that has not answered yet are as many as its slots', () => {
     expect(memory().fill('new')).toHaveLength(128);
   });
 
-  it('of a quick lane, however much it has, leaves a quarter of the room to others', () => {
+  it('for a quick lane, however much it has, leave a quarter of the room to others', () => {
     const { show, fill } = memory();
     show('quick');
     expect(fill('quick').length).toBe((CLAIMS * 3) / 4);
@@ -63,7 +63,7 @@ describe('what is claimed ahead', () => {
     expect(fill('third').length).toBeGreaterThanOrEqual(CLAIMS / 32);
   });
 
-  it('of a lane that stands still is no more than its slots', () => {
+  it('for a lane that stands still are no more than its slots', () => {
     const { book, room, show, fill, pass } = memory();
     show('stops');
     fill('stops', 1);
@@ -72,7 +72,7 @@ describe('what is claimed ahead', () => {
     expect(room.surplusOf(book.of('stops'))).toEqual([]);
   });
 
-  it('of lanes that stand still is together about what they can have under way', () => {
+  it('for all lanes that stand still are about what they can have under way together', () => {
     const { book, fill, pass } = memory();
     const lanes = Array.from({ length: 20 }, (_, index) => `hanging-${index}`);
     for (const lane of lanes) fill(lane, 1);
@@ -84,7 +84,7 @@ describe('what is claimed ahead', () => {
     expect(book.all.claims - book.all.slots).toBeLessThanOrEqual(lanes.length);
   });
 
-  it('of lanes that have shown nothing leaves a quarter of the room to those that move', () => {
+  it('for lanes that have not answered yet leave a quarter of the room to those that move', () => {
     const { book, show, fill } = memory();
     show('quick');
     for (let index = 0; index < 200; index += 1) fill(`new-${index}`);
@@ -92,7 +92,7 @@ describe('what is claimed ahead', () => {
     expect(fill('quick').length).toBeGreaterThanOrEqual(CLAIMS / 8);
   });
 
-  it('goes back as far as a lane that has begun to stand still cannot use it, the least urgent first', () => {
+  it('go back as far as a lane that has begun to stand still cannot use them, the least urgent first', () => {
     const { book, room, show, fill, pass } = memory();
     show('stops');
     const claims = fill('stops');
@@ -106,7 +106,7 @@ describe('what is claimed ahead', () => {
 });
 
 describe('a claim', () => {
-  it('asks for no more of a lane than there is room for, and of none beyond what others may need', () => {
+  it('asks for no more of a lane than there is room for, and for none beyond what others may need', () => {
     const { room, show, fill, pass } = memory();
     show('quick');
     fill('hanging');
@@ -130,7 +130,7 @@ describe('a claim', () => {
     ]);
   });
 
-  it('is made again when a lane that moves, and of which there was more, gives one up', () => {
+  it('is made again when a moving lane that had more runs gives a claim up', () => {
     const { book, room, show } = memory();
     for (const lane of ['quick', 'busy']) show(lane);
     room.claimed({ limit: 1000, freePerLane: 64, freeByLane: new Map([['busy', 1]]) }, [

@@ -63,7 +63,7 @@ it('targets that take requests and never answer leave slots for the others', asy
   });
 });
 
-it('what waits for the one slot goes by priority, in whatever order it was recorded', async () => {
+it('runs that wait for the one slot go by priority, in whatever order they were recorded', async () => {
   const instance = await instanceOf({ concurrency: 1, concurrencyPerLane: 12 });
   const receiver = await receiverThat();
   const priorities: Priority[] = ['low', 'normal', 'high'];

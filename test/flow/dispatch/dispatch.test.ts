@@ -83,7 +83,7 @@ describe('dispatch', () => {
     );
   });
 
-  it('does not claim what this version cannot send', async () => {
+  it('does not claim runs that this version cannot send', async () => {
     const receiver = await receiverThat();
     await instance.put('a', { url: receiver.url });
     await unclaimedRuns('a', 2);
@@ -107,7 +107,7 @@ describe('dispatch', () => {
     expect(run).toMatchObject({ status: 'pending', claimed_by: null, attempts: 0 });
   });
 
-  it('sends runs with more payload than is kept at hand', async () => {
+  it('sends runs with more payload than it keeps in memory', async () => {
     const receiver = await receiverThat();
     const wide = await createInstance(store, { concurrency: 100, concurrencyPerLane: 100 });
     const ids = Array.from({ length: 60 }, (_, index) => `large-${index}`);
@@ -208,7 +208,7 @@ describe('dispatch', () => {
     expect(hanging.arrivals).toHaveLength(4);
   });
 
-  it('hands back at once when it stops, whatever its pass under way waits for', async () => {
+  it('hands back at once when it stops, whatever its present pass waits for', async () => {
     const hanging = await receiverThat(() => undefined);
     await instance.put('hanging', { url: hanging.url, timeoutSeconds: 30 });
     await instance.put('unread', { url: hanging.url.replace('127.0.0.1', 'localhost') });
@@ -237,7 +237,7 @@ describe('dispatch', () => {
     expect(hanging.arrivals).toHaveLength(4);
   });
 
-  it('hands back what it is given after it has stopped', async () => {
+  it('hands back runs that it gets after it has stopped', async () => {
     const receiver = await receiverThat();
     const { dispatcher } = instance.pipeline;
     await instance.put('late', { url: receiver.url });
@@ -314,7 +314,7 @@ describe('an attempt', () => {
     expect(receiver.arrivals).toHaveLength(3);
   });
 
-  it('that is refused for good is not made again', async () => {
+  it('that is refused for good is not repeated', async () => {
     const receiver = await one((_, response) => {
       response.statusCode = 422;
       response.end('never');
@@ -355,7 +355,7 @@ describe('an attempt', () => {
     expect(young.arrivals).toEqual([]);
   });
 
-  it('of a version that is not there fails visibly and holds up no other', async () => {
+  it('of a missing version fails visibly and delays no other', async () => {
     const receiver = await one(undefined, {});
     await ended(1);
     await unclaimedRuns('one', 1, 5);
@@ -421,7 +421,7 @@ describe('settling', () => {
     return [...settled.keys()];
   };
 
-  it('is refused once somebody else holds the claim, or this attempt is not the last', async () => {
+  it('is refused once another instance holds the claim, or this attempt is not the last', async () => {
     const claim = await claimedRun();
     const stranger = { ...claim, instanceId: randomUUID(), settlement, outcome: 'rejected' as const };
     const older = { ...claim, attempt: claim.attempt - 1, settlement, outcome: 'rejected' as const };
@@ -444,7 +444,7 @@ describe('settling', () => {
     expect(await runs()).toMatchObject([{ status: 'succeeded' }]);
   });
 
-  it('leaves a terminal status alone; a 2xx that comes then is in the log only', async () => {
+  it('leaves a terminal status alone; a 2xx that comes then is only in the log', async () => {
     const claim = await claimedRun();
     await settle({ ...claim, settlement, outcome: 'rejected' });
     const accepted = { ...settlement, status: 'succeeded' as const, statusCode: 200 };

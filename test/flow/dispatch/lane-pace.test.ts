@@ -14,7 +14,7 @@ function shown(...ends: [AttemptEnd, number][]): LanePace {
 }
 
 describe('how far ahead a lane is claimed', () => {
-  it('is as many as its slots, as long as it has shown nothing', () => {
+  it('is as many as its slots until it has answered', () => {
     expect(new LanePace().ahead(64)).toBe(64);
   });
 
@@ -58,7 +58,7 @@ describe('a lane moves', () => {
     expect(pace.isMoving).toBe(true);
   });
 
-  it('again soon after all was slow for a moment, which need not be its fault', () => {
+  it('again soon after all attempts were slow for a moment, for which it may not be to blame', () => {
     const slow = shown(['answered', 20], ['answered', 20_000]);
     expect(slow.isMoving).toBe(false);
     slow.ended(begin(slow), 'answered', 20);
@@ -76,7 +76,7 @@ describe('a lane moves', () => {
     expect(pace.owed).toBe(2);
   });
 
-  it('or not, whatever of its attempts could not be sent', () => {
+  it('or not, whatever attempts of its could not be sent', () => {
     expect(shown(['unsent', 5_000]).isUnknown).toBe(true);
     const pace = shown(['answered', 20], ['unsent', 5_000]);
     expect(pace).toMatchObject({ isMoving: true, owed: 0 });

@@ -20,7 +20,7 @@ function longestWait(lanes: SimulatedLanes, of: readonly string[], since = 0): n
 }
 
 describe('beside targets that never answer', () => {
-  it.each([5, 20, 100])('%i of them: what others have due is sent as if they were not there', (count) => {
+  it.each([5, 20, 100])('%i of them: due runs of other lanes are sent as if they were not there', (count) => {
     const END = 25_000;
     const longestBeside = (hanging: readonly string[]) => {
       const lanes = standard();
@@ -45,7 +45,7 @@ describe('beside targets that never answer', () => {
     expect(lanes.book.all.slots).toBe(192);
   });
 
-  it('a lane that has shown nothing yet can show that it moves', () => {
+  it('a lane that has not answered yet can show that it moves', () => {
     const lanes = standard();
     lanes.add(names('hanging', 20), 500);
     lanes.runUntil(35_000);
@@ -78,7 +78,7 @@ describe('beside targets that never answer', () => {
 });
 
 describe('slow lanes', () => {
-  it('have three quarters of the slots where only they have work, and a lane all of its own', () => {
+  it('have three quarters of the slots if only they have work, and one lane has its whole share', () => {
     const lanes = standard();
     const slow = names('slow', 5);
     for (const lane of slow) lanes.target(lane, () => 8_000);
@@ -108,7 +108,7 @@ describe('slow lanes', () => {
 
 describe('few slots', () => {
   it.each([1, 2, 3, 4])(
-    '%i: every lane gets its turn, and what moves a quarter of the time at least',
+    '%i: every lane gets its turn, and moving lanes a quarter of the time at least',
     (total) => {
       const lanes = new SimulatedLanes({ total, perLane: total, timeoutMs: TIMEOUT_MS });
       const END = 1_000_000;
@@ -123,7 +123,7 @@ describe('few slots', () => {
     },
   );
 
-  it.each([1, 2, 4])('%i: a target that answers again is found to', (total) => {
+  it.each([1, 2, 4])('%i: a target that answers again is noticed', (total) => {
     const lanes = new SimulatedLanes({ total, perLane: total, timeoutMs: TIMEOUT_MS });
     lanes.target('quick', () => 100);
     lanes.target('back', (now) => (now < 100_000 ? null : 100));
@@ -135,8 +135,8 @@ describe('few slots', () => {
   });
 });
 
-describe('of a lane', () => {
-  it('the more urgent goes first, then what was due first, then what came first', () => {
+describe('within a lane', () => {
+  it('the more urgent run goes first, then the one due first, then the one that came first', () => {
     const book = new LaneBook();
     const sent: LaneClaim[] = [];
     const clock = { now: () => 0, monotonic: () => 0 };

@@ -90,7 +90,7 @@ function canceller(database: Database = store.database): TargetCanceller {
   return made;
 }
 
-it('a target is told once that its run is off, by the definition that the run was planned under', async () => {
+it('a target is called once after a cancellation, by the definition under which the run was planned', async () => {
   const url = `${receiver.url}/off/{{runName}}?n={{attempt}}`;
   const schedule = await put('job', cancelBy(url, { 'X-Of': '{{scheduleId}}' }), { payload: '{"a":1}' });
   await put('job', cancelBy(`${receiver.url}/newer`));
@@ -106,7 +106,7 @@ it('a target is told once that its run is off, by the definition that the run wa
   });
 });
 
-it('the target of a run that is replaced while it is running is told', async () => {
+it('the target of a run that is replaced while it is running is called', async () => {
   const job = { ...cancelBy(`${receiver.url}/off/{{runId}}`), url: `${receiver.url}/job` };
   await put('job', job, { overlap: 'replace', completion: 'callback' });
   await instance.start();
@@ -123,7 +123,7 @@ it('the target of a run that is replaced while it is running is told', async () 
   expect(await store.rows(sql`SELECT FROM effects WHERE kind = 'cancel'`)).toEqual([]);
 });
 
-it('a one-off run goes by its id', async () => {
+it('a one-off run is named by its id', async () => {
   const schedule = await put('job', cancelBy(`${receiver.url}/{{runName}}/{{scheduleId}}`));
   const run: Effect = { ...runOf(schedule), scheduleId: null, trigger: 'api' };
   canceller().add([run]);
@@ -140,7 +140,7 @@ it('a target without a cancel call is sent nothing, nor a worker, nor a target w
   expect(receiver.arrivals).toHaveLength(1);
 });
 
-it('a target that does not take it is not told again, and it is said why', async () => {
+it('a target that refuses the call is not called again, and the reason is reported', async () => {
   const refused = await put('refused', cancelBy(`${receiver.url}/refused`));
   const slow = await put('slow', cancelBy(silent.url), { timeoutSeconds: 1 });
   canceller().add([runOf(refused), runOf(slow)]);
@@ -180,7 +180,7 @@ it('stopping ends the call under way and begins no other', async () => {
   expect(silent.arrivals).toHaveLength(4);
 });
 
-it('a definition that cannot be read is said, and nothing is sent', async () => {
+it('a definition that cannot be read is reported, and nothing is sent', async () => {
   const schedule = await put('job', cancelBy(`${receiver.url}/job`));
   const away = openDatabase('postgres://nobody@127.0.0.1:1/none', 1);
   onTestFinished(() => away.close());

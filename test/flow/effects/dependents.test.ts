@@ -142,7 +142,7 @@ const somebodyWaits = () =>
   });
 
 describe('a run that depends on others', () => {
-  it('starts when all of them have ended, is told how, and shows whom it waits for', async () => {
+  it('starts when all of them have ended, gets their outcomes, and shows which runs it waits for', async () => {
     const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['b', 'a'] }));
     expect(await run(join)).toMatchObject({
       status: 'waiting',
@@ -180,7 +180,7 @@ describe('a run that depends on others', () => {
     });
   });
 
-  it('is late by what it took to start it once it could, not by what it waited for', async () => {
+  it('is late by the time from when it could start, not by its waiting time', async () => {
     const [first, then] = await accepted(asks('first'), asks('then', { dependsOn: ['first'] }));
     await store.rows(
       sql`UPDATE runs SET due_at = due_at - interval '1 hour', created_at = created_at - interval '1 hour'`,
@@ -217,7 +217,7 @@ describe('a run that depends on others', () => {
 });
 
 describe('the last dependencies of a run', () => {
-  it('that end at the same moment wait for no other, and let it go, on whichever instance counts them', async () => {
+  it('that end at the same moment wait for no other, and release it, on whichever instance counts them', async () => {
     const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['a', 'b'] }));
     const [endOfA, endOfB] = [await outcomeOf(a), await outcomeOf(b)];
     const ends = [held((tx) => settle(tx, endOfA)), held((tx) => settle(tx, endOfB))];
@@ -235,7 +235,7 @@ describe('the last dependencies of a run', () => {
     expect(await statusOf(join)).toBe('pending');
   });
 
-  it('that are counted by one transaction let it go once', async () => {
+  it('that are counted by one transaction release it once', async () => {
     const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['a', 'b'] }));
     await endOnly(a);
     await endOnly(b);
@@ -260,7 +260,7 @@ describe('the last dependencies of a run', () => {
   });
 });
 
-describe('a run that is made to depend on one that is just ending', () => {
+describe('a run that gets a dependent while it ends', () => {
   const depends = (database: Database, on: string) =>
     acceptRuns(
       {
@@ -273,7 +273,7 @@ describe('a run that is made to depend on one that is just ending', () => {
       [oneOffOf({ url: receiver.url, dependsOn: [on] })],
     );
 
-  it('waits for the end, and finds it ended', async () => {
+  it('makes the dependent wait for the end, and find it', async () => {
     const [a] = await accepted(asks('a'));
     const endOfA = await outcomeOf(a);
     const ending = held((tx) => settle(tx, endOfA));
@@ -284,7 +284,7 @@ describe('a run that is made to depend on one that is just ending', () => {
     expect(await statusOf((await dependent)[0]?.id ?? '')).toBe('pending');
   });
 
-  it('is released by the end that waited for it, though it was not there when that began', async () => {
+  it('releases a dependent that was recorded after the end began', async () => {
     const [a] = await accepted(asks('a'));
     await instance.pipeline.settler.start();
     await instance.pipeline.effects.start();
@@ -322,7 +322,7 @@ describe('a run that is made to depend on one that is just ending', () => {
   });
 });
 
-it('a run whose row somebody always has locked ends all the same', async () => {
+it('a run whose row another transaction always has locked ends all the same', async () => {
   const [a] = await accepted(asks('a'), asks('then', { dependsOn: ['a'] }));
   const outcome = await outcomeOf(a);
   let over = false;
@@ -348,15 +348,15 @@ it('a run whose row somebody always has locked ends all the same', async () => {
   expect(await statusOf(a)).toBe('succeeded');
 });
 
-it('what a run has that ended before others depended on it is shown as well', async () => {
+it('the result of a run that ended before others depended on it is shown as well', async () => {
   const [a] = await accepted(asks('a'));
   await end(a);
   const [late] = await accepted(asks('late', { dependsOn: [a] }));
   expect((await run(a)).dependents).toEqual([late]);
 });
 
-describe('where a dependency does not succeed', () => {
-  it('what needs it fails unstarted, and what needs that, also where others go on; what does not mind runs', async () => {
+describe('if a dependency does not succeed', () => {
+  it('runs that need it fail unstarted, and runs that need those, also if others go on; runs that do not need it run', async () => {
     const [fails, slow, needs, above, minds] = await accepted(
       asks('fails'),
       asks('slow', { runAt: Date.now() + 3_600_000 }),
@@ -398,7 +398,7 @@ describe('where a dependency does not succeed', () => {
   it('a hundred in a row fail, and one more that is recorded afterwards', () => failInARow(100));
   it('a thousand too', { tags: [LONG] }, () => failInARow(1000));
 
-  it('since its schedule was deleted, or it gave way to another, that is no success', async () => {
+  it('because its schedule was deleted, or it gave way to another, that is no success', async () => {
     await instance.put('gone', { url: receiver.url });
     await instance.put('serial', { url: receiver.url, overlap: 'queue' });
     const abandoned = await instance.fire('gone');
@@ -419,7 +419,7 @@ describe('where a dependency does not succeed', () => {
   });
 });
 
-it('an end that released no dependent, since its effect was deleted by another program, is made good', async () => {
+it('an end that released no dependent, since another program deleted its effect, is made good', async () => {
   const [a, then] = await accepted(asks('a'), asks('then', { dependsOn: ['a'] }));
   await endOnly(a);
   await store.rows(sql`DELETE FROM effects`);
@@ -463,7 +463,7 @@ function afterFirstStatement(tx: Transaction, work: () => Promise<unknown>): Tra
 }
 
 describe('a dependency that is opened again', () => {
-  it('holds up those recorded since, whatever was left to be done after its first end', async () => {
+  it('holds up dependents recorded since, whatever was left to be done after its first end', async () => {
     const [failed] = await accepted(asks('failed'), asks('first', { dependsOn: ['failed'] }));
     await endOnly(failed, 'failed');
     expect(await retryRun(actionDeps(), failed)).toMatchObject({ kind: 'done' });
@@ -474,7 +474,7 @@ describe('a dependency that is opened again', () => {
     expect(await statusOf(next)).toBe('pending');
   });
 
-  it('and ends otherwise, tells those recorded since of its last end, whichever is seen to first', async () => {
+  it('and ends otherwise, gives dependents recorded since its last end, whichever is handled first', async () => {
     const [failed] = await accepted(asks('failed'), asks('first', { dependsOn: ['failed'] }));
     await endOnly(failed, 'failed');
     await retryRun(actionDeps(), failed);
@@ -487,7 +487,7 @@ describe('a dependency that is opened again', () => {
     expect(await store.rows(sql`SELECT FROM effects`)).toEqual([]);
   });
 
-  it('while others are made to depend on it, is waited for and releases them', async () => {
+  it('while others are made to depend on it, makes them wait and releases them', async () => {
     const [busy, failed] = await accepted(asks('busy', { runAt: Date.now() - 60_000 }), asks('failed'));
     await end(failed, 'failed');
     const holding = held((tx) => tx.execute(sql`SELECT FROM runs WHERE id = ${busy}::uuid FOR UPDATE`));
@@ -530,7 +530,7 @@ describe('runs that cannot be accepted leave nothing behind', () => {
     ]);
   });
 
-  it('every run that is not there is named', async () => {
+  it('every missing run is named', async () => {
     const unknown = ['0199d0c4-0000-7000-8000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
     expect(await refused(asks('a'), asks('b', { dependsOn: ['a', ...unknown], key: 'k' }))).toEqual([
       { index: 1, path: '/dependsOn/1', message: `there is no run ${unknown[0]}` },
@@ -560,7 +560,7 @@ describe('a key', () => {
     expect(await store.rows(sql`SELECT 1 FROM all_runs`)).toHaveLength(1);
   });
 
-  it('in a batch that is sent again makes only what is not there yet, and others can depend on what is', async () => {
+  it('in a batch that is sent again makes only what is missing, and others can depend on the rest', async () => {
     const [a] = await accepted(asks('a', { key: 'k' }));
     const again = await instance.accept(asks('a', { key: 'k' }), asks('b', { dependsOn: ['a'] }));
     expect(again.map(({ created }) => created)).toEqual([false, true]);
@@ -578,7 +578,7 @@ it('runs of the same kind share one definition, and a thousand kinds have a thou
   expect(await store.rows(sql`SELECT 1 FROM schedule_versions`)).toHaveLength(1001);
 });
 
-it('a run for a moment to come starts at that moment, not when somebody happens to look', async () => {
+it('a run for a future moment starts at that moment, not when a loop happens to look', async () => {
   const slow = await createInstance(store, { tickIntervalMs: 3_600_000 });
   await slow.start();
   const [later] = await accepted(asks('later', { runAt: Date.now() + 1_000 }));

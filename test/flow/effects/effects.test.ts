@@ -75,8 +75,8 @@ async function leaveEnds(scheduleId: string, count: number): Promise<string[]> {
   return rows.map(({ id }) => id).sort();
 }
 
-describe('what is to follow from an end', () => {
-  it('is done once, although two instances see to it', async () => {
+describe('an effect of an end', () => {
+  it('is done once, although two instances work on it', async () => {
     const [one, other] = [await instanceOn(), await instanceOn()];
     await put(one, 'parent');
     await follow(one, 'child', 'parent');
@@ -93,7 +93,7 @@ describe('what is to follow from an end', () => {
     expect([...failed(one), ...failed(other)]).toEqual([]);
   });
 
-  it('and was left by a process that died is done by another', async () => {
+  it('that a dead process left is done by another', async () => {
     const dies = await instanceOn();
     await put(dies, 'parent');
     await follow(dies, 'child', 'parent');
@@ -127,7 +127,7 @@ describe('what is to follow from an end', () => {
     expect(open.map(({ id }) => id)).toEqual(expect.arrayContaining([second.id, waits]));
   });
 
-  it('is done wholly or not at all, where its process dies in the middle of it', async () => {
+  it('is done completely or not at all, if its process dies in the middle of it', async () => {
     let isFirst = true;
     const breaking: Database = {
       ...store.database,
@@ -154,7 +154,7 @@ describe('what is to follow from an end', () => {
     expect(await followedBy('child')).toEqual(ends);
   });
 
-  it('is not done again where the answer of its commit is lost', async () => {
+  it('is not done again if the answer of its commit is lost', async () => {
     const lossy = loseAnswerOf(store.database, 'applyEffects');
     const instance = await instanceOn(lossy.database);
     await put(instance, 'parent');
@@ -284,7 +284,7 @@ describe('an effect that needs a row which another transaction has locked', () =
     });
 
   it.each(['allow', 'queue'] as const)(
-    'is done once, when it is let go of, and delays no other, however many they are (overlap: %s)',
+    'is done once, when that row is free, and delays no other, however many they are (overlap: %s)',
     async (overlap) => {
       const [instance, second] = [await instanceOn(), await instanceOn()];
       await put(instance, 'parent');
@@ -325,7 +325,7 @@ describe('an effect that needs a row which another transaction has locked', () =
     expect(failed(instance)).toEqual([]);
   });
 
-  it('since the schedule is to be judged is done once it is let go of', async () => {
+  it('because the schedule must be judged is done once the row is free', async () => {
     const instance = await instanceOn();
     for (const id of ['held', 'free']) {
       await put(instance, id, { overlap: 'queue', ...QUEUE });
@@ -352,7 +352,7 @@ describe('an effect that needs a row which another transaction has locked', () =
 });
 
 describe('a follower that is deleted while an end of its parent is followed', () => {
-  it('has its run abandoned with the others, where that was recorded first', async () => {
+  it('has its run abandoned with the others, if that was recorded first', async () => {
     const instance = await instanceOn();
     await put(instance, 'parent');
     await follow(instance, 'child', 'parent');
@@ -371,7 +371,7 @@ describe('a follower that is deleted while an end of its parent is followed', ()
     expect(await runsOf(store, 'child')).toMatchObject([{ status: 'abandoned', reason: 'deleted' }]);
   });
 
-  it('has none, where it was deleted first', async () => {
+  it('has none, if it was deleted first', async () => {
     const instance = await instanceOn();
     await put(instance, 'parent');
     await follow(instance, 'child', 'parent');

@@ -109,7 +109,7 @@ describe('a schedule whose target answered 410 Gone', () => {
     await until(async () => ((await effects()).length === 0 ? true : null));
   });
 
-  it('which a one-off run was sent to, pauses nothing', async () => {
+  it('to which a one-off run was sent, pauses nothing', async () => {
     await put('gone');
     await instance.start();
     await instance.accept({ url: `${receiver.url}/gone` });
@@ -122,7 +122,7 @@ describe('a schedule whose target answered 410 Gone', () => {
     expect(instance.events.filter((event) => event.type === 'loopFailed')).toEqual([]);
   });
 
-  it('is paused once, for the first of its runs, and told of', async () => {
+  it('is paused once, for the first of its runs, and reported', async () => {
     const schedule = await put('gone');
     const pauser = startPauser();
     const others = ['0192f0c4-1c00-7abc-8def-0123456789ac', '0192f0c4-1c00-7abc-8def-0123456789ad'];
@@ -149,7 +149,7 @@ describe('a schedule whose target answered 410 Gone', () => {
     });
   });
 
-  it('has what was due recorded first', async () => {
+  it('gets its due fires recorded first', async () => {
     const schedule = await put('gone', { everySeconds: 3600, cron: null });
     await store.rows(sql`UPDATE schedules SET next_fire_at = next_fire_at - interval '1 hour',
       next_occurrence_at = next_occurrence_at - interval '1 hour', created_at = created_at - interval '1 hour'`);
@@ -160,7 +160,7 @@ describe('a schedule whose target answered 410 Gone', () => {
   });
 });
 
-describe('a schedule is left alone that by then', () => {
+describe('a schedule is left alone if by then it', () => {
   async function leftAlone(schedule: Schedule): Promise<void> {
     const before = await find('gone');
     startPauser().add([await goneOf(schedule)]);
@@ -210,8 +210,8 @@ describe('a schedule is left alone that by then', () => {
   });
 });
 
-describe('what stands in the way', () => {
-  it('of the database is waited out', async () => {
+describe('an obstacle', () => {
+  it('in the database only delays the pause', async () => {
     const schedule = await put('gone');
     const proxy = await startPostgresProxy(store.url);
     const database = openDatabase(proxy.url, 1);
@@ -249,7 +249,7 @@ describe('what stands in the way', () => {
     });
   });
 
-  it('of the process itself, which dies first, is seen to by another', async () => {
+  it('in the process itself, which dies first, leaves the pause to another', async () => {
     const schedule = await put('gone');
     const { settler, effects: loop, pauser } = instance.pipeline;
     // Its pauser has not begun when it dies.

@@ -69,7 +69,7 @@ function toldOf(): unknown[] {
     );
 }
 
-it('attempts that begin together read how their dependencies ended together, and each is told of its own', async () => {
+it('attempts that begin together read how their dependencies ended together, and each gets its own', async () => {
   const [a = '', b = ''] = await fanOut();
   await instance.start();
   await succeeded();
@@ -82,7 +82,7 @@ it('attempts that begin together read how their dependencies ended together, and
   expect(reads).toBeLessThan(WIDE / 4);
 });
 
-it('where that cannot be read nothing is sent, no failure is counted, and all are sent once it can', async () => {
+it('if these cannot be read, nothing is sent, no failure is counted, and all are sent once they can', async () => {
   failing = 3;
   await fanOut();
   await instance.start();

@@ -65,7 +65,7 @@ async function accepted(attempt: number): Promise<boolean> {
   return settled.has(id);
 }
 
-it('another attempt was claimed meanwhile: it runs, and the attempt that was accepted has the say', async () => {
+it('another attempt was claimed meanwhile: it runs, and reports count for the attempt that was accepted', async () => {
   await claim();
   await claim();
   expect(await accepted(1)).toBe(true);

@@ -92,7 +92,7 @@ it('a run that failed at its target has failed, and is not sent again', async ()
 });
 
 it.each(['{"status":"running"}', '{"status":"queued"}', '{}', ''])(
-  'a run that its target has, and says %j of, has its completion awaited',
+  'a run that its target has, with the status %j, has its completion awaited',
   async (said) => {
     word = said;
     expect(await afterTheWord('callback', 'atLeastOnce')).toMatchObject({
@@ -104,12 +104,12 @@ it.each(['{"status":"running"}', '{"status":"queued"}', '{}', ''])(
   },
 );
 
-it('a run that a 2xx ends is ended by the arrival, whatever its target says of the work', async () => {
+it('a run that a 2xx ends is ended by its arrival, whatever its target says about the work', async () => {
   word = '{"status":"failed"}';
   expect(await afterTheWord('response', 'atLeastOnce')).toMatchObject({ status: 'succeeded', error: null });
 });
 
-it('a run that was found to have arrived is spoken of by the attempt that was sent, or by the one that asked', async () => {
+it('reports about a run that had arrived may name the attempt that was sent, or the one that asked', async () => {
   word = '{"status":"running"}';
   await afterTheWord('callback', 'atLeastOnce');
   const [asked] = await store.rows<{ id: string; attempts: number }>(sql`SELECT id, attempts FROM all_runs`);
@@ -127,7 +127,7 @@ it('a run that was found to have arrived is spoken of by the attempt that was se
   );
 });
 
-it('once it is sent again, the attempt before it is no longer listened to', async () => {
+it('once it is sent again, reports about the attempt before it no longer count', async () => {
   word = '{"status":"running"}';
   await afterTheWord('callback', 'atLeastOnce');
   await store.rows(

@@ -128,8 +128,8 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
   });
 });
 
-describe('a run that somebody else keeps locked', () => {
-  it('keeps no other from being settled, and is settled once it is let go of', async () => {
+describe('a run that another transaction keeps locked', () => {
+  it('keeps no other from being settled, and is settled once it is free', async () => {
     const owed: (() => void)[] = [];
     const slow = await receiverThat((_, response) => owed.push(() => response.end('{}')));
     const quick = await receiverThat();
@@ -157,7 +157,7 @@ describe('a run that somebody else keeps locked', () => {
   });
 });
 
-describe('what follows from an end, and the database refuses,', () => {
+describe('an effect of an end that the database refuses', () => {
   it('keeps no run from being settled, and is done once it is mended', async () => {
     const owed: (() => void)[] = [];
     const receiver = await receiverThat(({ path }, response) => {
@@ -277,7 +277,7 @@ describe('a settler', () => {
     settled = [];
   });
 
-  it('has flushed once what waited is written, however much comes in meanwhile', async () => {
+  it('has flushed once all that waited is written, however much comes in meanwhile', async () => {
     let streams = true;
     const settler = settlerOn({
       ...store.database,
@@ -312,7 +312,7 @@ describe('a settler', () => {
     expect(settler.passes()).toBeGreaterThan(1);
   });
 
-  it('writes all it is given, also where one run is among it twice', async () => {
+  it('writes everything that it gets, also if one run is among it twice', async () => {
     const instance = await instanceOn(store.database);
     await instance.put('some', { url: 'http://127.0.0.1:1/' });
     await leaveRuns(store, 'some', { count: 3 });

@@ -4,7 +4,7 @@ import { createLogger } from '../../../src/observability/log/logger.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { createDatabase } from '../../support/postgres/cluster.ts';
 
-it('a failed query is logged with its reason and its place, without what it carried', async () => {
+it('a failed query is logged with its reason and its place, without its data', async () => {
   const { url, drop } = await createDatabase();
   const database = openDatabase(url, 1);
   const lines: string[] = [];

@@ -45,7 +45,7 @@ function sampling(on: Database, clock: Clock = systemClock) {
   return { sampler, events, metrics };
 }
 
-test('a sample that fails keeps no other from its turn, and is taken again when it can be', async () => {
+test('a sample that fails does not stop the others, and is taken again when possible', async () => {
   await sql`ALTER TABLE schedules RENAME TO gone`;
   const { sampler, events, metrics } = sampling(database);
   const sampled = async (kind: string) =>
@@ -64,7 +64,7 @@ test('a sample that fails keeps no other from its turn, and is taken again when 
   }
 });
 
-test('samples that take as long as they may do not add up in one pass: the watchdog would take it for one that hangs', async () => {
+test('samples that take their full time do not add up in one pass: the watchdog would take it for one that hangs', async () => {
   let ahead = 0;
   const clock = { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead };
   const inPasses: number[] = [];

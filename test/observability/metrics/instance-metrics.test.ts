@@ -6,7 +6,7 @@ import type { Turning } from '../../../src/runtime/loop/loop.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { settableClock } from '../../api/access/support.ts';
 
-test('a scrape says how far the clock is off, how its loops fare, and who waits for a connection', async () => {
+test('a scrape says how far the clock is off, how its loops fare, and how many wait for a connection', async () => {
   const { clock, value, databaseClock } = observed({ zoneData: '2025c' });
   expect(await value('firelock_clock_ahead_seconds')).toBe(0);
   databaseClock.sample(clock.now() - 1500, clock.monotonic());

@@ -6,7 +6,7 @@ import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 
-test('what is skipped or called off is counted by its reason, and stands at 0 before the first', async () => {
+test('skipped and cancelled runs are counted by reason, and stand at 0 before the first', async () => {
   const { events, value } = observed();
   expect(await value('firelock_runs_skipped_total{reason="overlap"}')).toBe(0);
   expect(await value('firelock_runs_cancelled_total{reason="replaced"}')).toBe(0);
@@ -20,7 +20,7 @@ test('what is skipped or called off is counted by its reason, and stands at 0 be
   expect(await value('firelock_runs_cancelled_total{reason="replaced"}')).toBe(4);
 });
 
-test('schedules that are paused, and targets that are told, are counted and logged', async () => {
+test('schedules that are paused, and targets that are called, are counted and logged', async () => {
   const { events, value, lines } = observed();
   const event = { type: 'targetCancelled', runId: 'r', scheduleId: 's' } as const;
   expect(await value('firelock_cancel_calls_total{outcome="failed"}')).toBe(0);
@@ -38,7 +38,7 @@ test('schedules that are paused, and targets that are told, are counted and logg
   ]);
 });
 
-test('gauges say what the last sample of their kind said, and when that was', async () => {
+test('gauges show the last sample of their kind, and its time', async () => {
   const { metrics, value } = observed();
   const work = {
     oldestPendingSeconds: 1.5,
@@ -66,7 +66,7 @@ test('gauges say what the last sample of their kind said, and when that was', as
     expect(await value(`firelock_sampled_timestamp_seconds{gauges="${kind}"}`)).toBeGreaterThan(1.7e9);
 });
 
-test('differing zone data is told when it changes, and what no instance says changes nothing', () => {
+test('differing zone data is logged when it changes, and a sample without instances changes nothing', () => {
   const { events, lines } = observed();
   for (const zoneData of [['a'], ['a', 'b'], ['a', 'b'], [], ['a', 'b'], ['a', 'b', 'c'], ['c'], ['c']]) {
     events.emit({ type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, schedulesLate: 0, zoneData });
@@ -78,7 +78,7 @@ test('differing zone data is told when it changes, and what no instance says cha
   ]);
 });
 
-test('a loop that failed is told to work again by its own sign of life, and by no other', () => {
+test('a failed loop is logged as working again after its own sign of life, and after no other', () => {
   const { events, lines } = observed();
   const fail = () =>
     events.emit({ type: 'loopFailed', loop: 'effects', error: new Error('x'), retryInMs: 1 });
@@ -90,7 +90,7 @@ test('a loop that failed is told to work again by its own sign of life, and by n
   expect(lines().map(({ level }) => level)).toEqual([40, 30, 40]);
 });
 
-test('what cannot follow from the end of a run is counted and told each time', async () => {
+test('an effect that fails is counted and logged each time', async () => {
   const { events, value, lines } = observed();
   const put = { type: 'effectPutOff', kind: 'followers', runId: 'r', scheduleId: 's', error: 'no' } as const;
   expect(await value('firelock_effects_failed_total')).toBe(0);
@@ -111,7 +111,7 @@ test('what cannot follow from the end of a run is counted and told each time', a
   ]);
 });
 
-test('runs that nobody was heard of in time are counted, as ended where they are, and told in one warning', async () => {
+test('runs without a report in time are counted, as ended if they are, and logged in one warning', async () => {
   const { events, value, lines } = observed();
   const runs = (['pending', 'failed', 'unknown'] as const).map((status, index) => ({
     runId: status,
@@ -142,7 +142,7 @@ test('runs that nobody was heard of in time are counted, as ended where they are
   expect(lines().slice(4)).toMatchObject([{ level: 40, runId: 'pending', workerId: 'w1' }]);
 });
 
-test('what somebody asked of a run is told and counted, and no sign of life of a loop', async () => {
+test('an action that a caller asked for is logged and counted, and no sign of life of a loop', async () => {
   const { events, value, lines } = observed();
   events.emit({ type: 'loopFailed', loop: 'settle', error: new Error('x'), retryInMs: 1 });
   const run = { runId: 'one', scheduleId: 's' };

@@ -34,7 +34,7 @@ const ENDED: AttemptEnded = {
   result: { kind: 'accepted', statusCode: 202, body: 's3cret', executionId: null },
 };
 
-test('an attempt is a span of its run, with times to the nanosecond and nothing that may be secret', () => {
+test('an attempt is a span of its run, with times to the nanosecond and without secrets', () => {
   const span = spanOf(ENDED, '00f067aa0ba902b7');
   expect(span).toMatchObject({
     traceId: '0192f0c41c007abc8def0123456789ab',
@@ -73,7 +73,7 @@ test('an attempt that did not succeed is an error that says why', () => {
   expect(attributesOf(refused)).not.toHaveProperty('firelock.schedule.id');
 });
 
-test('what the collector does not take now waits, and what it never takes is counted', async () => {
+test('spans that the collector does not take now wait, and those that it never takes are counted', async () => {
   const { collector, exporter, events, span } = await exporting();
   collector.answer.status = 503;
   exporter.add(span(1));
@@ -102,7 +102,7 @@ test('what the collector does not take now waits, and what it never takes is cou
   await exporter.stop(1000);
 });
 
-test('more than may wait is dropped, and what waits is sent when the daemon stops', async () => {
+test('spans beyond the limit are dropped, and waiting ones are sent when the daemon stops', async () => {
   const { collector, exporter, events, span } = await exporting({ started: false });
   for (let i = 0; i < 20_005; i += 1) exporter.add(span(i));
   void exporter.loop.start();
@@ -112,7 +112,7 @@ test('more than may wait is dropped, and what waits is sent when the daemon stop
   expect(names).toEqual(Array.from({ length: 20_000 }, (_, i) => i));
 });
 
-test('a collector that never answers does not hold up the end', async () => {
+test('a collector that never answers does not delay the end', async () => {
   const { exporter, events, span } = await exporting({ url: 'http://127.0.0.1:1/v1/traces' });
   exporter.add(span(1));
   await exporter.stop(5_000);

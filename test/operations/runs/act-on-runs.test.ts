@@ -150,7 +150,7 @@ const noneLeft = () =>
   until(async () => ((await store.rows(sql`SELECT FROM effects`)).length === 0 ? true : null));
 
 describe('a run that is not there', () => {
-  it('is said not to be, by whatever is asked of it', async () => {
+  it('is reported as missing, whatever the action is', async () => {
     for (const id of [randomRunId(Date.now()), randomUUID(), 'ffffffff-ffff-7fff-bfff-ffffffffffff']) {
       for (const ask of [cancel, retry, complete, heartbeat])
         expect(await ask(id)).toEqual({ kind: 'noSuchRun' });
@@ -159,7 +159,7 @@ describe('a run that is not there', () => {
 });
 
 describe('cancelling', () => {
-  it('ends what waits, is pending or running, once; only of what is running the target is told', async () => {
+  it('ends a waiting, pending or running run, once; only the target of a running one is called', async () => {
     await put('one');
     const [, waits] = await accept({ ref: 'a', queue: 'a' }, { dependsOn: ['a'], queue: 'b' });
     const pending = await fire('one');
@@ -187,7 +187,7 @@ describe('cancelling', () => {
     expect(await cancel(id)).toEqual(conflict('the run has ended as succeeded: there is nothing to cancel'));
   });
 
-  it('keeps an attempt that is under way from settling the run, and has the next one start', async () => {
+  it('keeps an attempt under way from settling the run, and starts the next one', async () => {
     const release = Promise.withResolvers<undefined>();
     answer = ({ path }, response) => {
       if (path === '/held') void release.promise.then(() => response.end('{}'));
@@ -218,7 +218,7 @@ describe('cancelling', () => {
     await reaches(child, 'failed');
   });
 
-  it('has schedules follow that follow cancellations', async () => {
+  it('starts schedules that follow cancellations', async () => {
     await put('one');
     await put('after', { cron: null, after: { scheduleId: 'one', on: ['cancelled'] } });
     const id = await fire('one');
@@ -232,7 +232,7 @@ describe('cancelling', () => {
 
 describe('retrying', () => {
   it.each(['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'])(
-    'hands off again, from the start, what ended as %s, and keeps what it has been through',
+    'hands off again, from the start, a run that ended as %s, and keeps its past',
     async (status) => {
       await put('one');
       const id = await fire('one');
@@ -332,7 +332,7 @@ describe('retrying', () => {
     expect(receiver.arrivals).toMatchObject([{ body: { payload: 'own', scheduleId: null } }]);
   });
 
-  it('lets a dependant wait again for what it depends on that has not ended', async () => {
+  it('makes a dependent wait again for dependencies that have not ended', async () => {
     await instance.start();
     const [one = '', other = '', child = ''] = await accept(
       { ref: 'one', queue: 'q' },
@@ -349,7 +349,7 @@ describe('retrying', () => {
     expect(receiver.arrivals).toHaveLength(1);
   });
 
-  it('asks no overlap, and counts as active for the fires that come', async () => {
+  it('ignores overlap, and counts as active for later fires', async () => {
     await put('one', { overlap: 'skip' });
     const first = await fire('one');
     await cancel(first);
@@ -423,7 +423,7 @@ describe('completing', () => {
     expect(completions[0]?.settlement.durationMs).toBeGreaterThanOrEqual(0);
   });
 
-  it('takes the result that is reported, and the reason of a failure', async () => {
+  it('accepts the reported result, and the reason of a failure', async () => {
     const id = await pulled('w1');
     const run = runOf(await complete(id, { status: 'failed', error: 'no disk', result: '{"rows":3}' }));
     expect(run).toMatchObject({
@@ -436,7 +436,7 @@ describe('completing', () => {
     expect((await complete(id, { status: 'failed' })).kind).toBe('done');
   });
 
-  it('refuses the word of an attempt that is not the current one, and of another worker', async () => {
+  it('refuses a report about an attempt that is not the current one, or from another worker', async () => {
     const id = await pulled('w1');
     await store.rows(
       sql`UPDATE runs SET status = 'pending', claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL,
@@ -452,7 +452,7 @@ describe('completing', () => {
     expect(runOf(await complete(id, { attempt: 2, workerId: 'w2' })).status).toBe('succeeded');
   });
 
-  it('overtakes the settlement of the attempt that is under way, whose outcome is then in the log', async () => {
+  it('overtakes the settlement of the attempt under way, whose outcome is then in the log', async () => {
     const completed = Promise.withResolvers<ActionResult>();
     answer = ({ body }, response) => {
       void complete(body.runId, { attempt: body.attempt, result: '"done"' }).then((result) => {
@@ -473,7 +473,7 @@ describe('completing', () => {
     expect(instance.events.filter(({ type }) => type === 'runSettled')).toEqual([]);
   });
 
-  it('is a run’s end between two attempts as well, and for a lost one its recovery', async () => {
+  it('also ends a run between two attempts, and a lost one before its recovery', async () => {
     await put('one');
     const id = await fire('one');
     expect(await complete(id)).toEqual(conflict('the run is pending: no attempt has started'));
@@ -490,7 +490,7 @@ describe('completing', () => {
     expect(receiver.arrivals).toEqual([]);
   });
 
-  it('settles an unknown outcome late, and whoever follows that status follows then', async () => {
+  it('settles an unknown outcome late, and starts the schedules that follow that status', async () => {
     await put('one');
     await put('after', { cron: null, after: { scheduleId: 'one', on: ['succeeded'] } });
     const id = await fire('one');
@@ -501,7 +501,7 @@ describe('completing', () => {
     expect(await followers()).toEqual([{ parent_run_id: id, status: 'pending' }]);
   });
 
-  it('releases dependants once, however often the run ends', async () => {
+  it('releases dependents once, however often the run ends', async () => {
     const [parent = '', , child = ''] = await accept(
       { ref: 'a', queue: 'q' },
       { ref: 'b', queue: 'other' },
@@ -528,7 +528,7 @@ describe('completing', () => {
     );
   });
 
-  it('waits for whoever has the row, and is decided by what they left', async () => {
+  it('waits for a transaction that has the row, and decides by what that left', async () => {
     const id = await pulled('w1');
     const result = await whileHeld(
       (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'replaced' }),
@@ -539,7 +539,7 @@ describe('completing', () => {
 });
 
 describe('a heartbeat', () => {
-  it('puts off when the run expires, by its own lease, and keeps the progress', async () => {
+  it('extends the run’s time by its own lease, and keeps the progress', async () => {
     const id = await pulled('w1', { leaseSeconds: 90 });
     await store.rows(
       sql`UPDATE runs SET expires_at = clock_timestamp() + interval '1 second' WHERE id = ${id}`,
@@ -551,7 +551,7 @@ describe('a heartbeat', () => {
     expect(events).toEqual([]);
   });
 
-  it('of a run that is not accepted yet keeps the progress only', async () => {
+  it('for a run that is not accepted yet only keeps the progress', async () => {
     const answers: (() => void)[] = [];
     answer = (_, response) => answers.push(() => response.end('{}'));
     await instance.start();
@@ -575,7 +575,7 @@ describe('a heartbeat', () => {
     expect(await heartbeat(id)).toEqual(conflict('the run has ended as cancelled (request)'));
   });
 
-  it('waits for whoever has the row, and is decided by what they left', async () => {
+  it('waits for a transaction that has the row, and decides by what that left', async () => {
     const id = await pulled('w1');
     const result = await whileHeld(
       (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'request' }),

@@ -54,7 +54,7 @@ const settled = (count: number) =>
   });
 
 describe('a schedule that follows another', () => {
-  it('has one run for each run of it that ends as asked, told whose end it was, and how it ended', async () => {
+  it('has one run for each end that it asks for, with that run and its outcome', async () => {
     await put('parent');
     await follow('child', { scheduleId: 'parent' }, { payload: '{"n":1.50}' });
     await instance.start();
@@ -94,7 +94,7 @@ describe('a schedule that follows another', () => {
     expect(await runsOf('on-failure')).toHaveLength(1);
   });
 
-  it('is followed in its turn', async () => {
+  it('can have followers itself', async () => {
     await put('a');
     await follow('b', { scheduleId: 'a' });
     await follow('c', { scheduleId: 'b' });
@@ -105,7 +105,7 @@ describe('a schedule that follows another', () => {
     expect(c?.parent_run_id).toBe(b?.id);
   });
 
-  it('follows every schedule but its like, with "*"', async () => {
+  it('follows every schedule except `after` schedules, with "*"', async () => {
     await put('fails');
     await put('other');
     await follow('fails-too', { scheduleId: 'other' });
@@ -166,8 +166,8 @@ describe('a schedule that follows another', () => {
   });
 });
 
-describe('ends that no attempt brings about are followed too:', () => {
-  it('what is skipped, because it was missed', async () => {
+describe('ends without an attempt have followers too:', () => {
+  it('a run skipped because it was missed', async () => {
     await put('parent', { cron: '* * * * *', catchUp: 'skip', graceSeconds: 0 });
     await follow('child', { scheduleId: 'parent', on: ['skipped'] });
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at - interval '10 minutes',
@@ -179,7 +179,7 @@ describe('ends that no attempt brings about are followed too:', () => {
     expect((await runsOf('child'))[0]?.parent_run_id).toBe(skipped?.id);
   });
 
-  it('what is skipped, and what is replaced, for overlap', async () => {
+  it('a run skipped, or replaced, because of overlap', async () => {
     const stuck = await startReceiver(() => undefined);
     await instance.put('skips', {
       url: stuck.url,
@@ -205,7 +205,7 @@ describe('ends that no attempt brings about are followed too:', () => {
     await stuck.close();
   });
 
-  it('what is abandoned, because its schedule is deleted', async () => {
+  it('a run abandoned because its schedule is deleted', async () => {
     await put('parent');
     await follow('child', { scheduleId: '*', on: ['abandoned'] });
     const run = await instance.fire('parent');
@@ -218,7 +218,7 @@ describe('ends that no attempt brings about are followed too:', () => {
   });
 });
 
-describe('what cannot be followed is refused:', () => {
+describe('a schedule that cannot be followed is refused:', () => {
   const faultsOf = async (work: Promise<unknown>) => {
     const error = await work.then(
       () => null,
@@ -228,13 +228,13 @@ describe('what cannot be followed is refused:', () => {
     return error.faults;
   };
 
-  it('what is not there', async () => {
+  it('a missing one', async () => {
     expect(await faultsOf(follow('child', { scheduleId: 'nobody' }))).toEqual([
       { scheduleId: 'child', message: 'there is no schedule nobody' },
     ]);
   });
 
-  it('itself, and who follows it, however far around', async () => {
+  it('itself, and its own followers, however far around', async () => {
     expect(await faultsOf(follow('self', { scheduleId: 'self' }))).toHaveLength(1);
     await put('a');
     await follow('b', { scheduleId: 'a' });
@@ -245,7 +245,7 @@ describe('what cannot be followed is refused:', () => {
     expect(await store.rows(sql`SELECT version FROM schedules WHERE id = 'a'`)).toEqual([{ version: 1 }]);
   });
 
-  it('a circle that two edits would close together', async () => {
+  it('a cycle that two edits would close together', async () => {
     for (const id of ['a', 'c']) await put(id);
     await follow('b', { scheduleId: 'a' });
     await follow('d', { scheduleId: 'c' });
@@ -256,7 +256,7 @@ describe('what cannot be followed is refused:', () => {
     expect(edits.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
-  it('and whoever is followed cannot be deleted', async () => {
+  it('and a schedule with followers cannot be deleted', async () => {
     await put('parent');
     await follow('one', { scheduleId: 'parent' });
     await follow('two', { scheduleId: 'parent' });

@@ -26,7 +26,7 @@ const rewind = (seconds: number) =>
     next_fire_at = date_trunc('second', clock_timestamp()) - make_interval(secs => ${seconds})`);
 
 describe('an edit', () => {
-  it('of very many schedules first records all that was due under their old definitions', async () => {
+  it('of very many schedules first records all fires that were due under their old definitions', async () => {
     const ids = Array.from({ length: 200 }, (_, index) => `s${index}`);
     await instance.putMany(ids, { url, cron: '* * * * * *' });
     await rewind(40);
@@ -38,7 +38,7 @@ describe('an edit', () => {
     expect(count?.fires).toBeGreaterThanOrEqual(200 * 41);
   });
 
-  it('that pauses records what was due before, and nothing after', async () => {
+  it('that pauses records the fires that were due before, and none after', async () => {
     await instance.put('a', { url, cron: '* * * * * *' });
     await rewind(3);
     const paused = await instance.put('a', { url, cron: '* * * * * *', enabled: false });
@@ -69,7 +69,7 @@ describe('an edit', () => {
 });
 
 describe('a delete', () => {
-  it('abandons what is open, also what was due a moment ago, and keeps the versions', async () => {
+  it('abandons open runs, also one that was due a moment ago, and keeps the versions', async () => {
     await instance.put('a', { url, cron: '* * * * * *' });
     await rewind(1);
     expect(await instance.remove('a')).toBe(true);
@@ -83,7 +83,7 @@ describe('a delete', () => {
     expect(versions.map((row) => row.change)).toEqual(['created', 'deleted']);
   });
 
-  it('abandons a run that goes from claimed to unclaimed under its hands', async () => {
+  it('abandons a run that changes from claimed to unclaimed meanwhile', async () => {
     await instance.put('a', { url, cron: '* * * * * *' });
     await rewind(1);
     await instance.put('a', { url, cron: '0 0 1 1 *' });
@@ -151,7 +151,7 @@ describe('where fires are delayed, an edit', () => {
       sql`SELECT status, (extract(epoch FROM due_at) * 1000)::float8 AS due FROM all_runs`,
     );
 
-  it('records the one whose moment has come, with its delay, where the new definition moves it', async () => {
+  it('records the fire whose moment has come, with its delay, if the new definition moves it', async () => {
     const { id, daily, nextFireAt } = await delayed('moved');
     const edited = await instance.put(id, { ...daily, jitterSeconds: 0 });
     expect(await due()).toEqual([{ status: 'pending', due: nextFireAt }]);
@@ -159,7 +159,7 @@ describe('where fires are delayed, an edit', () => {
     expect(edited.nextOccurrenceAt).toBeGreaterThan(Date.now());
   });
 
-  it('that pauses lets it go, and one that unpauses in time brings it back', async () => {
+  it('that pauses drops it, and one that enables in time brings it back', async () => {
     const { id, daily, nextFireAt, nextOccurrenceAt } = await delayed('paused');
     await instance.put(id, { ...daily, enabled: false });
     expect(await due()).toEqual([]);
@@ -189,7 +189,7 @@ describe('an edit after an outage', () => {
     expect(edited.nextFireAt).toBeGreaterThan(Date.now());
   });
 
-  it('is put off where more was missed than can be recorded with it', async () => {
+  it('is refused for now if more was missed than it can record', async () => {
     await instance.put('edited', { url, cron: '* * * * * *', graceSeconds: 86_400 });
     await rewind(3 * 3600);
     await expect(instance.put('edited', { url, cron: '0 * * * *' })).rejects.toThrow('being caught up with');
@@ -197,7 +197,7 @@ describe('an edit after an outage', () => {
   });
 });
 
-describe('a schedule of one moment', () => {
+describe('a schedule with one moment', () => {
   it('fires once and has ended, and an edit of its labels does not fire it again', async () => {
     const at = Date.now() - 1000;
     expect(await instance.put('once', { url, cron: null, at })).toMatchObject({
@@ -211,7 +211,7 @@ describe('a schedule of one moment', () => {
     expect(await runs()).toHaveLength(1);
   });
 
-  it('does not fire for having been paused beyond it', async () => {
+  it('does not fire if its pause ends after it', async () => {
     const at = Date.now() + 300;
     await instance.put('once', { url, cron: null, at, enabled: false });
     await until(() => (Date.now() > at ? true : null));

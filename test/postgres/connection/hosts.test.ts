@@ -77,11 +77,11 @@ describe('where the URL names several servers', () => {
   beforeAll(startBoth);
   afterAll(stopBoth);
 
-  it('the first is used while it writes', async () => {
+  it('the first is used while it accepts writes', async () => {
     expect(await serverOf(opened(bothUrl()))).toBe('first');
   });
 
-  it('one that is frozen is left within the limit of one statement, and other pools do not wait for it again', async () => {
+  it('a frozen one is left within the limit of one statement, and other pools do not wait for it again', async () => {
     await first.freeze();
     try {
       expect(await serverOf(opened(bothUrl()))).toBe('second');
@@ -92,7 +92,7 @@ describe('where the URL names several servers', () => {
     }
   });
 
-  it('one that freezes under its sessions is left, also by those that were idle, and by the listener', async () => {
+  it('one that freezes under its sessions is left, also by idle ones, and by the listener', async () => {
     const url = bothUrl();
     const database = opened(url, 4);
     let heard = 0;
@@ -129,7 +129,7 @@ describe('where the URL names several servers', () => {
     await second.restart();
   });
 
-  it('where none answers, the error names each, and what is wrong', async () => {
+  it('if none answers, the error names each, and its fault', async () => {
     const error = serverOf(opened(urlOf([1, portOf(second)]).replace('secret', 'swordfish')));
     await expect(error).rejects.toThrow(
       /127\.0\.0\.1:1: .*ECONNREFUSED.*; 127\.0\.0\.1:\d+: password authentication failed/,
@@ -185,7 +185,7 @@ describe.each([
     },
   );
 
-  it('and the other is away, it can be read, unless one that writes is demanded; and that one is used when it is back', async () => {
+  it('and the other is away, it can be read, unless the URL demands writes; and that one is used when it is back', async () => {
     await second.crash();
     const strict = opened(bothUrl('&target_session_attrs=primary'));
     const lax = opened(bothUrl());
@@ -203,7 +203,7 @@ describe.each([
     expect(await serverOf(lax)).toBe('second');
   });
 
-  it('what runs out of time is cancelled on the other one, where it runs', async () => {
+  it('a statement that exceeds its time is cancelled on the server where it runs', async () => {
     const database = opened(bothUrl());
     const watcher = opened(urlOf([portOf(second)]));
     await expect(database.run((db) => db.execute(sql`SELECT pg_sleep(600)`), 500)).rejects.toThrow(

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
 });
 
-it('a listener hears what is told on each channel, and listens again after its connection was cut', async (context) => {
+it('a listener hears the notifications of each channel, and listens again after its connection was cut', async (context) => {
   notThroughPooler(context, 'LISTEN hears nothing there');
   const { url, drop } = await createDatabase();
   const database = openDatabase(url, 1);

@@ -33,7 +33,7 @@ async function times(count: number): Promise<void> {
 
 const loseNames = () => database.run((db) => db.execute(sql`DEALLOCATE ALL`));
 
-describe('a statement that is sent over and over, in a session of its own', () => {
+describe('a repeated statement, in a session of its own', () => {
   beforeEach((context) => notThroughPooler(context, 'sessions are not ours there'));
 
   it('is prepared by name once it has come before', async () => {
@@ -45,7 +45,7 @@ describe('a statement that is sent over and over, in a session of its own', () =
     expect(names[0]?.generic).toBeGreaterThan(0);
   });
 
-  it('is answered all the same where its name has gone', async () => {
+  it('is answered all the same if its name has gone', async () => {
     await times(3);
     await loseNames();
     await times(3);
@@ -59,7 +59,7 @@ describe('a statement that is sent over and over, in a session of its own', () =
     expect(await database.run(namesIn)).toHaveLength(0);
   });
 
-  it('is prepared anew where a migration has changed what it answers', async () => {
+  it('is prepared anew if a migration has changed its result', async () => {
     await database.run((db) => db.execute(sql`CREATE TABLE t AS SELECT 1::int AS n`));
     const read = (db: Executor) => queryPrepared(db, sql`SELECT * FROM t WHERE n > ${0}::int`);
     for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1 }]);
@@ -67,7 +67,7 @@ describe('a statement that is sent over and over, in a session of its own', () =
     for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1, m: null }]);
   });
 
-  it('is planned for its table as it has become, not as it was', async (context) => {
+  it('is planned for the present state of its table, not an earlier one', async (context) => {
     await needsCounting(context, database);
     for (const statement of [
       sql`CREATE TABLE t (n int PRIMARY KEY) WITH (autovacuum_enabled = false)`,
@@ -101,7 +101,7 @@ describe('a statement that is sent over and over, in a session of its own', () =
   });
 });
 
-describe('a statement that is sent over and over, with a pooler between', () => {
+describe('a repeated statement, with a pooler in between', () => {
   it('never has a name', async ({ skip }) => {
     if (!THROUGH_POOLER) skip('only through a pooler: npm run test:pgbouncer');
     await times(20);

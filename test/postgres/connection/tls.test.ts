@@ -97,7 +97,7 @@ describe('a server with a certificate of its own authority, for the name localho
     else expect(outcome).toMatch(expected);
   });
 
-  it('is asked under TLS, too, to cancel a statement that takes too long', async () => {
+  it('also takes a cancel request under TLS, for a statement that takes too long', async () => {
     const database = openDatabase(urlWith('localhost', { sslmode: 'verify-full', sslrootcert: CA }), 1);
     await expect(database.run((db) => db.execute(sql`SELECT pg_sleep(60)`), 200)).rejects.toThrow(/200 ms/);
     const sleeping = sql`SELECT FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`;
@@ -119,7 +119,7 @@ describe('a server with a certificate of its own authority, for the name localho
   });
 });
 
-describe('a server that does not do as PostgreSQL does', () => {
+describe('a server that does not behave as PostgreSQL does', () => {
   /** Answers the question for TLS with these bytes. */
   async function asked(answer: string, sslmode: string): Promise<boolean | string> {
     const server = createServer((socket) => {
@@ -133,7 +133,7 @@ describe('a server that does not do as PostgreSQL does', () => {
     return outcome;
   }
 
-  it('is told nothing, above all no password', async () => {
+  it('gets no data, above all no password', async () => {
     expect(await asked('N', 'require')).toMatch(/does not offer TLS, which sslmode=require asks for/);
     // What comes with the answer was put there by someone in between.
     expect(await asked('S\x45\0\0\0\x08', 'require')).toMatch(

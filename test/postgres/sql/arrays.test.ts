@@ -23,7 +23,7 @@ const rows = <T extends object>(statement: ReturnType<typeof sql>) =>
   database.run((db) => rowsOf<T>(db, statement));
 
 describe('a batch', () => {
-  it('says an instant to the millisecond, written out or by its milliseconds, from the first to the last', async () => {
+  it('carries an instant to the millisecond, written out or as milliseconds, from the first to the last', async () => {
     const random = Array.from({ length: 2_000 }, () =>
       Math.floor(EARLIEST + Math.random() * (LATEST - EARLIEST)),
     );
@@ -37,13 +37,13 @@ describe('a batch', () => {
     ).toEqual([{ at: '1970-01-01 00:00:00.001+00' }]);
   });
 
-  it('refuses what is no instant on this side', () => {
+  it('refuses a value that is no instant on this side', () => {
     expect(() => milliseconds([NaN])).toThrow(RangeError);
     expect(() => milliseconds([Infinity])).toThrow(RangeError);
     expect(() => instants([NaN])).toThrow(RangeError);
   });
 
-  it('has nulls where a column says nothing of some, or of any', async () => {
+  it('has nulls if a column has no value in some rows, or in any', async () => {
     const id = '00000000-0000-0000-0000-000000000001';
     const batch = sql`unnest(${uuids([id, id])}, ${ints([null, 7])}, ${texts([null, null])}, ${milliseconds([null, null])})`;
     expect(await rows(sql`SELECT * FROM ${batch} AS i(id, number, text, ms)`)).toEqual([

@@ -18,7 +18,7 @@ function batching(options: { maxWeight?: number; weightOf?: (asked: number) => n
   return { call, batch, batches };
 }
 
-it('what is asked at the same moment goes together, and what is asked meanwhile is the next batch', async () => {
+it('calls of the same moment go together, and calls made meanwhile are the next batch', async () => {
   const { call, batch, batches } = batching();
   const first = [call(1), call(2)];
   expect((await batch(0)).asked).toEqual([1, 2]);
@@ -31,7 +31,7 @@ it('what is asked at the same moment goes together, and what is asked meanwhile 
   expect(await Promise.all(second)).toEqual(['3', '4', '5']);
 });
 
-it('a batch weighs no more than it may, but for a call that does so alone', async () => {
+it('a batch weighs no more than it may, except for a single call that does', async () => {
   const { call, batch } = batching({ maxWeight: 10, weightOf: (asked) => asked });
   const answers = [12, 4, 6, 1, 11, 3].map(call);
   for (const [index, asked] of [[12], [4, 6], [1], [11], [3]].entries()) {
@@ -41,7 +41,7 @@ it('a batch weighs no more than it may, but for a call that does so alone', asyn
   expect(await Promise.all(answers)).toEqual(['12', '4', '6', '1', '11', '3']);
 });
 
-it('a batch that fails fails for all that asked with it, and for no one else', async () => {
+it('a batch that fails fails for all of its calls, and for no other', async () => {
   const { call, batch } = batching();
   const first = Promise.allSettled([call(1), call(2)]);
   await batch(0);

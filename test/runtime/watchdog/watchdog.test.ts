@@ -9,7 +9,7 @@ import { createLoop } from '../../../src/runtime/loop/loop.ts';
 import { createWatchdog } from '../../../src/runtime/watchdog/watchdog.ts';
 import { until } from '../../support/until.ts';
 
-it('a watchdog tells of a loop that never comes back from a pass, and of none that fails or turns', async () => {
+it('a watchdog reports a loop that never comes back from a pass, and none that fails or turns', async () => {
   const deps = { clock: systemClock, events: createEventBus() };
   const loops = [
     createLoop({ ...deps, name: 'turning', body: () => Promise.resolve(50) }),
@@ -34,7 +34,7 @@ it('a watchdog tells of a loop that never comes back from a pass, and of none th
   for (const loop of loops) await loop.stop();
 });
 
-it('a watchdog ends a process whose event loop is blocked, which says so', async () => {
+it('a watchdog ends a process whose event loop is blocked, and the process says so', async () => {
   const program = `
     import { createWatchdog } from './src/runtime/watchdog/watchdog.ts';
     createWatchdog({ loops: [], maxTurns: 2, onStuck: () => {}, onThreadLost: () => {} }).start();

@@ -50,7 +50,7 @@ test('schedules are counted by the status that the API answers', async () => {
   }
 });
 
-test('what waits behind an active run is open, and told apart from what is pending', async () => {
+test('runs that wait behind an active one are open, and counted apart from pending ones', async () => {
   await api.call('PUT', '/api/v1/schedules/queues', { ...SCHEDULE, overlap: 'queue' });
   for (const body of [{}, {}]) {
     expect((await api.call('POST', '/api/v1/schedules/queues/fire', body)).status).toBe(202);
@@ -67,7 +67,7 @@ test('a transaction that keeps its snapshot is seen, and gone when it has ended'
   expect((await work()).oldestSnapshotSeconds).toBe(0);
 });
 
-test('so is what waits for other runs, and what a worker has', async () => {
+test('so are runs that wait for other runs, and runs that a worker has', async () => {
   const before = await openRuns();
   const target = { type: 'pull', queue: 'reports' };
   const items = [
@@ -81,7 +81,7 @@ test('so is what waits for other runs, and what a worker has', async () => {
   expect(await openRuns()).toMatchObject({ pending: pending - 1, running: 1 });
 });
 
-test('zone data is that of the living, each version once', async () => {
+test('zone data is that of living instances, each version once', async () => {
   await api.sql`INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at, died_at)
     SELECT gen_random_uuid(), 'test', '0', zone_data, 60, clock_timestamp(),
       clock_timestamp() - make_interval(secs => silent), CASE WHEN dead THEN clock_timestamp() END
@@ -92,7 +92,7 @@ test('zone data is that of the living, each version once', async () => {
   expect(await work()).toMatchObject({ zoneData: [], instancesAlive: 0 });
 });
 
-test('the oldest pending run is found in whichever lane it is, claimed or not, and whose claimant is gone is stranded', async () => {
+test('the oldest pending run is found in any lane, claimed or not, and one whose claimant is gone is stranded', async () => {
   const due = (seconds: number) => sql`clock_timestamp() - make_interval(secs => ${seconds})`;
   const { sql } = api;
   const fire = async (queue: string) => {
@@ -113,7 +113,7 @@ test('the oldest pending run is found in whichever lane it is, claimed or not, a
   expect([Math.floor(oldestPendingSeconds / 1000), strandedRuns]).toEqual([5, before + 1]);
 });
 
-test('what is to follow from ends is counted until it is done, and what of it has failed', async () => {
+test('effects are counted until they are done, and failing ones apart', async () => {
   const before = await work();
   await api.sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at,
       attempt, failures, retry_at)

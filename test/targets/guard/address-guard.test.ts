@@ -96,7 +96,7 @@ test('the strict list leaves the public Internet', async () => {
 });
 
 describe('lists', () => {
-  test('what is in both is allowed, also where the denied range is the smaller one', async () => {
+  test('an address on both is allowed, also if the denied range is the smaller one', async () => {
     const denied = addressRanges(['10.1.0.0/16']);
     expect(await whyBlocked(['10.1.2.3'], { denied, ...allowing('10.0.0.0/8') })).toBeNull();
     expect(await whyBlocked(['10.1.2.3'], { denied, ...allowing('10.1.2.4') })).toMatch(/10\.1\.0\.0\/16/);

@@ -58,7 +58,7 @@ function attack(answers: string[][] = [], ...denied: string[]): Attack {
 
 const portOf = (url: string) => new URL(url).port;
 
-describe('an address in the URL is judged, for which no resolver is asked', () => {
+describe('an address in the URL is judged, without a resolver', () => {
   test.each([
     'http://169.254.169.254/latest/meta-data/',
     'https://169.254.169.254/',
@@ -95,7 +95,7 @@ describe('an address in the URL is judged, for which no resolver is asked', () =
     expect(asked).toEqual([]);
   });
 
-  test('and the zone of one is no URL at all', async () => {
+  test('and a URL with a zone is invalid', async () => {
     const { deliver, asked } = attack();
     expect(await deliver('http://[fe80::1%25eth0]/')).toMatchObject({ kind: 'transient' });
     expect(asked).toEqual([]);
@@ -151,7 +151,7 @@ describe('the addresses of a name', () => {
     expect(await deliver(`http://two.example:${portOf(url)}/`)).toMatchObject({ kind: 'accepted' });
   });
 
-  test('that nobody knows are transient, also where the answer is empty', async () => {
+  test('that do not exist are transient, also if the answer is empty', async () => {
     for (const answers of [[], [[]]]) {
       const outcome = await attack(answers).deliver('http://unknown.example/');
       expect(outcome).toMatchObject({ kind: 'transient', error: { kind: 'network' } });
@@ -160,7 +160,7 @@ describe('the addresses of a name', () => {
   });
 });
 
-test('nothing is opened to a blocked address, and every reason has the same words', async () => {
+test('no connection is opened to a blocked address, and every reason has the same message', async () => {
   let connections = 0;
   const url = await receiveTcp(() => (connections += 1));
   const port = Number(portOf(url));
@@ -228,7 +228,7 @@ test('a compressed answer is not unpacked', async () => {
   expect(outcome.kind === 'accepted' && Buffer.byteLength(outcome.body)).toBeLessThanOrEqual(4096);
 });
 
-test('a request that was written stays of unknown outcome, also where its next connection would be blocked', () => {
+test('a request that was written stays of unknown outcome, also if its next connection would be blocked', () => {
   const ended: Outcome[] = [];
   const destroyed: Error[] = [];
   const connection = {

@@ -115,15 +115,15 @@ function inVain(history: GraphHistory): void {
 }
 
 describe('a campaign', () => {
-  it('in which all went well is quiet', () => {
+  it('in which all went well has no violation', () => {
     expect(found(() => undefined)).toEqual([]);
   });
 
-  it('in which what is needed failed is quiet where nothing was started for it', () => {
+  it('in which a needed run failed has none if no run was started for it', () => {
     expect(found(inVain)).toEqual([]);
   });
 
-  it('with repeats that have their reasons is quiet', () => {
+  it('with repeats that have their reasons has none', () => {
     const killed = found((history) => {
       history.lives = [{ sender: '1.1', from: 0, to: 115, replaced: false }];
       history.deliveries.push(
@@ -157,7 +157,7 @@ describe('a campaign', () => {
   });
 });
 
-describe('what a call without an answer asked for', () => {
+describe('a run whose call got no answer', () => {
   /** No answer said whether `b` and `c` are there. */
   const unanswered = (history: GraphHistory) => {
     for (const ref of ['b', 'c']) setAsked(history, ref, { id: null, call: 1, outcome: 'unknown' });
@@ -175,25 +175,25 @@ describe('what a call without an answer asked for', () => {
     };
   };
 
-  it('may be there', () => {
+  it('may exist', () => {
     expect(foundUnanswered(() => undefined)).toEqual([]);
   });
 
-  it('may not be there', () => {
+  it('may not exist', () => {
     expect(foundUnanswered(absent('b', 'c'))).toEqual([]);
   });
 
-  it('is there as a whole, or not at all', () => {
+  it('exists completely, or not at all', () => {
     expect(foundUnanswered(absent('c'))).toEqual(['lost']);
   });
 
-  it('is one run for each key', () => {
+  it('exists once for each key', () => {
     expect(foundUnanswered((history) => history.rows.push(row('b', { id: 'id-other' })))).toContain(
       'phantom',
     );
   });
 
-  it('obeys all else where it is there', () => {
+  it('obeys all other rules if it exists', () => {
     const broken: [GraphViolation, (history: GraphHistory) => void][] = [
       ['stuck', (history) => setRow(history, 'c', { status: 'waiting' })],
       ['tooEarly', (history) => setDelivery(history, 'b', { at: 105 })],
@@ -204,13 +204,13 @@ describe('what a call without an answer asked for', () => {
     for (const [violation, change] of broken) expect(foundUnanswered(change)).toContain(violation);
   });
 
-  it('is a phantom where no call named it, or its call was answered that it is not there', () => {
+  it('is a phantom if no call named it, or its call was answered that it does not exist', () => {
     for (const outcome of ['unasked', 'refused'] as const) {
       expect(found((history) => setAsked(history, 'c', { id: null, outcome }))).toContain('phantom');
     }
   });
 
-  it('is not there for having arrived', () => {
+  it('does not exist because a delivery arrived', () => {
     const arrived = foundUnanswered((history) => {
       history.rows = history.rows.filter(({ key }) => key === 'a');
       history.sightings = [];
@@ -224,7 +224,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect(found((history) => setRow(history, 'c', { status: 'waiting' }))).toContain('stuck');
   });
 
-  it('an accepted run that is not there', () => {
+  it('an accepted run that does not exist', () => {
     expect(found((history) => history.rows.pop())).toContain('lost');
   });
 
@@ -234,14 +234,14 @@ describe('every kind of broken promise is noticed:', () => {
     expect(found((history) => history.deliveries.push(delivery('d', 500)))).toEqual(['phantom']);
   });
 
-  it('an end that is taken back', () => {
+  it('an end that is undone', () => {
     const seen = (status: string) => (history: GraphHistory) =>
       history.sightings.unshift({ runId: 'id-a', status, at: 400 });
     expect(found(seen('failed'))).toEqual(['endedTwice']);
     expect(found(seen('pending'))).toEqual(['endedTwice']);
   });
 
-  it('a start before the end of what it depends on, however that ends', () => {
+  it('a start before the end of a dependency, whichever way that ends', () => {
     expect(found((history) => setDelivery(history, 'b', { at: 105 }))).toEqual(['tooEarly']);
     expect(found((history) => setDelivery(history, 'c', { at: 245 }))).toEqual(['tooEarly']);
     const afterFailed = found((history) => {
@@ -257,7 +257,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect(afterFailed).toEqual(['tooEarly']);
   });
 
-  it('a start before the end of what failed for another', () => {
+  it('a start before the end of a dependency that had failed because of another', () => {
     const early = found((history) => {
       inVain(history);
       history.asked.push({ ...asked('d', 'http', ['c']), onDependencyFailure: 'run' });
@@ -269,7 +269,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect(early).toEqual(['tooEarly']);
   });
 
-  it('a start although what it needs failed, and one that did not fail for it', () => {
+  it('a start although a needed run failed, and a run that did not fail because of it', () => {
     const started = found((history) => {
       inVain(history);
       history.deliveries.push(
@@ -303,7 +303,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect([unsaid, other, forNothing]).toEqual([['wrongEnd'], ['wrongEnd'], ['wrongEnd']]);
   });
 
-  it('what is told of dependencies and is not so', () => {
+  it('a wrong outcome of a dependency in a delivery', () => {
     const foundWith = (list: ReturnType<typeof outcomeOf>[]) =>
       found((history) => setDelivery(history, 'b', { outcomes: list }));
     expect(foundWith([outcomeOf('a', { status: 'failed' })])).toEqual(['wrongOutcome']);
@@ -350,7 +350,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect(refused).toEqual(['twoWorkers']);
   });
 
-  it('a worker that is refused under its lease', () => {
+  it('a worker that is refused although it has the lease', () => {
     const refused = (endedAt: number) =>
       found((history) => {
         history.words.push(word('c', endedAt - 5, { say: 'alive', endedAt, statusCode: 409 }));
@@ -363,7 +363,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect(refused(2_400)).toEqual([]);
   });
 
-  it('the word of an attempt that is over', () => {
+  it('an accepted report about an attempt that is over', () => {
     const late = found((history) => {
       claimedAgain(history, 2_400);
       history.words = [word('b', 250), word('c', 2_450, { attempt: 1 })];
@@ -376,7 +376,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect(both).toEqual(['staleWord']);
   });
 
-  it('a start after an end that was acknowledged, or seen', () => {
+  it('a start after an end that was acknowledged, or observed', () => {
     const acknowledged = found((history) => {
       claimedAgain(history, 2_400);
       history.words = [word('b', 250), word('c', 400)];
@@ -412,7 +412,7 @@ describe('every kind of broken promise is noticed:', () => {
     expect(again('b', 240, 202)).toEqual(['unexplainedRepeat']);
   });
 
-  it('what only recovery released, what was not counted, what was refused, and who does not work', () => {
+  it('a run that only recovery released, an end that was not counted, a refused call, and a worker without work', () => {
     expect(found((history) => (history.releasedByBackstop = 1))).toEqual(['backstop']);
     expect(found((history) => (history.uncounted = 2))).toEqual(['uncounted']);
     expect(found((history) => history.refusals.push('500'))).toEqual(['refusal']);

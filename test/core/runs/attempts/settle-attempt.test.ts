@@ -79,7 +79,7 @@ const GUARD: [run: string, retriedAfter: number | null, letters: string][] = [
 describe('a run with a limit', () => {
   const limited = { limitId: 'l', admittedAt: STARTED };
 
-  it('gives its place up between two attempts, and keeps it while its completion is awaited', () => {
+  it('gives up its place between two attempts, and keeps it while its completion is awaited', () => {
     const placeAfter = (outcome: AttemptOutcome, status: Settlement['status']) => {
       const settled = settle(runRecord(limited), attempted(outcome, status));
       return [settled.kind, settled.run.admittedAt];
@@ -89,7 +89,7 @@ describe('a run with a limit', () => {
     expect(placeAfter('accepted', 'running')).toEqual(['settled', STARTED]);
   });
 
-  it('that has given its place up is ended by a late 2xx, and not begun by one', () => {
+  it('that has given up its place is ended by a late 2xx, and not started by one', () => {
     const unclaimed = { claimedBy: null, claimedAt: null };
     const without = runRecord({ ...limited, ...unclaimed, admittedAt: null });
     expect(settle(without, attempted('accepted', 'succeeded')).kind).toBe('settled');
@@ -175,7 +175,7 @@ describe('a settled run', () => {
     });
   });
 
-  it('fails, handed off by none', () => {
+  it('fails, and counts as handed off by no attempt', () => {
     const settlement = { failures: 3, statusCode: 404, body: '', error: ERROR };
     expect(changed(attempted('rejected', 'failed', { settlement }), { handedOffAt: NOW - 9 })).toEqual({
       status: 'failed',
@@ -190,7 +190,7 @@ describe('a settled run', () => {
     });
   });
 
-  it('is due again when it is to be tried again, and claimed by none', () => {
+  it('is due again for its next attempt, and has no claim', () => {
     const settlement = { failures: 2, retryAt: NOW + 9_000, error: ERROR };
     expect(changed(attempted('transient', 'pending', { settlement }), { handoffStartedAt: STARTED })).toEqual(
       {
@@ -211,7 +211,7 @@ describe('a settled run', () => {
     });
   });
 
-  it('asks its target about an uncertain attempt, whose acknowledgement is kept', () => {
+  it('waits for a lookup about an uncertain attempt, and keeps its acknowledgement', () => {
     const uncertain = { lookupAfter: NOW + 5_000, lookups: 1 };
     const outcome = attempted('unknown', 'pending', { settlement: { retryAt: NOW + 5_000, uncertain } });
     expect(changed(outcome, { handedOffAt: NOW - 9_000 })).toEqual({
@@ -240,7 +240,7 @@ describe('a settled run', () => {
     expect(changed(late, { latenessMs: null })).toMatchObject({ latenessMs: 5 });
   });
 
-  it('is that of the instance whose 2xx it was, whoever has claimed it since', () => {
+  it('names the instance whose 2xx it was, whichever has claimed it since', () => {
     const later = { claimedBy: OTHER, attempts: 3, claimedAt: NOW - 50 };
     expect(changed(attempted('accepted', 'succeeded'), later)).toMatchObject({
       status: 'succeeded',
@@ -249,7 +249,7 @@ describe('a settled run', () => {
   });
 });
 
-describe('the attempt that a target speaks of', () => {
+describe('the attempt that a target reports on', () => {
   /** Of a run whose attempt 1 was uncertain when it was claimed for attempt 2, or 3. */
   const spokenOf = (outcome: AttemptSettlement, given: Partial<RunRecord> = {}) =>
     settle(runRecord({ uncertainAttempt: 1, lookupAfter: NOW, ...given }), outcome).run.uncertainAttempt;
@@ -262,7 +262,7 @@ describe('the attempt that a target speaks of', () => {
     expect(spokenOf(asked(false), { uncertainAttempt: null })).toBe(2);
   });
 
-  it('is the one that it says arrived', () => {
+  it('is the one that it reported as arrived', () => {
     const arrived = (status: 'running' | 'succeeded') =>
       attempted('accepted', status, { lookup: 'arrived', sent: false });
     expect(spokenOf(arrived('running'))).toBe(1);
@@ -301,7 +301,7 @@ describe('the log of attempts', () => {
     settle(runRecord(given), outcome).run.attemptLog;
   const accepted = attempted('accepted', 'succeeded');
 
-  it('has no entry of a plain first success: the run tells all of it', () => {
+  it('has no entry for a plain first success: the run shows all of it', () => {
     const first = attempted('accepted', 'succeeded', { attempt: 1 });
     expect(logOf(first, { attempts: 1 })).toBeNull();
     const logged = entry({ attempt: 1 });
@@ -310,7 +310,7 @@ describe('the log of attempts', () => {
     expect(logOf(accepted)).toEqual([entry()]);
   });
 
-  it('has all else that is known of an attempt', () => {
+  it('has everything else that is known about an attempt', () => {
     const settlement = { failures: 2, statusCode: 503, error: ERROR };
     const said = { settlement, recovery: true, lookup: 'notArrived' } as const;
     expect(logOf(attempted('transient', 'pending', { attempt: 1, ...said }), { attempts: 1 })).toEqual([
@@ -325,14 +325,14 @@ describe('the log of attempts', () => {
     ]);
   });
 
-  it('calls a 2xx accepted that settles the run, and late only where the run has ended otherwise or goes on', () => {
+  it('calls a 2xx that settles the run accepted, and late only if the run has ended otherwise or goes on', () => {
     expect(logOf(accepted, { attempts: 3, claimedBy: OTHER })).toEqual([entry()]);
     const late = [entry({ outcome: 'acceptedLate' })];
     expect(logOf(accepted, { status: 'failed', finishedAt: NOW - 1 })).toEqual(late);
     expect(logOf(attempted('accepted', 'running'), { retriedAfter: 2 })).toEqual(late);
   });
 
-  it('knows better of an attempt than recovery did, and only of its outcome', () => {
+  it('gets a better entry than recovery’s for an attempt, and only for its outcome', () => {
     const unsure = entry({
       startedAt: NOW - 5_000,
       finishedAt: NOW - 3_000,
@@ -354,7 +354,7 @@ describe('the log of attempts', () => {
     expect(logOf(attempted('unknown', 'pending', said), open)).toEqual([unsure]);
   });
 
-  it('keeps what is known, and is in the order of attempts', () => {
+  it('keeps what is known, in the order of attempts', () => {
     const rejected = entry({ outcome: 'rejected' });
     expect(logOf(accepted, { attempts: 3, attemptLog: [rejected] })).toEqual([rejected]);
     const others = [entry({ attempt: 1 }), entry({ attempt: 3 })];
@@ -383,7 +383,7 @@ describe('an outcome that an earlier statement has written', () => {
     }
   });
 
-  it('is told from that of another attempt', () => {
+  it('is distinguished from that of another attempt', () => {
     const [ended, begun, , again] = OUTCOMES as [
       AttemptSettlement,
       AttemptSettlement,
@@ -399,7 +399,7 @@ describe('an outcome that an earlier statement has written', () => {
     expect(settle({ ...written(again), attempts: 3, claimedBy: ME }, again).kind).toBe('fenced');
   });
 
-  it('is better known than what recovery wrote of it meanwhile', () => {
+  it('replaces what recovery wrote about it meanwhile', () => {
     // Taken over: it stands as a transient outcome that was not counted would leave it.
     const unsure = entryOfRecovery();
     const run = runRecord({ claimedBy: null, claimedAt: null, lostAt: NOW - 1, attemptLog: [unsure] });

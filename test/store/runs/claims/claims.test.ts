@@ -34,7 +34,7 @@ async function rowsRead(): Promise<number> {
   return row?.read ?? NaN;
 }
 
-it('claims read what they claim, and neither the whole backlog nor what is due later, also where nothing was ready when that was analyzed', async (context) => {
+it('claims read only what they claim, neither the whole backlog nor later runs, also if the statistics know no ready run', async (context) => {
   await needsCounting(context, store.database);
   const instance = await createInstance(store);
   await insertRuns(1_000);

@@ -54,7 +54,7 @@ describe('a plain success', () => {
     expect(await store.rows(sql`SELECT FROM history`)).toEqual([]);
   });
 
-  it('of a run that has ended writes nothing a second time', async () => {
+  it('for a run that has ended writes nothing a second time', async () => {
     await settle();
     const before = await store.rows(sql`SELECT * FROM history`);
     const { settled } = await settle();

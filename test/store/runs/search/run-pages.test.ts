@@ -47,7 +47,7 @@ interface Listed {
   trigger: RunTrigger;
 }
 
-describe('of runs of all kinds', () => {
+describe('among runs of all kinds', () => {
   const uids = Array.from({ length: 4 }, () => randomUUID());
   let runs: Listed[];
 
@@ -81,7 +81,7 @@ describe('of runs of all kinds', () => {
     await database.run((db) => db.execute(sql`DELETE FROM history`));
   });
 
-  test('every filter finds all that it names, newest first, page by page', async () => {
+  test('every filter finds all matching ones, newest first, page by page', async () => {
     const subset = <T>(values: readonly T[]) => {
       const some = values.filter(() => random() < 0.3);
       return random() < 0.4 || some.length === 0 ? undefined : some;
@@ -104,7 +104,7 @@ describe('of runs of all kinds', () => {
     }
   });
 
-  test('and of labelled schedules, whether few are asked one by one, or the newest runs are walked through first', async () => {
+  test('and those of labelled schedules, by asking a few one by one, or by walking through the newest runs first', async () => {
     await insertSchedules(uids.map((uid, n) => ({ uid, labels: { team: n < 3 ? 'a' : 'b', n: `${n}` } })));
     for (let round = 0; round < 25; round += 1) {
       const [labels, having] = pick([
