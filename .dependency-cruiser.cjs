@@ -44,7 +44,8 @@ module.exports = {
     },
     {
       name: 'local-postgres-stands-alone',
-      comment: 'It starts a server, and speaks no SQL to it; main, or the keeper of the demo, is told its URL.',
+      comment:
+        'It starts a server, and speaks no SQL to it; main, or the keeper of the demo, is told its URL.',
       severity: 'error',
       from: { path: '^src/(?!local-postgres/|main\\.ts$|cli/demo/cluster/keeper-process\\.ts$)' },
       to: { path: '^src/local-postgres/' },

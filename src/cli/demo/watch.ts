@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DemoStats, statsOf } from './checker/collect-evidence.ts';
+import { type DemoStats, claimsOf, statsOf } from './checker/collect-evidence.ts';
 import { dueMoments } from './checker/due-moments.ts';
 import { type Snapshot, latenessOf } from './screen/snapshot.ts';
 import type { Stage } from './stage.ts';
@@ -23,21 +23,21 @@ const CURVE_KEEPS = 120;
 export function startWatch(stage: Stage): Watch {
   const stopping = new AbortController();
   let stats: DemoStats | null = null;
-  let pointAt = -Infinity;
-  const curve: Snapshot['curve'][number][] = [];
+  let stranded = 0;
+  const curve = createCurve(stage);
   const due = dueCounter(stage);
 
   const look = async () => {
     await stage.cluster.look();
     // Of those that answer: all may be busy starting.
-    if (stage.times !== null) stats = await statsOf(stage.client).catch(() => stats);
-    const now = stage.clock.monotonic();
-    if (stats !== null && now - pointAt >= POINT_EVERY_MS) {
-      pointAt = now;
-      curve.push({ open: stats.openRuns, lost: stats.lostRuns - stats.recoveredRuns });
-      curve.splice(0, curve.length - CURVE_KEEPS);
+    if (stage.times !== null) {
+      [stats, stranded] = await Promise.all([
+        statsOf(stage.client).catch(() => stats),
+        strandedOf(stage).catch(() => stranded),
+      ]);
     }
-    stage.screen.show(snapshotOf(stage, { stats, curve, due }));
+    if (stats !== null) curve.add({ open: stats.openRuns, lost: lostNow(stats, stranded) });
+    stage.screen.show(snapshotOf(stage, { stats, stranded, curve: curve.points, due }));
   };
   const watch = async () => {
     while (!stopping.signal.aborted) {
@@ -55,6 +55,21 @@ export function startWatch(stage: Stage): Watch {
     stop: () => {
       stopping.abort();
       return watching;
+    },
+  };
+}
+
+/** A point for each second. */
+function createCurve({ clock }: Stage) {
+  const points: Snapshot['curve'][number][] = [];
+  let addedAt = -Infinity;
+  return {
+    points,
+    add: (point: Snapshot['curve'][number]) => {
+      if (clock.monotonic() - addedAt < POINT_EVERY_MS) return;
+      addedAt = clock.monotonic();
+      points.push(point);
+      points.splice(0, points.length - CURVE_KEEPS);
     },
   };
 }
@@ -81,13 +96,25 @@ function countBySecond({ schedules, times, options }: Stage): number[] {
   return counts;
 }
 
+/** Runs that are still held by an instance that was killed: nobody has found them yet. */
+async function strandedOf({ client, cluster }: Stage): Promise<number> {
+  const claims = await claimsOf(client);
+  return [...claims].reduce((sum, [id, held]) => (cluster.killedIds.has(id) ? sum + held : sum), 0);
+}
+
+/** Held by the dead, or taken over from them and not handed off since. */
+function lostNow({ lostRuns, recoveredRuns }: DemoStats, stranded: number): number {
+  return stranded + lostRuns - recoveredRuns;
+}
+
 interface Seen {
   stats: DemoStats | null;
+  stranded: number;
   curve: Snapshot['curve'];
   due: (untilMs: number) => number;
 }
 
-function snapshotOf(stage: Stage, { stats, curve, due }: Seen): Snapshot {
+function snapshotOf(stage: Stage, { stats, stranded, curve, due }: Seen): Snapshot {
   const { clock, times, options, phase, schedules, cluster, deliveries, events } = stage;
   const sinceFrom = times === null ? -1 : clock.now() - times.from;
   const [lost, recovered] = [stats?.lostRuns ?? 0, stats?.recoveredRuns ?? 0];
@@ -99,7 +126,7 @@ function snapshotOf(stage: Stage, { stats, curve, due }: Seen): Snapshot {
     delivered: deliveries.occurrences,
     skipped: stats?.skippedRuns ?? 0,
     open: stats?.openRuns ?? 0,
-    lostNow: lost - recovered,
+    lostNow: stats === null ? 0 : lostNow(stats, stranded),
     lateness: latenessOf(deliveries.lateness),
   };
 }

@@ -79,11 +79,11 @@ test('the demo kills instances, finds that no fire was lost, and leaves nothing 
   expect(pids.filter(isAlive)).toHaveLength(4);
   expect(await ended).toEqual([0, null]);
   const text = lines.join('\n');
-  expect(text).toMatch(/kill -9 of instance 1 \(pid \d+\), in the middle of \d+ requests?/);
-  expect(text).toContain('the others declare instance 1 dead and take over its runs');
+  expect(text).toMatch(/kill -9 of instance \d \(pid \d+\), which held \d+ runs?/);
+  expect(text).toMatch(/the others declare instance \d dead and take over its runs/);
   const told = (name: string) =>
     Number(new RegExp(`^  ${name} +([\\d,]+)$`, 'm').exec(text)?.[1]?.replace(',', ''));
-  expect(told('instances killed with -9')).toBe(3);
+  expect(told('instances killed with -9')).toBeGreaterThan(0);
   const due = told('due, by the rules of the schedules');
   expect(due).toBeGreaterThan(400);
   expect(told('delivered') + told('skipped, since the run before was under way')).toBe(due);

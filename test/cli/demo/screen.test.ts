@@ -21,7 +21,7 @@ function snapshot(over: Partial<Snapshot> = {}): Snapshot {
       { open: 20, lost: 8 },
     ],
     lateness: { medianMs: 14, p99Ms: 230, mostMs: 11_200 },
-    events: [{ at: 0, atMs: 64_000, text: 'kill -9 of instance 2 (pid 4711), in the middle of 12 requests' }],
+    events: [{ at: 0, atMs: 64_000, text: 'kill -9 of instance 2 (pid 4711), which held 12 runs' }],
     ...over,
   };
 }
@@ -49,9 +49,9 @@ test('a screen shows how it stands, in as many lines each time, drawn over those
     '  due     12,345   12,300 delivered, 20 skipped (overlap)',
     '  open        25   ▁█▅',
     `  lost         8   ▁█▅${' '.repeat(43)}of 40 lost, 32 recovered`,
-    '  late       half of them 14 ms at most, 99 % 230 ms, the latest 11 s',
+    '  late             half of them 14 ms at most, 99 % 230 ms, the latest 11 s',
     '',
-    '  1:04  kill -9 of instance 2 (pid 4711), in the middle of 12 requests',
+    '  1:04  kill -9 of instance 2 (pid 4711), which held 12 runs',
     '',
     '',
     '',

@@ -55,6 +55,12 @@ export interface DemoStats extends Ends {
   recoveredRuns: number;
 }
 
+/** How many runs each instance has claimed and not settled, the dead ones too, by its id. */
+export async function claimsOf(client: Client): Promise<Map<string, number>> {
+  const { items } = (await client.call('GET', 'instances')) as { items: { id: string; inFlight: number }[] };
+  return new Map(items.map(({ id, inFlight }) => [id, inFlight]));
+}
+
 export async function statsOf(client: Client): Promise<DemoStats> {
   return (await client.call('GET', 'stats')) as DemoStats;
 }

@@ -8,10 +8,6 @@ import type { Deliveries, Delivery } from './delivery.ts';
 /** The target of all schedules but those that a worker pulls. It refuses nothing, and takes the time that the URL names. */
 export interface DemoReceiver {
   readonly url: string;
-  /** Requests whose sender was gone before their answer was out. */
-  readonly cutOff: number;
-  /** Requests that have come and are not answered yet. */
-  readonly underWay: number;
   close(): void;
 }
 
@@ -23,17 +19,12 @@ interface Options {
 }
 
 export async function startReceiver({ clock, deliveries, onAccepted }: Options): Promise<DemoReceiver> {
-  let cutOff = 0;
-  let underWay = 0;
   const take = async (request: IncomingMessage, response: ServerResponse) => {
     const [, kind, holdMs] = (request.url ?? '').split('/');
     const delivery = deliveryOf(request, await text(request), clock);
     deliveries.add(delivery);
-    underWay += 1;
     response.once('close', () => {
       delivery.endedAt = clock.now();
-      underWay -= 1;
-      if (!response.writableFinished) cutOff += 1;
     });
     setTimeout(() => {
       response.writeHead(kind === 'callback' ? 202 : 200, { 'content-type': 'application/json' }).end('{}');
@@ -49,12 +40,6 @@ export async function startReceiver({ clock, deliveries, onAccepted }: Options):
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    get cutOff() {
-      return cutOff;
-    },
-    get underWay() {
-      return underWay;
-    },
     close: () => {
       server.close();
       server.closeAllConnections();

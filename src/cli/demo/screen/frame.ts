@@ -101,7 +101,7 @@ function latenessLine({ lateness }: Snapshot): Part[] {
   if (lateness === null) return named('late');
   const { medianMs, p99Ms, mostMs } = lateness;
   const text = `half of them ${durationText(medianMs)} at most, 99 % ${durationText(p99Ms)}, the latest ${durationText(mostMs)}`;
-  return [...named('late'), { text: `     ${text}` }];
+  return [...named('late'), { text: `${' '.repeat(11)}${text}` }];
 }
 
 function eventLine(event: Snapshot['events'][number] | undefined): Part[] {

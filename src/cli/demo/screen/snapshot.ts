@@ -14,7 +14,7 @@ export interface Snapshot {
   delivered: number;
   skipped: number;
   open: number;
-  /** Lost, and not recovered yet. */
+  /** Held by an instance that is dead, or taken over from it and not handed off since. */
   lostNow: number;
   lost: number;
   recovered: number;
