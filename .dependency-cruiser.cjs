@@ -44,9 +44,10 @@ module.exports = {
     },
     {
       name: 'local-postgres-stands-alone',
-      comment: 'It starts a server, and speaks no SQL to it; main is told its URL.',
+      comment:
+        'It starts a server, and speaks no SQL to it; main, or the keeper of the demo, is told its URL.',
       severity: 'error',
-      from: { path: '^src/(?!local-postgres/|main\\.ts$)' },
+      from: { path: '^src/(?!local-postgres/|main\\.ts$|cli/demo/cluster/keeper-process\\.ts$)' },
       to: { path: '^src/local-postgres/' },
     },
     {
@@ -102,6 +103,23 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/config/' },
       to: { path: '^src/(?!config/|core/)' },
+    },
+    {
+      name: 'the-demo-knows-the-api-only',
+      comment: 'It starts daemons and calls them; what it says of them it has not from their own code.',
+      severity: 'error',
+      from: { path: '^src/cli/demo/' },
+      to: {
+        path: '^src/',
+        pathNot:
+          '^src/(cli/(demo|terminal)/|cli/(exit-codes|surroundings)\\.ts$|runtime/(clock|reason)\\.ts$|core/instant\\.ts$|local-postgres/)',
+      },
+    },
+    {
+      name: 'the-demo-is-started-by-its-command-only',
+      severity: 'error',
+      from: { path: '^src/(?!cli/demo/|cli/demo-command\\.ts$)' },
+      to: { path: '^src/cli/demo/' },
     },
     {
       name: 'observability-listens-only',

@@ -26,25 +26,30 @@ export function processSurroundings({ clock, version, daemon }: Given): Surround
     input: {
       isTerminal: stdin.isTTY,
       read: () => text(stdin),
-      readLine: () => readLine((interrupted ??= untilInterrupted())),
+      readLine: () => readLine((interrupted ??= untilInterrupted(clock))),
     },
     env,
     now: () => clock.now(),
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     // The daemon handles signals itself: only a command that uses the signal listens for Ctrl-C.
     get signal() {
-      return (interrupted ??= untilInterrupted());
+      return (interrupted ??= untilInterrupted(clock));
     },
     version,
     daemon,
   };
 }
 
-/** A second Ctrl-C ends the process at once. */
-function untilInterrupted(): AbortSignal {
+/** From a terminal, a program between it and this process may pass on what came here already: npm does. */
+const SAME_SIGNAL_MS = 500;
+
+/** A second Ctrl-C does not wait for what the first one began. */
+function untilInterrupted(clock: Clock): AbortSignal {
   const controller = new AbortController();
+  let first: number | undefined;
   process.on('SIGINT', () => {
-    if (controller.signal.aborted) process.exit(EXIT.interrupted);
+    if (first !== undefined && clock.monotonic() - first >= SAME_SIGNAL_MS) process.exit(EXIT.interrupted);
+    first ??= clock.monotonic();
     controller.abort();
   });
   return controller.signal;

@@ -4,6 +4,7 @@ import { type Cli, createCli } from './cli.ts';
 import { addCompletion } from './completion/completion.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
+import { addDemoCommand } from './demo-command.ts';
 import { addFileCommands } from './files/file-commands.ts';
 import { addAudit } from './reports/audit-command.ts';
 import { addInstanceCommands, addQueueCommands } from './reports/lists.ts';
@@ -60,6 +61,7 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
     .exitOverride();
   const cli = createCli(surroundings, program);
   addDaemonCommands(program, cli);
+  addDemoCommand(program, cli);
   addScheduleCommands(program, cli);
   addRunCommands(program, cli);
   addPreview(program, cli);

@@ -1,0 +1,27 @@
+import type { Delivery } from '../load/delivery.ts';
+import { type Evidence, type Faults, occurrenceOf } from './evidence.ts';
+
+/**
+ * A run comes again only where whoever sent it before was killed after it came, and before it came again. Answers how often that was so;
+ * every other repeat is a fault.
+ */
+export function checkRepeats({ deliveries, senders, kills }: Evidence, faults: Faults): number {
+  const last = new Map<string, Delivery>();
+  let explained = 0;
+  for (const delivery of deliveries) {
+    const before = last.get(delivery.runId);
+    last.set(delivery.runId, delivery);
+    if (before === undefined) continue;
+    const sender = senders.get(delivery.runId)?.find(({ attempt }) => attempt === before.attempt);
+    const kill = kills.get(sender?.instanceId ?? '');
+    const isExplained =
+      kill !== undefined &&
+      before.attempt !== delivery.attempt &&
+      before.at <= kill.to &&
+      kill.from <= delivery.at;
+    if (isExplained) explained += 1;
+    else
+      faults.repeated.push(`${occurrenceOf(delivery)}, attempts ${before.attempt} and ${delivery.attempt}`);
+  }
+  return explained;
+}

@@ -1,0 +1,69 @@
+import type { Instant } from '../../core/instant.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { type Client, createClient } from './cluster/client.ts';
+import { type Cluster, createCluster } from './cluster/cluster.ts';
+import { type Keeper, startKeeper } from './cluster/keeper.ts';
+import type { DemoOptions } from './demo-options.ts';
+import { type Deliveries, createDeliveries } from './load/delivery.ts';
+import { type DemoReceiver, startReceiver } from './load/receiver.ts';
+import { type DemoSchedule, makeSchedules } from './load/schedules.ts';
+import { type Worker, startWorker } from './load/worker.ts';
+import { type Pace, createPace } from './pace.ts';
+import { type Screen, createScreen } from './screen/screen.ts';
+import type { DemoEvent } from './screen/snapshot.ts';
+
+/** Everything that takes part, and the time as it goes on. */
+export interface Stage extends Pace {
+  readonly options: DemoOptions;
+  readonly schedules: readonly DemoSchedule[];
+  readonly clock: Clock;
+  readonly cluster: Cluster;
+  readonly client: Client;
+  readonly deliveries: Deliveries;
+  readonly receiver: DemoReceiver;
+  readonly screen: Screen;
+  readonly events: readonly DemoEvent[];
+  /** What is going on, in words. */
+  phase: string;
+  /** When schedules fire: from `from` on, and before `to`. Null: they do not exist yet. */
+  times: { from: Instant; to: Instant } | null;
+  say(text: string): void;
+  /** Ends all of it; afterwards no process and no directory is left. */
+  close(): Promise<void>;
+}
+
+export async function openStage(options: DemoOptions, surroundings: Surroundings): Promise<Stage> {
+  const clock = systemClock;
+  const { signal, env } = surroundings;
+  const screen = createScreen(surroundings);
+  const events: DemoEvent[] = [];
+  const say = (text: string) => {
+    const at = clock.now();
+    const event = { at, atMs: Math.max(0, at - (stage.times?.from ?? at)), text };
+    events.push(event);
+    screen.say(event);
+  };
+  const deliveries = createDeliveries();
+  const receiver = await startReceiver({
+    clock,
+    deliveries,
+    onAccepted: (runId) => {
+      worker.complete(runId);
+    },
+  });
+  const cluster: Cluster = createCluster({ clock, keeper: () => keeper, onEvent: say });
+  const client = createClient(() => cluster.readyUrls());
+  const worker: Worker = startWorker({ clock, client, deliveries });
+  const keeper: Keeper = startKeeper({ env, hear: (message) => cluster.hear(message) });
+  const pace = createPace({ clock, signal, fault: () => cluster.fault });
+  const stage: Stage = {
+    ...{ options, clock, cluster, client, deliveries, receiver, screen, events, ...pace },
+    ...{ schedules: makeSchedules(options.schedules), phase: 'PostgreSQL starts', times: null, say },
+    close: async () => {
+      await Promise.all([worker.stop(), keeper.end()]);
+      receiver.close();
+    },
+  };
+  return stage;
+}

@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest';
+import { check } from '../../../src/cli/demo/checker/check.ts';
+import { dueMoments } from '../../../src/cli/demo/checker/due-moments.ts';
+import type { Evidence, Faults } from '../../../src/cli/demo/checker/evidence.ts';
+import { verdictLines } from '../../../src/cli/demo/checker/verdict-lines.ts';
+import type { Delivery } from '../../../src/cli/demo/load/delivery.ts';
+import { definitionOf, makeSchedules } from '../../../src/cli/demo/load/schedules.ts';
+import { plain } from '../../../src/cli/terminal/paint.ts';
+import type { Timing } from '../../../src/core/schedules/schedule.ts';
+import { fireTimes } from '../../../src/core/time/fire-times.ts';
+
+const from = Date.UTC(2030, 0, 1);
+const to = from + 20_000;
+const schedules = makeSchedules(10);
+/** What a schedule has that says nothing of it. */
+const TIMING: Timing = {
+  ...{ cron: null, everySeconds: null, at: null, after: null, timezone: null, exclude: null },
+  ...{ startAt: null, endAt: null, jitterSeconds: 0 },
+  ...{ catchUp: 'latest', catchUpLimit: 100, graceSeconds: 60 },
+};
+const overlapping = 'overlap-0006';
+const every = 'second-0001';
+
+function delivery(scheduleId: string, second: number, over: Partial<Delivery> = {}): Delivery {
+  const scheduledFor = from + second * 1000;
+  const runId = over.runId ?? `${scheduleId}/${second}`;
+  const at = scheduledFor + 30;
+  const endedAt = at + (scheduleId === overlapping ? 1_500 : 100);
+  return { scheduleId, scheduledFor, runId, attempt: 1, key: runId, at, endedAt, ...over };
+}
+
+/** What a faultless demo leaves: of the schedule that must not overlap, every other fire is skipped. */
+function faultless(): Evidence {
+  const runs = schedules.flatMap(({ id, kind, rule }) =>
+    dueMoments(rule, { from, to }).map((at) => ({ id, kind, second: (at - from) / 1000 })),
+  );
+  const isSkipped = ({ kind, second }: { kind: string; second: number }) =>
+    kind === 'overlap' && second % 2 === 1;
+  return {
+    ...{ schedules, from, to, senders: new Map(), kills: new Map() },
+    deliveries: runs
+      .filter((run) => !isSkipped(run))
+      .map(({ id, second }) => delivery(id, second))
+      .sort((one, other) => one.at - other.at),
+    overlapRuns: runs
+      .filter(({ kind }) => kind === 'overlap')
+      .map((run) => ({
+        ...{ scheduleId: run.id, scheduledFor: from + run.second * 1000 },
+        ...(isSkipped(run)
+          ? { status: 'skipped', reason: 'overlap', finishedAt: null }
+          : { status: 'succeeded', reason: null, finishedAt: from + run.second * 1000 + 1_540 }),
+      })),
+    ends: { openRuns: 0, failedRuns: 0, unknownRuns: 0, abandonedRuns: 0, cancelledRuns: 0 },
+  };
+}
+
+/** Only the faults that were found. */
+function faultsOf(evidence: Evidence): Partial<Faults> {
+  const { ok, faults } = check(evidence);
+  const found = Object.fromEntries(Object.entries(faults).filter(([, examples]) => examples.length > 0));
+  expect(ok).toBe(Object.keys(found).length === 0);
+  return found;
+}
+
+test('what is due by the demo’s own reckoning is what firelock fires', () => {
+  const receiverUrl = 'http://127.0.0.1:9';
+  for (const schedule of makeSchedules(100)) {
+    const { startAt, endAt, ...definition } = definitionOf(schedule, { from, to, receiverUrl });
+    const trigger =
+      'cron' in definition ? { cron: definition.cron } : { everySeconds: definition.everySeconds };
+    const times = fireTimes(
+      { ...TIMING, ...trigger, startAt: Date.parse(startAt), endAt: Date.parse(endAt) },
+      { id: schedule.id, createdAt: from - 5_000 },
+    );
+    const fired: number[] = [];
+    for (let at = times.next(from - 1); at !== null; at = times.next(at)) fired.push(at);
+    expect(dueMoments(schedule.rule, { from, to }), schedule.id).toEqual(fired);
+  }
+  expect(() => dueMoments({ cron: '0 9 * * *' }, { from, to })).toThrow('cannot tell when');
+});
+
+test('a faultless demo is found to be one, and counted', () => {
+  const verdict = check(faultless());
+  const due = schedules.reduce((sum, { rule }) => sum + dueMoments(rule, { from, to }).length, 0);
+  expect(faultsOf(faultless())).toEqual({});
+  expect(verdict).toMatchObject({ ok: true, due, skipped: 10, delivered: due - 10, repeatedAfterDeath: 0 });
+  const told = { verdict, kills: 2, lost: 7, recovered: 7, undrainedAfterMs: null };
+  expect(verdictLines(told, plain).at(-1)).toBe('No fire was lost.');
+});
+
+test('a fire that did not arrive is missing, whatever else did', () => {
+  const evidence = faultless();
+  const deliveries = evidence.deliveries.filter(({ runId }) => runId !== `${every}/7`);
+  const found = { missing: [`${every}@2030-01-01T00:00:07.000Z`] };
+  expect(faultsOf({ ...evidence, deliveries })).toEqual(found);
+  const verdict = check({ ...evidence, deliveries });
+  const lines = verdictLines({ verdict, kills: 2, lost: 7, recovered: 7, undrainedAfterMs: null }, plain);
+  expect(lines).toContain('1 due, and not delivered:');
+  expect(lines).toContain(`  ${found.missing[0] ?? ''}`);
+  expect(lines).not.toContain('No fire was lost.');
+});
+
+test('a second delivery is a fault, unless its first sender was killed in between', () => {
+  const evidence = faultless();
+  const again = delivery(every, 7, { attempt: 2, at: from + 18_000 });
+  const deliveries = [...evidence.deliveries, again];
+  const senders = new Map([[again.runId, [{ attempt: 1, instanceId: 'victim' }]]]);
+  const killed = (seconds: number) =>
+    new Map([['victim', { from: from + seconds * 1000, to: from + seconds * 1000 + 5 }]]);
+  const repeated = [`${every}@2030-01-01T00:00:07.000Z, attempts 1 and 2`];
+  expect(check({ ...evidence, deliveries, senders, kills: killed(8) })).toMatchObject({
+    ...{ ok: true, repeatedAfterDeath: 1 },
+  });
+  expect(faultsOf({ ...evidence, deliveries, senders })).toEqual({ repeated });
+  expect(faultsOf({ ...evidence, deliveries, kills: killed(8) })).toEqual({ repeated });
+  expect(faultsOf({ ...evidence, deliveries, senders, kills: killed(6) })).toEqual({ repeated });
+  expect(faultsOf({ ...evidence, deliveries, senders, kills: killed(19) })).toEqual({ repeated });
+  const same = [...evidence.deliveries, { ...again, attempt: 1 }];
+  expect(faultsOf({ ...evidence, deliveries: same, senders, kills: killed(8) })).toHaveProperty('repeated');
+});
+
+test('a fire that comes under another id, or with another key, is found', () => {
+  const evidence = faultless();
+  const other = delivery(every, 7, { runId: 'another', at: from + 18_000 });
+  expect(faultsOf({ ...evidence, deliveries: [...evidence.deliveries, other] })).toEqual({
+    otherId: [`${every}@2030-01-01T00:00:07.000Z: ${every}/7, then another`],
+  });
+  const deliveries = evidence.deliveries.map((one) =>
+    one.runId === `${every}/7` ? { ...one, key: 'x' } : one,
+  );
+  expect(faultsOf({ ...evidence, deliveries })).toEqual({ otherKey: [`${every}@2030-01-01T00:00:07.000Z`] });
+});
+
+test('a fire that nobody asked for, or that comes before its moment, is found', () => {
+  const evidence = faultless();
+  const wrong = [delivery('nobody', 3), delivery(every, 20), delivery(every, 4.5)];
+  expect(faultsOf({ ...evidence, deliveries: [...evidence.deliveries, ...wrong] })).toEqual({
+    notDue: [
+      'nobody@2030-01-01T00:00:03.000Z',
+      `${every}@2030-01-01T00:00:20.000Z`,
+      `${every}@2030-01-01T00:00:04.500Z`,
+    ],
+  });
+  const deliveries = evidence.deliveries.map((one) =>
+    one.runId === `${every}/7` ? { ...one, at: one.at - 300 } : one,
+  );
+  expect(faultsOf({ ...evidence, deliveries })).toEqual({ early: [`${every}@2030-01-01T00:00:07.000Z`] });
+});
+
+test('a fire that is skipped for no run under way, delivered all the same, or under way beside another is found', () => {
+  const evidence = faultless();
+  const third = `${overlapping}@2030-01-01T00:00:03.000Z`;
+  const early = evidence.overlapRuns.map((run) =>
+    run.scheduledFor === from + 2_000 || run.scheduledFor === from ? { ...run, finishedAt: from + 500 } : run,
+  );
+  expect(faultsOf({ ...evidence, overlapRuns: early })).toEqual({ notHeldBack: [third], missing: [third] });
+  const unsaid = evidence.overlapRuns.map((run) =>
+    run.scheduledFor === from + 3_000 ? { ...run, reason: 'missed' } : run,
+  );
+  expect(faultsOf({ ...evidence, overlapRuns: unsaid })).toEqual({ notHeldBack: [third], missing: [third] });
+  const beside = delivery(overlapping, 3);
+  const deliveries = [...evidence.deliveries, beside].sort((one, other) => one.at - other.at);
+  expect(faultsOf({ ...evidence, deliveries })).toEqual({
+    notDue: [`${third}, which is recorded as skipped`],
+    atOnce: [
+      `${third}, during ${overlapping}@2030-01-01T00:00:02.000Z`,
+      `${overlapping}@2030-01-01T00:00:04.000Z, during ${third}`,
+    ],
+  });
+});
+
+test('a run that is open in the end, or ended without success, is found', () => {
+  const evidence = faultless();
+  expect(faultsOf({ ...evidence, ends: { ...evidence.ends, openRuns: 2, abandonedRuns: 1 } })).toEqual({
+    unfinished: ['2 open', '1 abandoned'],
+  });
+});

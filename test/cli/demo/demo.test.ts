@@ -1,0 +1,116 @@
+// @module-tag long
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { serverPid } from '../../local-postgres/user-process.ts';
+import { QUICK_START } from '../../support/runner/quick-start.ts';
+import { until } from '../../support/until.ts';
+
+const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
+/** Of whoever calls it: the demo is to know nothing of it. */
+const OF_THE_CALLER = {
+  DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
+  FIRELOCK_DISPATCH_CONCURRENCY: 'wrong',
+  FIRELOCK_URL: 'http://127.0.0.1:1',
+  PORT: 'wrong',
+  LOG_LEVEL: 'silent',
+};
+
+let directory: string;
+let child: ChildProcess;
+let lines: string[];
+
+beforeEach(async () => {
+  directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-demo-test-')));
+  // As root the server runs as someone else, who has to get in.
+  await chmod(directory, 0o755);
+  lines = [];
+});
+
+afterEach(async () => {
+  child.kill('SIGKILL');
+  // The keeper is to clean up; without that this would wait for ever.
+  await nothingIsLeft();
+  await rm(directory, { recursive: true });
+});
+
+/** Starts the command; everything that it makes is below `directory`. */
+function start(...args: string[]): Promise<[code: number | null, signal: string | null]> {
+  const { PATH, HOME } = process.env;
+  const started = spawn(process.execPath, [main, 'demo', ...args], {
+    env: { PATH, HOME, ...QUICK_START, ...OF_THE_CALLER, TMPDIR: directory },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const input of [started.stdout, started.stderr]) {
+    createInterface({ input }).on('line', (line) => lines.push(line));
+  }
+  child = started;
+  return once(started, 'close') as Promise<[number | null, string | null]>;
+}
+
+/** Every instance that has been ready, and PostgreSQL. */
+async function processes(): Promise<number[]> {
+  await until(() => lines.find((line) => line.includes('instance 3 is ready')) ?? null);
+  const pids = lines.flatMap((line) => (/is ready: pid (\d+)/.exec(line)?.[1] ?? []) as string[]);
+  const [made = ''] = await readdir(directory);
+  const server = await serverPid(join(directory, made));
+  return [...pids.map(Number), server ?? 0];
+}
+
+async function nothingIsLeft(): Promise<void> {
+  await until(async () => ((await readdir(directory)).length === 0 ? true : null));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test('the demo kills instances, finds that no fire was lost, and leaves nothing behind', async () => {
+  const ended = start('--seconds', '14', '--schedules', '60', '--kill-every', '4');
+  const pids = await processes();
+  expect(pids.filter(isAlive)).toHaveLength(4);
+  expect(await ended).toEqual([0, null]);
+  const text = lines.join('\n');
+  expect(text).toMatch(/kill -9 of instance \d \(pid \d+\), which held \d+ runs?/);
+  expect(text).toMatch(/the others declare instance \d dead and take over its runs/);
+  const told = (name: string) =>
+    Number(new RegExp(`^  ${name} +([\\d,]+)$`, 'm').exec(text)?.[1]?.replace(',', ''));
+  expect(told('instances killed with -9')).toBeGreaterThan(0);
+  const due = told('due, by the rules of the schedules');
+  expect(due).toBeGreaterThan(400);
+  expect(told('delivered') + told('skipped, since the run before was under way')).toBe(due);
+  expect([told('missing'), told('delivered again for no reason')]).toEqual([0, 0]);
+  expect(told('runs that were lost with them')).toBeGreaterThan(0);
+  expect(told('recovered')).toBe(told('runs that were lost with them'));
+  expect(lines.at(-1)).toBe('No fire was lost.');
+  expect([await readdir(directory), pids.filter(isAlive)]).toEqual([[], []]);
+});
+
+test('Ctrl-C ends the demo with all that belongs to it', async () => {
+  const ended = start();
+  const pids = await processes();
+  child.kill('SIGINT');
+  // A shell and npm both pass it on.
+  child.kill('SIGINT');
+  expect(await ended).toEqual([130, null]);
+  expect(lines.at(-1)).toBe('firelock: interrupted; nothing of the demo is left');
+  expect([await readdir(directory), pids.filter(isAlive)]).toEqual([[], []]);
+});
+
+test('when the demo itself is killed with -9, its processes and its directory go as well', async () => {
+  const ended = start();
+  const pids = await processes();
+  expect(pids.filter(isAlive)).toHaveLength(4);
+  child.kill('SIGKILL');
+  expect(await ended).toEqual([null, 'SIGKILL']);
+  await nothingIsLeft();
+  expect(pids.filter(isAlive)).toEqual([]);
+});
