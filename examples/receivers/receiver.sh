@@ -5,7 +5,7 @@
 #   WEBHOOK_SECRET=whsec_... ./receiver.sh COMMAND [ARGUMENT...]      several secrets: with spaces between them
 #                                                                     PORT (9000), DIRECTORY (runs), in which it remembers
 #
-# It needs socat, flock and the coreutils of GNU. socat calls it once for each connection. It cannot compare in constant time:
+# It needs socat, flock and setsid (util-linux), and the coreutils of GNU. socat calls it once for each connection. It cannot compare in constant time:
 # it compares hashes instead, of which nobody can choose the beginning.
 set -euo pipefail
 
@@ -130,8 +130,9 @@ work() { # COMMAND [ARGUMENT...]
 
 if [ "${1:-}" = --connection ]; then
   receive
-  # The connection ends here; the work goes on without it.
-  exec </dev/null >&2
+  # In a session of its own: socat ends what it has started when the connection ends.
+  setsid "$0" --work </dev/null >&2 &
+elif [ "${1:-}" = --work ]; then
   # Its words are quoted.
   eval "work $COMMAND"
 elif [ $# -eq 0 ] || [ -z "${WEBHOOK_SECRET:-}" ]; then

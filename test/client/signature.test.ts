@@ -26,7 +26,7 @@ function verify({ secret = ONE, at = NOW, headers = {}, body = BODY, secrets = O
   return verifySignature(secrets, { header: (name) => sent[name] ?? null, body }, { now: () => NOW });
 }
 
-const refused = (what: RegExp) =>
+const refused = (what: RegExp): unknown =>
   expect.objectContaining({ name: 'SignatureError', message: expect.stringMatching(what) as string });
 
 test('what the library of Standard Webhooks signs is verified, as text or as bytes', async () => {

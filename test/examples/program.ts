@@ -127,7 +127,8 @@ export function runInShell(line: string, role: Role = 'operator'): Program {
   return start(['/bin/sh', '-c', line], { FIRELOCK_TOKEN: tokenOf(role) });
 }
 
-function tokenOf(role: Role): string {
+/** A token that shared daemons know. */
+export function tokenOf(role: Role): string {
   return tokens.get(role)?.secret ?? '';
 }
 
