@@ -22,7 +22,7 @@ export default defineConfig({
           groups: [
             {
               name: 'pages',
-              test: /web\/(src\/(?!parts\/curve-library)|pages\.json)|vite\/preload|node_modules\/@?preact/,
+              test: /web\/(src\/(?!parts\/curve-library)|pages\.json)|client\/src|vite\/preload|node_modules\/@?preact/,
             },
           ],
         },
