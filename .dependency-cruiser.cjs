@@ -131,7 +131,10 @@ module.exports = {
     {
       name: 'no-orphans',
       severity: 'error',
-      from: { orphan: true, pathNot: '^(src/main\\.ts|web/src/main\\.tsx|web/src/.*\\.css)$' },
+      from: {
+        orphan: true,
+        pathNot: '^(src/main\\.ts|web/src/main\\.tsx|web/src/.*\\.css|client/src/index\\.ts)$',
+      },
       to: {},
     },
     {
@@ -140,6 +143,19 @@ module.exports = {
       severity: 'error',
       from: { path: '^web/' },
       to: { path: '^(src|test|scripts|bench)/' },
+    },
+    {
+      name: 'the-client-stands-alone',
+      comment: 'It is a package of its own, for other programs. Only its store in a file needs Node.',
+      severity: 'error',
+      from: { path: '^client/' },
+      to: { path: '^((src|web|test|scripts|bench)/|node_modules/(?!@types/))' },
+    },
+    {
+      name: 'the-daemon-does-not-know-its-client',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^client/' },
     },
     {
       name: 'the-daemon-knows-files-of-the-dashboard-only',

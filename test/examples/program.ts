@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { ROLES, type Role } from '../../src/core/access/roles.ts';
@@ -64,7 +64,7 @@ process.once('exit', () => {
 export type Api = Pick<Daemon, 'url' | 'call'>;
 
 /** One daemon for the tests of a file, on a database of its own; it asks for tokens. */
-export function sharedDaemon(): Api {
+export function sharedDaemon(more: Variables = {}): Api {
   const ends: (() => Promise<void>)[] = [];
   let url = '';
   beforeAll(async () => {
@@ -73,7 +73,7 @@ export function sharedDaemon(): Api {
     const main = join(examples, '..', 'src', 'main.ts');
     const lines = [...tokens.values()].map(({ known }) => tokenLine(known));
     const settings = { DATABASE_URL: database.url, PORT: '0', FIRELOCK_API_TOKENS: lines.join(',') };
-    const variables = { ...QUICK_START, ...settings };
+    const variables = { ...QUICK_START, ...settings, ...more };
     const program = start([process.execPath, main], variables, (end) => ends.push(end));
     url = / listens on (http:\S+:\d+)/.exec(await program.said(/ listens on http/))?.[1] ?? '';
     await until(async () => ((await fetch(`${url}/readyz`)).ok ? true : null));
@@ -113,9 +113,9 @@ export async function receiverForExamples(answer?: Answer): Promise<Receiver> {
   return receiver;
 }
 
-/** Starts examples/FILE, by its own first line if it is a script. What is left of it, or of what it started, is killed at the end. */
+/** Starts examples/FILE (or one elsewhere, by its whole path), by its own first line if it is a script. What is left of it, or of what it started, is killed at the end. */
 export function runExample(file: string, parameters: readonly string[], variables: Variables): Program {
-  const path = join(examples, file);
+  const path = resolve(examples, file);
   const command = /\.m?js$/.test(file) ? [process.execPath, path] : [path];
   const role = ROLES_OF_EXAMPLES[file];
   const token = role === undefined ? {} : { FIRELOCK_TOKEN: tokenOf(role) };
@@ -127,6 +127,7 @@ export function runInShell(line: string): Program {
   return start(['/bin/sh', '-c', line], { FIRELOCK_TOKEN: tokenOf('operator') });
 }
 
+/** A token that shared daemons know. */
 export function tokenOf(role: Role): string {
   return tokens.get(role)?.secret ?? '';
 }

@@ -1,0 +1,73 @@
+/**
+ * Writes client/src/generated/ from openapi/openapi.json: the types of the API, and a table of its operations. With --check
+ * it fails when a committed file is not what it would write.
+ */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createClient } from '@hey-api/openapi-ts';
+import { clientOperations } from './support/client-operations.ts';
+
+const root = join(import.meta.dirname, '..');
+const directory = join(root, 'client', 'src', 'generated');
+const document = JSON.parse(await readFile(join(root, 'openapi', 'openapi.json'), 'utf8')) as Document;
+
+interface Document {
+  paths: Record<string, unknown>;
+  components: { schemas: Record<string, { properties?: Record<string, { readOnly?: boolean }> }> };
+}
+
+const files = {
+  'types.gen.ts': await renderTypes(document),
+  'operations.gen.ts': clientOperations(document.paths),
+};
+
+for (const [name, text] of Object.entries(files)) {
+  const file = join(directory, name);
+  if (!process.argv.includes('--check')) {
+    await mkdir(directory, { recursive: true });
+    await writeFile(file, text);
+  } else if ((await readFile(file, 'utf8').catch(() => '')) === text) {
+    console.log(`client/src/generated/${name} is up to date with the OpenAPI document.`);
+  } else {
+    console.error(`client/src/generated/${name} is stale. Run \`npm run client\` and commit what it writes.`);
+    process.exitCode = 1;
+  }
+}
+
+async function renderTypes(whole: Document): Promise<string> {
+  const output = await mkdtemp(join(tmpdir(), 'firelock-client-types-'));
+  try {
+    await createClient({
+      input: withoutReadOnly(whole) as unknown as Record<string, unknown>,
+      output: { path: output },
+      plugins: ['@hey-api/typescript'],
+      logs: { level: 'silent' },
+    });
+    return withTexts(await readFile(join(output, 'types.gen.ts'), 'utf8'));
+  } finally {
+    await rm(output, { recursive: true, force: true });
+  }
+}
+
+/** Callers need not see what the daemon ignores; and with it each input would have two types. */
+function withoutReadOnly(whole: Document): Document {
+  const copy = structuredClone(whole);
+  for (const { properties } of Object.values(copy.components.schemas)) {
+    for (const [name, property] of Object.entries(properties ?? {})) {
+      if (property.readOnly === true) delete properties?.[name];
+    }
+  }
+  return copy;
+}
+
+/** Any JSON in an answer is a JsonText for the client, which keeps every digit (client/src/json-text.ts). */
+function withTexts(types: string): string {
+  const texts = types.replaceAll(/^( +(?:payload|before|after)): unknown;$/gm, '$1: JsonText;');
+  const count = [...texts.matchAll(/: JsonText;/g)].length;
+  // Run, WholeRun, ClaimedRun, Schedule, VersionedSchedule; and a change of a field before and after.
+  if (count !== 7)
+    throw new Error(`${count} places of any JSON in answers: does the client keep all as text?`);
+  const [first = '', ...rest] = texts.split('\n');
+  return [first, '', "import type { JsonText } from '../json-text.ts';", ...rest].join('\n');
+}
