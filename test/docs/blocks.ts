@@ -13,7 +13,7 @@ export interface Block {
 }
 
 /** What a block is: a file is what its first line names, an answer is of the commands before it. */
-export type Kind = 'drawing' | 'run' | 'statement' | 'file' | 'answer' | 'unknown';
+type Kind = 'drawing' | 'run' | 'statement' | 'file' | 'answer' | 'unknown';
 
 const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.firelock']);
 

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { firelock } from '../cli/cli.ts';
 
 /** Does commands of firelock in this process for the shell of a page: a process for each of them would take minutes. */
-export interface Commands {
+interface Commands {
   readonly url: string;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { acceptsCommand } from '../cli/accepts-command.ts';
 import { type Block, root } from './blocks.ts';
 
 /** A block that no test runs as it stands. */
-export interface Listed {
+interface Listed {
   page: string;
   /** How it begins. */
   begins: string;
