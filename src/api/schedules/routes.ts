@@ -4,8 +4,8 @@ import { SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.
 import type { Caller } from '../../core/access/roles.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
 import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
-import { findSchedule, listSchedules } from '../../store/schedules/search/find-schedules.ts';
-import { lastOfNext } from '../../store/schedules/search/last-of-next.ts';
+import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
+import { lookThrough } from '../../store/schedules/search/look-through.ts';
 import { recentRuns } from '../../store/runs/search/recent-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -79,8 +79,8 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       const after = cursor?.after;
       const filter = { enabled, late, statuses: status, labels: label, text: q, after };
       const { rows, runs, end } = await database.run(async (db) => {
-        const last = maxSchedules === undefined ? null : await lastOfNext(db, maxSchedules, after);
-        const listed = await listSchedules(db, { ...filter, upTo: last ?? undefined, limit: limit + 1 });
+        const wanted = { ...filter, limit: limit + 1 };
+        const { schedules: listed, end: last } = await lookThrough(db, wanted, maxSchedules);
         const shown = listed.slice(0, limit).map(({ uid }) => uid);
         const recents = recent === undefined ? null : await recentRuns(db, shown, recent);
         return { rows: listed, runs: recents, end: last };

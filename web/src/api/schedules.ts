@@ -2,7 +2,7 @@ import type { ListSchedulesResponse } from './generated/types.gen.ts';
 import { type Query, get } from './http.ts';
 
 /** So many schedules are looked at in one call, which so takes a moment however few of them match. */
-const AT_ONCE = 10_000;
+const AT_ONCE = 5_000;
 
 interface FoundSchedules extends ListSchedulesResponse {
   /** It took several calls. */
@@ -15,11 +15,13 @@ export async function findSchedules(
   signal: AbortSignal,
 ): Promise<FoundSchedules> {
   const items: ListSchedulesResponse['items'] = [];
+  // What else is filtered by has an index.
+  const isSearch = [query['q'], query['label']].some((value) => value !== undefined && String(value) !== '');
   let calls = 0;
   let cursor = query['cursor'];
   do {
     const limit = query.limit - items.length;
-    const asked = { ...query, cursor, limit, maxSchedules: AT_ONCE };
+    const asked = { ...query, cursor, limit, ...(isSearch && { maxSchedules: AT_ONCE }) };
     const page = await get<ListSchedulesResponse>('/schedules', asked, signal);
     items.push(...page.items);
     cursor = page.nextCursor;

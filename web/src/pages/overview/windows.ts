@@ -7,7 +7,7 @@ export type Span = '1h' | '24h' | '7d';
 export const SPANS: Record<Span, { windows: number; seconds: number; askEveryMs: number }> = {
   '1h': { windows: 30, seconds: 120, askEveryMs: 5_000 },
   '24h': { windows: 48, seconds: 1800, askEveryMs: 15_000 },
-  '7d': { windows: 28, seconds: 6 * 3600, askEveryMs: 60_000 },
+  '7d': { windows: 56, seconds: 3 * 3600, askEveryMs: 60_000 },
 };
 
 /** What became of the runs of one piece of time. */
