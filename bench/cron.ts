@@ -1,6 +1,6 @@
 /**
  * The cron engine alone, on one core: how many fires it finds a second, beside croner's own search in the same run; what an
- * expression that is in use holds; and the longest that anything a client can send keeps everybody else waiting.
+ * expression that is in use holds; and the longest that anything a client can send keeps all others waiting.
  *
  *     npm run bench:cron -- [--json FILE]
  */

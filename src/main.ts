@@ -181,7 +181,7 @@ function stopSignal(logger: Logger, clock: Clock, onHangup: (() => void) | null)
       process.on(signal, () => {
         if (first?.signal === signal && clock.monotonic() - first.at < SAME_SIGNAL_MS) return;
         if (first) {
-          logger.warn(`${signal} again: leaving at once; what is under way is found by the others`);
+          logger.warn(`${signal} again: leaving at once; other instances find what is under way`);
           logger.flush();
           process.exit(128 + number);
         }

@@ -46,7 +46,7 @@ export function serveWorker(answer: (message: ToWorker) => Promise<readonly stri
   sendRunIds([]);
 }
 
-/** The POST that everybody in the bench sends, over as many connections; resolves with the answer. */
+/** The POST that every contestant sends, over as many connections; resolves with the answer. */
 export function createDelivery({ targetUrl, concurrency }: WorkerOptions): (post: Post) => Promise<void> {
   const poster = createPoster(targetUrl, concurrency);
   return (post) => new Promise((resolve) => poster.post(post, resolve));

@@ -59,7 +59,7 @@ function addTokenCommands(program: Command, cli: Cli): void {
   const token = group(program, 'token', 'tokens of callers of the API');
   const create = token
     .command('create')
-    .description('make a token; prints it, and the line that tells the daemon of it (docs/security.md)')
+    .description('make a token; prints it, and the line that the daemon needs (docs/security.md)')
     .argument('[name...]', 'who calls with it')
     .option('--role <role>', 'what it may do: viewer, worker, operator or admin')
     .option('--expires <instant>', 'until when it does')

@@ -59,7 +59,7 @@ export interface Api {
   stop(): Promise<void>;
 }
 
-/** Nobody is asked for a token. */
+/** The API asks for no token. */
 const ANONYMOUS = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1000 };
 
 type Options = Partial<AccessDeps> & { basePath?: string; dashboard?: Dashboard; secrets?: KeyRing };

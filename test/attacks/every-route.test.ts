@@ -64,7 +64,7 @@ describe('every route', () => {
 });
 
 function attacksOn({ path, hasBody, isBodyOptional }: Route): Attack[] {
-  // Signs of life do not look at their query: whoever asks a probe is in a hurry.
+  // Signs of life do not look at their query: a probe must be answered fast.
   const isInQuery = ({ suffix = '', statuses }: Attack) => suffix.startsWith('?') && !statuses.includes(431);
   const onAny = path.startsWith('/api/') ? ON_ANY : ON_ANY.filter((attack) => !isInQuery(attack));
   const onBodies = ON_BODIES.filter(({ isEmpty }) => isEmpty !== true || !isBodyOptional);

@@ -56,7 +56,7 @@ export type Disturb = (deps: FaultDeps, log: Disturbance[]) => Promise<void>;
 const TTL_SECONDS = 4;
 /**
  * With a timeout this is how long another instance waits before it believes that an attempt at most once did not arrive.
- * Whoever is frozen for longer, just before its first byte, defeats that; so no freeze here lasts as long.
+ * An instance that is frozen for longer, just before its first byte, defeats that; so no freeze here lasts as long.
  */
 const LOCK_TTL_SECONDS = 12;
 const MAX_RECOVERIES = 20;

@@ -62,7 +62,7 @@ async function firedAfterBackup(): Promise<{ restored: [string, string]; fired: 
     const body = { cron: EVERY_SECOND, delivery, target: { type: 'http', url: `${receiver.url}/${id}` } };
     expect((await api.call('PUT', `/api/v1/schedules/${id}`, body)).status).toBe(201);
   }
-  // A database that somebody is connected to cannot be copied.
+  // A database with open connections cannot be copied.
   await api.stop();
   const restored: [string, string] = [await backup(), await backup()];
   const daemon = await readyDaemon(database.url);
@@ -96,7 +96,7 @@ test('a restored backup plans again the fires made since: under the same ids, wi
   for (const before of fired) {
     const [after, ...more] = later.filter((one) => keyOf(one) === keyOf(before));
     expect(more).toEqual([]);
-    // Whoever remembers keys knows it; by its attempt, and by all else of its body, it is as it was the first time.
+    // A receiver that remembers keys knows it; by its attempt, and by all else of its body, it is as it was the first time.
     expect(after?.body).toEqual(before.body);
     expect(after?.body.attempt).toBe(1);
     expect(after?.headers['webhook-id']).toBe(before.headers['webhook-id']);

@@ -35,7 +35,7 @@ describe('the chart', () => {
 
   test.for([
     ['noSecret', /secret\.name is missing/],
-    ['nobodyIsAsked', /nobody is asked who he is/],
+    ['nobodyIsAsked', /the API would ask no caller who it is/],
     ['unknownKey', /replicas/],
     ['unknownInner', /version/],
     ['secretInEnv', /FIRELOCK_API_TOKENS/],

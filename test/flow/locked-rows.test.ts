@@ -40,7 +40,7 @@ const statuses = async (id: string) =>
       sql`SELECT status FROM all_runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
     )
   ).map(({ status }) => status);
-/** Somebody's forgotten session holds these rows while the work goes on. */
+/** A forgotten session holds these rows while the work goes on. */
 async function held<T>(query: string, work: () => Promise<T>): Promise<T> {
   return psql.begin(async (tx) => {
     await tx.unsafe(query);

@@ -243,7 +243,7 @@ describe('a run whose first try ended unsent', () => {
 describe('a question about an uncertain attempt', () => {
   it('that an expired lease refused, or left without an answer, does not count as asked', async () => {
     const [one, other] = [await receiverThat(), await receiverThat()];
-    // One connection to whoever is asked: the second question waits in line while the lease runs out.
+    // One connection to the target: the second question waits in line while the lease runs out.
     const instance = await instanceOf({ concurrencyPerLane: 1 });
     const book = await receiverThat((_, response) => {
       if (book.arrivals.length > 5) {

@@ -396,7 +396,7 @@ describe('a run whose report arrives at that moment', () => {
     }
   }
 
-  /** Somebody else's transaction that has the run's row, and ends after the loop has looked. */
+  /** Another transaction that has the run's row, and ends after the loop has looked. */
   async function whileHeld(
     write: (tx: postgres.TransactionSql) => Promise<unknown>,
     meanwhile: () => Promise<unknown>,

@@ -99,7 +99,7 @@ const instanceRow = async (id: string): Promise<InstanceRow | undefined> => {
   return row;
 };
 
-/** An instance that nobody hears of: registered, and silent for an hour. */
+/** A silent instance: registered, without a heartbeat for an hour. */
 async function silentPeer(ttlSeconds = TTL_SECONDS): Promise<string> {
   const id = randomUUID();
   await store.database.run((db) =>

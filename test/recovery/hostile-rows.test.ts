@@ -38,7 +38,7 @@ afterEach(async () => {
   await store.drop();
 });
 
-/** One run of the schedule `bad`, and more of two that are well: all claimed by one that is gone, or by nobody. */
+/** One run of the schedule `bad`, and more of two that are well: all claimed by an instance that is gone, or unclaimed. */
 async function leaveBadAndGood(
   claimedBy: string | null,
   bad: Partial<Definition> & { url?: string } = {},

@@ -13,7 +13,7 @@ export const calendarsQuery = z.strictObject({
 
 const description = text(1000);
 const dates = dateEntries.meta({
-  description: 'Dates, and ranges of dates, whose both ends belong to them; between 2000 and 2100.',
+  description: 'Dates, and ranges of dates that include both ends; between 2000 and 2100.',
   example: ['2026-12-25', '2026-12-31/2027-01-01'],
 });
 

@@ -6,7 +6,7 @@ import { json } from '../http/response-schemas.ts';
 const readiness = z
   .object({
     status: z.enum(['ready', 'unavailable']),
-    checks: z.record(z.string(), z.string()).meta({ description: '`ok`, or what is wrong, by name.' }),
+    checks: z.record(z.string(), z.string()).meta({ description: '`ok` or the fault, by name.' }),
     warnings: z.array(z.string()).meta({
       description:
         'What an operator should know and what does not stop the work: loops that fail, stranded runs, late schedules, instances that ' +

@@ -46,7 +46,7 @@ function answerBackfilled(id: string, done: Backfilled) {
     case 'follows':
       throw hasNoTimesOfItsOwn(id);
     case 'tooLate': {
-      const message = `is later than now (${isoInstant(done.now)}): only what is past can be backfilled`;
+      const message = `is later than now (${isoInstant(done.now)}): only past occurrences can be backfilled`;
       throw invalid([{ path: '/to', message }], 422);
     }
     case 'done':

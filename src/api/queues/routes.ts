@@ -48,7 +48,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       config: { role: 'viewer' },
       schema: {
         operationId: 'listQueues',
-        summary: 'The queues in which something stands, or whose workers were seen lately; by name',
+        summary: 'The queues that have runs, or whose workers were seen lately; by name',
         tags,
         response: { 200: json('All queues', queues), ...problems(400) },
       },

@@ -14,7 +14,7 @@ const attempt = whole(1, 2 ** 31 - 1)
   });
 
 const workerId = workerIdText.nullable().default(null).meta({
-  description: 'The worker that claimed it; another one’s is 409. Null: not told.',
+  description: 'The worker that claimed it; a call of another one is 409. Null: not given.',
 });
 
 /** The body has no fields. */

@@ -104,7 +104,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
       config: { role: 'viewer' },
       schema: {
         operationId: 'getRun',
-        summary: 'One run, with what it is handed to and its attempt log',
+        summary: 'One run, with its target and its attempt log',
         tags,
         params: runIdParams,
         response: { 200: json('The run', wholeRun), ...problems(400, 404) },

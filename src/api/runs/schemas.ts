@@ -81,7 +81,7 @@ export const runFields = {
     .min(0)
     .max(1)
     .nullable()
-    .meta({ description: 'How much of it is done, as last told by `/heartbeat`.' }),
+    .meta({ description: 'How much of it is done, by the last `/heartbeat`.' }),
   createdAt: answeredInstant,
   updatedAt: answeredInstant,
 };

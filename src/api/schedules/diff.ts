@@ -15,7 +15,7 @@ export const scheduleDiff = z
     change: z.enum(['created', 'updated', 'unchanged']),
     fields: z
       .array(z.object({ path: z.string(), before: value, after: value }))
-      .meta({ description: 'What is updated; `path` is a JSON pointer into the schedule.' }),
+      .meta({ description: 'The changed fields; `path` is a JSON pointer into the schedule.' }),
   })
   .meta({ id: 'ScheduleDiff', description: 'What a write makes of a schedule.' });
 

@@ -124,7 +124,7 @@ async function answerOf(url: string, ask: () => Promise<Response>, signal: Abort
     const text = await response.text();
     if (response.status >= 300 && response.status < 400) {
       const location = response.headers.get('location') ?? 'elsewhere';
-      throw new CliError(EXIT.failed, `${url} redirects to ${location}; set FIRELOCK_URL to what is there`);
+      throw new CliError(EXIT.failed, `${url} redirects to ${location}; set FIRELOCK_URL to that address`);
     }
     const date = Date.parse(response.headers.get('date') ?? '');
     return {
@@ -136,7 +136,7 @@ async function answerOf(url: string, ask: () => Promise<Response>, signal: Abort
     };
   } catch (error) {
     if (error instanceof CliError) throw error;
-    if (signal.aborted) throw new CliError(EXIT.interrupted, 'interrupted; what was sent may have been done');
+    if (signal.aborted) throw new CliError(EXIT.interrupted, 'interrupted; the server may have done what was sent');
     throw new CliError(
       EXIT.unreachable,
       `cannot reach ${url}: ${reasonOf(error)} (FIRELOCK_URL says where it is)`,

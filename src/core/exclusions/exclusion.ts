@@ -46,7 +46,7 @@ const compiled = new WeakMap<
 
 function historyIn(calendars: Calendars, id: string): CalendarHistory {
   const history = calendars.get(id);
-  if (!history) throw new Error(`what the calendar ${id} said is not known here`);
+  if (!history) throw new Error(`the history of the calendar ${id} is not known here`);
   return history;
 }
 

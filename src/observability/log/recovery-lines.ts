@@ -12,7 +12,7 @@ export const RECOVERY_LINES = {
     const unknown = count('unknown');
     const fields = { found, runs: runs.length, again, unknown, abandoned: runs.length - again - unknown };
     const instances = [...new Set(runs.map((run) => run.instanceId))];
-    logger.warn({ ...fields, instances }, 'lost runs found: driven on again, or ended as said here');
+    logger.warn({ ...fields, instances }, 'lost runs found: they go on, or ended as listed here');
     for (const { runId, scheduleId, instanceId, verdict } of runs) {
       const run = { runId, scheduleId, found, instanceId };
       if (verdict === 'unknown')

@@ -11,7 +11,7 @@ export function secretKeysLogger(logger: Logger): (missing: readonly string[]) =
         'schedules have secrets that are encrypted with keys which FIRELOCK_SECRET_KEYS does not have: their targets cannot be called (docs/security.md)',
       );
     } else if (now === '' && known !== '') {
-      logger.info('no schedule has secrets any more whose key is missing');
+      logger.info('no secret of a schedule lacks its key any more');
     }
     known = now;
   };

@@ -24,7 +24,7 @@ export async function readPlanningState(
     SELECT clock.now, s.uid, s.next_occurrence_at, s.error IS NOT NULL AS in_error, coalesce(s.has_skips, false) AS has_skips
     FROM clock LEFT JOIN schedules s ON s.id = ${scheduleId}`,
   );
-  if (!row) throw new Error('the database told no time');
+  if (!row) throw new Error('the database gave no time');
   const { uid, next_occurrence_at, in_error: inError } = row;
   const nextOccurrenceAt = toInstantOrNull(next_occurrence_at);
   const now = toInstant(row.now);

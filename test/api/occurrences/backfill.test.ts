@@ -238,7 +238,7 @@ describe('a backfill that cannot be', () => {
     await put('some', { cron: '0 * * * *' });
     const future = await backfill('some', 1, -2);
     expect([future.status, faultPaths(future)]).toEqual([422, ['/to']]);
-    expect(future.text).toContain('only what is past can be backfilled');
+    expect(future.text).toContain('only past occurrences can be backfilled');
     expect(await runs('some')).toEqual([]);
   });
 

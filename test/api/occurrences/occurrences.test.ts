@@ -319,7 +319,7 @@ describe('a deleted schedule', () => {
 describe('a schedule that cannot be planned', () => {
   test('has upcoming occurrences, with the reason that it is in error', async () => {
     await put('broken', { cron: '* * * * *' });
-    // Nobody can have planned what is rewound before it is in error.
+    // No instance can have planned a fire that is rewound before the schedule is in error.
     await api.sql`UPDATE schedules SET enabled = false WHERE id = 'broken'`;
     const since = await rewind('broken', 5 * MINUTE);
     await api.sql`UPDATE schedules SET enabled = true, error = 'no such zone',

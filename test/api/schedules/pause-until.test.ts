@@ -156,7 +156,7 @@ describe('a pause that ends by itself', () => {
     await pausedUntilPast('parent');
     expect((await put('follower', { cron: null, after: { scheduleId: 'parent' } })).status).toBe(201);
     await patch('follower', { enabled: false, pauseUntil: tomorrow() });
-    // Its pause is over, and nobody gets to it: what follows from ends since then fires all the same.
+    // Its pause is over, and no instance has ended it: followers of ends since then fire all the same.
     await api.sql`UPDATE schedules SET pause_until = ${iso(end)} WHERE id = 'follower'`;
     for (const broken of ['broken-1', 'broken-2']) {
       await pausedUntilPast(broken, { cron: '@hourly', everySeconds: null, startAt: null });

@@ -3,7 +3,7 @@ import type { History, RunRow } from './history.ts';
 import { grouped } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
 
-/** Long enough after its TTL for somebody to have declared a silent instance dead. */
+/** Long enough after its TTL for another instance to have declared a silent one dead. */
 const DECLARED_WITHIN_MS = 15_000;
 const OVERDUE_MS = 10_000;
 

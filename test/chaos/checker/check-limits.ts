@@ -49,7 +49,7 @@ function heldBy(
   );
   return history.arrivals.filter(isOfLimit).flatMap((arrival): Held[] => {
     const { runId, attempt, at, answeredAt, delivered, sender, marker } = arrival;
-    // Whoever was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
+    // An instance that was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
     if (disturbed(history, sender, at - 1_000, at, FREEZES)) return [];
     const seen = delivered
       ? answeredAt

@@ -5,7 +5,7 @@ import { type AddressInfo, Socket, connect, createServer } from 'node:net';
  * What the way to the database does:
  * `open` lets everything through · `refuse` cuts what there is and takes nothing new · `hang` holds every byte back, both
  * ways, and delivers it when opened again, however late · `mute` lets questions through and holds answers back ·
- * `lose` lets questions through and resets the connection instead of answering: committed, and nobody knows.
+ * `lose` lets questions through and resets the connection instead of answering: committed, and the client does not know.
  */
 export type ProxyMode = 'open' | 'refuse' | 'hang' | 'mute' | 'lose';
 
@@ -98,7 +98,7 @@ function forward(way: Way, state: { delayMs: number }, onGone: () => void): void
     [server, client],
   ] as const) {
     socket.on('error', () => other.destroy());
-    // What was read before the end is passed on first: a statement outlives whoever asked for it.
+    // What was read before the end is passed on first: a statement outlives the client that sent it.
     socket.on('end', () => other.end());
     socket.on('close', () => {
       setTimeout(() => other.destroy(), state.delayMs);

@@ -2,7 +2,7 @@
  * The daemon, composed with parts that stop or end its process between two steps. CHAOS_FAILPOINT is
  * `WHEN:STEP:ACTION:COUNT`: `after:recordPlanned:kill:2` ends it after the second answer to the statement that
  * recordPlanned() sent. A step is a function of the daemon that asks the database, or one of the target's. ACTION:
- * `kill`, `stop` (frozen until somebody else continues it), `lose` (of the database's: done, and reported as failed).
+ * `kill`, `stop` (frozen until another process continues it), `lose` (of the database's: done, and reported as failed).
  */
 import { writeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ function watched(database: DatabaseModule.Database): DatabaseModule.Database {
   };
 }
 
-/** Nothing names a statement, but whoever sends it is on the stack. */
+/** A statement has no name, but the function that sends it is on the stack. */
 function isAskedBy(name: string): boolean {
   return name !== '' && new RegExp(`\\bat (async )?${name} \\(`).test(new Error().stack ?? '');
 }

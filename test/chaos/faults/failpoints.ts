@@ -40,7 +40,7 @@ export const GAPS = [
 /** Those that are only come to when others are lost, or when a target is to be asked. */
 export const RARE: readonly Failpoint[] = [
   { at: 'before:takeOver', action: 'stop' }, // found lost runs
-  { at: 'after:takeOver', action: 'kill' }, // took them over, told nobody
+  { at: 'after:takeOver', action: 'kill' }, // took them over, and emitted nothing
   { at: 'after:lookup', action: 'stop' }, // asked the target, nothing follows
   { at: 'after:lookup', action: 'kill' },
 ];
@@ -50,7 +50,7 @@ const REACHED_LIMIT_MS = 120_000;
 const WITNESS_DELAY_MS = 25;
 
 /**
- * Goes through the failpoints, on all instances but the last at once, so that somebody is always there to take over; the
+ * Goes through the failpoints, on all instances but the last at once, so that one instance is always there to take over; the
  * first two of them wait for the rare ones. A failpoint that is not reached in time is told in `unreached`.
  */
 export function throughFailpoints(

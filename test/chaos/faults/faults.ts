@@ -14,7 +14,7 @@ export interface FaultDeps {
   say: (line: string) => void;
 }
 
-/** For what hangs; whoever does is told of in the end. */
+/** The limit for an instance that hangs; the report names it in the end. */
 const READY_LIMIT_MS = 60_000;
 
 /** One thing that goes wrong, from its beginning until it is put right; resolves then. */

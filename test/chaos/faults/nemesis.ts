@@ -113,7 +113,7 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
   await healAll(deps);
 }
 
-/** What ended by itself is started again, as whoever runs it would. */
+/** Starts an instance again that ended by itself, as a supervisor would. */
 function startEnded({ instances, say }: FaultDeps, log: Disturbance[]): void {
   for (const instance of instances) {
     if (instance.busy !== null || instance.running()) continue;

@@ -12,7 +12,7 @@ interface Answer {
 export interface GraphApi {
   /** One try, at any of them; null: it was not answered, and may have been done. */
   post(path: string, body: unknown): Promise<Answer | null>;
-  /** Says how a run ended, again and again until somebody answers. */
+  /** Says how a run ended, again and again until an instance answers. */
   end(about: About, say: Fate, result: string): Promise<void>;
   /** Says once that a run is worked on; false: it is not to go on. */
   beat(about: About): Promise<boolean>;

@@ -194,7 +194,7 @@ export function createLoad(options: LoadOptions): Load {
   };
 }
 
-/** A 4xx and a refused connection changed nothing; after anything else but a 2xx nobody knows. */
+/** A 4xx and a refused connection changed nothing; after anything else but a 2xx the result is unknown. */
 async function send(
   url: string,
   method: string,

@@ -38,7 +38,7 @@ export function cutWhileSlow(ms: number): Disturb {
   };
 }
 
-/** An instance that does not know of its claims leaves in good order: nobody declares its death. */
+/** An instance that does not know of its claims leaves in good order: no other declares it dead. */
 export async function leaveWithForgottenClaims(...[deps, log]: Parameters<Disturb>): Promise<void> {
   const often: Failpoint[] = [{ at: 'after:recordPlanned', action: 'lose' }];
   for (let round = 0; round < 3; round += 1) {

@@ -85,7 +85,7 @@ test('the exit code and the message say how a call ended', async () => {
   expect(await asked((_request, response) => response.writeHead(302, { location: '/x' }).end())).toEqual([
     1,
     '',
-    'firelock: URL redirects to /x; set FIRELOCK_URL to what is there\n',
+    'firelock: URL redirects to /x; set FIRELOCK_URL to that address\n',
   ]);
   expect(await asked((request) => request.destroy())).toEqual([
     4,
@@ -125,7 +125,7 @@ test('Ctrl-C ends a call that hangs', async () => {
   const controller = new AbortController();
   const url = await answering(() => controller.abort());
   const { code, out, err } = await firelock(['me'], { url, signal: controller.signal });
-  expect([code, out, err]).toEqual([130, '', 'firelock: interrupted; what was sent may have been done\n']);
+  expect([code, out, err]).toEqual([130, '', 'firelock: interrupted; the server may have done what was sent\n']);
 });
 
 test('the audit is read with its filters, page by page', async () => {

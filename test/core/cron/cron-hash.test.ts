@@ -23,7 +23,7 @@ function picked(field: (typeof FIELDS)[number], text: string, id = ID): number[]
 }
 
 describe('the value that firelock chooses for H and ?', () => {
-  // Written down once and never changed: a version that picked others would move everybody's schedules.
+  // Written down once and never changed: a version that chose others would move the schedules of all users.
   it.each([
     [SECOND, 'H', [26]],
     [SECOND, '?', [26]],

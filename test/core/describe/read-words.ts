@@ -1,5 +1,5 @@
 /**
- * Reads a description as whoever sees it would, knowing nothing of how it came about: what it says is compared with what fires.
+ * Reads a description as a user would, without knowing how it was made, to compare it with the fires.
  */
 export interface ReadTiming {
   seconds: number[];

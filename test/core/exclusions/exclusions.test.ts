@@ -164,7 +164,7 @@ describe('fire times', () => {
 
   it('cannot be computed without the histories of the calendars', () => {
     const daily = timing({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
-    expect(() => fireTimes(daily, identity)).toThrow('what the calendar c said is not known here');
+    expect(() => fireTimes(daily, identity)).toThrow('the history of the calendar c is not known here');
   });
 
   it('keep their jitter, whatever is excluded after them', () => {

@@ -97,7 +97,7 @@ test('targets of two uids are compared by the content of their values', () => {
   expect(sameSecrets(SECRETS, a, b(GIVEN))).toBe(true);
   expect(sameSecrets(SECRETS, a, b({ ...GIVEN, secret: ['one', 'three'] }))).toBe(false);
   expect(sameSecrets(SECRETS, a, b({ ...GIVEN, headers: {} }))).toBe(false);
-  // Nobody can tell any more.
+  // They can no longer be compared.
   expect(sameSecrets(ringless(), a, b(GIVEN))).toBe(true);
 });
 

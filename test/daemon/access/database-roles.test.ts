@@ -185,7 +185,7 @@ test.skipIf(THROUGH_POOLER)(
     );
     expect(await there('public.history_19990102')).toBe(true);
     expect(await refusal(`SELECT public.firelock_drop_day('history', '1999-01-02')`)).toBe('done');
-    // Nobody else may call them.
+    // No other role may call them.
     await admin.unsafe(`REVOKE EXECUTE ON FUNCTION firelock_drop_day(text, date) FROM ${APP}`);
     expect(await refusal(`SELECT public.firelock_drop_day('history', '1999-01-02')`)).toBe('42501');
   },

@@ -57,7 +57,7 @@ interface Clock {
   set(seconds: number): Promise<void>;
 }
 
-/** A wall clock that is wrong. The monotonic clock stays right, as it does where somebody sets a machine's time. */
+/** A wall clock that is wrong. The monotonic clock stays right, as it does when a user sets a machine's time. */
 async function wrongClock(name: string, seconds: number): Promise<Clock> {
   const file = join(directory, name);
   const set = (by: number) => writeFile(file, by < 0 ? String(by) : `+${by}`);
@@ -177,7 +177,7 @@ async function blockUntil(daemon: Daemon, work: () => Promise<unknown>): Promise
     () => daemon.lines.map((line) => /ws:\/\/\S+/.exec(line)?.[0]).find(Boolean) ?? null,
   );
   const end = join(directory, 'unblock');
-  // Looks at a file rather than at a clock; waits in between, so that it takes the processor from nobody.
+  // Looks at a file rather than at a clock; waits in between, so that it takes no processor time from others.
   const expression = `{
     const { existsSync } = process.getBuiltinModule('node:fs');
     const lock = new Int32Array(new SharedArrayBuffer(4));

@@ -232,7 +232,7 @@ describe('an obstacle', () => {
   it('of one schedule alone does not hold up the others', async () => {
     const broken = await put('broken');
     const fine = await put('gone');
-    // Somebody's hand: its next version is there already.
+    // Another program wrote it: its next version is there already.
     await store.rows(sql`INSERT INTO schedule_versions SELECT (jsonb_populate_record(v, '{"version": 2}')).*
       FROM schedule_versions v WHERE schedule_id = 'broken'`);
     const pauser = startPauser();

@@ -372,7 +372,7 @@ describe('retrying', () => {
   });
 });
 
-/** Does something, and lets somebody else's transaction that has the rows end once it waits for them. */
+/** Does something, and lets another transaction that has the rows end once it waits for them. */
 async function whileHeld<T>(
   hold: (tx: postgres.TransactionSql) => Promise<unknown>,
   work: () => Promise<T>,

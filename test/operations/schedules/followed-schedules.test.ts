@@ -113,7 +113,7 @@ describe('a schedule that follows another', () => {
     await instance.start();
     await instance.fire('fails');
     await instance.fire('other');
-    // The end of `fails-too` is one of a schedule that follows: nobody is notified of it, and nothing goes round in circles.
+    // The end of `fails-too` is one of a schedule that follows: no schedule follows it, and there is no endless cycle.
     await settled(4);
     const notified = await runsOf('notify');
     expect(notified.map((run) => run.parent_run_id)).toEqual((await runsOf('fails')).map(({ id }) => id));

@@ -13,7 +13,7 @@ const SCHEDULES: Examples = {
     value: { at: '2099-12-31T23:00:00+01:00', target, payload: { century: 21 } },
   },
   after: {
-    summary: 'After runs of other schedules: tell somebody what failed',
+    summary: 'After runs of other schedules: report failures',
     value: {
       after: { scheduleId: '*', on: ['failed', 'unknown', 'abandoned'] },
       target: { type: 'http', url: 'https://example.com/notify' },

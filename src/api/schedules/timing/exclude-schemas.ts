@@ -15,7 +15,7 @@ const dateEntry = z
   })
   .meta({
     format: 'date-or-range',
-    description: 'A date, or a range of dates, whose both ends belong to it; between 2000 and 2100.',
+    description: 'A date, or a range of dates that includes both ends; between 2000 and 2100.',
     example: '2026-12-24/2027-01-02',
   });
 

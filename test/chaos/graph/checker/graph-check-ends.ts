@@ -36,7 +36,7 @@ function checkEnd(one: Traced, report: GraphReport): void {
 
 /**
  * The earliest moment at which each run can have come to the end that it has, by those who knew: when the receiver began to answer so,
- * when it or a worker began to say so; where it failed for another, when that one can have ended. Infinity: nobody ever said so.
+ * when it or a worker began to say so; where it failed for another, when that one can have ended. Infinity: no answer ever said so.
  */
 export function endsNotBefore(traced: readonly Traced[]): (one: Traced) => number {
   const ends = new Map<Traced, number>();

@@ -92,7 +92,7 @@ export interface Word {
   isHeld: boolean;
 }
 
-/** A run that had ended, when somebody looked; told again only where it had changed. */
+/** A run that had ended when the observer looked; noted again only if it had changed. */
 export interface Sighting {
   runId: string;
   status: string;
