@@ -56,7 +56,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     me AS MATERIALIZED (
       SELECT EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AS listed, nullif(${noPlanning}, false) AS resting
     ), due AS MATERIALIZED (
-      SELECT uid, locked_by FROM schedules
+      SELECT ctid, uid, locked_by FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
         AND (locked_by IS NULL
           OR locked_by = ${instanceId} AND (uid <> ALL(${uuids(walking)})
@@ -67,7 +67,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
       ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
-      FROM (SELECT * FROM due LIMIT (SELECT ${limit}::int)) AS due WHERE s.uid = due.uid
+      FROM (SELECT * FROM due LIMIT (SELECT ${limit}::int)) AS due WHERE s.ctid = due.ctid
       RETURNING s.uid, s.id, s.version, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority, s.limit_id,
         s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
         nullif(s.has_skips, false) AS has_skips,
