@@ -71,8 +71,12 @@ function read(ring: KeyRing, uid: string, value: SecretText, place: SecretPlace)
   return typeof value === 'object' ? ring.open(value, boundTo(uid, place)) : value;
 }
 
-/** As it can be sent. @throws CannotOpen, which names the field and the key */
+/**
+ * As it can be sent; the same object where nothing in it is encrypted, since many schedules may share one.
+ * @throws CannotOpen, which names the field and the key
+ */
 export function openTarget(ring: KeyRing, uid: string, target: Target): Target<string> {
+  if (hasOnlyPlainValues(target)) return target;
   return mapSecrets(target, (value, place) => {
     try {
       return read(ring, uid, value, place);
@@ -81,6 +85,10 @@ export function openTarget(ring: KeyRing, uid: string, target: Target): Target<s
       throw new CannotOpen(`/target/${place.steps.join('/')} ${error.message}`);
     }
   });
+}
+
+function hasOnlyPlainValues(target: Target): target is Target<string> {
+  return keyIdsIn(target).every((id) => id === null);
 }
 
 /** For what has to look at a target that cannot be opened, and sends nothing. */
