@@ -103,10 +103,8 @@ interface FireStages {
 async function executeRun(
   { attempt, settler }: ExecuteStages,
   { run, handoff, signal, endedWith }: ClaimToExecute,
-): Promise<AttemptSettlement> {
-  const outcome = await attempt(run, handoff, signal);
-  settler.add(endedWith(outcome));
-  return outcome;
+): Promise<void> {
+  settler.add(endedWith(await attempt(run, handoff, signal)));
 }
 
 interface ExecuteStages {
