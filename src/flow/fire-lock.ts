@@ -22,7 +22,7 @@ interface FireLockDeps {
 }
 
 /** Enough for few round trips at midnight, few enough that one batch does not keep other work waiting. */
-export const FIRE_LOCK_BATCH = 500;
+const FIRE_LOCK_BATCH = 500;
 
 export async function takeFireLocks(deps: FireLockDeps, walking: readonly string[]): Promise<DueSchedules> {
   const { database, clock, databaseClock, events, lockTtlSeconds } = deps;
