@@ -322,7 +322,7 @@ CREATE TABLE schedules (
   has_skips boolean NOT NULL DEFAULT false,
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
   CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
-) WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, fillfactor=50);
 CREATE INDEX schedules_apart ON public.schedules USING btree (id) WHERE ((NOT enabled) OR (error IS NOT NULL) OR (next_fire_at IS NULL));
 CREATE INDEX schedules_due ON public.schedules USING btree (next_fire_at) WHERE (enabled AND (next_fire_at IS NOT NULL));
 CREATE INDEX schedules_followers ON public.schedules USING btree (after_uid) WHERE (after_uid IS NOT NULL);

@@ -27,7 +27,7 @@ import { type TargetCanceller, createTargetCanceller } from './effects/cancel-ta
 import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { type Dispatcher, createDispatcher } from './dispatch/dispatch.ts';
 import { type Effects, createEffects } from './effects/effects.ts';
-import { FIRE_LOCK_BATCH, takeFireLocks } from './fire-lock.ts';
+import { takeFireLocks } from './fire-lock.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
 import { type SendableHandoff, createHandoffDefinitions } from './handoff/handoff-definitions.ts';
@@ -88,7 +88,7 @@ async function fireDue({ lockDue, planner, record }: FireStages): Promise<FiredR
   const movedTo = planned.planned.flatMap(({ plan }) => plan.nextFireAt ?? []);
   return {
     locked: due.locked.length,
-    isMore: due.locked.length === FIRE_LOCK_BATCH || planner.walking().length > 0,
+    isMore: due.isFull || planner.walking().length > 0,
     nextDueAt: Math.min(due.nextDueAt ?? Infinity, ...movedTo),
   };
 }
@@ -103,10 +103,8 @@ interface FireStages {
 async function executeRun(
   { attempt, settler }: ExecuteStages,
   { run, handoff, signal, endedWith }: ClaimToExecute,
-): Promise<AttemptSettlement> {
-  const outcome = await attempt(run, handoff, signal);
-  settler.add(endedWith(outcome));
-  return outcome;
+): Promise<void> {
+  settler.add(endedWith(await attempt(run, handoff, signal)));
 }
 
 interface ExecuteStages {

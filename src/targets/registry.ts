@@ -21,11 +21,12 @@ export function createTargetRegistry(kinds: readonly TargetKind[]): TargetRegist
   const byType = new Map<string, TargetKind>(kinds.map((kind) => [kind.type, kind]));
   const laneWithin = (target: Target): string =>
     target.type === 'pull' ? target.queue : (byType.get(target.type)?.laneOf(target) ?? '');
+  const beginnings = kinds.map(({ type }) => `${type} `);
   return {
     types: [...byType.keys()],
     kindOf: (target) => byType.get(target.type),
     laneOf: (target) => boundedLane(`${target.type} ${laneWithin(target)}`),
-    canSend: (lane) => byType.has(lane.split(' ', 1)[0] ?? ''),
+    canSend: (lane) => beginnings.some((beginning) => lane.startsWith(beginning)),
     close: async () => {
       await Promise.all(kinds.map((kind) => kind.close()));
     },

@@ -71,8 +71,12 @@ function read(ring: KeyRing, uid: string, value: SecretText, place: SecretPlace)
   return typeof value === 'object' ? ring.open(value, boundTo(uid, place)) : value;
 }
 
-/** The target in the form in which it is sent. @throws CannotOpen, which names the field and the key */
+/**
+ * The target in the form in which it is sent: the same object if nothing in it is encrypted, since many schedules may share it.
+ * @throws CannotOpen, which names the field and the key
+ */
 export function openTarget(ring: KeyRing, uid: string, target: Target): Target<string> {
+  if (hasOnlyPlainValues(target)) return target;
   return mapSecrets(target, (value, place) => {
     try {
       return read(ring, uid, value, place);
@@ -81,6 +85,10 @@ export function openTarget(ring: KeyRing, uid: string, target: Target): Target<s
       throw new CannotOpen(`/target/${place.steps.join('/')} ${error.message}`);
     }
   });
+}
+
+function hasOnlyPlainValues(target: Target): target is Target<string> {
+  return keyIdsIn(target).every((id) => id === null);
 }
 
 /** For code that must look at a target that cannot be opened, and that sends nothing. */

@@ -39,7 +39,7 @@ export interface DispatchDeps {
   /** How often to look for work without a hint. */
   pollIntervalMs: number;
   /** Attempts the run and hands the outcome to the settlement. */
-  execute: (claim: ClaimToExecute) => Promise<AttemptSettlement>;
+  execute: (claim: ClaimToExecute) => Promise<void>;
   /** The settlement of a run whose version is not there. */
   withoutDefinition: (run: ClaimedRun) => AttemptSettlement;
 }
@@ -50,7 +50,7 @@ export interface ClaimToExecute {
   handoff: SendableHandoff;
   /** Aborts the attempt. */
   signal: AbortSignal;
-  /** The claim is held until this outcome is written. */
+  /** The attempt has ended: its slot is free. The claim is held until this outcome is written. */
   endedWith: (outcome: AttemptSettlement) => EndedAttempt;
 }
 

@@ -92,7 +92,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       clock,
       total,
       perLane,
-      send: (claim) => void send(dispatch, claim),
+      send: (claim) => send(dispatch, claim),
       mayStart: () => maySend(deps),
     }),
     loop: createLoop({

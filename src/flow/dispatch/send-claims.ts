@@ -88,13 +88,16 @@ async function loadDefinitions(
   }
 }
 
-export async function send(dispatch: Dispatch, claim: LaneClaim): Promise<void> {
+export function send(dispatch: Dispatch, claim: LaneClaim): void {
   const { deps, lanes, aborting } = dispatch;
   const { run, handoff } = claim;
   if (!handoff) return;
-  const endedWith = (outcome: AttemptSettlement) => new Ended(dispatch, claim, outcome);
-  const outcome = await deps.execute({ run, handoff, signal: aborting.signal, endedWith });
-  lanes.ended(claim, endOf(outcome), outcome.finishedAt - outcome.startedAt);
+  const endedWith = (outcome: AttemptSettlement) => {
+    const ended = new Ended(dispatch, claim, outcome);
+    lanes.ended(claim, endOf(outcome), outcome.finishedAt - outcome.startedAt);
+    return ended;
+  };
+  void deps.execute({ run, handoff, signal: aborting.signal, endedWith });
 }
 
 function endOf({ sent, settlement }: AttemptSettlement): AttemptEnd {

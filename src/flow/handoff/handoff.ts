@@ -5,6 +5,8 @@
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
  */
 import { NO_DEFINITION } from '../../core/schedules/no-definition.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
 import { type Dependency, runNameOf } from '../../core/runs/run.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
@@ -44,14 +46,27 @@ export async function attemptHandoff(
   handoff: SendableHandoff,
   signal: AbortSignal,
 ): Promise<AttemptSettlement> {
-  const startedAt = deps.databaseClock.now();
+  const { clock, databaseClock } = deps;
+  const begunAt = databaseClock.now();
   try {
-    return await attemptOnce(deps, run, handoff, signal);
+    const ready = readyAtOnce(deps, run, handoff, signal) ?? (await madeReady(deps, run, handoff, signal));
+    if ('settled' in ready) return ready.settled;
+    const startedAt = databaseClock.now();
+    const began = clock.monotonic();
+    const { kind, attempt } = ready;
+    let outcome: Outcome;
+    try {
+      outcome = await kind.deliver(handoff.target, attempt, signal);
+    } catch (error) {
+      outcome = mayHaveArrived(error);
+    }
+    const sent = settledSending(deps, ready, outcome, { startedAt, durationMs: clock.monotonic() - began });
+    return ready.lookup === null ? sent : { ...sent, lookup: ready.lookup };
   } catch (error) {
     // An error of ours, or a definition that cannot be sent, must not end the process: it would end the next one too.
     const { delivery } = handoff;
-    const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, startedAt);
-    return settlementFor(deps.databaseClock, run, attempted, mayHaveArrived(error), SENT);
+    const attempted = attemptedOf(run, { ...NO_DEFINITION, delivery }, undefined, begunAt);
+    return settlementFor(databaseClock, run, attempted, mayHaveArrived(error), SENT);
   }
 }
 
@@ -70,31 +85,49 @@ function stillUncertain(run: ClaimedRun, settled: AttemptSettlement): AttemptSet
   return { ...settled, settlement: { ...settled.settlement, uncertain: uncertainDeliveryOf(run) } };
 }
 
-async function attemptOnce(
+/** To be sent now; `lookup`: what the target has said of an earlier attempt. */
+type Ready = Sending & { lookup: LookedUp | null };
+
+/** What nearly every attempt is, without a wait and what that costs; null: something has to be read, asked or confirmed first. */
+function readyAtOnce(
+  { databaseClock, targets, lease }: HandoffDeps,
+  run: ClaimedRun,
+  handoff: SendableHandoff,
+  signal: AbortSignal,
+): Ready | null {
+  const kind = targets.kindOf(handoff.target);
+  if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.lookupAfter !== null) return null;
+  if (mustBeStarted(run, handoff.delivery, databaseClock)) return null;
+  return { kind, run, handoff, attempt: attemptOf(lease, run, handoff, NONE), signal, lookup: null };
+}
+
+async function madeReady(
   deps: HandoffDeps,
   run: ClaimedRun,
   handoff: SendableHandoff,
   signal: AbortSignal,
-): Promise<AttemptSettlement> {
+): Promise<Ready | { settled: AttemptSettlement }> {
   const { databaseClock, targets } = deps;
   const kind = targets.kindOf(handoff.target);
   const startedAt = databaseClock.now();
   const settledBy = (outcome: Outcome) =>
     settlementFor(databaseClock, run, attemptedOf(run, handoff, kind, startedAt), outcome);
-  if (!kind) return settledBy(unsent(`this version cannot send to a target of type ${handoff.target.type}`));
-  if (handoff.lockedBecause !== null) return stillUncertain(run, settledBy(unsent(handoff.lockedBecause)));
+  const notSent = (message: string, senderStopped = false) => ({
+    settled: settledBy(unsent(message, senderStopped)),
+  });
+  if (!kind) return notSent(`this version cannot send to a target of type ${handoff.target.type}`);
+  if (handoff.lockedBecause !== null)
+    return { settled: stillUncertain(run, notSent(handoff.lockedBecause).settled) };
 
   const dependencies = dependsOnNone(run) ? NONE : await deps.readDependencies(run);
-  if (!dependencies)
-    return settledBy(unsent('not begun: how those ended that it depends on could not be read', true));
+  if (!dependencies) return notSent('not begun: how those ended that it depends on could not be read', true);
   const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, dependencies), signal };
   const asked = run.lookupAfter === null ? null : await askIfUncertain(deps, sending, startedAt);
-  if (asked && 'settled' in asked) return asked.settled;
+  if (asked && 'settled' in asked) return asked;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
-    return settledBy(unsent('not begun: the claim could not be confirmed', true));
+    return notSent('not begun: the claim could not be confirmed', true);
   }
-  const sent = await send(deps, sending);
-  return asked ? { ...sent, lookup: asked.lookup } : sent;
+  return { ...sending, lookup: asked?.lookup ?? null };
 }
 
 /** Most runs: before they are sent, nothing waits, neither in the database nor here. */
@@ -104,23 +137,17 @@ function dependsOnNone({ parentRunId, hasDependencies }: ClaimedRun): boolean {
 
 const NONE: readonly Dependency[] = [];
 
-async function send(
-  { clock, databaseClock, events }: HandoffDeps,
-  { kind, run, handoff, attempt, signal }: Sending,
-): Promise<AttemptSettlement> {
-  const startedAt = databaseClock.now();
-  const began = clock.monotonic();
-  let outcome: Outcome;
-  try {
-    outcome = await kind.deliver(handoff.target, attempt, signal);
-  } catch (error) {
-    outcome = mayHaveArrived(error);
-  }
+/** Reports the outcome of an attempt that was made, and answers what it means for the run. */
+function settledSending(
+  { databaseClock, events }: HandoffDeps,
+  { kind, run, handoff, attempt }: Sending,
+  outcome: Outcome,
+  { startedAt, durationMs }: { startedAt: Instant; durationMs: number },
+): AttemptSettlement {
   // The attempt's number does not show that: a claim that was handed back used up its number, and nothing was sent.
   const isFirst = run.latenessMs === null && !isUnsent(outcome);
   const latenessMs = isFirst ? startedAt - run.dueAt : null;
   if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
-  const durationMs = clock.monotonic() - began;
   events.emit({
     type: 'attemptEnded',
     target: kind.type,

@@ -1,7 +1,5 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
-
-/** From milliseconds to minutes: from a fire on time to one that waited for a restart. */
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
+import { Counter, type Registry } from 'prom-client';
+import { SecondsHistogram } from './seconds-histogram.ts';
 
 /** Makes counters and histograms of seconds in a registry. */
 export function metricsIn(registry: Registry) {
@@ -9,7 +7,7 @@ export function metricsIn(registry: Registry) {
   return {
     counter: (name: string, help: string, ...labelNames: string[]) =>
       new Counter({ name, help, labelNames, registers }),
-    seconds: (name: string, help: string, ...labelNames: string[]) =>
-      new Histogram({ name, help, labelNames, buckets: SECONDS, registers }),
+    seconds: (name: string, help: string, label?: string) =>
+      new SecondsHistogram(registry, name, help, label),
   };
 }

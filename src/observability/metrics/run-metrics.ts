@@ -139,7 +139,7 @@ function attemptHandlers(registry: Registry): Handlers {
     pullRunsClaimed: ({ count }) => handoffs.inc({ target: 'pull', outcome: 'accepted' }, count),
     attemptEnded: ({ target, outcome, durationMs }) => {
       handoffs.inc({ target, outcome });
-      handoffSeconds.observe({ target }, durationMs / 1000);
+      handoffSeconds.observe(durationMs / 1000, target);
     },
     targetCancelled: ({ accepted }) => cancelCalls.inc({ outcome: accepted ? 'accepted' : 'failed' }),
     settlementFenced: ({ alreadyEnded }) => fenced.inc(alreadyEnded ? 0 : 1),

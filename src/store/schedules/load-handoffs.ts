@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import {
@@ -14,30 +15,85 @@ export interface VersionKey {
   scheduleVersion: number;
 }
 
+/** The members of a definition that handing off needs, each as JSON; null: it does not say so. */
+interface HandoffRow {
+  schedule_uid: string;
+  version: number;
+  target: string | null;
+  retry: string | null;
+  timeout: string | null;
+  delivery: string | null;
+  completion: string | null;
+  completion_timeout: string | null;
+  payload: string | null;
+}
+
 /**
  * What the named versions say about handing off, keyed by versionKey(). Versions never change, so callers may keep them.
  * A version that cannot be read is left out, like one that is missing.
+ *
+ * It asks for the members that are needed, as text: the server writes them out in half the time of the whole definition.
  */
 export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
-  const rows = await queryPrepared<{
-    schedule_uid: string;
-    version: number;
-    definition: StoredDefinition;
-    payload: string | null;
-  }>(
+  const rows = await queryPrepared<HandoffRow>(
     db,
-    sql`SELECT v.schedule_uid, v.version, v.definition, v.payload FROM schedule_versions v
+    sql`SELECT v.schedule_uid, v.version, v.definition->>'target' AS target, v.definition->>'retry' AS retry,
+      v.definition->>'timeoutSeconds' AS timeout, v.definition->>'delivery' AS delivery,
+      v.definition->>'completion' AS completion, v.definition->>'completionTimeoutSeconds' AS completion_timeout, v.payload
+    FROM schedule_versions v
     JOIN unnest(${uuids(keys.map((key) => key.scheduleUid))}, ${ints(keys.map((key) => key.scheduleVersion))})
       AS k(uid, version) ON v.schedule_uid = k.uid AND v.version = k.version`,
   );
-  return new Map(
-    rows
-      .filter((row) => canBeHandedOff(row.definition))
-      .map(({ schedule_uid, version, definition, payload }) => [
-        versionKey({ scheduleUid: schedule_uid, scheduleVersion: version }),
-        readHandoff(definition, payload),
-      ]),
-  );
+  const found = new Map<string, Handoff>();
+  for (const row of rows) {
+    const said = sharedHandoff(row);
+    if (said === null) continue;
+    const key = versionKey({ scheduleUid: row.schedule_uid, scheduleVersion: row.version });
+    found.set(key, row.payload === null ? said : { ...said, payload: row.payload });
+  }
+  return found;
+}
+
+/** Schedules that are due at the same moment often say the same: they share one object, and what is worked out for its target. */
+const shared = new LRUCache<string, Handoff>({ max: 2_000, maxSize: 4_000_000, sizeCalculation: sizeOf });
+
+function sizeOf(_handoff: Handoff, text: string): number {
+  return text.length;
+}
+
+/** Without a payload; null: it cannot be read. */
+function sharedHandoff({
+  target,
+  retry,
+  timeout,
+  delivery,
+  completion,
+  completion_timeout,
+}: HandoffRow): Handoff | null {
+  const text = [target, retry, timeout, delivery, completion, completion_timeout].join('\n');
+  const known = shared.get(text);
+  if (known) return known;
+  const stored = {
+    target: fromJson(target),
+    retry: fromJson(retry),
+    timeoutSeconds: fromJson(timeout),
+    ...(delivery !== null && { delivery }),
+    ...(completion !== null && { completion }),
+    ...(completion_timeout !== null && { completionTimeoutSeconds: fromJson(completion_timeout) }),
+  };
+  if (!canBeHandedOff(stored)) return null;
+  const handoff = readHandoff(stored as StoredDefinition, null);
+  shared.set(text, handoff);
+  return handoff;
+}
+
+/** Undefined: a foreign hand wrote something else. */
+function fromJson(text: string | null): unknown {
+  try {
+    return text === null ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 export function versionKey(key: VersionKey): string {

@@ -495,8 +495,8 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'src/store/runs/ends/settle-plain.ts',
-        find: "('followers', e.id IN (SELECT id FROM followed))",
-        replace: "('followers', false AND e.id IN (SELECT id FROM followed))",
+        find: "('followers', e.is_followed)",
+        replace: "('followers', false AND e.is_followed)",
       },
     ],
     caughtBy: ['effects'],

@@ -31,6 +31,11 @@ test('every header value and secret is encrypted, and nothing else', () => {
   expect(openTarget(SECRETS, 'u', stored)).toEqual(GIVEN);
 });
 
+test('a target in which nothing is encrypted is sent as the object that it is, which many schedules may share', () => {
+  expect(openTarget(SECRETS, 'u', GIVEN)).toBe(GIVEN);
+  expect(openTarget(SECRETS, 'u', sealed())).not.toBe(GIVEN);
+});
+
 describe('an encrypted value', () => {
   const stored = sealed();
   const key = stored.headers['X-Key'] ?? '';

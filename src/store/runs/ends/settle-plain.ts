@@ -83,9 +83,10 @@ export async function settlePlainIfClaimed(
     ), caused AS (
       INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
       SELECT k.kind, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
-      FROM ended e CROSS JOIN LATERAL (VALUES ('overlap', e.overlap_guarded), ('dependents', e.has_dependents),
-        ('followers', e.id IN (SELECT id FROM followed))) AS k(kind, is_caused)
-      WHERE k.is_caused RETURNING 1
+      FROM (SELECT *, id IN (SELECT id FROM followed) AS is_followed FROM ended) AS e
+        CROSS JOIN LATERAL (VALUES ('overlap', e.overlap_guarded), ('dependents', e.has_dependents),
+          ('followers', e.is_followed)) AS k(kind, is_caused)
+      WHERE (e.overlap_guarded OR e.has_dependents OR e.is_followed) AND k.is_caused RETURNING 1
     )
     SELECT ${idsUnlessAll(sql`ended`, plain.length)} AS settled, (SELECT count(*) FROM caused)::int AS effects`,
   );
