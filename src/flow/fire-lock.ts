@@ -22,7 +22,7 @@ interface FireLockDeps {
 }
 
 /** Large enough for few round trips at midnight, small enough that one batch does not keep other work waiting. */
-export const FIRE_LOCK_BATCH = 500;
+const FIRE_LOCK_BATCH = 500;
 
 export async function takeFireLocks(deps: FireLockDeps, walking: readonly string[]): Promise<DueSchedules> {
   const { database, clock, databaseClock, events, lockTtlSeconds } = deps;

@@ -181,7 +181,7 @@ export interface Firelock {
     backfillSchedule: (input: Input<BackfillScheduleData>, options?: CallOptions) => Promise<BackfillScheduleResponse>;
     /** Every write of a schedule, newest first; also of a deleted one. `GET /api/v1/schedules/{id}/versions`, role viewer */
     listVersions: (input: Input<ListVersionsData>, options?: CallOptions) => Promise<ListVersionsResponse>;
-    /** When a schedule fires next, paused or not: strictly after `from`, or what is still to come. `GET /api/v1/schedules/{id}/upcoming`, role viewer */
+    /** When a schedule fires next, paused or not: strictly after `from`, or the fires still to come. `GET /api/v1/schedules/{id}/upcoming`, role viewer */
     listUpcomingFires: (input: Input<ListUpcomingFiresData>, options?: CallOptions) => Promise<ListUpcomingFiresResponse>;
     /** When an expression or an interval would fire, strictly after `from`. `POST /api/v1/preview`, role viewer */
     previewFires: (input: Input<PreviewFiresData>, options?: CallOptions) => Promise<PreviewFiresResponse>;
@@ -203,7 +203,7 @@ export interface Firelock {
     createRun: (input: Input<CreateRunData>, options?: CallOptions) => Promise<CreateRunResponse>;
     /** List the runs of a schedule, newest first; also of a deleted one. `GET /api/v1/schedules/{id}/runs`, role viewer */
     listRunsOfSchedule: (input: Input<ListRunsOfScheduleData>, options?: CallOptions) => Promise<ListRunsOfScheduleResponse>;
-    /** One run, with what it is handed to and its attempt log. `GET /api/v1/runs/{id}`, role viewer */
+    /** One run, with its target and its attempt log. `GET /api/v1/runs/{id}`, role viewer */
     getRun: (input: Input<GetRunData>, options?: CallOptions) => Promise<GetRunResponse>;
     /** Have up to 1000 things done once, which may depend on each other; all or none. `POST /api/v1/runs/batch`, role operator */
     createRuns: (input: Input<CreateRunsData>, options?: CallOptions) => Promise<CreateRunsResponse>;
@@ -219,7 +219,7 @@ export interface Firelock {
     actOnRuns: (input: Input<ActOnRunsData>, options?: CallOptions) => Promise<ActOnRunsResponse>;
     /** Lease runs to a worker: at once where there are some, else as soon as there are. `POST /api/v1/queues/{queue}/claim`, role worker */
     claimRuns: (input: Input<ClaimRunsData>, options?: CallOptions) => Promise<ClaimRunsResponse>;
-    /** The queues in which something stands, or whose workers were seen lately; by name. `GET /api/v1/queues`, role viewer */
+    /** The queues that have runs, or whose workers were seen lately; by name. `GET /api/v1/queues`, role viewer */
     listQueues: (input?: Input<ListQueuesData>, options?: CallOptions) => Promise<ListQueuesResponse>;
     /** List limits, by id. `GET /api/v1/limits`, role viewer */
     listLimits: (input?: Input<ListLimitsData>, options?: CallOptions) => Promise<ListLimitsResponse>;

@@ -138,7 +138,7 @@ export type AuditEntry = {
     scheduleId: string | null;
     outcome: 'done' | 'refused';
     /**
-     * What was changed: paths of fields, versions, counts. Never a payload or a secret.
+     * The change: paths of fields, versions, counts. Never a payload or a secret.
      */
     detail: {
         [key: string]: unknown;
@@ -194,7 +194,7 @@ export type CalendarInput = {
     id?: string;
     description?: string | null;
     /**
-     * Dates, and ranges of dates, whose both ends belong to them; between 2000 and 2100.
+     * Dates, and ranges of dates that include both ends; between 2000 and 2100.
      */
     dates: Array<string>;
 };
@@ -361,7 +361,7 @@ export type ClaimedRun = {
      */
     completionDueAt: string | null;
     /**
-     * How much of it is done, as last told by `/heartbeat`.
+     * How much of it is done, by the last `/heartbeat`.
      */
     progress: number | null;
     createdAt: string;
@@ -402,7 +402,7 @@ export type CompletionInput = ({
      */
     attempt?: number | null;
     /**
-     * The worker that claimed it; another one’s is 409. Null: not told.
+     * The worker that claimed it; a call of another one is 409. Null: not given.
      */
     workerId?: string | null;
 };
@@ -460,7 +460,7 @@ export type HeartbeatInput = {
      */
     attempt?: number | null;
     /**
-     * The worker that claimed it; another one’s is 409. Null: not told.
+     * The worker that claimed it; a call of another one is 409. Null: not given.
      */
     workerId?: string | null;
     /**
@@ -585,6 +585,17 @@ export type Load = {
      * How many enabled schedules with fire times were counted.
      */
     schedules: number;
+    /**
+     * With `top`: schedules that fire in the period, those with the most fires first.
+     */
+    firing?: Array<{
+        id: string;
+        fires: number;
+    }>;
+    /**
+     * With `maxSchedules`: where to go on; null: all schedules were counted.
+     */
+    nextCursor?: string | null;
 };
 
 /**
@@ -899,7 +910,7 @@ export type QueueList = {
 export type Readiness = {
     status: 'ready' | 'unavailable';
     /**
-     * `ok`, or what is wrong, by name.
+     * `ok` or the fault, by name.
      */
     checks: {
         [key: string]: string;
@@ -1023,7 +1034,7 @@ export type Run = {
      */
     completionDueAt: string | null;
     /**
-     * How much of it is done, as last told by `/heartbeat`.
+     * How much of it is done, by the last `/heartbeat`.
      */
     progress: number | null;
     createdAt: string;
@@ -1299,7 +1310,7 @@ export type ScheduleDiff = {
     id: string;
     change: 'created' | 'updated' | 'unchanged';
     /**
-     * What is updated; `path` is a JSON pointer into the schedule.
+     * The changed fields; `path` is a JSON pointer into the schedule.
      */
     fields: Array<{
         path: string;
@@ -2005,7 +2016,7 @@ export type WholeRun = {
      */
     completionDueAt: string | null;
     /**
-     * How much of it is done, as last told by `/heartbeat`.
+     * How much of it is done, by the last `/heartbeat`.
      */
     progress: number | null;
     createdAt: string;
@@ -2096,6 +2107,10 @@ export type ListSchedulesData = {
          * Adds `recentRuns`: so many of its newest runs.
          */
         recent?: number;
+        /**
+         * Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`: for whoever wants a quick answer where few of very many schedules match.
+         */
+        maxSchedules?: number;
         /**
          * 50 where it is not given.
          */
@@ -3229,6 +3244,18 @@ export type GetLoadData = {
          * 60 where it is not given.
          */
         bucketSeconds?: number;
+        /**
+         * Adds `firing`: so many of the schedules that fire in the period, those with the most fires first.
+         */
+        top?: number;
+        /**
+         * Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the whole: for whoever wants to see something at once of very many schedules.
+         */
+        maxSchedules?: number;
+        /**
+         * The `nextCursor` of the page before, as it is.
+         */
+        cursor?: string;
     };
     url: '/api/v1/load';
 };
