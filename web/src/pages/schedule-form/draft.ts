@@ -54,7 +54,16 @@ const READ_ONLY = new Set(
 export const EMPTY: Draft = {
   ...{ id: '', description: '', kind: 'cron', cron: [''], everySeconds: '', at: '', afterId: '' },
   ...{ afterOn: ['succeeded'], timezone: '', startAt: '', endAt: '', excludeDates: '', excludeCalendars: [] },
-  ...{ targetType: 'http', url: '', method: 'POST', headers: [], secret: '', lookupUrl: '', cancelUrl: '', queue: '' },
+  ...{
+    targetType: 'http',
+    url: '',
+    method: 'POST',
+    headers: [],
+    secret: '',
+    lookupUrl: '',
+    cancelUrl: '',
+    queue: '',
+  },
   ...{ payload: '', labels: [], policies: {} },
 };
 
