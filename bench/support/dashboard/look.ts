@@ -1,7 +1,7 @@
-import { type Browser, type Request, chromium } from 'playwright-core';
+import { type Browser, type Page, type Request, chromium } from 'playwright-core';
 import { browserHere } from '../../../scripts/support/browser.ts';
 import { median } from '../measures/statistics.ts';
-import { type Visit, settled } from './visits.ts';
+import type { Visit } from './visits.ts';
 
 /** One call of a page, over all visits that count. */
 export interface PageCall {
@@ -51,7 +51,11 @@ async function visitOnce(
 ): Promise<void> {
   const page = await browser.newPage();
   const faults: string[] = [];
+  const open = new Set<Request>();
+  page.on('request', (request) => open.add(request));
+  page.on('requestfailed', (request) => open.delete(request));
   page.on('requestfinished', (request) => {
+    open.delete(request);
     const call = callOf(request, url);
     const { requestStart, responseEnd } = request.timing();
     taken.set(call, [...(taken.get(call) ?? []), responseEnd - requestStart]);
@@ -60,15 +64,23 @@ async function visitOnce(
     if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`);
   });
   await page.goto(url + path);
-  await settled(page);
+  await settled(page, open);
   if (act) {
     await act(page);
-    // The search waits a moment for the next letter before it asks.
-    await page.waitForTimeout(300);
-    await settled(page);
+    await settled(page, open);
   }
   await page.close();
   if (faults.length > 0) throw new Error(`${path}: ${faults.join(', ')}`);
+}
+
+const CALM_MS = 500;
+const LOOK_MS = 50;
+
+/** Nothing is asked any more, until the page asks again. The search waits for the next letter for less than that. */
+async function settled(page: Page, open: ReadonlySet<Request>): Promise<void> {
+  for (let calm = 0; calm < CALM_MS; calm = open.size === 0 ? calm + LOOK_MS : 0) {
+    await page.waitForTimeout(LOOK_MS);
+  }
 }
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;

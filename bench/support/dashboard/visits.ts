@@ -60,16 +60,10 @@ export async function visitsOf(daemonUrl: string): Promise<Visit[]> {
 }
 
 async function lookAtHerd(page: Page): Promise<void> {
-  await settled(page);
   await page.locator('.herds button').first().click();
 }
 
 async function searchFor(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Search' }).fill(text);
-}
-
-/** Nothing is asked any more, until the page asks again. */
-export function settled(page: Page): Promise<void> {
-  return page.waitForLoadState('networkidle', { timeout: 120_000 });
 }
