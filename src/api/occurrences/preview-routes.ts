@@ -43,7 +43,8 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       config: { role: 'viewer' },
       schema: {
         operationId: 'listUpcomingFires',
-        summary: 'When a schedule fires next, paused or not: strictly after `from`, or the fires still to come',
+        summary:
+          'When a schedule fires next, paused or not: strictly after `from`, or the fires still to come',
         tags,
         params: scheduleIdParams,
         querystring: upcomingQuery,

@@ -136,7 +136,8 @@ async function answerOf(url: string, ask: () => Promise<Response>, signal: Abort
     };
   } catch (error) {
     if (error instanceof CliError) throw error;
-    if (signal.aborted) throw new CliError(EXIT.interrupted, 'interrupted; the server may have done what was sent');
+    if (signal.aborted)
+      throw new CliError(EXIT.interrupted, 'interrupted; the server may have done what was sent');
     throw new CliError(
       EXIT.unreachable,
       `cannot reach ${url}: ${reasonOf(error)} (FIRELOCK_URL says where it is)`,

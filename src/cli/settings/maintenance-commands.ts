@@ -25,7 +25,9 @@ export function addMaintenanceCommands(program: Command, cli: Cli): void {
     cli.output().show(answer.text, (view) => [sentence(answer.body() as Maintenance, view)]);
   const on = maintenance
     .command('on')
-    .description('plan nothing; afterwards the catchUp of each schedule decides about the fires that were due')
+    .description(
+      'plan nothing; afterwards the catchUp of each schedule decides about the fires that were due',
+    )
     .option('--reason <text>', 'why, for those who look')
     .option('--until <instant>', `end it by itself then: ${INSTANT}`)
     .option('--hold', 'hand off nothing either')

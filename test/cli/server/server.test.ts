@@ -125,7 +125,11 @@ test('Ctrl-C ends a call that hangs', async () => {
   const controller = new AbortController();
   const url = await answering(() => controller.abort());
   const { code, out, err } = await firelock(['me'], { url, signal: controller.signal });
-  expect([code, out, err]).toEqual([130, '', 'firelock: interrupted; the server may have done what was sent\n']);
+  expect([code, out, err]).toEqual([
+    130,
+    '',
+    'firelock: interrupted; the server may have done what was sent\n',
+  ]);
 });
 
 test('the audit is read with its filters, page by page', async () => {
