@@ -94,7 +94,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/cli/' },
       to: {
-        path: '^src/(store|targets|flow|queues|recovery|history|observability|local-postgres|daemon|main)',
+        path: '^src/(store|targets|flow|queues|recovery|history|observability|daemon|main)',
       },
     },
     {
