@@ -82,8 +82,9 @@ function answer(runId: string): void {
 it('a place that maintenance holds back with its run is neither lost nor leaked, and urgent runs go first afterwards', async () => {
   const [one, other] = instances as [TestInstance, TestInstance];
   await limitTo(2);
-  await one.start();
+  // Recorded before the instance looks for work: it finds both, and claims them in their order.
   const [first, second] = [await accept(one), await accept(one)];
+  await one.start();
   await until(() => (open.has(first) && one.pipeline.dispatcher.claimed() === 2) || null);
   await hold();
   // The one that waited for a slot is handed back, and keeps its place.
