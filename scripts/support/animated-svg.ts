@@ -26,8 +26,8 @@ const COLOURS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A picture that plays the frames again and again. A line that stays the same for several frames is in it once. Whoever plays no animations
- * sees the last frame.
+ * A picture that plays the frames again and again. A line that stays the same for several frames is in it once. A viewer that plays no
+ * animations shows the last frame.
  */
 export function animatedSvg(
   frames: readonly TimedFrame[],

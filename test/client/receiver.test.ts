@@ -176,7 +176,7 @@ describe('runs of a daemon', () => {
   });
 });
 
-describe('handoffs, whoever sends them', () => {
+describe('handoffs, made without a daemon', () => {
   const runId = runIdOf();
   const handoff = (attempt: number, secret = FIRST) =>
     new Request('http://receiver/', signedHandoff({ runId, attempt, secret }));

@@ -2108,7 +2108,7 @@ export type ListSchedulesData = {
          */
         recent?: number;
         /**
-         * Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`: for whoever wants a quick answer where few of very many schedules match.
+         * Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`. Use it for a quick answer where few of very many schedules match.
          */
         maxSchedules?: number;
         /**
@@ -3249,7 +3249,7 @@ export type GetLoadData = {
          */
         top?: number;
         /**
-         * Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the whole: for whoever wants to see something at once of very many schedules.
+         * Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the whole. Use it to see a first part at once where schedules are very many.
          */
         maxSchedules?: number;
         /**

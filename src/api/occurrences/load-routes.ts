@@ -33,7 +33,7 @@ const loadQuery = z.strictObject({
   maxSchedules: queryInteger(1, MAX_PAGE, undefined).meta({
     description:
       'Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the ' +
-      'whole: for whoever wants to see something at once of very many schedules.',
+      'whole. Use it to see a first part at once where schedules are very many.',
   }),
   cursor: loadCursor.optional(),
 });

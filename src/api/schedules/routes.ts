@@ -55,8 +55,8 @@ const listQuery = z.strictObject({
   }),
   maxSchedules: queryInteger(1, 100_000, undefined).meta({
     description:
-      'Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`: for ' +
-      'whoever wants a quick answer where few of very many schedules match.',
+      'Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`. ' +
+      'Use it for a quick answer where few of very many schedules match.',
   }),
   limit: limitQuery,
   cursor: scheduleCursor.optional(),

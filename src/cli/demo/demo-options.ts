@@ -26,7 +26,7 @@ export function readDemoOptions(given: Partial<Record<keyof DemoOptions, string>
   };
   const options = { seconds: read('seconds'), schedules: read('schedules'), killEvery: read('killEvery') };
   if (options.killEvery >= options.seconds) {
-    faults.push(`--kill-every ${options.killEvery} kills nobody within --seconds ${options.seconds}`);
+    faults.push(`--kill-every ${options.killEvery} kills no instance within --seconds ${options.seconds}`);
   }
   if (faults.length > 0) throw usageError(faults.join('\nfirelock: '));
   return options;

@@ -2,12 +2,12 @@ import { isoInstant } from '../../core/instant.ts';
 import { CliError, EXIT } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { paintFor } from '../terminal/paint.ts';
-import { type Verdict, check } from './checker/check.ts';
+import { type Verdict, check } from './checker/verdict.ts';
 import { overlapRunsOf, sendersOf, statsOf } from './checker/collect-evidence.ts';
 import { verdictLines } from './checker/verdict-lines.ts';
 import type { DemoOptions } from './demo-options.ts';
 import { killAgainAndAgain } from './kills.ts';
-import { definitionOf } from './load/schedules.ts';
+import { batchItemOf } from './load/schedule-mix.ts';
 import { type Stage, openStage } from './stage.ts';
 import { type Watch, startWatch } from './watch.ts';
 
@@ -67,7 +67,7 @@ async function createSchedules(stage: Stage): Promise<{ from: number; to: number
   for (let done = 0; done < schedules.length; done += BATCH) {
     const items = schedules
       .slice(done, done + BATCH)
-      .map((schedule) => definitionOf(schedule, { ...times, receiverUrl: receiver.url }));
+      .map((schedule) => batchItemOf(schedule, { ...times, receiverUrl: receiver.url }));
     await client.call('POST', 'schedules/batch', { items });
   }
   if (clock.now() >= from)

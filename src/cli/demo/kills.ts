@@ -1,6 +1,6 @@
 import { CliError, EXIT } from '../exit-codes.ts';
 import { claimsOf } from './checker/collect-evidence.ts';
-import type { DemoInstance } from './cluster/cluster.ts';
+import type { DemoInstance } from './cluster/three-instances.ts';
 import type { Stage } from './stage.ts';
 
 /**

@@ -19,7 +19,7 @@ interface Options {
 
 const LOOK_MS = 50;
 
-export function createPace({ clock, signal, fault }: Options): Pace {
+export function interruptiblePace({ clock, signal, fault }: Options): Pace {
   const pause = async (ms: number) => {
     const end = clock.monotonic() + ms;
     for (;;) {

@@ -1,15 +1,15 @@
 import type { Instant } from '../../core/instant.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { type Client, createClient } from './cluster/client.ts';
-import { type Cluster, createCluster } from './cluster/cluster.ts';
+import { type ApiClient, createApiClient } from './cluster/api-client.ts';
+import { type Cluster, createCluster } from './cluster/three-instances.ts';
 import { type Keeper, startKeeper } from './cluster/keeper.ts';
 import type { DemoOptions } from './demo-options.ts';
 import { type Deliveries, createDeliveries } from './load/delivery.ts';
 import { type DemoReceiver, startReceiver } from './load/receiver.ts';
-import { type DemoSchedule, makeSchedules } from './load/schedules.ts';
+import { type DemoSchedule, makeSchedules } from './load/schedule-mix.ts';
 import { type Worker, startWorker } from './load/worker.ts';
-import { type Pace, createPace } from './pace.ts';
+import { type Pace, interruptiblePace } from './pace.ts';
 import { type Screen, createScreen } from './screen/screen.ts';
 import type { DemoEvent } from './screen/snapshot.ts';
 
@@ -19,7 +19,7 @@ export interface Stage extends Pace {
   readonly schedules: readonly DemoSchedule[];
   readonly clock: Clock;
   readonly cluster: Cluster;
-  readonly client: Client;
+  readonly client: ApiClient;
   readonly deliveries: Deliveries;
   readonly receiver: DemoReceiver;
   readonly screen: Screen;
@@ -53,10 +53,10 @@ export async function openStage(options: DemoOptions, surroundings: Surroundings
     },
   });
   const cluster: Cluster = createCluster({ clock, keeper: () => keeper, onEvent: say });
-  const client = createClient(() => cluster.readyUrls());
+  const client = createApiClient(() => cluster.readyUrls());
   const worker: Worker = startWorker({ clock, client, deliveries });
   const keeper: Keeper = startKeeper({ env, hear: (message) => cluster.hear(message) });
-  const pace = createPace({ clock, signal, fault: () => cluster.fault });
+  const pace = interruptiblePace({ clock, signal, fault: () => cluster.fault });
   const stage: Stage = {
     ...{ options, clock, cluster, client, deliveries, receiver, screen, events, ...pace },
     ...{ schedules: makeSchedules(options.schedules), phase: 'PostgreSQL starts', times: null, say },

@@ -96,7 +96,7 @@ function countBySecond({ schedules, times, options }: Stage): number[] {
   return counts;
 }
 
-/** Runs that are still held by an instance that was killed: nobody has found them yet. */
+/** Runs that are still held by an instance that was killed: no other has found them yet. */
 async function strandedOf({ client, cluster }: Stage): Promise<number> {
   const claims = await claimsOf(client);
   return [...claims].reduce((sum, [id, held]) => (cluster.killedIds.has(id) ? sum + held : sum), 0);

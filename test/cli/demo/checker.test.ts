@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { check } from '../../../src/cli/demo/checker/check.ts';
+import { check } from '../../../src/cli/demo/checker/verdict.ts';
 import { dueMoments } from '../../../src/cli/demo/checker/due-moments.ts';
 import type { Evidence, Faults } from '../../../src/cli/demo/checker/evidence.ts';
 import { verdictLines } from '../../../src/cli/demo/checker/verdict-lines.ts';
-import type { Delivery } from '../../../src/cli/demo/load/delivery.ts';
-import { definitionOf, makeSchedules } from '../../../src/cli/demo/load/schedules.ts';
+import type { DeliveredRun } from '../../../src/cli/demo/load/delivery.ts';
+import { batchItemOf, makeSchedules } from '../../../src/cli/demo/load/schedule-mix.ts';
 import { plain } from '../../../src/cli/terminal/paint.ts';
 import type { Timing } from '../../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
@@ -21,7 +21,7 @@ const TIMING: Timing = {
 const overlapping = 'overlap-0006';
 const every = 'second-0001';
 
-function delivery(scheduleId: string, second: number, over: Partial<Delivery> = {}): Delivery {
+function delivery(scheduleId: string, second: number, over: Partial<DeliveredRun> = {}): DeliveredRun {
   const scheduledFor = from + second * 1000;
   const runId = over.runId ?? `${scheduleId}/${second}`;
   const at = scheduledFor + 30;
@@ -65,7 +65,7 @@ function faultsOf(evidence: Evidence): Partial<Faults> {
 test('what is due by the demo’s own reckoning is what firelock fires', () => {
   const receiverUrl = 'http://127.0.0.1:9';
   for (const schedule of makeSchedules(100)) {
-    const { startAt, endAt, ...definition } = definitionOf(schedule, { from, to, receiverUrl });
+    const { startAt, endAt, ...definition } = batchItemOf(schedule, { from, to, receiverUrl });
     const trigger =
       'cron' in definition ? { cron: definition.cron } : { everySeconds: definition.everySeconds };
     const times = fireTimes(
@@ -131,12 +131,12 @@ test('a fire that comes under another id, or with another key, is found', () => 
   expect(faultsOf({ ...evidence, deliveries })).toEqual({ otherKey: [`${every}@2030-01-01T00:00:07.000Z`] });
 });
 
-test('a fire that nobody asked for, or that comes before its moment, is found', () => {
+test('a fire that no schedule asks for, or that comes before its moment, is found', () => {
   const evidence = faultless();
-  const wrong = [delivery('nobody', 3), delivery(every, 20), delivery(every, 4.5)];
+  const wrong = [delivery('unknown', 3), delivery(every, 20), delivery(every, 4.5)];
   expect(faultsOf({ ...evidence, deliveries: [...evidence.deliveries, ...wrong] })).toEqual({
     notDue: [
-      'nobody@2030-01-01T00:00:03.000Z',
+      'unknown@2030-01-01T00:00:03.000Z',
       `${every}@2030-01-01T00:00:20.000Z`,
       `${every}@2030-01-01T00:00:04.500Z`,
     ],

@@ -11,7 +11,7 @@ import { QUICK_START } from '../../support/runner/quick-start.ts';
 import { until } from '../../support/until.ts';
 
 const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
-/** Of whoever calls it: the demo is to know nothing of it. */
+/** Set where the command is called: none of it may reach the demo. */
 const OF_THE_CALLER = {
   DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
   FIRELOCK_DISPATCH_CONCURRENCY: 'wrong',
@@ -87,7 +87,7 @@ test('the demo kills instances, finds that no fire was lost, and leaves nothing 
   expect(due).toBeGreaterThan(400);
   expect(told('delivered') + told('skipped, since the run before was under way')).toBe(due);
   expect([told('missing'), told('delivered again for no reason')]).toEqual([0, 0]);
-  // Whoever is killed may hold nothing at that moment; what it held is lost, and recovered.
+  // The instance may hold nothing when it is killed; what it held is lost, and recovered.
   expect(told('recovered')).toBe(told('runs that were lost with them'));
   expect(lines.at(-1)).toBe('No fire was lost.');
   expect([await readdir(directory), pids.filter(isAlive)]).toEqual([[], []]);

@@ -103,7 +103,7 @@ test('options that cannot be are named, all at once, and nothing is started', as
     err:
       'firelock: --seconds is 9; expected: a whole number from 10 to 3600\n' +
       'firelock: --schedules is many; expected: a whole number from 10 to 2000\n' +
-      'firelock: --kill-every 20 kills nobody within --seconds 9\n',
+      'firelock: --kill-every 20 kills no instance within --seconds 9\n',
   });
 });
 

@@ -1,9 +1,9 @@
-import type { Delivery } from '../load/delivery.ts';
+import type { DeliveredRun } from '../load/delivery.ts';
 import { type Evidence, type Faults, occurrenceOf } from './evidence.ts';
 
 interface Context {
   /** The first delivery of each occurrence. */
-  arrived: ReadonlyMap<string, Delivery>;
+  arrived: ReadonlyMap<string, DeliveredRun>;
   faults: Faults;
 }
 
@@ -38,7 +38,7 @@ function checkAtOnce({ schedules, deliveries }: Evidence, faults: Faults): void 
   const ids = new Set(schedules.filter(({ kind }) => kind === 'overlap').map(({ id }) => id));
   const alone = deliveries.filter(({ scheduleId }) => ids.has(scheduleId));
   for (const own of groupedBySchedule(alone)) {
-    let underWay: Delivery[] = [];
+    let underWay: DeliveredRun[] = [];
     for (const delivery of own) {
       underWay = underWay.filter(({ endedAt }) => endedAt === null || endedAt > delivery.at);
       const other = underWay.find(({ runId }) => runId !== delivery.runId);

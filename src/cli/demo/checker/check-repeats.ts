@@ -1,12 +1,12 @@
-import type { Delivery } from '../load/delivery.ts';
+import type { DeliveredRun } from '../load/delivery.ts';
 import { type Evidence, type Faults, occurrenceOf } from './evidence.ts';
 
 /**
- * A run comes again only where whoever sent it before was killed after it came, and before it came again. Answers how often that was so;
- * every other repeat is a fault.
+ * A run may come again only if the instance that sent it before was killed after it came, and before it came again. Answers how often
+ * that was so; every other repeat is a fault.
  */
 export function checkRepeats({ deliveries, senders, kills }: Evidence, faults: Faults): number {
-  const last = new Map<string, Delivery>();
+  const last = new Map<string, DeliveredRun>();
   let explained = 0;
   for (const delivery of deliveries) {
     const before = last.get(delivery.runId);

@@ -1,6 +1,6 @@
-import type { Client } from '../cluster/client.ts';
-import type { Delivery } from '../load/delivery.ts';
-import type { Attempt, Ends, OverlapRun } from './evidence.ts';
+import type { ApiClient } from '../cluster/api-client.ts';
+import type { DeliveredRun } from '../load/delivery.ts';
+import type { Ends, OverlapRun, SentAttempt } from './evidence.ts';
 
 interface RunAnswer {
   scheduleId: string;
@@ -13,7 +13,7 @@ interface RunAnswer {
 const PAGE = 500;
 
 /** All runs of the schedules that must not overlap. */
-export async function overlapRunsOf(client: Client): Promise<OverlapRun[]> {
+export async function overlapRunsOf(client: ApiClient): Promise<OverlapRun[]> {
   const runs: OverlapRun[] = [];
   let cursor = '';
   for (;;) {
@@ -33,15 +33,15 @@ export async function overlapRunsOf(client: Client): Promise<OverlapRun[]> {
 
 /** Who made which attempt of the runs that came more than once. */
 export async function sendersOf(
-  client: Client,
-  deliveries: readonly Delivery[],
-): Promise<Map<string, Attempt[]>> {
+  client: ApiClient,
+  deliveries: readonly DeliveredRun[],
+): Promise<Map<string, SentAttempt[]>> {
   const seen = new Set<string>();
   const repeated = new Set<string>();
   for (const { runId } of deliveries) (seen.has(runId) ? repeated : seen).add(runId);
-  const senders = new Map<string, Attempt[]>();
+  const senders = new Map<string, SentAttempt[]>();
   for (const runId of repeated) {
-    const { attemptLog } = (await client.call('GET', `runs/${runId}`)) as { attemptLog: Attempt[] };
+    const { attemptLog } = (await client.call('GET', `runs/${runId}`)) as { attemptLog: SentAttempt[] };
     senders.set(runId, attemptLog);
   }
   return senders;
@@ -56,11 +56,11 @@ export interface DemoStats extends Ends {
 }
 
 /** How many runs each instance has claimed and not settled, the dead ones too, by its id. */
-export async function claimsOf(client: Client): Promise<Map<string, number>> {
+export async function claimsOf(client: ApiClient): Promise<Map<string, number>> {
   const { items } = (await client.call('GET', 'instances')) as { items: { id: string; inFlight: number }[] };
   return new Map(items.map(({ id, inFlight }) => [id, inFlight]));
 }
 
-export async function statsOf(client: Client): Promise<DemoStats> {
+export async function statsOf(client: ApiClient): Promise<DemoStats> {
   return (await client.call('GET', 'stats')) as DemoStats;
 }

@@ -1,5 +1,5 @@
 import type { Instant } from '../../../core/instant.ts';
-import type { Rule } from '../load/schedules.ts';
+import type { Rule } from '../load/schedule-mix.ts';
 
 /**
  * When a schedule is due from `from` on and before `to`, by its own rule and nothing of the daemon's: every so many

@@ -1,6 +1,6 @@
 import { type Instant, isoInstant } from '../../../core/instant.ts';
-import type { Delivery } from '../load/delivery.ts';
-import type { DemoSchedule } from '../load/schedules.ts';
+import type { DeliveredRun } from '../load/delivery.ts';
+import type { DemoSchedule } from '../load/schedule-mix.ts';
 
 /** All that the checker is given: what was asked for, what arrived, what was killed, and a few rows where they explain something. */
 export interface Evidence {
@@ -9,11 +9,11 @@ export interface Evidence {
   /** Exclusive. */
   to: Instant;
   /** In the order of arrival. */
-  deliveries: readonly Delivery[];
+  deliveries: readonly DeliveredRun[];
   /** Runs of the schedules that must not overlap. */
   overlapRuns: readonly OverlapRun[];
   /** Who made the attempts of the runs that came more than once, by run id. */
-  senders: ReadonlyMap<string, readonly Attempt[]>;
+  senders: ReadonlyMap<string, readonly SentAttempt[]>;
   /** By the id of the instance. */
   kills: ReadonlyMap<string, KillTime>;
   /** How many runs have ended how, and how many have not, by firelock's own count. */
@@ -29,7 +29,7 @@ export interface OverlapRun {
   finishedAt: Instant | null;
 }
 
-export interface Attempt {
+export interface SentAttempt {
   attempt: number;
   instanceId: string;
 }
@@ -60,8 +60,8 @@ export const FAULTS = {
   notHeldBack: 'skipped for an overlap, with no run under way',
   unfinished: 'left open, or ended without success',
 } as const;
-export type Fault = keyof typeof FAULTS;
-export type Faults = Record<Fault, string[]>;
+export type FaultKind = keyof typeof FAULTS;
+export type Faults = Record<FaultKind, string[]>;
 
 /** What names one occurrence of one schedule. */
 export function occurrenceOf({

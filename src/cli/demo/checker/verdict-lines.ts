@@ -1,6 +1,6 @@
 import type { Paint } from '../../terminal/paint.ts';
-import type { Verdict } from './check.ts';
-import { FAULTS, type Fault } from './evidence.ts';
+import type { Verdict } from './verdict.ts';
+import { FAULTS, type FaultKind } from './evidence.ts';
 
 export interface Told {
   verdict: Verdict;
@@ -21,7 +21,7 @@ export function verdictLines(
   const { due, delivered, skipped, repeatedAfterDeath, faults } = verdict;
   const row = (text: string, count: number) =>
     `  ${text.padEnd(WIDTH)}${count.toLocaleString('en').padStart(8)}`;
-  const found = (Object.keys(FAULTS) as Fault[]).filter((fault) => faults[fault].length > 0);
+  const found = (Object.keys(FAULTS) as FaultKind[]).filter((fault) => faults[fault].length > 0);
   return [
     paint('bold', 'The verdict'),
     row('due, by the rules of the schedules', due),
@@ -50,7 +50,7 @@ export function verdictLines(
 
 const WIDTH = 50;
 
-function faultLines(fault: Fault, examples: readonly string[], paint: Paint): string[] {
+function faultLines(fault: FaultKind, examples: readonly string[], paint: Paint): string[] {
   const more = examples.length - MOST_EXAMPLES;
   return [
     paint('red', `${examples.length.toLocaleString('en')} ${FAULTS[fault]}:`),

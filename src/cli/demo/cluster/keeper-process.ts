@@ -118,6 +118,6 @@ async function cleanUp(): Promise<void> {
 }
 
 function tell(message: KeeperMessage): void {
-  // Without a demo nobody listens.
+  // Once the demo is gone, no one listens.
   if (process.connected) process.send?.(message, () => undefined);
 }

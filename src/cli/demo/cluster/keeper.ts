@@ -52,7 +52,7 @@ export function startKeeper({ env, hear }: Options): Keeper {
   };
 }
 
-/** Whoever killed the keeper left its instances. */
+/** A keeper that was killed left its instances behind. */
 function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');

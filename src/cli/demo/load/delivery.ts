@@ -1,7 +1,7 @@
 import type { Instant } from '../../../core/instant.ts';
 
-/** One run in the hands of whoever is to do it: a request at the receiver, or a run that the worker has claimed. */
-export interface Delivery {
+/** One run that has reached the one who does it: a request at the receiver, or a run that the worker has claimed. */
+export interface DeliveredRun {
   scheduleId: string;
   scheduledFor: Instant;
   runId: string;
@@ -15,16 +15,16 @@ export interface Delivery {
 
 /** What has been delivered so far, in the order of arrival, counted as it comes. */
 export interface Deliveries {
-  readonly all: readonly Delivery[];
+  readonly all: readonly DeliveredRun[];
   /** Occurrences that have come once at least. */
   readonly occurrences: number;
   /** How late each of them came first, in milliseconds. */
   readonly lateness: readonly number[];
-  add(delivery: Delivery): void;
+  add(delivery: DeliveredRun): void;
 }
 
 export function createDeliveries(): Deliveries {
-  const all: Delivery[] = [];
+  const all: DeliveredRun[] = [];
   const seen = new Set<string>();
   const lateness: number[] = [];
   return {

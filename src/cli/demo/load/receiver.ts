@@ -3,7 +3,7 @@ import { type IncomingMessage, type ServerResponse, createServer } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '../../../runtime/clock.ts';
-import type { Deliveries, Delivery } from './delivery.ts';
+import type { DeliveredRun, Deliveries } from './delivery.ts';
 
 /** The target of all schedules but those that a worker pulls. It refuses nothing, and takes the time that the URL names. */
 export interface DemoReceiver {
@@ -47,7 +47,7 @@ export async function startReceiver({ clock, deliveries, onAccepted }: Options):
   };
 }
 
-function deliveryOf({ headers }: IncomingMessage, body: string, clock: Clock): Delivery {
+function deliveryOf({ headers }: IncomingMessage, body: string, clock: Clock): DeliveredRun {
   const { runId, scheduleId, scheduledFor, attempt } = JSON.parse(body) as {
     runId: string;
     scheduleId: string;

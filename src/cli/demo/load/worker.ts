@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../../runtime/clock.ts';
-import type { Client } from '../cluster/client.ts';
+import type { ApiClient } from '../cluster/api-client.ts';
 import type { Deliveries } from './delivery.ts';
-import { QUEUE } from './schedules.ts';
+import { QUEUE } from './schedule-mix.ts';
 
 /** Reports that work is done, and does the work of the queue, on whichever instance is there. */
 export interface Worker {
@@ -14,7 +14,7 @@ export interface Worker {
 
 interface Options {
   clock: Clock;
-  client: Client;
+  client: ApiClient;
   deliveries: Deliveries;
 }
 

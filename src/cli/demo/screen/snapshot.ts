@@ -1,5 +1,5 @@
 import type { Instant } from '../../../core/instant.ts';
-import type { DemoInstance } from '../cluster/cluster.ts';
+import type { DemoInstance } from '../cluster/three-instances.ts';
 
 /** Everything that the screen shows of one moment. */
 export interface Snapshot {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Instant } from '../../../core/instant.ts';
-import { isReady } from './client.ts';
+import { answersReady } from './api-client.ts';
 import type { Keeper } from './keeper.ts';
 import type { KeeperMessage } from './keeper-messages.ts';
 
@@ -88,7 +88,7 @@ class Members implements Cluster {
     await Promise.all(
       starting.map(async (instance) => {
         const { pid } = instance;
-        const ready = await isReady(instance.url);
+        const ready = await answersReady(instance.url);
         if (ready && instance.state === 'starting' && instance.pid === pid) instance.state = 'ready';
       }),
     );

@@ -6,7 +6,7 @@ export interface ClientAnswer {
 }
 
 /** Calls the API of the demo's instances, any of them: one may die at any moment. */
-export interface Client {
+export interface ApiClient {
   /** @throws where none answers */
   ask(method: string, path: string, body?: unknown): Promise<ClientAnswer>;
   /** The body of a 2xx. @throws for every other answer, and where none answers */
@@ -15,7 +15,7 @@ export interface Client {
 
 const ANSWERS_WITHIN_MS = 20_000;
 
-export function createClient(readyUrls: () => string[]): Client {
+export function createApiClient(readyUrls: () => string[]): ApiClient {
   let turn = 0;
 
   async function ask(method: string, path: string, body?: unknown): Promise<ClientAnswer> {
@@ -42,7 +42,7 @@ export function createClient(readyUrls: () => string[]): Client {
   };
 }
 
-export async function isReady(url: string): Promise<boolean> {
+export async function answersReady(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) });
     await response.text();

@@ -1,4 +1,4 @@
-import type { Delivery } from '../load/delivery.ts';
+import type { DeliveredRun } from '../load/delivery.ts';
 import { dueMoments } from './due-moments.ts';
 import { checkOverlap } from './check-overlap.ts';
 import { checkRepeats } from './check-repeats.ts';
@@ -21,7 +21,7 @@ export interface Verdict {
 export function check(evidence: Evidence): Verdict {
   const faults = Object.fromEntries(Object.keys(FAULTS).map((fault) => [fault, []])) as unknown as Faults;
   const due = dueOf(evidence);
-  const arrived = new Map<string, Delivery>();
+  const arrived = new Map<string, DeliveredRun>();
   for (const delivery of evidence.deliveries) {
     checkOne(delivery, { due, first: arrived.get(occurrenceOf(delivery)), faults });
     if (!arrived.has(occurrenceOf(delivery))) arrived.set(occurrenceOf(delivery), delivery);
@@ -54,8 +54,8 @@ function dueOf({ schedules, from, to }: Evidence): Set<string> {
 const EARLY_MS = 50;
 
 function checkOne(
-  delivery: Delivery,
-  { due, first, faults }: { due: ReadonlySet<string>; first: Delivery | undefined; faults: Faults },
+  delivery: DeliveredRun,
+  { due, first, faults }: { due: ReadonlySet<string>; first: DeliveredRun | undefined; faults: Faults },
 ): void {
   const text = occurrenceOf(delivery);
   if (!due.has(text)) faults.notDue.push(text);

@@ -1,7 +1,6 @@
 import { type Instant, isoInstant } from '../../../core/instant.ts';
 
-export const KINDS = ['second', 'few', 'interval', 'callback', 'pull', 'overlap'] as const;
-type Kind = (typeof KINDS)[number];
+type Kind = 'second' | 'few' | 'interval' | 'callback' | 'pull' | 'overlap';
 
 /** The rule by which it fires, as the API takes it. */
 export type Rule = { cron: string } | { everySeconds: number };
@@ -48,7 +47,7 @@ interface Around {
 }
 
 /** As `POST /schedules/batch` takes it. All else is as a schedule has it by default. */
-export function definitionOf(schedule: DemoSchedule, { from, to, receiverUrl }: Around) {
+export function batchItemOf(schedule: DemoSchedule, { from, to, receiverUrl }: Around) {
   const { id, kind, rule, holdMs } = schedule;
   return {
     id,
