@@ -37,7 +37,7 @@ const MAX_BATCH = 500;
 const IDLE_MS = 60_000;
 /** A statement costs as much as twenty of its rows; a run that ends alone does not wait. */
 const MIN_MS = 15;
-/** When many attempts end, many more will end soon; nobody waits for the end of a plain success. */
+/** When many attempts end, many more will end soon; nothing waits for the end of a plain success. */
 const MIN_MS_IF_MANY = 100;
 const MANY = 20;
 /** The wait before rows that other transactions had locked are tried again. */

@@ -25,7 +25,7 @@ const EVERY_MS = 5_000;
 const MAX_MS = 30_000;
 
 /**
- * Asks at once, again every few seconds while the tab is seen, and not at all otherwise. While nobody answers it asks less
+ * Asks at once, again every few seconds while the tab is seen, and not at all otherwise. Without an answer it asks less
  * and less often. `key` says what is asked: another key is another question, and what was answered to the old one goes.
  */
 export function usePoll<T>(

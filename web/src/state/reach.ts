@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** What does not answer: nobody at all, or the database behind an instance that does. */
+/** What does not answer: the instance itself, or the database behind an instance that does. */
 type Away = 'instance' | 'database';
 
 export const away = signal<{ what: Away; since: number } | null>(null);

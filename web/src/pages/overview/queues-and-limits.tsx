@@ -19,7 +19,7 @@ const queueColumns: readonly Column<Queue>[] = [
   { head: 'Workers', kind: 'number', cell: ({ workers }) => workers },
 ];
 
-/** Where workers pull; absent while nobody uses one. */
+/** Where workers pull; absent while no run uses one. */
 export function Queues() {
   const { data } = usePoll('queues', (signal) => get<ListQueuesResponse>('/queues', {}, signal));
   if (!data || data.items.length === 0) return null;
@@ -38,7 +38,7 @@ const limitColumns: readonly Column<Limit>[] = [
   { head: 'Waiting', kind: 'number', cell: ({ waiting }) => waiting },
 ];
 
-/** How many of what may run at once; absent while nobody uses one. */
+/** How many of what may run at once; absent while none is used. */
 export function Limits() {
   const { data } = usePoll('limits', (signal) =>
     get<ListLimitsResponse>('/limits', { limit: SHOWN }, signal),

@@ -21,7 +21,7 @@ interface Previewed {
 
 const NOTHING: Previewed = { answer: null, excluded: [], faults: [], refusal: null };
 
-/** Asks the daemon when the draft would fire, once nobody has typed for a moment. A later question ends an earlier one. */
+/** Asks the daemon when the draft would fire, once the user has not typed for a moment. A later question ends an earlier one. */
 export function usePreview(draft: Draft): Previewed {
   const [state, setState] = useState<Previewed>(NOTHING);
   const request = requestOf(draft);
@@ -57,7 +57,7 @@ function requestOf(draft: Draft): Record<string, unknown> | null {
   return { cron, everySeconds, timezone, exclude, count: SHOWN, from, ...(isId && { id: draft.id }) };
 }
 
-/** Undefined: nobody answered, or nobody wants to know any more. */
+/** Undefined: there was no answer, or it is no longer wanted. */
 async function preview(
   request: Record<string, unknown>,
   signal: AbortSignal,

@@ -28,7 +28,7 @@ export interface Told extends Occurrence {
 /** The runs of a period that did not simply succeed. */
 export interface Outcomes {
   statuses: ReadonlyMap<string, Run['status']>;
-  /** Of what was due before it nobody asked: it fired, and that is all that is known here. */
+  /** For earlier moments the page did not ask: they fired, and nothing else is known of them here. */
   knownFrom: number;
 }
 
