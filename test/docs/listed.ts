@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import { parse } from 'yaml';
 import { acceptsCommand } from '../cli/accepts-command.ts';
 import { type Block, root } from './blocks.ts';
+import { isTarget, usesTheClient } from './checks.ts';
 
 /** A block that no test runs as it stands. */
 interface Listed {
@@ -16,6 +17,12 @@ interface Listed {
   /** What can be said of it without running it. */
   check?: (text: string) => void;
 }
+
+const RECEIVER = {
+  page: 'docs/targets.md',
+  why: 'it is a part of a program, word for word: test/docs/targets.test.ts',
+  doneBy: 'test/examples/receivers.test.ts',
+};
 
 /** Every block that no test runs. A block that is neither here nor run fails test/docs/every-block.test.ts. */
 export const LISTED: readonly Listed[] = [
@@ -122,6 +129,13 @@ export const LISTED: readonly Listed[] = [
   },
   {
     page: 'docs/cli.md',
+    begins: 'firelock demo',
+    why: 'it starts a PostgreSQL and three daemons, and takes a minute',
+    doneBy: 'test/cli/demo/demo.test.ts',
+    check: commandsExist,
+  },
+  {
+    page: 'docs/cli.md',
     begins: 'source <(firelock completion zsh)',
     why: 'it needs zsh',
     doneBy: 'test/cli/program.test.ts',
@@ -132,6 +146,45 @@ export const LISTED: readonly Listed[] = [
     begins: 'python3 -m venv',
     why: 'CI does this: .ci/run',
     check: scriptsExist,
+  },
+  {
+    page: 'docs/targets.md',
+    begins: '{\n  "type": "http"',
+    why: 'it is a part of a schedule or a run, with a secret left out',
+    check: isTarget,
+  },
+  {
+    page: 'docs/targets.md',
+    begins: '{\n  "runId"',
+    why: 'it is what firelock sends',
+    doneBy: 'test/docs/targets.test.ts',
+  },
+  { ...RECEIVER, begins: 'const receiver = createReceiver(' },
+  { ...RECEIVER, begins: 'def is_signed(' },
+  { ...RECEIVER, begins: 'def note(' },
+  { ...RECEIVER, begins: '// isSigned says' },
+  { ...RECEIVER, begins: '// accept answers' },
+  { ...RECEIVER, begins: '# HMAC-SHA256 of stdin' },
+  {
+    page: 'examples/receivers/README.md',
+    begins: './receiver.py',
+    why: 'each line goes on until Ctrl-C, and needs a language',
+    doneBy: 'test/examples/receivers.test.ts',
+    check: scriptsExist,
+  },
+  {
+    page: 'client/README.md',
+    begins: 'import { JsonText, Problem',
+    why: 'it calls a daemon that only its reader has',
+    doneBy: 'test/client/package.test.ts',
+    check: usesTheClient,
+  },
+  {
+    page: 'client/README.md',
+    begins: "import { createServer } from 'node:http'",
+    why: 'its `print` is left to the reader',
+    doneBy: 'test/client/receiver.test.ts',
+    check: usesTheClient,
   },
 ];
 

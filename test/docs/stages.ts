@@ -150,6 +150,15 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       });
     },
   },
+  // What the receivers do with it: test/examples/receivers.test.ts.
+  'examples/receivers/README.md': {
+    after: async (api, said) => {
+      const [created] = answersIn(said) as [{ id: string }];
+      const { body } = await api.call('GET', `/api/v1/runs/${created.id}`);
+      const target = { type: 'http', method: 'POST', secret: '***' };
+      expect(body).toMatchObject({ status: 'pending', target, payload: { text: 'hello' } });
+    },
+  },
 };
 
 const answersIn = (said: readonly Said[]) => said.flatMap(({ answers }) => answers);
