@@ -80,7 +80,7 @@ it('an untouched form sends back what it was made from, and keeps what it has no
   expect(stringifyJson(bodyOf(renamed, STORED)['payload'])).toBe('[1.0]');
 });
 
-it('a secret is kept where nobody touches it, and two are a list', () => {
+it('an untouched secret is kept, and two are a list', () => {
   const http = STORED.target as Extract<typeof STORED.target, { type: 'http' }>;
   const signed = { ...STORED, target: { ...http, secret: '***' } };
   const sent = (secret: string) => bodyOf({ ...draftOf(signed), secret }, signed)['target'];

@@ -6,7 +6,7 @@ import { startStage } from './browser.ts';
 
 const KEPT = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 
-it('a secret that nobody touches stays, a new one signs beside it, and each run appears while it is watched', async (context) => {
+it('an untouched secret stays, a new one signs beside it, and each run appears while it is watched', async (context) => {
   const { open, daemon } = await startStage(context, {
     ...{ FIRELOCK_SECRET_KEYS: SECRET_KEYS, FIRELOCK_METRICS_PORT: '0' },
   });
@@ -22,6 +22,8 @@ it('a secret that nobody touches stays, a new one signs beside it, and each run 
     await change();
     await page.getByRole('button', { name: 'Save' }).click();
   };
+  // The heading of the form has the name, too.
+  const saved = () => page.waitForURL('**/schedules/signed');
   const secret = page.getByLabel('Signing secret');
 
   await edit(async () => {
@@ -29,12 +31,12 @@ it('a secret that nobody touches stays, a new one signs beside it, and each run 
     expect(await page.getByLabel('Headers: value 1').inputValue()).toBe('***');
     await page.getByLabel('Description').fill('nothing of it is touched');
   });
-  await page.getByRole('heading', { name: 'signed', level: 1 }).waitFor();
+  await saved();
   await edit(async () => {
     await page.getByRole('button', { name: 'Make one' }).click();
     expect(await secret.inputValue()).toMatch(/^\*{3}\nwhsec_[A-Za-z0-9+/]{43}=$/);
   });
-  await page.getByRole('heading', { name: 'signed', level: 1 }).waitFor();
+  await saved();
   await edit(() => page.getByLabel('URL', { exact: true }).fill('http://localhost:9/elsewhere'));
   await page
     .locator('.faulty', { has: secret })
