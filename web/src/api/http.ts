@@ -2,6 +2,7 @@ import { BASE_PATH } from '../state/base.ts';
 import { noteAnswer, noteAway } from '../state/reach.ts';
 import { mustLogIn, token } from '../state/session.ts';
 import { parseJson, stringifyJson } from './json.ts';
+import { inTurn } from './turns.ts';
 
 export interface Fault {
   /** A JSON pointer into the body, or a parameter's name. */
@@ -40,7 +41,7 @@ interface More {
 
 /** Of a path below `/api/v1`. Payloads in the answer are JsonText. Throws ApiProblem or Away. */
 export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
-  return call<T>('GET', path, { query, ...(signal && { signal }) });
+  return inTurn(() => call<T>('GET', path, { query, ...(signal && { signal }) }));
 }
 
 /** JsonText in the body goes as it is. Throws ApiProblem or Away. */
