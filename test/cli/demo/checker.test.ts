@@ -115,6 +115,15 @@ test('a second delivery is a fault, unless its first sender was killed in betwee
   expect(faultsOf({ ...evidence, deliveries, kills: killed(8) })).toEqual({ repeated });
   expect(faultsOf({ ...evidence, deliveries, senders, kills: killed(6) })).toEqual({ repeated });
   expect(faultsOf({ ...evidence, deliveries, senders, kills: killed(19) })).toEqual({ repeated });
+  // Its request arrives after its death, and before that of the instance that took over.
+  const late = deliveries.map((one) =>
+    one.runId === again.runId && one !== again ? { ...one, at: from + 10_000 } : one,
+  );
+  const inOrder = late.toSorted((one, other) => one.at - other.at);
+  expect(check({ ...evidence, deliveries: inOrder, senders, kills: killed(8) })).toMatchObject({
+    ok: true,
+    repeatedAfterDeath: 1,
+  });
   const same = [...evidence.deliveries, { ...again, attempt: 1 }];
   expect(faultsOf({ ...evidence, deliveries: same, senders, kills: killed(8) })).toHaveProperty('repeated');
 });

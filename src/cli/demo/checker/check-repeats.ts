@@ -2,8 +2,9 @@ import type { DeliveredRun } from '../load/delivery.ts';
 import { type Evidence, type Faults, occurrenceOf } from './evidence.ts';
 
 /**
- * A run may come again only if the instance that sent it before was killed after it came, and before it came again. Answers how often
- * that was so; every other repeat is a fault.
+ * A run may come again only if the instance that sent it before was killed after it was due, and before it came again. (What a dead
+ * instance has sent may still be on its way: on a busy machine it arrives after the death.) Answers how often that was so; every other
+ * repeat is a fault.
  */
 export function checkRepeats({ deliveries, senders, kills }: Evidence, faults: Faults): number {
   const last = new Map<string, DeliveredRun>();
@@ -17,7 +18,7 @@ export function checkRepeats({ deliveries, senders, kills }: Evidence, faults: F
     const isExplained =
       kill !== undefined &&
       before.attempt !== delivery.attempt &&
-      before.at <= kill.to &&
+      before.scheduledFor <= kill.to &&
       kill.from <= delivery.at;
     if (isExplained) explained += 1;
     else
