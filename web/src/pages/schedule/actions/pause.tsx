@@ -39,7 +39,12 @@ export function PauseDialog({ schedule, onClose, onDone }: DialogProps) {
         <p class="field">
           What is due while it is paused does not fire, and is not made up for. Runs that are recorded go on.
         </p>
-        <Field label="Reason" path="/pauseReason" faults={faults} hint="Shown to users who ask why it did not run.">
+        <Field
+          label="Reason"
+          path="/pauseReason"
+          faults={faults}
+          hint="Shown to users who ask why it did not run."
+        >
           {(props) => (
             <input
               {...props}
