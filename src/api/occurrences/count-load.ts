@@ -20,9 +20,9 @@ import { type Problem, invalid } from '../http/problem.ts';
 interface Asked {
   database: Database;
   period: LoadPeriod;
-  /** Of so many schedules it is told how often each fires. */
+  /** The answer names at most so many schedules, with how often each fires. */
   top: number;
-  /** Nobody waits for the answer any more. */
+  /** The caller has gone, and waits for no answer. */
   isGone: () => boolean;
 }
 

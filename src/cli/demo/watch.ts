@@ -4,7 +4,7 @@ import { dueMoments } from './checker/due-moments.ts';
 import { type Snapshot, latenessOf } from './screen/snapshot.ts';
 import type { Stage } from './stage.ts';
 
-/** Looks at everything twice a second and shows it, until it is told to stop. */
+/** Reads the state of the demo twice a second and shows it, until its caller stops it. */
 export interface Watch {
   /** firelock's own count, as it was last answered; null: it has not been. */
   readonly stats: DemoStats | null;

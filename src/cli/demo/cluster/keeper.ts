@@ -19,7 +19,7 @@ interface Options {
   hear: (message: KeeperMessage) => void;
 }
 
-/** PostgreSQL starts at once; `hear` is told when it runs. */
+/** PostgreSQL starts at once; it calls `hear` once it runs. */
 export function startKeeper({ env, hear }: Options): Keeper {
   const file = join(import.meta.dirname, `keeper-process${extname(import.meta.filename)}`);
   const child = fork(file, [], {
