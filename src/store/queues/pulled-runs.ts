@@ -1,6 +1,7 @@
 import { type Dependency, type Run, mayBeRunId } from '../../core/runs/run.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { findOutcomes, listRuns } from '../runs/search/find-runs.ts';
+import type { RunFilter } from '../runs/search/run-pages.ts';
 
 /** A run as a worker gets it. */
 export interface PulledRun {
@@ -24,7 +25,9 @@ export async function readPulledRuns(
 ): Promise<Map<string, PulledRun>> {
   const ids = claimed.map(({ id }) => id).filter(mayBeRunId);
   if (ids.length === 0) return new Map();
-  const runs = await listRuns(tx, { ids, limit: ids.length }, MAX_DEPENDENCIES_SHOWN);
+  // By their status they are looked for among open runs alone, and in no day of history.
+  const filter: RunFilter = { ids, statuses: ['running'], limit: ids.length };
+  const runs = await listRuns(tx, filter, MAX_DEPENDENCIES_SHOWN);
   const found = await findOutcomes(tx, [...new Set(runs.flatMap(dependencyIds))]);
   const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
   return new Map(

@@ -3,15 +3,23 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { history, runs } from '../../postgres/schema.ts';
 
 /** Which of the two tables a record's row stands in. */
-type RunTable = 'runs' | 'history';
+export type RunTable = 'runs' | 'history';
 
 /** Columns that both tables have, under their names in TypeScript. */
 const SHARED = Object.entries(getTableColumns(runs)).filter(([key]) => key !== 'ready');
 const OF_HISTORY = Object.entries(getTableColumns(history)).filter(([key]) => key !== 'endedAt');
 
-/** For a SELECT that toRecord reads: `reason` and `finishedAt` are null of an open run. */
+/** Only history has these: they are null of an open run. */
+const OF_HISTORY_ALONE = OF_HISTORY.filter(([key]) => !SHARED.some(([shared]) => shared === key));
+
+/** For a SELECT that toRecord reads, in the same order for each table. */
 export const RECORD_COLUMNS: Record<RunTable | 'all_runs', SQL> = {
-  runs: sql.raw(`${namesOf(SHARED, 'r')}, NULL AS reason, NULL AS finished_at`),
+  runs: sql.raw(
+    OF_HISTORY.map((column) => {
+      const [, { name }] = column;
+      return OF_HISTORY_ALONE.includes(column) ? `NULL::${column[1].getSQLType()} AS ${name}` : `r.${name}`;
+    }).join(', '),
+  ),
   history: sql.raw(namesOf(OF_HISTORY, 'r')),
   all_runs: sql.raw(namesOf(OF_HISTORY, 'r')),
 };

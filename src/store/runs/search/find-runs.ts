@@ -8,13 +8,14 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
 import { queueOfLane } from '../../queues/queue-lanes.ts';
 import { rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
-import { pageOfLabelledRuns } from './labelled-runs.ts';
+import { pageOfLabelled } from './labelled-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';
-import { type RunFilter, pageOfRuns } from './run-pages.ts';
+import { type RunFilter, isImpossible, newestFirst } from './run-pages.ts';
 
 /** A run, open or ended; null: there is none of that id, or history has dropped it. */
 export async function findRun(db: Executor, id: string): Promise<Run | null> {
-  return (await runsById(db, [id], MAX_SHOWN))[0] ?? null;
+  const named = sql`SELECT ${RECORD_COLUMNS.all_runs} FROM all_runs r WHERE r.id = ${id}::uuid`;
+  return (await readRuns(db, named, MAX_SHOWN))[0] ?? null;
 }
 
 /** What the run's attempts go to, and the uid that it is stored under; null where its definition is not there, or cannot be read. */
@@ -39,8 +40,10 @@ export async function listRuns(
   maxEdges = MAX_SHOWN_IN_LIST,
 ): Promise<Run[]> {
   const { labels = [] } = filter;
-  const ids = labels.length > 0 ? await pageOfLabelledRuns(db, filter, labels) : await pageOfRuns(db, filter);
-  return ids.length === 0 ? [] : runsById(db, ids, maxEdges);
+  // Whole rows at once: to look for each id again would ask every day of history for it.
+  const read = (page: SQL) => readRuns(db, page, maxEdges);
+  if (labels.length > 0) return pageOfLabelled(db, filter, labels, { read });
+  return isImpossible(filter) ? [] : read(newestFirst(filter));
 }
 
 /** Ids of those that each of these runs depends on, as listed. */
@@ -69,13 +72,13 @@ export async function findOutcomes(db: Executor, ids: readonly string[]): Promis
   );
 }
 
-/** Newest first. */
-async function runsById(db: Executor, ids: readonly string[], maxEdges: number): Promise<Run[]> {
+/** What `source` answers, a SELECT of RECORD_COLUMNS; newest first. */
+async function readRuns(db: Executor, source: SQL, maxEdges: number): Promise<Run[]> {
   const rows = await rowsOf<RecordRow & { version_payload: string | null }>(
     db,
-    sql`SELECT ${RECORD_COLUMNS.all_runs}, v.payload AS version_payload FROM all_runs r
+    sql`SELECT r.*, v.payload AS version_payload FROM (${source}) AS r
     LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
-    WHERE r.id = ANY (${uuids(ids)}) ORDER BY r.id DESC`,
+    ORDER BY r.id DESC`,
   );
   const found = rows.map((row) => ({ record: toRecord(row), versionPayload: row.version_payload }));
   const records = found.map(({ record }) => record);

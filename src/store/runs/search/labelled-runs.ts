@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { scheduledForOf } from '../../../core/runs/run.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
@@ -9,7 +9,8 @@ import {
   labelled,
   uidsLabelled,
 } from '../../schedules/search/labelled-schedules.ts';
-import { type RunFilter, newestFirst, pageOfRuns } from './run-pages.ts';
+import { type RunFilter, isImpossible, newestFirst } from './run-pages.ts';
+import { inBoth } from './runs-of-schedule.ts';
 
 interface Bounds {
   /** So few schedules are asked one by one for their runs, in each day of history. */
@@ -20,33 +21,35 @@ interface Bounds {
 
 const BOUNDS: Bounds = { few: 100, walked: 10_000 };
 
+/** Reads what a statement of newestFirst answers, or one around it, newest first. */
+type ReadPage<R> = (page: SQL) => Promise<R[]>;
+
 /**
- * As pageOfRuns, of runs whose schedule has all of these labels now. It may be one schedule, whose runs are among very many others, or
- * every schedule. A few are asked for their runs. Of many, some run is nearly always among the newest; if the page is not full after
- * those, the schedules are asked all the same, for what is older.
+ * A page of runs whose schedule has all of these labels now. It may be one schedule, whose runs are among very many others, or every
+ * schedule. A few are asked for their runs. Of many, some run is nearly always among the newest; if the page is not full after those,
+ * the schedules are asked all the same, for what is older.
  */
-export async function pageOfLabelledRuns(
+export async function pageOfLabelled<R extends { id: string }>(
   db: Executor,
   filter: RunFilter,
   labels: Labels,
-  { few: atMost, walked }: Bounds = BOUNDS,
-): Promise<string[]> {
+  { read, few: atMost = BOUNDS.few, walked = BOUNDS.walked }: { read: ReadPage<R> } & Partial<Bounds>,
+): Promise<R[]> {
   const few = await fewLabelled(db, filter, labels, atMost);
-  if (few) return few.length === 0 ? [] : pageOfRuns(db, { ...filter, scheduleUids: few });
-  if (filter.ids?.length === 0) return [];
-  const walk = newestFirst({ ...filter, limit: walked }, { columns: sql`r.id, r.schedule_uid` });
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`SELECT w.id FROM (${walk}) AS w WHERE ${isLabelled(sql`w.schedule_uid`, labels)}
+  const of = few ? { ...filter, scheduleUids: few } : filter;
+  if (few?.length === 0 || isImpossible(of)) return [];
+  if (few) return read(newestFirst(of));
+  const walk = { ...filter, limit: walked };
+  const found = await read(
+    sql`SELECT w.* FROM (${newestFirst(walk)}) AS w WHERE ${isLabelled(sql`w.schedule_uid`, labels)}
     ORDER BY w.id DESC LIMIT ${filter.limit}`,
   );
-  const found = rows.map(({ id }) => id);
   const limit = filter.limit - found.length;
-  const end = limit > 0 ? await endOf(db, { ...filter, limit: walked }) : null;
+  const end = limit > 0 ? await endOf(db, walk) : null;
   if (end === null) return found;
   const before = { id: end, scheduledFor: scheduledForOf(end) };
   const older = newestFirst({ ...filter, before, limit }, { schedules: sql`(${labelled(labels)})` });
-  return [...found, ...(await rowsOf<{ id: string }>(db, older)).map(({ id }) => id)];
+  return [...found, ...(await read(older))];
 }
 
 /** The uids of the schedules; null: they are many. */
@@ -64,7 +67,7 @@ export async function fewLabelled(
 
 /** The last run of a walk; null: there were fewer, so that nothing older is there. */
 async function endOf(db: Executor, walk: RunFilter): Promise<string | null> {
-  const last = sql`SELECT r.id FROM (${newestFirst(walk)}) AS r ORDER BY r.id DESC OFFSET ${walk.limit - 1} LIMIT 1`;
+  const last = sql`SELECT r.id FROM (${newestFirst(walk, { columns: inBoth(sql`r.id`) })}) AS r ORDER BY r.id DESC OFFSET ${walk.limit - 1} LIMIT 1`;
   const [row] = await rowsOf<{ id: string }>(db, last);
   return row?.id ?? null;
 }

@@ -4,6 +4,7 @@ import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { labelled } from '../../schedules/search/labelled-schedules.ts';
 import { fewLabelled } from './labelled-runs.ts';
 import { type RunFilter, newestFirst } from './run-pages.ts';
+import { inBoth } from './runs-of-schedule.ts';
 
 export interface MatchingRuns {
   /** Counted up to a bound. */
@@ -33,7 +34,7 @@ export async function matchingRuns(
   ];
   const candidates = newestFirst(
     { ...filter, scheduleUids, limit: conditions.length > 0 ? Number.MAX_SAFE_INTEGER : countTo },
-    { columns: sql`r.id, r.schedule_uid, r.schedule_id` },
+    { columns: inBoth(sql`r.id, r.schedule_uid, r.schedule_id`) },
   );
   const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;
   const [row] = await rowsOf<{ matched: number; ids: string | null }>(

@@ -4,7 +4,7 @@ import type { Run } from '../../../core/runs/run.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../../postgres/sql/rows.ts';
-import { newestOfSchedule } from './runs-of-schedule.ts';
+import { inBoth, newestOfSchedule } from './runs-of-schedule.ts';
 
 export type RecentRun = Pick<Run, 'id' | 'trigger' | 'status' | 'latenessMs'> & { scheduledFor: Instant };
 
@@ -32,7 +32,7 @@ interface Row extends Pick<Run, 'id' | 'trigger' | 'status'> {
 }
 
 function statement(scheduleUids: readonly string[], count: number): SQL {
-  const columns = sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`;
+  const columns = inBoth(sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`);
   const parts = newestOfSchedule(['history', 'runs'], { columns, conditions: [], limit: count });
   return sql`SELECT s.uid, p.* FROM unnest(${uuids(scheduleUids)}) AS s(uid), LATERAL (
       SELECT * FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${count}) AS p

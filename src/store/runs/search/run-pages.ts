@@ -3,17 +3,16 @@ import type { Instant } from '../../../core/instant.ts';
 import { RUN_ENDS } from '../../../core/runs/run-end.ts';
 import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../../core/runs/run.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
-import type { Executor } from '../../../postgres/executor.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
 import type { Labels } from '../../schedules/search/labelled-schedules.ts';
-import { type RunTable, newestOfSchedule } from './runs-of-schedule.ts';
+import { RECORD_COLUMNS, type RunTable } from '../record-columns.ts';
+import { type ColumnsOfRuns, newestOfSchedule } from './runs-of-schedule.ts';
 
 export interface RunFilter {
   /** Only runs of these schedules, by uid; none named: of all. */
   scheduleUids?: readonly string[] | undefined;
   statuses?: readonly RunStatus[] | undefined;
   triggers?: readonly RunTrigger[] | undefined;
-  /** Of the schedule as it is now; see pageOfLabelledRuns. */
+  /** Of the schedule as it is now; see pageOfLabelled. */
   labels?: Labels | undefined;
   /** Only these. */
   ids?: readonly string[] | undefined;
@@ -26,29 +25,23 @@ export interface RunFilter {
   limit: number;
 }
 
-/**
- * Ids of runs, newest first: (scheduledFor, id) descending, which is the order of ids. Each part of the answer is read from an index in
- * that order, of `runs` and of each day of history, and merged. So a page costs the same however long the history is.
- */
-export async function pageOfRuns(db: Executor, filter: RunFilter): Promise<string[]> {
-  if (filter.ids?.length === 0 || isImpossible(filter)) return [];
-  const rows = await rowsOf<{ id: string }>(db, newestFirst(filter));
-  return rows.map(({ id }) => id);
-}
-
-/** One-off runs belong to no schedule: looking for some would read all runs of the schedule. */
-function isImpossible({ scheduleUids, triggers }: RunFilter): boolean {
+/** No run can match. One-off runs belong to no schedule: looking for some would read all runs of the schedule. */
+export function isImpossible({ ids, scheduleUids, triggers }: RunFilter): boolean {
+  if (ids?.length === 0) return true;
   return scheduleUids !== undefined && triggers?.every((trigger) => trigger === 'api') === true;
 }
 
 interface More {
   /** Rows of a `uid` each: only runs of these schedules. */
   schedules?: SQL | undefined;
-  /** What is answered of each run `r`, its id among it. */
-  columns?: SQL;
+  /** What is answered of each run, its id among it; absent: the whole record. */
+  columns?: ColumnsOfRuns;
 }
 
-/** The statement of such a page. */
+/**
+ * The statement of a page, newest first: (scheduledFor, id) descending, which is the order of ids. Each part of the answer is read from
+ * an index in that order, of `runs` and of each day of history, and merged. So a page costs the same however long the history is.
+ */
 export function newestFirst(filter: RunFilter, more: More = {}): SQL {
   const parts = partsOf(filter, more).map((part) => pageOf(filter, part, more));
   return sql`SELECT r.* FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`;
@@ -95,7 +88,7 @@ function statusIs(status: RunStatus): SQL {
   return sql`r.status = ${status} AND r.status <> 'succeeded'`;
 }
 
-function pageOf(filter: RunFilter, part: Part, { columns = sql`r.id` }: More): SQL {
+function pageOf(filter: RunFilter, part: Part, { columns = RECORD_COLUMNS }: More): SQL {
   const { ids, limit } = filter;
   const { schedules, tables } = part;
   const named = ids ? [sql`r.id = ANY (${uuids(ids)})`] : [];
@@ -106,7 +99,8 @@ function pageOf(filter: RunFilter, part: Part, { columns = sql`r.id` }: More): S
   }
   const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;
   const pages = tables.map(
-    (table) => sql`(SELECT ${columns} FROM ${sql.raw(table)} r ${where} ORDER BY r.id DESC LIMIT ${limit})`,
+    (table) =>
+      sql`(SELECT ${columns[table]} FROM ${sql.raw(table)} r ${where} ORDER BY r.id DESC LIMIT ${limit})`,
   );
   return sql.join(pages, sql` UNION ALL `);
 }

@@ -1,9 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { RunTable } from '../record-columns.ts';
 
-export type RunTable = 'runs' | 'history';
+/** What is read of a run `r` in each table: the same columns in the same order. */
+export type ColumnsOfRuns = Readonly<Record<RunTable, SQL>>;
+
+/** Columns that both tables have under one name. */
+export function inBoth(columns: SQL): ColumnsOfRuns {
+  return { runs: columns, history: columns };
+}
 
 interface Wanted {
-  columns: SQL;
+  columns: ColumnsOfRuns;
   /** On `r`, a run. */
   conditions: readonly SQL[];
   limit: number;
@@ -30,7 +37,7 @@ function newest(
   { columns, conditions, limit }: Wanted,
 ): SQL {
   const where = sql.join([of, ...conditions], sql` AND `);
-  return sql`(SELECT ${columns} FROM ${sql.raw(table)} r WHERE ${where}
+  return sql`(SELECT ${columns[table]} FROM ${sql.raw(table)} r WHERE ${where}
     ORDER BY r.schedule_uid DESC, ${by} DESC LIMIT ${limit})`;
 }
 

@@ -12,10 +12,12 @@ import {
 import { systemClock } from '../../../../src/runtime/clock.ts';
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts';
 import type { Executor } from '../../../../src/postgres/executor.ts';
+import { rowsOf } from '../../../../src/postgres/sql/rows.ts';
 import { createPartition } from '../../../../src/postgres/history-partitions.ts';
-import { pageOfLabelledRuns } from '../../../../src/store/runs/search/labelled-runs.ts';
+import { pageOfLabelled } from '../../../../src/store/runs/search/labelled-runs.ts';
 import { type Labels, labelled } from '../../../../src/store/schedules/search/labelled-schedules.ts';
-import { type RunFilter, pageOfRuns } from '../../../../src/store/runs/search/run-pages.ts';
+import { listRuns } from '../../../../src/store/runs/search/find-runs.ts';
+import type { RunFilter } from '../../../../src/store/runs/search/run-pages.ts';
 import { type TestDatabase, createMigrated } from '../../../support/postgres/cluster.ts';
 import { runIdAt } from '../../../support/pending-runs.ts';
 import { type PlanNode, rowsIn } from '../../../support/postgres/plans.ts';
@@ -36,6 +38,8 @@ afterAll(async () => {
   await database.close();
   await own.drop();
 });
+
+type PageOf = (db: Executor, filter: RunFilter) => Promise<{ id: string }[]>;
 
 interface Listed {
   id: string;
@@ -131,17 +135,20 @@ describe('among runs of all kinds', () => {
       ]);
       const scheduleUids = having.filter((uid) => among === undefined || among.some((one) => one === uid));
       const wanted = expected(runs, { ...filter, scheduleUids });
-      const pages = (db: Executor, page: RunFilter) => pageOfLabelledRuns(db, page, labels, bounds);
+      const pages = (db: Executor, page: RunFilter) => {
+        const read = (statement: SQL) => rowsOf<{ id: string }>(db, statement);
+        return pageOfLabelled(db, page, labels, { read, ...bounds });
+      };
       const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
       const found = await allPages({ ...filter, limit }, pages);
       expect([filter, labels, bounds, found]).toEqual([filter, labels, bounds, wanted]);
     }
   });
 
-  async function allPages(filter: RunFilter, pageOf = pageOfRuns): Promise<string[]> {
+  async function allPages(filter: RunFilter, pageOf: PageOf = listRuns): Promise<string[]> {
     const found: string[] = [];
     for (let before: RunFilter['before']; ;) {
-      const page = await database.run((db) => pageOf(db, { ...filter, before }));
+      const page = (await database.run((db) => pageOf(db, { ...filter, before }))).map(({ id }) => id);
       found.push(...page);
       before = runs.find(({ id }) => id === page.at(-1));
       if (page.length < filter.limit || found.length > runs.length) return found;
@@ -222,7 +229,7 @@ async function rowsRead(db: Executor, filter: RunFilter): Promise<number> {
       return [];
     },
   };
-  await pageOfRuns(explaining as unknown as Executor, filter);
+  await listRuns(explaining as unknown as Executor, filter);
   return read;
 }
 
