@@ -10,8 +10,6 @@ import type { Bench } from './scenario.ts';
 /** One that takes part in every round of a scenario, as a process with nothing in its database. */
 interface Entry<C extends Contestant = Contestant> {
   start(bench: Bench): Promise<Started<C>>;
-  /** One process for all rounds, and not a fresh one for each. */
-  livesOn?: boolean;
 }
 
 interface Started<C extends Contestant = Contestant> {
@@ -22,7 +20,6 @@ interface Started<C extends Contestant = Contestant> {
 
 export function bareEntry(kind: BareKind): Entry<Recurring> {
   return {
-    livesOn: true,
     start: (bench) =>
       withDatabase(bench, (stage) =>
         startBare(kind, { databaseUrl: stage.database.url, targetUrl: bench.receiver.url }, stage.database),
@@ -54,51 +51,21 @@ export async function runContest<T, C extends Contestant>(
   describe: (measured: T) => string,
 ): Promise<Round<T>[]> {
   const rounds: Round<T>[] = [];
-  const cast = new Cast<C>(bench);
-  try {
-    while (rounds.length < bench.rounds) {
-      const round: Round<T> = {};
-      rounds.push(round);
-      for (const entry of rounds.length % 2 === 1 ? entries : entries.toReversed()) {
-        const started = await cast.enter(entry);
+  while (rounds.length < bench.rounds) {
+    const round: Round<T> = {};
+    rounds.push(round);
+    for (const entry of rounds.length % 2 === 1 ? entries : entries.toReversed()) {
+      const started = await entry.start(bench);
+      try {
         const { name } = started.contestant;
         round[name] = await measure(started);
         bench.log(`round ${rounds.length}: ${name} ${describe(round[name])}`);
-        await cast.leave(entry);
+      } finally {
+        await started.stop();
       }
     }
-    return rounds;
-  } finally {
-    await cast.end();
   }
-}
-
-/** Those that run at the moment. */
-class Cast<C extends Contestant> {
-  private readonly started = new Map<Entry<C>, Started<C>>();
-  private readonly bench: Bench;
-
-  constructor(bench: Bench) {
-    this.bench = bench;
-  }
-
-  async enter(entry: Entry<C>): Promise<Started<C>> {
-    const started = this.started.get(entry) ?? (await entry.start(this.bench));
-    this.started.set(entry, started);
-    return started;
-  }
-
-  /** One that lives on stays. */
-  async leave(entry: Entry<C>): Promise<void> {
-    if (entry.livesOn === true) return;
-    const started = this.started.get(entry);
-    this.started.delete(entry);
-    await started?.stop();
-  }
-
-  async end(): Promise<void> {
-    for (const started of this.started.values()) await started.stop();
-  }
+  return rounds;
 }
 
 async function withDatabase(

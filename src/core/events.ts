@@ -112,6 +112,8 @@ export type FirelockEvent =
   | { type: 'latenessChecked' }
   /** One pass that looked for pauses that are over. */
   | { type: 'pauseEndsChecked' }
+  /** How many definitions were read of schedules that are due soon. */
+  | { type: 'definitionsReadAhead'; count: number }
   /** Runs that were recorded and never handed off, because of their schedule's policy. */
   | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap' | 'request'; count: number }
   /** A caller asked to skip a coming fire, or to make it after all. */

@@ -37,6 +37,7 @@ import { createCalendarReader } from './plan-calendars.ts';
 import { type Planned, type Planner, createPlanner } from './plan.ts';
 import { recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle/settle.ts';
+import { createReadAhead } from './handoff/read-ahead.ts';
 import { createHandoffStarter } from './handoff/start-handoff.ts';
 import { type FiredRound, createTick } from './tick.ts';
 
@@ -67,6 +68,7 @@ export interface Pipeline {
   tick: Loop;
   admission: Admission;
   pauseEnder: Loop;
+  readAhead: Loop;
   dispatcher: Dispatcher;
   settler: Settler;
   effects: Effects;
@@ -161,6 +163,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     tick,
     admission,
     pauseEnder,
+    readAhead: createReadAhead({ ...deps, definitions }),
     dispatcher,
     settler,
     effects,

@@ -16,7 +16,7 @@ interface ClaimRoomDeps {
 }
 
 /** Claims per slot of the whole. */
-const CLAIMS_PER_SLOT = 16;
+const CLAIMS_PER_SLOT = 32;
 /** Each with a payload of 64 KiB, perhaps. */
 const MAX_AT_ONCE = 1_000;
 /** A lane may hold at most this many times the room that it leaves free. So there is always room for the next lane. */

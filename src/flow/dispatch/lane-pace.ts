@@ -20,9 +20,9 @@ export interface PacedAttempt {
   hangs: boolean;
 }
 
-const AHEAD_MS = 500;
+const AHEAD_MS = 1_000;
 /** Per slot. Limits what a killed process leaves for recovery, and what it takes from the other instances. */
-const MAX_AHEAD = 63;
+const MAX_AHEAD = 127;
 /** For a lane without any answer yet. */
 const FIRST_AHEAD = 1;
 /** Weight of the newest duration in the average; and of a quick answer after slow ones. */
@@ -89,7 +89,7 @@ export class LanePace {
   }
 
   /**
-   * Runs that may be claimed beyond the slots: about half a second of work at the pace shown. A quick target never waits for a round
+   * Runs that may be claimed beyond the slots: about a second of work at the pace shown. A quick target never waits for a round
    * trip to the database. The waiting runs of a slow target stay unclaimed, for any instance with a slot, and are not stranded when
    * this one is killed.
    */

@@ -24,7 +24,7 @@ export interface HandoffDefinitions {
   load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, SendableHandoff>>;
 }
 
-const MAX_KEPT = 20_000;
+export const MAX_KEPT = 20_000;
 const MAX_BYTES_KEPT = 32 * 1024 * 1024;
 /** About what a definition weighs beside its payload. */
 const DEFINITION_BYTES = 1_000;

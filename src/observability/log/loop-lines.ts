@@ -42,6 +42,7 @@ const SIGN_OF_LIFE: Partial<Record<FirelockEvent['type'], string>> = {
   pausesSeenTo: 'pause',
   latenessChecked: 'late-watch',
   pauseEndsChecked: 'pause-end',
+  definitionsReadAhead: 'read-ahead',
   admissionPassed: 'admission',
   expiriesChecked: 'expiry',
   historyDropped: 'retention',

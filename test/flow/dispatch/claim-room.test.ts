@@ -5,7 +5,7 @@ import { Lanes } from '../../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from '../../support/claims.ts';
 
 const SLOTS = 256;
-const CLAIMS = 16 * SLOTS;
+const CLAIMS = 32 * SLOTS;
 
 /** An instance's memory, without the instance. */
 function memory() {

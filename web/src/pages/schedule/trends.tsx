@@ -8,13 +8,15 @@ import { durationOf, percentile } from './figures.ts';
 import { callPath } from './path.ts';
 
 const MAX_RUNS = 100;
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const EVERY_MS = 30_000;
+/** Each run of the period is read to count it. */
+const MAX_COUNTED = 5_000;
 
 /** What is backfilled was due long ago: how late it is says nothing. */
 const ON_THEIR_OWN = 'schedule,catchUp,manual,after';
 
-/** How late its runs are, and how long they take: the last of them, and all of the last day. */
+/** How late its runs are, and how long they take: the last of them, and all of the last day, or hour where a day has very many. */
 export function Trends({ schedule }: { schedule: Schedule }) {
   const { id } = schedule;
   const runs = usePoll(
@@ -27,28 +29,48 @@ export function Trends({ schedule }: { schedule: Schedule }) {
       ),
     { everyMs: EVERY_MS },
   );
-  const stats = usePoll(
-    `stats ${id}`,
-    (signal) =>
-      get<Stats>(callPath(id, '/stats'), { from: new Date(Date.now() - DAY_MS).toISOString() }, signal),
-    { everyMs: EVERY_MS },
-  );
   return (
     <section class="card">
       <h2>Trends</h2>
-      <div class="stack">
-        <Loaded from={stats}>{(data) => <LastDay stats={data} />}</Loaded>
-        <Loaded from={runs}>{({ items }) => <Curves schedule={schedule} runs={items} />}</Loaded>
-      </div>
+      <Loaded from={runs}>
+        {({ items }) => (
+          <div class="stack">
+            <LastHours id={id} hours={hoursCounted(items)} />
+            <Curves schedule={schedule} runs={items} />
+          </div>
+        )}
+      </Loaded>
     </section>
   );
 }
 
-function LastDay({ stats }: { stats: Stats }) {
+/** By how often it ran lately. */
+function hoursCounted(runs: readonly Run[]): number {
+  const [newest, oldest] = [runs[0], runs.at(-1)];
+  if (!newest || !oldest || runs.length < MAX_RUNS) return 24;
+  const tookMs = Date.parse(newest.scheduledFor) - Date.parse(oldest.scheduledFor);
+  return (24 * HOUR_MS * runs.length) / tookMs > MAX_COUNTED ? 1 : 24;
+}
+
+function LastHours({ id, hours }: { id: string; hours: number }) {
+  const stats = usePoll(
+    `stats ${id} ${hours}`,
+    (signal) =>
+      get<Stats>(
+        callPath(id, '/stats'),
+        { from: new Date(Date.now() - hours * HOUR_MS).toISOString() },
+        signal,
+      ),
+    { everyMs: EVERY_MS },
+  );
+  return <Loaded from={stats}>{(data) => <Counts stats={data} hours={hours} />}</Loaded>;
+}
+
+function Counts({ stats, hours }: { stats: Stats; hours: number }) {
   const { totalRuns, failedRuns, unknownRuns, openRuns, successRate, lateness, recoveredRuns } = stats;
   const rate = successRate === null ? '–' : `${(successRate * 100).toFixed(successRate === 1 ? 0 : 1)} %`;
   const figures = [
-    ['runs, last 24 h', totalRuns],
+    [hours === 1 ? 'runs, last hour' : `runs, last ${hours} h`, totalRuns],
     ['succeeded', rate],
     ['failed', failedRuns],
     ['unknown', unknownRuns],

@@ -1,0 +1,40 @@
+/**
+ * Guarantees: nothing; it saves time. Definitions that a herd needs are read before it is due, not while its fires wait.
+ * Transaction: reads only.
+ * If the process dies here: nothing was written. A definition that was not read ahead is read by the attempt that needs it.
+ */
+import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
+import type { Database } from '../../postgres/database.ts';
+import { versionsDueWithin } from '../../store/schedules/due-soon.ts';
+import { type HandoffDefinitions, MAX_KEPT } from './handoff-definitions.ts';
+
+interface ReadAheadDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
+  definitions: HandoffDefinitions;
+}
+
+const EVERY_MS = 5_000;
+/** So a definition that cannot be read now is asked for once or twice more before its schedule is due. */
+const AHEAD_MS = 15_000;
+/** Where more are due, keeping them would push others out that are due before them. */
+const MAX_AHEAD = MAX_KEPT / 2;
+/** For one statement: it takes some milliseconds, and so does reading its answer. */
+const BATCH = 500;
+
+export function createReadAhead({ database, clock, events, definitions }: ReadAheadDeps): Loop {
+  async function pass(): Promise<number> {
+    const due = await database.run((db) => versionsDueWithin(db, { ms: AHEAD_MS, limit: MAX_AHEAD + 1 }));
+    const unknown = due.length > MAX_AHEAD ? [] : due.filter((key) => definitions.known(key) === undefined);
+    for (let from = 0; from < unknown.length; from += BATCH) {
+      await definitions.load(unknown.slice(from, from + BATCH));
+    }
+    events.emit({ type: 'definitionsReadAhead', count: unknown.length });
+    return EVERY_MS;
+  }
+
+  return createLoop({ name: 'read-ahead', clock, events, body: pass });
+}

@@ -1,0 +1,80 @@
+import { sql } from 'drizzle-orm';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Database } from '../../../src/postgres/database.ts';
+import { versionsDueWithin } from '../../../src/store/schedules/due-soon.ts';
+import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { until } from '../../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+/** Statements that read definitions. */
+let reads: number;
+
+beforeEach(async () => {
+  reads = 0;
+  store = await createStore();
+  receiver = await startReceiver();
+  const database: Database = {
+    ...store.database,
+    run: (work, limitMs) => {
+      if ((new Error().stack ?? '').includes('/handoff-definitions.ts')) reads += 1;
+      return store.database.run(work, limitMs);
+    },
+  };
+  instance = await createInstance({ ...store, database });
+});
+
+afterEach(async () => {
+  await instance.pipeline.readAhead.stop();
+  await instance.stop();
+  await receiver.close();
+  await store.drop();
+});
+
+/** A schedule that is due so many seconds from now. */
+async function dueIn(id: string, seconds: number): Promise<string> {
+  const { uid } = await instance.put(id, { url: `${receiver.url}/${id}`, cron: '0 0 1 1 *' });
+  await store.rows(
+    sql`UPDATE schedules SET next_fire_at = clock_timestamp() + make_interval(secs => ${seconds}) WHERE uid = ${uid}`,
+  );
+  return uid;
+}
+
+const passes = () => instance.events.filter(({ type }) => type === 'definitionsReadAhead');
+const succeeded = (count: number) =>
+  until(async () => {
+    const rows = await store.rows(sql`SELECT FROM history WHERE status = 'succeeded' AND trigger = 'manual'`);
+    return rows.length === count ? rows : null;
+  });
+
+it('the definition of a schedule that is due soon is in memory before it fires; that of another is read when it fires', async () => {
+  await dueIn('soon', 10);
+  await dueIn('later', 3600);
+  await instance.pipeline.readAhead.start();
+  await until(() => (passes().length > 0 ? true : null));
+  expect(passes()).toEqual([{ type: 'definitionsReadAhead', count: 1 }]);
+  expect(reads).toBe(1);
+
+  await instance.start();
+  await instance.fire('soon');
+  await succeeded(1);
+  expect(reads).toBe(1);
+  await instance.fire('later');
+  await succeeded(2);
+  expect(reads).toBe(2);
+});
+
+it('looks for enabled schedules whose runs are sent, the first due ones first', async () => {
+  const uids = [await dueIn('second', 9), await dueIn('first', 8)];
+  await dueIn('due', -1);
+  await dueIn('disabled', 8);
+  await store.rows(sql`UPDATE schedules SET enabled = false WHERE id = 'disabled'`);
+  await dueIn('pulled', 8);
+  await store.rows(sql`UPDATE schedules SET lane = 'pull q' WHERE id = 'pulled'`);
+  const within = (limit: number) => store.database.run((db) => versionsDueWithin(db, { ms: 15_000, limit }));
+  const found = uids.map((scheduleUid) => ({ scheduleUid, scheduleVersion: 1 })).reverse();
+  expect(await within(5)).toEqual(found);
+  expect(await within(1)).toEqual(found.slice(0, 1));
+});
