@@ -1,7 +1,6 @@
 import type { FirelockEvent } from '../../core/events.ts';
 import { isoInstant } from '../../core/instant.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
-import { reasonOf } from '../../runtime/reason.ts';
 import { ACCESS_LINES } from './access-lines.ts';
 import { CALENDAR_LINES } from './calendar-lines.ts';
 import type { Lines } from '../handlers.ts';
@@ -14,15 +13,18 @@ import { RECOVERY_LINES } from './recovery-lines.ts';
 import { secretKeysLogger } from './secret-lines.ts';
 import { TARGET_LINES } from './target-lines.ts';
 import { TRACE_LINES } from './trace-lines.ts';
+import { createUnbegunLog } from './unbegun-lines.ts';
 
 /** Turns events into log lines: events on which an operator acts at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
   const logLoops = createLoopLog(logger);
+  const logUnbegun = createUnbegunLog(logger);
   const logZoneData = zoneDataLogger(logger);
   const logSecretKeys = secretKeysLogger(logger);
   const lines = LINES as Partial<Record<string, (logger: Logger, event: FirelockEvent) => void>>;
   events.subscribe((event) => {
     logLoops(event);
+    logUnbegun(event);
     if (event.type === 'gaugesSampled') logZoneData(event.zoneData);
     if (event.type === 'secretKeysSampled') logSecretKeys(event.missing);
     lines[event.type]?.(logger, event);
@@ -68,11 +70,6 @@ const LINES: Lines = {
     logger.error(
       { lostMs },
       'the database has lost commits that it had confirmed (a failover, or a restored backup): fires of the lost time are planned again under their old ids; see docs/restoring.md',
-    ),
-  handoffsNotStarted: (logger, { count, error }) =>
-    logger.warn(
-      { count, reason: reasonOf(error) },
-      'handoffs not begun: it could not be written that they begin',
     ),
   instanceLeft: (logger, { instanceId, unfinished, cutOff }) => {
     const fields = { instanceId, unfinished, cutOff };
