@@ -9,7 +9,7 @@
  * `row`, `edge` and `effect` hold what is committed. What a transaction has written is in its own memory until it commits, and its rows
  * are locked by it. A statement that has to wait begins in one step, in which it takes its snapshot, and goes on in a later one, when it
  * has the locks: of the rows it locks it then sees what is committed, of all others what its snapshot had. Taking the last locks, writing
- * and committing is one step: nobody sees anything in between. A crash may come between any two steps: what is not committed is gone,
+ * and committing is one step: no other process sees anything in between. A crash may come between any two steps: what is not committed is gone,
  * with its locks.
  */
 #ifndef N
@@ -51,7 +51,7 @@
 #define LEFT     4 /* -DEFFECT_APART: the end is committed, its effect is not */
 #define FAILING  5 /* -DFAILS_FROM_MEMORY: what has been counted is committed, what fails by it is not */
 
-/* where somebody who records a run stands */
+/* where a process that records a run stands */
 #define LOCKING 1
 #define DONE    2
 
@@ -66,7 +66,7 @@ typedef Row {
   unsigned status : 3;
   bit hasDependents;
   unsigned openDependencies : 2;
-  /* 0: nobody; then the instances, then those who record runs. */
+  /* 0: no process; then the instances, then those that record runs. */
   unsigned lockedBy : 3;
   /* How often it has ended: the ids of effects rise. */
   unsigned ends : 2;
@@ -517,7 +517,7 @@ inline read(j, x) {
 #endif
 #endif
 
-/* The statements before lockDependencies lock nothing that others want, and what they write nobody sees. */
+/* The statements before lockDependencies lock nothing that others want, and no other process sees what they write. */
 inline start(j) {
 #if defined(READS_FIRST) || defined(MARKS_WHAT_WAS_OPEN)
   for (r : D0 .. X) {

@@ -180,7 +180,7 @@ inline unclaim() {
 #endif
 }
 
-/* A pending run whose claim nobody stands for. */
+/* A pending run whose claim no living instance holds. */
 inline lose() {
   if
 #ifndef AT_MOST_ONCE_RESENDS
@@ -269,7 +269,7 @@ inline letGo() {
   adriftClaim = 0
 }
 
-/* What died with the process. Nobody will ever look at the life of one that has no claim: it ends without a step. */
+/* What died with the process. No step looks at the life of one that has no claim: it ends without a step. */
 inline die(i) {
   crashes++;
   living = ((claimedBy == inst[i].id || (adrift == CLAIM && adriftBy == inst[i].id)) ->
@@ -359,7 +359,7 @@ end:
   od
 }
 
-/* recovery: silent identities are declared dead, by somebody whose own lease holds. */
+/* recovery: silent identities are declared dead, by an instance whose own lease holds. */
 #ifdef DEATH_AS_EVENT
 #define BURY(x) if :: status == PENDING && claimedBy == x -> lose() :: else fi
 #else

@@ -215,7 +215,7 @@ end:
 #else
   :: d_step { !WORKS(w) && status == PENDING -> claimFor(ME); remember(w) }
 #endif
-  /* … it is not told of it, and whoever claimed for it may take that back later. */
+  /* … it is not told of it, and the instance that claimed for it may take that back later. */
   :: d_step { !WORKS(w) && status == PENDING && lost < LOST && adrift == NONE ->
       lost++; claimFor(ME); adrift = TAKE_BACK; adriftBy = ME; adriftAttempt = attempts; adriftClaim = claims }
 

@@ -157,7 +157,7 @@ inline remember(p, i) {
   p.version = inst[i].version;
 }
 
-/* Nobody will ever look at the life of one that holds no lock: its death is not told as a step of its own. */
+/* No step looks at the life of one that holds no lock: its death is not a step of its own. */
 inline die(i) {
   crashes++;
   living = (lockedBy == inst[i].id -> living : living & ~(1 << inst[i].id));
@@ -201,7 +201,7 @@ end:
   od
 }
 
-/* A silent identity is declared dead: one that nobody works as, or that of a paused process. */
+/* A silent identity is declared dead: one that no process works as, or that of a paused process. */
 #define DECLARE(x) \
   :: d_step { LIVES(x) && !WORKS(x) && SOMEBODY_UP -> living = living & ~(1 << x) } \
   :: d_step { LIVES(x) && WORKS(x) && pauses < PAUSES -> pauses++; living = living & ~(1 << x) }
