@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { openPeers } from './peers/peers.ts';
 import { type Report, printBars, printMachine, printResult } from './report.ts';
 import type { Bench, Scenario } from './scenario.ts';
+import { bigDay } from './scenarios/big-day.ts';
 import { capacity } from './scenarios/capacity.ts';
 import { dashboard } from './scenarios/dashboard.ts';
 import { herdInstances } from './scenarios/herd-instances.ts';
@@ -36,6 +37,7 @@ const SCENARIOS: readonly Scenario[] = [
   slowTargets,
   importing,
   history,
+  bigDay,
   dashboard,
 ];
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
+import { firstRunIdAt } from '../../../src/core/runs/run.ts';
 import { DAY_MS } from '../../../src/core/time/utc-day.ts';
 import type { Bench } from '../../scenario.ts';
 import { startDaemonOf } from '../processes/daemon-of-bench.ts';
@@ -115,11 +116,11 @@ const LATEST_MS = 3_000;
 type Watched = Pick<Drop, 'seenMs' | 'goneWithinMs' | 'goneAfterMs'>;
 
 async function watchDay(database: BenchDatabase, day: number, limitMs: number): Promise<Watched> {
-  const edges = await database.query(`(SELECT scheduled_for::text AS at, id FROM all_runs WHERE ${within(day)}
-      ORDER BY scheduled_for, id LIMIT 1) UNION ALL
-    (SELECT scheduled_for::text, id FROM all_runs WHERE ${within(day)} ORDER BY scheduled_for DESC, id DESC LIMIT 1)`);
+  const edges =
+    await database.query(`(SELECT id FROM all_runs WHERE ${within(day)} ORDER BY id LIMIT 1) UNION ALL
+    (SELECT id FROM all_runs WHERE ${within(day)} ORDER BY id DESC LIMIT 1)`);
   const edge = (index: number) =>
-    `EXISTS (SELECT FROM all_runs WHERE scheduled_for = '${String(edges[index]?.['at'])}' AND id = '${String(edges[index]?.['id'])}')`;
+    `EXISTS (SELECT FROM all_runs WHERE id = '${String(edges[index]?.['id'])}')`;
   const startedAt = performance.now();
   const sightings = watchTransaction(database.url, nameOfDay(day));
   try {
@@ -171,8 +172,9 @@ function watchTransaction(url: string, table: string): { longestMs(): number | n
 
 const POLL_MS = 10;
 
+/** By id, which begins with scheduledFor and has an index. */
 function within(day: number): string {
-  return `scheduled_for >= '${iso(day)}' AND scheduled_for < '${iso(day + DAY_MS)}'`;
+  return `id >= '${firstRunIdAt(day)}' AND id < '${firstRunIdAt(day + DAY_MS)}'`;
 }
 
 /** What ended so many days ago, and one more, is kept: this day is over then, and the next one is not. */
