@@ -220,10 +220,12 @@ describe('the last dependencies of a run', () => {
   it('that end at the same moment wait for no other, and release it, on whichever instance counts them', async () => {
     const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['a', 'b'] }));
     const [endOfA, endOfB] = [await outcomeOf(a), await outcomeOf(b)];
-    const ends = [held((tx) => settle(tx, endOfA)), held((tx) => settle(tx, endOfB))];
-    // Neither sees the other, or its dependent, as anything but open.
-    for (const { done } of ends) await done;
-    for (const { commit } of ends) await commit();
+    // Neither sees the other, or its dependent, as anything but open. One after the other, so that the effect of `a` comes first.
+    const ofA = held((tx) => settle(tx, endOfA));
+    await ofA.done;
+    const ofB = held((tx) => settle(tx, endOfB));
+    await ofB.done;
+    for (const { commit } of [ofA, ofB]) await commit();
 
     const first = held((tx) => applyNext(tx, 1));
     await first.done;
