@@ -9,6 +9,7 @@ import { type TestContext, expect, onTestFinished, test } from 'vitest';
 import { LONG } from '../support/runner/long.ts';
 import { SECRET_KEYS } from '../support/secrets.ts';
 import { runIdOf, secretOf, signedHandoff } from '../support/signed.ts';
+import { until } from '../support/until.ts';
 import { type AnsweredRun, type Program, runExample, runOnce, sharedDaemon } from './program.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -28,7 +29,15 @@ async function tryOut(start: Start): Promise<void> {
       PORT: String(port),
     });
     await program.said(/ listens on http/);
-    return { program, url: `http://127.0.0.1:${port}/` };
+    const url = `http://127.0.0.1:${port}/`;
+    // The one in bash says so just before its socat does.
+    await until(() =>
+      fetch(url, { method: 'POST' }).then(
+        () => true,
+        () => null,
+      ),
+    );
+    return { program, url };
   };
   const first = await serve();
   const done = async ({ program }: typeof first, runId: string) => {
