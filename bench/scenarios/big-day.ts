@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import { DAY_MS } from '../../src/core/time/utc-day.ts';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
-import { iso, makePastDays } from '../support/history/day-partitions.ts';
+import { makePastDays } from '../support/history/day-partitions.ts';
 import { type Drop, dropADay } from '../support/history/history-drop.ts';
 import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
 import type { BenchDatabase } from '../support/processes/postgres.ts';
@@ -86,7 +86,7 @@ function resultOf(drop: Drop, seconds: number): ScenarioResult {
       ],
       rows: [
         [
-          iso(Date.parse(drop.day)).slice(0, 10),
+          drop.day,
           runs,
           drop.seenMs === null ? 'too short to be seen' : `${drop.seenMs.toFixed(0)} ms`,
           `${gone.toFixed(1)} s`,

@@ -9,16 +9,14 @@ export type RunTable = 'runs' | 'history';
 const SHARED = Object.entries(getTableColumns(runs)).filter(([key]) => key !== 'ready');
 const OF_HISTORY = Object.entries(getTableColumns(history)).filter(([key]) => key !== 'endedAt');
 
-/** Only history has these: they are null of an open run. */
-const OF_HISTORY_ALONE = OF_HISTORY.filter(([key]) => !SHARED.some(([shared]) => shared === key));
+const KEYS_OF_RUNS = new Set(SHARED.map(([key]) => key));
 
-/** For a SELECT that toRecord reads, in the same order for each table. */
+/** For a SELECT that toRecord reads, in the same order for each table. What only history has is null of an open run. */
 export const RECORD_COLUMNS: Record<RunTable | 'all_runs', SQL> = {
   runs: sql.raw(
-    OF_HISTORY.map((column) => {
-      const [, { name }] = column;
-      return OF_HISTORY_ALONE.includes(column) ? `NULL::${column[1].getSQLType()} AS ${name}` : `r.${name}`;
-    }).join(', '),
+    OF_HISTORY.map(([key, column]) =>
+      KEYS_OF_RUNS.has(key) ? `r.${column.name}` : `NULL::${column.getSQLType()} AS ${column.name}`,
+    ).join(', '),
   ),
   history: sql.raw(namesOf(OF_HISTORY, 'r')),
   all_runs: sql.raw(namesOf(OF_HISTORY, 'r')),
