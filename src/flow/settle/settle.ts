@@ -18,7 +18,6 @@ import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
 import type { MeetingLocks } from '../../store/runs/lock-runs.ts';
 import { type SettledRuns, settleLockedRuns } from '../../store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../../store/runs/ends/settle-plain.ts';
-import { MIN_MS, pauseAfter } from './settle-pause.ts';
 import { type EndedAttempt, type SettleQueue, createSettleQueue, isLimited } from './settle-queue.ts';
 
 interface SettleDeps {
@@ -34,11 +33,13 @@ export interface Settler extends Turning {
   flush(): Promise<void>;
 }
 
-/** For one statement that writes plain successes. */
-const MAX_PLAIN = 2_000;
-/** For one transaction that locks its rows first. */
 const MAX_BATCH = 500;
 const IDLE_MS = 60_000;
+/** A statement costs as much as twenty of its rows; a run that ends alone does not wait. */
+const MIN_MS = 15;
+/** When many attempts end, many more will end soon; nothing waits for the end of a plain success. */
+const MIN_MS_IF_MANY = 100;
+const MANY = 20;
 /** The wait before rows that other transactions had locked are tried again. */
 const PASSED_OVER_MS = 500;
 const FLUSH_PASSES = 5;
@@ -50,8 +51,8 @@ interface State extends SettleDeps {
   awaitingLock: EndedAttempt | null;
   /** Smaller after a transaction that failed: what is too much at once is tried with less. */
   maxLocking: number;
-  /** At least so long lies between the last pass and the next. */
-  pauseMs: number;
+  /** How many plain ones there were when the last pass began. */
+  found: number;
   afterPass: (() => void)[];
 }
 
@@ -62,14 +63,14 @@ export function createSettler(deps: SettleDeps): Settler {
     guard: createStarvationGuard(),
     awaitingLock: null,
     maxLocking: MAX_BATCH,
-    pauseMs: MIN_MS,
+    found: 0,
     afterPass: [],
   };
   const loop: Loop = createLoop({
     name: 'settle',
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
-    minMs: () => (state.queue.sizes().plain >= MAX_PLAIN ? 0 : state.pauseMs),
+    minMs: () => pauseOf(state),
     events: deps.events,
   });
   return {
@@ -82,12 +83,16 @@ export function createSettler(deps: SettleDeps): Settler {
   };
 }
 
+function pauseOf({ queue, found }: State): number {
+  if (queue.sizes().plain >= MAX_BATCH) return 0;
+  return found >= MANY ? MIN_MS_IF_MANY : MIN_MS;
+}
+
 async function pass(state: State, wakeLoop: () => void): Promise<number> {
   const { queue } = state;
+  state.found = queue.sizes().plain;
   try {
-    const plain = queue.plain(MAX_PLAIN);
-    const wereAwaited = plain.length > 0 && (await settlePlain(state, plain));
-    state.pauseMs = pauseAfter({ count: plain.length, wereAwaited });
+    if (state.found > 0) await settlePlain(state, queue.plain(MAX_BATCH));
     const before = queue.sizes().locking;
     const batch = queue.locking(state.maxLocking).filter((ended) => ended !== state.awaitingLock);
     if (batch.length > 0) await settleLocking(state, batch, wakeLoop);
@@ -99,23 +104,20 @@ async function pass(state: State, wakeLoop: () => void): Promise<number> {
   }
 }
 
-/** What it does not write, a transaction writes in the same pass. Answers whether something waited for one of these ends. */
-async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promise<boolean> {
+/** What the statement does not write, for any reason, is written by a transaction in the same pass. */
+async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promise<void> {
   const { database, queue, events } = state;
   try {
     const { settled, effects } = await database.run((db) => settlePlainIfClaimed(db, batch.map(outcomeOf)));
-    const toAdmit = batch.some(isLimited);
-    wakeFor(state.wake, { effects, toAdmit });
+    wakeFor(state.wake, { effects, toAdmit: batch.some(isLimited) });
     for (const ended of batch) {
       if (settled(ended.outcome.runId)) emitSettled(state, ended, { wasLost: false });
       else queue.lockFirst(ended);
     }
-    return effects > 0 || toAdmit;
   } catch (error) {
     for (const ended of batch) queue.lockFirst(ended);
     if (isLockedByOthers(error)) events.emit({ type: 'batchHeldUp', loop: 'settle', count: batch.length });
     else if (!isDataRefused(error)) throw error;
-    return false;
   }
 }
 
