@@ -1,10 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { bareEntry, firelockEntry, peerEntries, runContest } from '../contest.ts';
-import { runHerd } from '../herd.ts';
+import { type Measured, runHerd } from '../herd.ts';
 import { cpuOf, herdTable, nodeCpuOf, postgresCpuOf, secondsOf, herdSummary } from '../herd-table.ts';
 import { medianFigure, ratioBar, ratioNote } from '../rounds.ts';
 import { type Scenario, atMost } from '../scenario.ts';
+import { residentMegabytes } from '../support/measures/vitals.ts';
 
 const SIZES = { whole: 10_000, quick: 500 };
+/** An idle process gives back memory after some ten seconds. */
+const REST_MS = 15_000;
+
+interface HerdAndRest extends Measured {
+  /** Of the daemon, when it has been idle for a while after the herd; null for the others, and where it cannot be seen. */
+  restingMegabytes: number | null;
+}
 
 export const herd: Scenario = {
   name: 'herd',
@@ -22,16 +31,20 @@ export const herd: Scenario = {
     const rounds = await runContest(
       bench,
       entries,
-      async ({ contestant, stage }) => {
+      async ({ contestant, stage }): Promise<HerdAndRest> => {
         // Not counted: afterwards all code is compiled and all connections are open.
         await runHerd(contestant, stage, count);
-        return runHerd(contestant, stage, count);
+        const measured = await runHerd(contestant, stage, count);
+        if (contestant.name !== 'firelock') return { ...measured, restingMegabytes: null };
+        await sleep(REST_MS);
+        return { ...measured, restingMegabytes: residentMegabytes(contestant.pid) };
       },
       herdSummary,
     );
     const time = { what: 'time', ours: 'firelock', figure: secondsOf };
     const pair = { ours: 'firelock', theirs: 'bare pipeline' };
     const memory = medianFigure(rounds, 'firelock', (one) => one.residentMegabytes);
+    const resting = medianFigure(rounds, 'firelock', (one) => one.restingMegabytes);
     const [scheduler, delayed] = peers.map((peer) => peer?.name ?? '');
     return {
       scenario: herd.name,
@@ -52,6 +65,9 @@ export const herd: Scenario = {
       ],
       notes: [
         `${count.toLocaleString('en')} schedules, after a herd of as many that does not count.`,
+        ...(resting === null
+          ? []
+          : [`memory of the daemon ${REST_MS / 1000} s later: ${resting.toFixed(0)} MB`]),
         ...ratioNote(rounds, { what: 'CPU', ...pair, figure: cpuOf }),
         ...ratioNote(rounds, { ...time, theirs: delayed ?? '' }),
         ...(bench.peers?.missing ?? []),

@@ -27,8 +27,8 @@ const BATCH = 500;
 
 export function createReadAhead({ database, clock, events, definitions }: ReadAheadDeps): Loop {
   async function pass(): Promise<number> {
-    const due = await database.run((db) => versionsDueWithin(db, { ms: AHEAD_MS, limit: MAX_AHEAD + 1 }));
-    const unknown = due.length > MAX_AHEAD ? [] : due.filter((key) => definitions.known(key) === undefined);
+    const due = await database.run((db) => versionsDueWithin(db, { ms: AHEAD_MS, atMost: MAX_AHEAD }));
+    const unknown = due.filter((key) => definitions.known(key) === undefined);
     for (let from = 0; from < unknown.length; from += BATCH) {
       await definitions.load(unknown.slice(from, from + BATCH));
     }

@@ -18,6 +18,7 @@ import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
 import type { MeetingLocks } from '../../store/runs/lock-runs.ts';
 import { type SettledRuns, settleLockedRuns } from '../../store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../../store/runs/ends/settle-plain.ts';
+import { MIN_MS, pauseAfter } from './settle-pause.ts';
 import { type EndedAttempt, type SettleQueue, createSettleQueue, isLimited } from './settle-queue.ts';
 
 interface SettleDeps {
@@ -33,13 +34,11 @@ export interface Settler extends Turning {
   flush(): Promise<void>;
 }
 
+/** With so many plain successes, a pass does not wait for more. */
+const MAX_PLAIN = 2_000;
+/** For one statement or transaction. */
 const MAX_BATCH = 500;
 const IDLE_MS = 60_000;
-/** A statement costs as much as twenty of its rows; a run that ends alone does not wait. */
-const MIN_MS = 15;
-/** When many attempts end, many more will end soon; nothing waits for the end of a plain success. */
-const MIN_MS_IF_MANY = 100;
-const MANY = 20;
 /** The wait before rows that other transactions had locked are tried again. */
 const PASSED_OVER_MS = 500;
 const FLUSH_PASSES = 5;
@@ -51,8 +50,8 @@ interface State extends SettleDeps {
   awaitingLock: EndedAttempt | null;
   /** Smaller after a transaction that failed: what is too much at once is tried with less. */
   maxLocking: number;
-  /** How many plain ones there were when the last pass began. */
-  found: number;
+  /** At least so long lies between the last pass and the next. */
+  pauseMs: number;
   afterPass: (() => void)[];
 }
 
@@ -63,14 +62,14 @@ export function createSettler(deps: SettleDeps): Settler {
     guard: createStarvationGuard(),
     awaitingLock: null,
     maxLocking: MAX_BATCH,
-    found: 0,
+    pauseMs: MIN_MS,
     afterPass: [],
   };
   const loop: Loop = createLoop({
     name: 'settle',
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
-    minMs: () => pauseOf(state),
+    minMs: () => (state.queue.sizes().plain >= MAX_PLAIN ? 0 : state.pauseMs),
     events: deps.events,
   });
   return {
@@ -83,16 +82,15 @@ export function createSettler(deps: SettleDeps): Settler {
   };
 }
 
-function pauseOf({ queue, found }: State): number {
-  if (queue.sizes().plain >= MAX_BATCH) return 0;
-  return found >= MANY ? MIN_MS_IF_MANY : MIN_MS;
-}
-
 async function pass(state: State, wakeLoop: () => void): Promise<number> {
   const { queue } = state;
-  state.found = queue.sizes().plain;
   try {
-    if (state.found > 0) await settlePlain(state, queue.plain(MAX_BATCH));
+    const plain = queue.plain(MAX_PLAIN);
+    let wereAwaited = false;
+    for (let from = 0; from < plain.length; from += MAX_BATCH) {
+      if (await settlePlain(state, plain.slice(from, from + MAX_BATCH))) wereAwaited = true;
+    }
+    state.pauseMs = pauseAfter({ count: plain.length, wereAwaited });
     const before = queue.sizes().locking;
     const batch = queue.locking(state.maxLocking).filter((ended) => ended !== state.awaitingLock);
     if (batch.length > 0) await settleLocking(state, batch, wakeLoop);
@@ -104,20 +102,23 @@ async function pass(state: State, wakeLoop: () => void): Promise<number> {
   }
 }
 
-/** What the statement does not write, for any reason, is written by a transaction in the same pass. */
-async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promise<void> {
+/** What it does not write, a transaction writes in the same pass. Answers whether something waited for one of these ends. */
+async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promise<boolean> {
   const { database, queue, events } = state;
   try {
     const { settled, effects } = await database.run((db) => settlePlainIfClaimed(db, batch.map(outcomeOf)));
-    wakeFor(state.wake, { effects, toAdmit: batch.some(isLimited) });
+    const toAdmit = batch.some(isLimited);
+    wakeFor(state.wake, { effects, toAdmit });
     for (const ended of batch) {
       if (settled(ended.outcome.runId)) emitSettled(state, ended, { wasLost: false });
       else queue.lockFirst(ended);
     }
+    return effects > 0 || toAdmit;
   } catch (error) {
     for (const ended of batch) queue.lockFirst(ended);
     if (isLockedByOthers(error)) events.emit({ type: 'batchHeldUp', loop: 'settle', count: batch.length });
     else if (!isDataRefused(error)) throw error;
+    return false;
   }
 }
 
@@ -221,16 +222,8 @@ function emitFenced(state: State, ended: EndedAttempt, { alreadyEnded }: { alrea
   done(state, ended);
   const { runId, attempt, outcome, settlement } = ended.outcome;
   const { scheduleId } = ended.run;
-  const { statusCode } = settlement;
-  state.events.emit({
-    type: 'settlementFenced',
-    runId,
-    scheduleId,
-    attempt,
-    outcome,
-    statusCode,
-    alreadyEnded,
-  });
+  const answer = { outcome, statusCode: settlement.statusCode };
+  state.events.emit({ type: 'settlementFenced', runId, scheduleId, attempt, ...answer, alreadyEnded });
 }
 
 function done({ queue }: State, ended: EndedAttempt): void {
