@@ -283,7 +283,7 @@ export const runs = pgTable(
     ...runColumns(),
     /**
      * Only such runs are claimed. Without a limit: due, as far as anyone has looked; later ones become ready when they come due
-     * (promoteDueRuns). With a limit: it holds a place of it.
+     * (claimDueRuns). With a limit: it holds a place of it.
      */
     ready: boolean().notNull(),
   },

@@ -6,7 +6,7 @@ import type { OutcomeWatch } from '../../src/core/schedules/outcome-watch.ts';
 import type { Executor, Transaction } from '../../src/postgres/executor.ts';
 import { admitLocked, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
-import { promoteDueRuns } from '../../src/store/runs/claims/promote-due-runs.ts';
+import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
 import { intentOf } from '../../src/store/runs/intents/intent.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
@@ -93,25 +93,24 @@ test('a claim reads the same few rows, however much is recorded for next week, f
   await instance.put('now', { url: 'http://127.0.0.1:1' });
   await leaveRuns(store, 'now', { count: 20 });
   await store.rows(sql`UPDATE runs SET ready = false WHERE id IN (SELECT id FROM runs ORDER BY id LIMIT 5)`);
-  const claim = await statementOf((db) =>
-    claimReadyRuns(db, {
-      instanceId: instance.id,
-      limit: 10,
-      freeByLane: new Map([['http http://127.0.0.1:2', 3]]),
-      freePerLane: 16,
-      targetTypes: ['http'],
-    }),
-  );
-  const promote = await statementOf((db) => promoteDueRuns(db, 100));
+  const request = {
+    instanceId: instance.id,
+    limit: 10,
+    freeByLane: new Map([['http http://127.0.0.1:2', 3]]),
+    freePerLane: 16,
+    targetTypes: ['http'],
+  };
+  const claim = await statementOf((db) => claimReadyRuns(db, request));
+  const claimDue = await statementOf((db) => claimDueRuns(db, { ...request, atMost: 100 }));
   const read: Record<string, number[]> = {};
   let recorded = 0;
   for (const count of [1_000, 10_000, 50_000]) {
     await runsToCome(count - recorded);
     recorded = count;
     read[`claim, ${count}`] = await rowsReadBy(claim);
-    read[`promotion, ${count}`] = await rowsReadBy(promote);
+    read[`claim of due ones, ${count}`] = await rowsReadBy(claimDue);
   }
-  // Ten of fifteen are claimed, and five promoted: each is come by a few times on its way through the plan.
+  // Ten of fifteen are claimed, and five become ready: each is come by a few times on its way through the plan.
   const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 300, 'reads few rows') as number;
   expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));
 });

@@ -5,9 +5,9 @@
  * If the process dies here: recovery finds its claims as those of a dead instance.
  */
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
-import { claimReadyRuns } from '../../store/runs/claims/claims.ts';
+import { type ClaimRequest, NO_ROOM, claimReadyRuns } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import { promoteDueRuns } from '../../store/runs/claims/promote-due-runs.ts';
+import { claimDueRuns } from '../../store/runs/claims/claim-due-runs.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom } from './claim-room.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
@@ -40,8 +40,9 @@ export interface Dispatcher extends Turning {
 
 /** While there is enough to send, few statements fill the room that comes free: each fills a tenth of what is claimed ahead. */
 const MIN_MS_IF_BUSY = 50;
-/** The most runs that one statement promotes. */
-const MAX_PROMOTED = 1_000;
+/** Runs that have come due since they were recorded: how many one statement takes, and the most statements of a pass. */
+const DUE_AT_ONCE = 125;
+const MAX_LOOKS_FOR_DUE = 8;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
   const dispatch = newDispatch(deps);
@@ -125,31 +126,51 @@ async function pass(dispatch: Dispatch): Promise<number> {
 }
 
 async function claimMore(dispatch: Dispatch): Promise<number> {
-  const { deps, book, room } = dispatch;
-  const { database, events, lease } = deps;
-  const msUntilNextDue = await promote(deps);
-  const request = room.request();
-  if (!dispatch.accepting || !request || !maySend(deps)) return deps.pollIntervalMs;
-  const { instanceId } = lease;
-  const runs = await database.run((db) =>
-    claimReadyRuns(db, { ...request, instanceId, targetTypes: deps.targets.types }),
-  );
+  const { deps, room } = dispatch;
+  const due = await takeDue(dispatch);
+  const request = requestOf(dispatch);
+  if (!request) return deps.pollIntervalMs;
+  const runs = await deps.database.run((db) => claimReadyRuns(db, request));
   room.claimed(request, runs);
-  if (runs.length === 0) {
-    events.emit({ type: 'dispatchIdle' });
-    return Math.min(deps.pollIntervalMs, Math.ceil(msUntilNextDue ?? Infinity));
-  }
-  events.emit({ type: 'runsClaimed', count: runs.length });
-  for (const run of runs) book.addClaims(book.of(run.lane), 1);
-  acceptClaims(dispatch, runs);
-  return 0;
+  hold(dispatch, runs);
+  if (runs.length > 0) return 0;
+  if (due.claimed === 0) deps.events.emit({ type: 'dispatchIdle' });
+  return Math.min(deps.pollIntervalMs, Math.ceil(due.msUntilNext ?? Infinity));
 }
 
-/** Makes runs ready that have come due since they were recorded. Answers in how many ms the next run comes due. */
-async function promote({ database, wakeWorkers }: DispatchDeps): Promise<number | null> {
-  const { count, toPull, msUntilNextDue } = await database.run((db) => promoteDueRuns(db, MAX_PROMOTED));
-  if (toPull) wakeWorkers();
-  return count === MAX_PROMOTED ? 0 : msUntilNextDue;
+/**
+ * Claims runs that have come due since they were recorded, or makes them ready. Looks again while all that it found could be claimed, and
+ * while most of it cannot be: runs of one lane must not stand before those of the others.
+ */
+async function takeDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNext: number | null }> {
+  const { database, wakeWorkers, lease, targets } = dispatch.deps;
+  const nothing = { ...NO_ROOM, instanceId: lease.instanceId, targetTypes: targets.types };
+  let claimed = 0;
+  for (let looks = 1; ; looks += 1) {
+    const request = { ...(requestOf(dispatch) ?? nothing), atMost: DUE_AT_ONCE };
+    const due = await database.run((db) => claimDueRuns(db, request));
+    if (due.toPull) wakeWorkers();
+    hold(dispatch, due.claimed);
+    claimed += due.claimed.length;
+    if (due.count < DUE_AT_ONCE) return { claimed, msUntilNext: due.msUntilNextDue };
+    const goesOn = due.claimed.length === due.count || due.blocked * 2 > due.count;
+    if (!goesOn || looks === MAX_LOOKS_FOR_DUE) return { claimed, msUntilNext: 0 };
+  }
+}
+
+/** What may be claimed now; null: nothing. */
+function requestOf({ deps, room, accepting }: Dispatch): ClaimRequest | null {
+  const free = room.request();
+  if (!accepting || !free || !maySend(deps)) return null;
+  return { ...free, instanceId: deps.lease.instanceId, targetTypes: deps.targets.types };
+}
+
+function hold(dispatch: Dispatch, runs: readonly ClaimedRun[]): void {
+  if (runs.length === 0) return;
+  const { deps, book } = dispatch;
+  deps.events.emit({ type: 'runsClaimed', count: runs.length });
+  for (const run of runs) book.addClaims(book.of(run.lane), 1);
+  acceptClaims(dispatch, runs);
 }
 
 async function stop(dispatch: Dispatch): Promise<void> {

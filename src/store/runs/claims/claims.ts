@@ -16,6 +16,9 @@ export interface ClaimRequest {
   targetTypes: readonly string[];
 }
 
+/** In a request: nothing is to be claimed. */
+export const NO_ROOM = { limit: 0, freeByLane: new Map<string, number>(), freePerLane: 0 };
+
 /** What an integer can count on from; no run gets there by itself. */
 export const MAX_ATTEMPTS = 2_000_000_000;
 
@@ -25,15 +28,13 @@ export const MAX_ATTEMPTS = 2_000_000_000;
  * instance that was declared dead claims nothing, and none does while maintenance holds runs.
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
-  const { instanceId, limit, freeByLane, freePerLane, targetTypes } = request;
+  const { instanceId, limit, freePerLane, targetTypes } = request;
   const rows = await queryPrepared<ClaimedRow>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
-      FROM lanes LEFT JOIN unnest(${texts([...freeByLane.keys()])}, ${ints([...freeByLane.values()])})
-        AS held(lane, free) ON held.lane = lanes.lane
-      WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(held.free, ${freePerLane}) > 0
-        AND EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AND NOT ${noHandoffs}
+      FROM lanes LEFT JOIN ${freeByLane(request)} AS held(lane, free) ON held.lane = lanes.lane
+      WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(held.free, ${freePerLane}) > 0 AND ${mayClaim(instanceId)}
     ), candidates AS MATERIALIZED (
       SELECT r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
         SELECT id, lane, priority, due_at FROM runs
@@ -45,19 +46,35 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
         SELECT *, row_number() OVER (PARTITION BY lane ORDER BY priority, due_at) AS place FROM candidates) AS ranked
       WHERE place <= free ORDER BY priority, due_at LIMIT ${limit}
     )
-    UPDATE runs r SET claimed_by = ${instanceId}, claimed_at = clock.now,
-      first_claimed_at = coalesce(r.first_claimed_at, clock.now), attempts = r.attempts + 1,
-      handoff_started_at = NULL, updated_at = clock.now
-    FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
-    RETURNING r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane, r.priority, r.limit_id,
-      nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures,
+    UPDATE runs r SET ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
+    RETURNING ${CLAIMED_COLUMNS}`,
+  );
+  return rows.map((row) => claimedRun(row, instanceId));
+}
+
+/** A claim of `r` is the beginning of an attempt. */
+export function setClaimed(instanceId: string): SQL {
+  return sql`claimed_by = ${instanceId}, claimed_at = clock.now, first_claimed_at = coalesce(r.first_claimed_at, clock.now),
+      attempts = r.attempts + 1, handoff_started_at = NULL, updated_at = clock.now`;
+}
+
+/** A ClaimedRow of `r`. */
+export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane,
+      r.priority, r.limit_id, nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures,
       nullif(r.recoveries, 0) AS recoveries, r.own_payload, r.parent_run_id,
       nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,
       r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
       nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,
-      r.lookup_after, nullif(r.lookups, 0) AS lookups`,
-  );
-  return rows.map((row) => claimedRun(row, instanceId));
+      r.lookup_after, nullif(r.lookups, 0) AS lookups`;
+
+/** Whether the instance is alive, and no maintenance holds runs. */
+export function mayClaim(instanceId: string): SQL {
+  return sql`EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AND NOT ${noHandoffs}`;
+}
+
+/** Rows of (lane, free slots). */
+export function freeByLane(request: Pick<ClaimRequest, 'freeByLane'>): SQL {
+  return sql`unnest(${texts([...request.freeByLane.keys()])}, ${ints([...request.freeByLane.values()])})`;
 }
 
 /** The lanes and priorities in which something is ready to be claimed, one after the other through the index. */
@@ -72,7 +89,7 @@ export const READY_LANES = sql`lanes AS (
     )`;
 
 /** Literals, not parameters: with unknown types the server expects many, and would plan anew each time. */
-function isOfType(lane: SQL, types: readonly string[]): SQL {
+export function isOfType(lane: SQL, types: readonly string[]): SQL {
   const words = types.map((type) => `'${type.replaceAll("'", "''")}'`);
   return sql`split_part(${lane}, ' ', 1) = ANY(ARRAY[${sql.raw(words.join(', '))}]::text[])`;
 }

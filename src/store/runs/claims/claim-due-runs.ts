@@ -1,0 +1,95 @@
+import { sql } from 'drizzle-orm';
+import type { Executor } from '../../../postgres/executor.ts';
+import { queryPrepared } from '../../../postgres/sql/rows.ts';
+import { isPull } from '../../queues/queue-lanes.ts';
+import {
+  CLAIMED_COLUMNS,
+  type ClaimRequest,
+  MAX_ATTEMPTS,
+  freeByLane,
+  isOfType,
+  mayClaim,
+  setClaimed,
+} from './claims.ts';
+import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
+
+interface DueRuns {
+  /** Those that are claimed. */
+  claimed: ClaimedRun[];
+  /** How many had come due: claimed, or only ready now. */
+  count: number;
+  /** How many of these cannot be claimed: their lanes have no room, or are not for this instance. */
+  blocked: number;
+  /** Whether workers may pull some of them. */
+  toPull: boolean;
+  /** In how many ms the next run comes due; null: none is recorded. */
+  msUntilNextDue: number | null;
+}
+
+interface Row extends Omit<ClaimedRow, 'id'> {
+  count: number | null;
+  blocked: number;
+  to_pull: boolean;
+  ms: number | null;
+  id: string | null;
+}
+
+/**
+ * Takes at most so many runs that have come due since they were recorded: retries, one-off runs with a `runAt`, jittered fires. Those of a
+ * lane are claimed at once if there is room for all of them, and none of the lane waits already. The others become ready: claims read
+ * only ready runs, so that a claim costs the same however much is recorded for next week. Runs with a limit become ready by admission
+ * instead (store/limits/admit-runs.ts).
+ *
+ * `atMost` is a literal, and so for constants only: as a parameter, the server would take it for many, and plan anew each time. The
+ * statement takes arrays of ids: the planner takes a third of all runs for due, and would read all of them to join these few.
+ */
+// eslint-disable-next-line max-lines-per-function -- one statement
+export async function claimDueRuns(
+  db: Executor,
+  request: ClaimRequest & { atMost: number },
+): Promise<DueRuns> {
+  const { instanceId, limit, freePerLane, targetTypes, atMost } = request;
+  const rows = await queryPrepared<Row>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (
+      SELECT id, lane, attempts FROM runs
+      WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
+        AND due_at <= (SELECT now FROM clock)
+      ORDER BY due_at LIMIT ${sql.raw(String(atMost))} FOR UPDATE SKIP LOCKED
+    ), lanes AS MATERIALIZED (
+      SELECT of_due.lane, of_due.count, coalesce(held.free, ${freePerLane}) AS free,
+        ${isOfType(sql`of_due.lane`, targetTypes)} AND ${mayClaim(instanceId)} AND of_due.most_attempts < ${MAX_ATTEMPTS} AS may_claim,
+        EXISTS (SELECT FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready AND r.lane = of_due.lane) AS has_ready
+      FROM (SELECT lane, count(*)::int AS count, max(attempts) AS most_attempts FROM due GROUP BY lane) AS of_due
+        LEFT JOIN ${freeByLane(request)} AS held(lane, free) ON held.lane = of_due.lane
+    ), open AS MATERIALIZED (
+      SELECT lane FROM lanes WHERE may_claim AND count <= free AND NOT has_ready AND (SELECT count(*) FROM due) <= ${limit}
+    ), promoted AS (
+      UPDATE runs r SET ready = true
+      WHERE r.id = ANY (ARRAY(SELECT id FROM due WHERE lane NOT IN (SELECT lane FROM open))) RETURNING r.lane
+    ), claimed AS (
+      UPDATE runs r SET ready = true, ${setClaimed(instanceId)} FROM clock
+      WHERE r.id = ANY (ARRAY(SELECT id FROM due WHERE lane IN (SELECT lane FROM open))) RETURNING ${CLAIMED_COLUMNS}
+    )
+    SELECT * FROM (
+      SELECT (SELECT count(*) FROM due)::int AS count,
+        (SELECT coalesce(sum(count), 0) FROM lanes WHERE free <= 0 OR NOT may_claim)::int AS blocked,
+        (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) FROM promoted) AS to_pull,
+        (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM runs
+          WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
+            AND due_at > (SELECT now FROM clock))::float8 AS ms
+    ) AS head FULL JOIN claimed ON false`,
+  );
+  const head = rows.find(({ count }) => count !== null);
+  return {
+    claimed: rows.filter(isClaimed).map((row) => claimedRun(row, instanceId)),
+    count: head?.count ?? 0,
+    blocked: head?.blocked ?? 0,
+    toPull: head?.to_pull ?? false,
+    msUntilNextDue: head?.ms ?? null,
+  };
+}
+
+function isClaimed(row: Row): row is Row & ClaimedRow {
+  return row.id !== null;
+}
