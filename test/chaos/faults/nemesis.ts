@@ -132,7 +132,9 @@ function draw({ weights }: NemesisOptions, random: Random): FaultName {
     drawn -= weight;
     if (drawn < 0) return name;
   }
-  throw new Error('no fault has a weight');
+  throw new Error(
+    `none of these faults can be made here (wrongClock needs libfaketime): ${Object.keys(weights).join()}`,
+  );
 }
 
 function faultOf(name: FaultName): (deps: FaultDeps, instance: Instance) => Promise<void> {
