@@ -355,6 +355,7 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
   const settler = createSettler({
     database: silent,
     clock: systemClock,
+    concurrency: 8,
     events: createEventBus(),
     wake: {
       effects: () => undefined,

@@ -43,6 +43,15 @@ async function runsToCome(count: number): Promise<void> {
   await store.rows(sql`VACUUM ANALYZE runs`);
 }
 
+/** Runs of one lane that are due, which the statistics do not know of. */
+async function dueRuns(count: number, { ready }: { ready: boolean }): Promise<void> {
+  await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
+      priority, due_at, ready, attempts, created_at, updated_at)
+    SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, '', 'api', 'pending', 'http http://due', 1, at, ${ready}, 0, now(), now()
+    FROM generate_series(1, ${count}::int) AS i,
+      LATERAL (SELECT date_trunc('second', clock_timestamp()) - make_interval(secs => i) AS at) AS t`);
+}
+
 interface Statement {
   sql: string;
   params: (string | number | null)[];
@@ -113,6 +122,23 @@ test('a claim reads the same few rows, however much is recorded for next week, f
   // Ten of fifteen are claimed, and five become ready: each is come by a few times on its way through the plan.
   const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 300, 'reads few rows') as number;
   expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));
+});
+
+test('a claim of due runs reads none of those that wait already, also if the statistics know of none', async () => {
+  const claimDue = await statementOf((db) =>
+    claimDueRuns(db, {
+      instanceId: instance.id,
+      limit: 1_000,
+      freeByLane: new Map(),
+      freePerLane: 1_000,
+      targetTypes: ['http'],
+      atMost: 125,
+    }),
+  );
+  await runsToCome(20_000);
+  await dueRuns(10_000, { ready: true });
+  await dueRuns(20, { ready: false });
+  for (const rows of await rowsReadBy(claimDue)) expect(rows).toBeLessThan(300);
 });
 
 /** Due runs of one limit, and some due tomorrow; with a limit that has places for five of them, and four that hold one. */

@@ -22,7 +22,7 @@ const MAX_AT_ONCE = 1_000;
 /** A lane may hold at most this many times the room that it leaves free. So there is always room for the next lane. */
 const TIMES_WHAT_IS_FREE = 3;
 
-type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
+export type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
 
 /** How many claims each lane may have here. */
 export class ClaimRoom {
@@ -65,6 +65,17 @@ export class ClaimRoom {
       if (!isLikeOthers) freeByLane.set(lane.name, this.#freeOf(lane));
     }
     return { limit, freeByLane, freePerLane: isOpen ? perLane : 0 };
+  }
+
+  /**
+   * The same for runs that nothing has put in order of priority. A lane that moves sends within a moment what it claims, by priority;
+   * any other lane gets only the most urgent of what is ready.
+   */
+  requestOfMoving(): Room | null {
+    const room = this.request();
+    if (!room) return null;
+    const moving = [...room.freeByLane].filter(([name]) => this.#deps.book.of(name).pace.isMoving);
+    return { limit: room.limit, freeByLane: new Map(moving), freePerLane: 0 };
   }
 
   /** Notes what was claimed of what might have been. */

@@ -9,7 +9,7 @@ import { type ClaimRequest, NO_ROOM, claimReadyRuns } from '../../store/runs/cla
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimDueRuns } from '../../store/runs/claims/claim-due-runs.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
-import { ClaimRoom } from './claim-room.ts';
+import { ClaimRoom, type Room } from './claim-room.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
 import { dropForeign, handBackAll, returnStale, returnWaiting } from './hand-back.ts';
 import { LaneBook } from './lane.ts';
@@ -128,7 +128,7 @@ async function pass(dispatch: Dispatch): Promise<number> {
 async function claimMore(dispatch: Dispatch): Promise<number> {
   const { deps, room } = dispatch;
   const due = await takeDue(dispatch);
-  const request = requestOf(dispatch);
+  const request = requestOf(dispatch, room.request());
   if (!request) return deps.pollIntervalMs;
   const runs = await deps.database.run((db) => claimReadyRuns(db, request));
   room.claimed(request, runs);
@@ -139,28 +139,28 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
 }
 
 /**
- * Claims runs that have come due since they were recorded, or makes them ready. Looks again while all that it found could be claimed, and
- * while most of it cannot be: runs of one lane must not stand before those of the others.
+ * Claims runs that have come due since they were recorded, or makes them ready. Looks again while it could claim all that it found, and
+ * while there is no room for most of it: runs of one lane must not stand before those of the others.
  */
 async function takeDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNext: number | null }> {
-  const { database, wakeWorkers, lease, targets } = dispatch.deps;
+  const { deps, room } = dispatch;
+  const { database, wakeWorkers, lease, targets } = deps;
   const nothing = { ...NO_ROOM, instanceId: lease.instanceId, targetTypes: targets.types };
   let claimed = 0;
   for (let looks = 1; ; looks += 1) {
-    const request = { ...(requestOf(dispatch) ?? nothing), atMost: DUE_AT_ONCE };
+    const request = { ...(requestOf(dispatch, room.requestOfMoving()) ?? nothing), atMost: DUE_AT_ONCE };
     const due = await database.run((db) => claimDueRuns(db, request));
     if (due.toPull) wakeWorkers();
     hold(dispatch, due.claimed);
     claimed += due.claimed.length;
     if (due.count < DUE_AT_ONCE) return { claimed, msUntilNext: due.msUntilNextDue };
     const goesOn = due.claimed.length === due.count || due.blocked * 2 > due.count;
-    if (!goesOn || looks === MAX_LOOKS_FOR_DUE) return { claimed, msUntilNext: 0 };
+    if (!goesOn || !dispatch.accepting || looks === MAX_LOOKS_FOR_DUE) return { claimed, msUntilNext: 0 };
   }
 }
 
-/** What may be claimed now; null: nothing. */
-function requestOf({ deps, room, accepting }: Dispatch): ClaimRequest | null {
-  const free = room.request();
+/** What may be claimed in this room; null: nothing. */
+function requestOf({ deps, accepting }: Dispatch, free: Room | null): ClaimRequest | null {
   if (!accepting || !free || !maySend(deps)) return null;
   return { ...free, instanceId: deps.lease.instanceId, targetTypes: deps.targets.types };
 }

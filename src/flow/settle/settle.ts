@@ -26,6 +26,8 @@ interface SettleDeps {
   clock: Clock;
   events: EventBus;
   wake: Wake;
+  /** Attempts that may be under way at once. */
+  concurrency: number;
 }
 
 export interface Settler extends Turning {
@@ -34,7 +36,7 @@ export interface Settler extends Turning {
   flush(): Promise<void>;
 }
 
-/** With so many plain successes, a pass does not wait for more. */
+/** Of plain successes in a pass. The next pass follows at once while so many are left. */
 const MAX_PLAIN = 2_000;
 /** For one statement or transaction. */
 const MAX_BATCH = 500;
@@ -90,7 +92,7 @@ async function pass(state: State, wakeLoop: () => void): Promise<number> {
     for (let from = 0; from < plain.length; from += MAX_BATCH) {
       if (await settlePlain(state, plain.slice(from, from + MAX_BATCH))) wereAwaited = true;
     }
-    state.pauseMs = pauseAfter({ count: plain.length, wereAwaited });
+    state.pauseMs = pauseAfter({ count: plain.length, wereAwaited, slots: state.concurrency });
     const before = queue.sizes().locking;
     const batch = queue.locking(state.maxLocking).filter((ended) => ended !== state.awaitingLock);
     if (batch.length > 0) await settleLocking(state, batch, wakeLoop);

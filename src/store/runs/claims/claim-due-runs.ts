@@ -18,7 +18,7 @@ interface DueRuns {
   claimed: ClaimedRun[];
   /** How many had come due: claimed, or only ready now. */
   count: number;
-  /** How many of these cannot be claimed: their lanes have no room, or are not for this instance. */
+  /** How many of these there is no room for, or may not be claimed by this instance now. */
   blocked: number;
   /** Whether workers may pull some of them. */
   toPull: boolean;
@@ -40,7 +40,8 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  * only ready runs, so that a claim costs the same however much is recorded for next week. Runs with a limit become ready by admission
  * instead (store/limits/admit-runs.ts).
  *
- * `atMost` is a literal, and so for constants only: as a parameter, the server would take it for many, and plan anew each time. The
+ * Whether a run of the lane is ready is asked as a value, in the order of its index: as an EXISTS, the server would read all ready runs to
+ * answer it, where its statistics know of few. `atMost` is a literal, and so for constants only: as a parameter, the server would take it for many, and plan anew each time. The
  * statement takes arrays of ids: the planner takes a third of all runs for due, and would read all of them to join these few.
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
@@ -58,12 +59,14 @@ export async function claimDueRuns(
       ORDER BY due_at LIMIT ${sql.raw(String(atMost))} FOR UPDATE SKIP LOCKED
     ), lanes AS MATERIALIZED (
       SELECT of_due.lane, of_due.count, coalesce(held.free, ${freePerLane}) AS free,
-        ${isOfType(sql`of_due.lane`, targetTypes)} AND ${mayClaim(instanceId)} AND of_due.most_attempts < ${MAX_ATTEMPTS} AS may_claim,
-        EXISTS (SELECT FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready AND r.lane = of_due.lane) AS has_ready
+        ${isOfType(sql`of_due.lane`, targetTypes)} AND ${mayClaim(instanceId)} AND of_due.most_attempts < ${MAX_ATTEMPTS}
+          AND (SELECT count(*) FROM due) <= ${limit} AS may_claim,
+        (SELECT true FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready AND r.lane = of_due.lane
+          ORDER BY r.lane, r.priority LIMIT 1) IS NOT NULL AS has_ready
       FROM (SELECT lane, count(*)::int AS count, max(attempts) AS most_attempts FROM due GROUP BY lane) AS of_due
         LEFT JOIN ${freeByLane(request)} AS held(lane, free) ON held.lane = of_due.lane
     ), open AS MATERIALIZED (
-      SELECT lane FROM lanes WHERE may_claim AND count <= free AND NOT has_ready AND (SELECT count(*) FROM due) <= ${limit}
+      SELECT lane FROM lanes WHERE may_claim AND count <= free AND NOT has_ready
     ), promoted AS (
       UPDATE runs r SET ready = true
       WHERE r.id = ANY (ARRAY(SELECT id FROM due WHERE lane NOT IN (SELECT lane FROM open))) RETURNING r.lane
@@ -73,7 +76,7 @@ export async function claimDueRuns(
     )
     SELECT * FROM (
       SELECT (SELECT count(*) FROM due)::int AS count,
-        (SELECT coalesce(sum(count), 0) FROM lanes WHERE free <= 0 OR NOT may_claim)::int AS blocked,
+        (SELECT coalesce(sum(count), 0) FROM lanes WHERE count > free OR NOT may_claim)::int AS blocked,
         (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) FROM promoted) AS to_pull,
         (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM runs
           WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
