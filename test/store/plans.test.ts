@@ -182,6 +182,8 @@ async function lockedSchedules(count: number, lockedAt: number): Promise<string[
 }
 
 test('recording a batch of fires, and settling it, comes by each row a few times, however many schedules there are', async () => {
+  // An ANALYZE by autovacuum in the middle of the import would tell the planner that there is one schedule.
+  await store.rows(sql`ALTER TABLE schedules SET (autovacuum_enabled = off)`);
   const lockedAt = Math.floor(Date.now() / 1000) * 1000;
   const uids = await lockedSchedules(5_000, lockedAt);
   const batch = uids.slice(0, 200);

@@ -41,8 +41,9 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  * instead (store/limits/admit-runs.ts).
  *
  * Whether a run of the lane is ready is asked as a value, in the order of its index: as an EXISTS, the server would read all ready runs to
- * answer it, where its statistics know of few. `atMost` is a literal, and so for constants only: as a parameter, the server would take it for many, and plan anew each time. The
- * statement takes arrays of ids: the planner takes a third of all runs for due, and would read all of them to join these few.
+ * answer it, where its statistics know of few. `atMost` is a literal, and so for constants only: as a parameter, the server would take
+ * it for many, and plan anew each time. The statement takes arrays of ids: the planner takes a third of all runs for due, and would read
+ * all of them to join these few.
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
 export async function claimDueRuns(
