@@ -116,7 +116,8 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     logger,
   });
   const base = await server.listen({ host: '127.0.0.1', port: 0 });
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  // Through a pooler each transaction may have another session, which does not know what was prepared.
+  const sql = postgres(url, { max: 1, prepare: false, onnotice: () => undefined });
   let known = { ...wakes };
   return {
     url: base,

@@ -27,14 +27,16 @@ afterEach(async () => {
 
 /** Copies of one schedule, as if each had been written by itself. */
 async function copy(id: string): Promise<void> {
-  await sql`CREATE TEMP TABLE copies AS SELECT gen_random_uuid() AS uid, ${id} || '-' || n AS id FROM generate_series(2, ${USERS}::int) AS n`;
-  await sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, next_occurrence_at, next_fire_at,
+  await sql.begin(async (tx) => {
+    await tx`CREATE TEMP TABLE copies ON COMMIT DROP AS SELECT gen_random_uuid() AS uid, ${id} || '-' || n AS id FROM generate_series(2, ${USERS}::int) AS n`;
+    await tx`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, next_occurrence_at, next_fire_at,
       created_at, updated_at)
     SELECT c.uid, c.id, version, enabled, timing, zoned, overlap, lane, priority, next_occurrence_at, next_fire_at, created_at, updated_at
     FROM copies c, schedules s WHERE s.id = ${id}`;
-  await sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+    await tx`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
     SELECT c.uid, v.version, c.id, v.change, v.at, v.definition FROM copies c, schedule_versions v WHERE v.schedule_id = ${id}`;
-  await sql`INSERT INTO schedule_calendars (calendar_id, schedule_uid) SELECT 'holidays', uid FROM copies`;
+    await tx`INSERT INTO schedule_calendars (calendar_id, schedule_uid) SELECT 'holidays', uid FROM copies`;
+  });
 }
 
 it(
