@@ -86,9 +86,16 @@ function isDisturbed({ disturbances }: History, from: number, to: number): boole
   return disturbances.some((one) => one.from <= to && one.to + JUDGED_WITHIN_MS >= from);
 }
 
-/** Until its end is written a run is active, however long ago it was. */
-function writtenAt({ run, endedAt }: Lived): number {
-  return Math.max(endedAt, run.updatedAt, run.endedAt ?? Infinity);
+/** While one of these lasts, what an instance has sent may not get to the database, and its transaction stays open. */
+const HOLDS_UP_COMMITS = new Set(['hang', 'mute', 'pause', 'shortPause', 'block']);
+
+/** Until its end is committed a run is active, however long ago it was. The rows say when it was written. */
+function writtenAt({ disturbances }: History, { run, endedAt }: Lived): number {
+  const written = Math.max(endedAt, run.updatedAt, run.endedAt ?? Infinity);
+  const holding = disturbances.filter(
+    ({ kind, from, to }) => HOLDS_UP_COMMITS.has(kind) && from <= written + SAME_TIME_MS && to >= written,
+  );
+  return Math.max(written, ...holding.map(({ to }) => to));
 }
 
 function checkHeldBack(history: History, lived: readonly Lived[], report: Report): void {
@@ -100,7 +107,7 @@ function checkHeldBack(history: History, lived: readonly Lived[], report: Report
         (other) =>
           other.run.status !== 'skipped' &&
           other.run.createdAt <= endedAt + sameTimeMs &&
-          writtenAt(other) >= run.createdAt - sameTimeMs,
+          writtenAt(history, other) >= run.createdAt - sameTimeMs,
       );
       if (!active) report.add('overlap', `${nameOf(run)} is skipped, and nothing was active`);
     }

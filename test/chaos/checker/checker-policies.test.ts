@@ -37,6 +37,26 @@ const OVERLAPPING: [Definition['overlap'], string, boolean, (history: History) =
   ],
   [
     'skip',
+    'skipped while another had ended, and the commit of that hung',
+    true,
+    (history) => {
+      skipSecond(history);
+      history.dump.runs[0] = run(1);
+      history.disturbances = [{ kind: 'hang', instance: '1', from: at(1.2), to: at(2.2) }];
+    },
+  ],
+  [
+    'skip',
+    'skipped while another had ended, long before an instance hung',
+    false,
+    (history) => {
+      skipSecond(history);
+      history.dump.runs[0] = run(1);
+      history.disturbances = [{ kind: 'hang', instance: '1', from: at(1.8), to: at(2.2) }];
+    },
+  ],
+  [
+    'skip',
     'sent while another was active',
     false,
     (history) => void (history.dump.runs[0] = lasting(1, 1.9)),

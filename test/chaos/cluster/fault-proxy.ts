@@ -25,6 +25,8 @@ interface Way {
   server: Socket;
   /** Loses pieces after they were read; set by `lose`. */
   losing: boolean;
+  /** It has lost some. From now on the connection is of no use, and is reset, whatever the mode is by then. */
+  hasLost: boolean;
 }
 
 /** Long enough for the server to have done what it was asked. */
@@ -40,7 +42,12 @@ export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> 
       client.resetAndDestroy();
       return;
     }
-    const way = { client, server: connect(Number(target.port), target.hostname), losing: false };
+    const way = {
+      client,
+      server: connect(Number(target.port), target.hostname),
+      losing: false,
+      hasLost: false,
+    };
     ways.add(way);
     forward(way, state, () => ways.delete(way));
     apply(way, state.mode);
@@ -88,10 +95,11 @@ function forward(way: Way, state: { delayMs: number }, onGone: () => void): void
   const toClient = inOrder(client, state);
   client.on('data', (chunk: Buffer) => {
     toServer(chunk);
-    if (way.losing) setTimeout(() => way.losing && reset(way), LOSE_AFTER_MS);
+    if (way.losing) setTimeout(() => (way.losing || way.hasLost) && reset(way), LOSE_AFTER_MS);
   });
   server.on('data', (chunk: Buffer) => {
-    if (!way.losing) toClient(chunk);
+    if (way.losing) way.hasLost = true;
+    else toClient(chunk);
   });
   for (const [socket, other] of [
     [client, server],
