@@ -1,7 +1,7 @@
 /**
  * Guarantees: every outcome is written, or kept in memory until it can be; what the claim no longer covers is refused, except a 2xx.
- * Transaction: one statement for all plain successes since the last one; one transaction for a batch of the others, which passes over
- *   rows that other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
+ * Transaction: one statement for each 500 plain successes; one transaction for a batch of the others, which passes over rows that
+ *   other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
