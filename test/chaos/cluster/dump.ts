@@ -12,6 +12,8 @@ export async function dumpDatabase(url: string): Promise<Dump> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   try {
     return await sql.begin('isolation level repeatable read', async (tx) => {
+      // The first statement takes the snapshot. Reading all of it may take long, and the daemons go on meanwhile.
+      const [clock] = await tx.unsafe('SELECT clock_timestamp() AS now');
       const all = async (table: string) => (await tx.unsafe(`SELECT * FROM ${table}`)).map(rowOf);
       const open = (await all('runs')).map((row) => ({
         ...row,
@@ -22,7 +24,6 @@ export async function dumpDatabase(url: string): Promise<Dump> {
       const ended = (await all('history')).map((row) => ({ ...row, table: 'history' }));
       const runs = [...open, ...ended] as Record<string, unknown>[];
       const isFollower = (row: Record<string, unknown>) => row['scheduleId'] === FOLLOWER_ID;
-      const [clock] = await tx.unsafe('SELECT clock_timestamp() AS now');
       const versions = await all('schedule_versions');
       return {
         at: Number(clock?.['now']),

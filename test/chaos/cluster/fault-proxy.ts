@@ -95,11 +95,15 @@ function forward(way: Way, state: { delayMs: number }, onGone: () => void): void
   const toClient = inOrder(client, state);
   client.on('data', (chunk: Buffer) => {
     toServer(chunk);
-    if (way.losing) setTimeout(() => (way.losing || way.hasLost) && reset(way), LOSE_AFTER_MS);
+    if (way.losing) setTimeout(() => way.losing && reset(way), LOSE_AFTER_MS);
   });
   server.on('data', (chunk: Buffer) => {
-    if (way.losing) way.hasLost = true;
-    else toClient(chunk);
+    // The question may have come before answers were lost.
+    if (way.losing && !way.hasLost) {
+      way.hasLost = true;
+      setTimeout(() => reset(way), LOSE_AFTER_MS);
+    }
+    if (!way.hasLost) toClient(chunk);
   });
   for (const [socket, other] of [
     [client, server],
