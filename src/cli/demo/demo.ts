@@ -61,8 +61,8 @@ async function startInstances(stage: Stage): Promise<void> {
 /** Answers when they fire. */
 async function createSchedules(stage: Stage): Promise<{ from: number; to: number }> {
   const { schedules, options, clock, client, receiver } = stage;
-  // Enough for all to be there before the first is due.
-  const from = Math.ceil((clock.now() + 2_000 + 5 * schedules.length) / 1000) * 1000;
+  // Enough for all to be there before the first is due, also where the machine stalls for some seconds.
+  const from = Math.ceil((clock.now() + 5_000 + 5 * schedules.length) / 1000) * 1000;
   const times = { from, to: from + options.seconds * 1000 };
   for (let done = 0; done < schedules.length; done += BATCH) {
     const items = schedules

@@ -7,13 +7,15 @@ export interface ClientAnswer {
 
 /** Calls the API of the demo's instances, any of them: one may die at any moment. */
 export interface ApiClient {
-  /** @throws where none answers */
+  /** The first answer that is not 503, if any is. @throws where none answers */
   ask(method: string, path: string, body?: unknown): Promise<ClientAnswer>;
   /** The body of a 2xx. @throws for every other answer, and where none answers */
   call(method: string, path: string, body?: unknown): Promise<unknown>;
 }
 
 const ANSWERS_WITHIN_MS = 20_000;
+/** The instance is short of time, or has lost the database: another may do better, and nothing has been done. */
+const UNAVAILABLE = 503;
 
 export function createApiClient(readyUrls: () => string[]): ApiClient {
   let turn = 0;
@@ -21,14 +23,18 @@ export function createApiClient(readyUrls: () => string[]): ApiClient {
   async function ask(method: string, path: string, body?: unknown): Promise<ClientAnswer> {
     const urls = readyUrls();
     turn += 1;
+    let unavailable: ClientAnswer | null = null;
     let failed: unknown = new Error('no instance is ready');
     for (let tried = 0; tried < urls.length; tried += 1) {
       try {
-        return await send(`${urls[(turn + tried) % urls.length] ?? ''}/api/v1/${path}`, method, body);
+        const answer = await send(`${urls[(turn + tried) % urls.length] ?? ''}/api/v1/${path}`, method, body);
+        if (answer.status !== UNAVAILABLE) return answer;
+        unavailable = answer;
       } catch (error) {
         failed = error;
       }
     }
+    if (unavailable !== null) return unavailable;
     throw failed;
   }
 
