@@ -4,6 +4,7 @@ import { EARLIEST, type Instant, LATEST, isoInstant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
 import { RUN_ENDS, type RunEnd } from './run-end.ts';
 import type { Priority } from '../schedules/schedule.ts';
+import { uuidV7 } from '../uuid-v7.ts';
 
 export const RUN_STATUSES = ['waiting', 'pending', 'running', ...RUN_ENDS] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
@@ -138,10 +139,4 @@ export function isEnd(status: RunStatus): status is RunEnd {
 
 function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {
   return (PLANNED_TRIGGERS as readonly string[]).includes(trigger);
-}
-
-function uuidV7(time: Instant, hex: string): string {
-  const timeHex = time.toString(16).padStart(12, '0');
-  const variant = ((parseInt(hex.charAt(3), 16) & 0x3) | 0x8).toString(16);
-  return `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
 }

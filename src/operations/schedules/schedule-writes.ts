@@ -3,7 +3,6 @@
  * Transaction: none; the callers hold the locks, and write.
  * If the process dies here: nothing is written.
  */
-import { randomUUID } from 'node:crypto';
 import type { Instant } from '../../core/instant.ts';
 import { cursorUnder, sameDefinition, withoutEndedPause } from '../../core/schedules/definition-change.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
@@ -11,6 +10,7 @@ import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Edited } from './plan-before-update.ts';
+import { newScheduleUid } from './schedule-uid.ts';
 
 export interface ScheduleChange {
   id: string;
@@ -38,7 +38,7 @@ export function decide(
   current: Schedule | null,
   { now, calendars }: { now: Instant; calendars: KnownCalendars },
 ): Edited {
-  const uid = current?.uid ?? randomUUID();
+  const uid = current?.uid ?? newScheduleUid(now);
   const definition = withoutEndedPause(change.decide(current, now, calendars, uid));
   const { id, by } = change;
   const lane = targets.laneOf(definition.target);
