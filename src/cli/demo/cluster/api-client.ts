@@ -14,7 +14,7 @@ export interface ApiClient {
 }
 
 const ANSWERS_WITHIN_MS = 20_000;
-/** The instance is short of time, or has lost the database: another may do better, and nothing has been done. */
+/** The instance is short of time, or has lost the database: another may do better. All that the demo calls may be called again. */
 const UNAVAILABLE = 503;
 
 export function createApiClient(readyUrls: () => string[]): ApiClient {
