@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { ATTACK } from './test/support/runner/attack.ts';
 import { LONG } from './test/support/runner/long.ts';
 import { QUICK_RESOLVE } from './test/support/runner/quick-start.ts';
 import { HUNG_AFTER_MS } from './test/support/until.ts';
@@ -13,6 +14,7 @@ export default defineConfig({
     hookTimeout: HUNG_AFTER_MS,
     teardownTimeout: HUNG_AFTER_MS,
     tags: [
+      { name: ATTACK, description: 'tries to break in, to starve others or to mislead' },
       { name: LONG, description: 'takes more than a few seconds by itself', timeout: 5 * HUNG_AFTER_MS },
     ],
     reporters: ['default', './test/support/runner/summary.ts'],

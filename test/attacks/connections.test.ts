@@ -1,3 +1,4 @@
+// @module-tag attack
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';

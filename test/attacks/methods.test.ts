@@ -1,3 +1,4 @@
+// @module-tag attack
 import { readFileSync } from 'node:fs';
 import { METHODS } from 'node:http';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @module-tag attack
 import { expect, test } from 'vitest';
 import { readJsonBody } from '../../src/api/http/json/json-body.ts';
 

@@ -1,3 +1,4 @@
+// @module-tag attack
 // @module-tag long
 import { once } from 'node:events';
 import { Socket } from 'node:net';

@@ -1,3 +1,4 @@
+// @module-tag attack
 // @module-tag long
 import { once } from 'node:events';
 import { type Server, type Socket, createServer } from 'node:net';

@@ -48,11 +48,11 @@ export function summaryOf(seconds: number, { long, skipped }: LeftOut): string {
   ].join('\n');
 }
 
-/** Of the two filters that scripts name: only the long ones, or all others. */
-function passes({ tags }: TestCase, tagsFilter: string[] | undefined): boolean {
-  if (tagsFilter?.includes(LONG) === true) return tags.includes(LONG);
-  if (tagsFilter?.includes(`!${LONG}`) === true) return !tags.includes(LONG);
-  return true;
+/** Of the filters that scripts name: the tests of one tag, or all others. */
+function passes({ tags }: TestCase, tagsFilter: string[] = []): boolean {
+  return tagsFilter.every((filter) =>
+    filter.startsWith('!') ? !tags.includes(filter.slice(1)) : tags.includes(filter),
+  );
 }
 
 function durationOf(seconds: number): string {
