@@ -200,6 +200,20 @@ describe('a run whose instance is gone', () => {
     expect((await runs()).every((row) => row.lost_at !== null)).toBe(true);
   });
 
+  it.each([
+    [
+      'goes on if its first attempt is young, however long it had waited for a place or for maintenance to end',
+      '1 hour',
+      'again',
+    ],
+    ['is abandoned if its first attempt is too old', '2 days', 'age'],
+  ])('%s', async (_, begun, verdict) => {
+    await lostRuns();
+    await store.rows(sql`UPDATE runs SET due_at = due_at - interval '9 days', created_at = created_at - interval '9 days',
+      first_claimed_at = clock_timestamp() - ${begun}::interval`);
+    expect(await recoverOrphans()).toMatchObject([{ verdict }]);
+  });
+
   it('of a paused schedule is abandoned if it was planned, and goes on if a caller asked for it', async () => {
     await lostRuns({ enabled: false }, { count: 2 });
     await store.rows(

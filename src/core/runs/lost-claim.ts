@@ -12,7 +12,7 @@ export type LostVerdict = 'again' | 'unknown' | 'deleted' | 'disabled' | 'recove
 export interface RecoveryPolicy {
   /** How often recovery takes a run over before it gives the run up. */
   maxRecoveries: number;
-  /** Recovery gives up a run that has been due for longer than this. */
+  /** Recovery gives up a run whose first attempt began longer ago than this; if it was to be retried later, its newest one was due. */
   maxRecoveryAgeSeconds: number;
   /** Added to an attempt's own limit: how long a frozen instance may still act on a decision from before it froze. */
   lockTtlSeconds: number;
@@ -54,8 +54,9 @@ function reasonToGiveUp(
   const isPlannedFire = run.trigger === 'schedule' || run.trigger === 'catchUp';
   if (schedule?.enabled === false && isPlannedFire) return 'disabled';
   if (run.recoveries >= maxRecoveries) return 'recoveries';
-  const dueSince = Math.max(run.createdAt, run.dueAt);
-  return dueSince < now - maxRecoveryAgeSeconds * 1000 ? 'age' : null;
+  // Before its first attempt a run is work that waits: for a place, a queue, or the end of maintenance.
+  const since = Math.max(run.firstClaimedAt ?? run.createdAt, run.dueAt);
+  return since < now - maxRecoveryAgeSeconds * 1000 ? 'age' : null;
 }
 
 /** The run after the verdict; its log contains the lost attempt. */

@@ -30,7 +30,7 @@ const LETTERS: Record<LostVerdict, string> = {
 
 /*
  * Every verdict there is. A row: the schedule (there, paused, gone), how often the run has been taken over, of three times at most,
- * how long it has been due, and its triggers. A letter: A is driven on, U ends as unknown; abandoned since its schedule is G gone or
+ * how long its attempt has been due, and its triggers. A letter: A is driven on, U ends as unknown; abandoned since its schedule is G gone or
  * D disabled, since it was recovered too often (R) or is too old (O).
  *
  * A group: at least once; at least once with a lookup; at most once; at most once with a lookup. In each: nothing may have been sent ·
@@ -81,7 +81,7 @@ describe('the verdict on a lost claim', () => {
       for (const trigger of triggers.split(' ') as RunTrigger[]) {
         const letters = DELIVERIES.map((delivery) =>
           SENT.map((sent) => {
-            const run = runRecord({ trigger, recoveries, dueAt, createdAt: NOW - 26 * HOUR, ...sent });
+            const run = runRecord({ trigger, recoveries, dueAt, firstClaimedAt: NOW - 26 * HOUR, ...sent });
             return LETTERS[judgeLostClaim(run, { ...facts, ...delivery }, POLICY, NOW)];
           }).join(''),
         );
@@ -98,14 +98,18 @@ describe('the verdict on a lost claim', () => {
     expect(rows).toHaveLength(3 * 2 * 2 * 6);
   });
 
-  it('counts the age from the due time, or from the recording if that was later', () => {
+  it('counts the age from the first attempt, however long the run had waited, or from when a later attempt was due', () => {
     const day = POLICY.maxRecoveryAgeSeconds * 1000;
-    const verdict = (dueAt: number, createdAt: number) =>
-      judgeLostClaim(runRecord({ dueAt, createdAt }), FACTS, POLICY, NOW);
-    expect(verdict(NOW - day, NOW - day)).toBe('again');
-    expect(verdict(NOW - day - 1, NOW - day - 1)).toBe('age');
-    expect(verdict(NOW - 400 * day, NOW - HOUR)).toBe('again');
-    expect(verdict(NOW - HOUR, NOW - 400 * day)).toBe('again');
+    const verdict = (firstClaimedAt: number | null, dueAt: number, createdAt = NOW - 400 * day) =>
+      judgeLostClaim(runRecord({ firstClaimedAt, dueAt, createdAt }), FACTS, POLICY, NOW);
+    expect(verdict(NOW - day, NOW - 400 * day)).toBe('again');
+    expect(verdict(NOW - day - 1, NOW - 400 * day)).toBe('age');
+    // Its retries are a day apart.
+    expect(verdict(NOW - 10 * day, NOW - HOUR)).toBe('again');
+    expect(verdict(NOW - 10 * day, NOW - day - 1)).toBe('age');
+    // A row that says nothing of a first attempt.
+    expect(verdict(null, NOW - 2 * day)).toBe('age');
+    expect(verdict(null, NOW - 2 * day, NOW - HOUR)).toBe('again');
   });
 });
 

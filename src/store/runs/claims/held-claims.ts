@@ -22,7 +22,7 @@ export const RUNS_RETURNED = 'firelock_runs_returned';
 
 /**
  * Hands unsent claims back, where they are still the caller's: any instance may take them at once, and hears so. Rows that other
- * transactions have locked are passed over: `held` are the ids of those.
+ * transactions have locked are passed over: `held` are the ids of those. A first attempt that was never sent has not begun.
  */
 export async function returnClaimsIfMine(
   db: Executor,
@@ -31,7 +31,8 @@ export async function returnClaimsIfMine(
   const returned = await rowsOf<{ id: string }>(
     db,
     sql`WITH free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
-    UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, ready = ${READY}, updated_at = clock_timestamp()
+    UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, first_claimed_at = nullif(r.first_claimed_at, r.claimed_at),
+      ready = ${READY}, updated_at = clock_timestamp()
     FROM free WHERE r.id = free.id
     RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`,
   );

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { claimReadyRuns } from '../../../../src/store/runs/claims/claims.ts';
+import type { ClaimedRun } from '../../../../src/store/runs/claims/claimed-run.ts';
+import { claimOf, returnClaimsIfMine } from '../../../../src/store/runs/claims/held-claims.ts';
 import { countNow, needsCounting } from '../../../support/postgres/counted.ts';
 import { runIdAt } from '../../../support/pending-runs.ts';
 import { type Store, createInstance, createStore } from '../../../support/pipeline.ts';
@@ -25,6 +27,17 @@ async function insertRuns(count: number, dueInSeconds = 0): Promise<void> {
       LATERAL (SELECT date_trunc('second', now()) + make_interval(secs => ${dueInSeconds}) AS at) AS t`);
 }
 
+function claimFor(instanceId: string, limit: number, freePerLane: number): Promise<ClaimedRun[]> {
+  const request = {
+    instanceId,
+    limit,
+    freeByLane: new Map<string, number>(),
+    freePerLane,
+    targetTypes: ['http'],
+  };
+  return store.database.run((db) => claimReadyRuns(db, request));
+}
+
 /** Rows that were read of the table, whatever by. */
 async function rowsRead(): Promise<number> {
   await countNow(store.database);
@@ -44,21 +57,29 @@ it('claims read only what they claim, neither the whole backlog nor later runs, 
   await insertRuns(4_000);
   await insertRuns(4_000, 604_800);
   const before = await rowsRead();
-  const claim = () =>
-    store.database.run((db) =>
-      claimReadyRuns(db, {
-        instanceId: instance.id,
-        limit: 1_000,
-        freeByLane: new Map(),
-        freePerLane: 5,
-        targetTypes: ['http'],
-      }),
-    );
   const CLAIMS = 5;
-  for (let n = 0; n < CLAIMS; n += 1) expect(await claim()).toHaveLength(5 * LANES);
+  for (let n = 0; n < CLAIMS; n += 1) expect(await claimFor(instance.id, 1_000, 5)).toHaveLength(5 * LANES);
   const read = (await rowsRead()) - before;
   // Each where it waits and once more where it is written, and what earlier claims have left in the index.
   expect(read).toBeGreaterThanOrEqual(CLAIMS * 5 * LANES);
   expect(read).toBeLessThan(10 * CLAIMS * 5 * LANES);
+  await instance.stop();
+});
+
+it('a first claim that goes back unsent was no attempt: the age of its run does not count from it', async () => {
+  const instance = await createInstance(store);
+  await insertRuns(2);
+  await store.rows(
+    sql`UPDATE runs SET attempts = 1, first_claimed_at = now() - interval '1 day' WHERE lane LIKE '%-1'`,
+  );
+  const runs = await claimFor(instance.id, 2, 1);
+  await store.database.run((db) => returnClaimsIfMine(db, runs.map(claimOf)));
+  const rows = await store.rows(
+    sql`SELECT attempts, first_claimed_at < now() - interval '1 hour' AS had_begun FROM runs ORDER BY attempts`,
+  );
+  expect(rows).toEqual([
+    { attempts: 1, had_begun: null },
+    { attempts: 2, had_begun: true },
+  ]);
   await instance.stop();
 });
