@@ -1,3 +1,4 @@
+import { copyStatement } from './copy-rows.ts';
 import type { BenchDatabase } from './processes/postgres.ts';
 import { type ScheduleItem, putSchedules } from './schedules.ts';
 
@@ -20,14 +21,14 @@ export async function seedRestingSchedules(
   await putSchedules(daemonUrl, [first]);
   const cron = `(n % 60 || ' ' || (${hour} + n / 60 % ${HOURS}) % 24 || ' * * *')`;
   const later = `make_interval(hours => n / 60 % ${HOURS}, mins => n % 60)`;
-  const copies = await copyStatement(database, 'schedules', {
+  const copies = await copyStatement((statement) => database.query(statement), 'schedules', {
     uid: 'new.uid',
     id: `'resting-' || n`,
     timing: `replace(t.timing, '${firstCron}', ${cron})`,
     next_occurrence_at: `t.next_occurrence_at + ${later}`,
     next_fire_at: `t.next_fire_at + ${later}`,
   });
-  const versions = await copyStatement(database, 'schedule_versions', {
+  const versions = await copyStatement((statement) => database.query(statement), 'schedule_versions', {
     schedule_uid: 'new.uid',
     schedule_id: `'resting-' || n`,
     definition: `jsonb_set(t.definition, '{cron}', to_jsonb(${cron}))`,
@@ -39,18 +40,4 @@ export async function seedRestingSchedules(
       made AS (${copies} WHERE t.id = 'resting-0')
       ${versions} WHERE t.schedule_id = 'resting-0'`);
   }
-}
-
-/** All columns as they are, but for these. */
-async function copyStatement(
-  database: BenchDatabase,
-  table: string,
-  others: Record<string, string>,
-): Promise<string> {
-  const columns = (
-    await database.query(`SELECT quote_ident(attname) AS name FROM pg_attribute
-      WHERE attrelid = '${table}'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`)
-  ).map(({ name }) => String(name));
-  const values = columns.map((name) => others[name] ?? `t.${name}`);
-  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM new, ${table} t`;
 }

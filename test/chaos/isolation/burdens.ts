@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { callApi } from '../../../bench/support/api.ts';
+import { copyStatement } from '../../../bench/support/copy-rows.ts';
+import { putSchedules } from '../../../bench/support/schedules.ts';
+import type { IsolationStage } from './isolation-stage.ts';
+
+/** One user's volume, or one user's targets, that must not hold up the others. */
+export interface Burden {
+  name: string;
+  title: string;
+  /** Of the daemons. */
+  variables?: Record<string, string>;
+  /** Before the witnesses are measured without it: what takes long to make. */
+  prepare?(stage: IsolationStage): Promise<void>;
+  /** Lays the burden on. Answers what is to be true of the burden itself once the witnesses were measured beside it. */
+  begin(stage: IsolationStage): Promise<() => Promise<Fact[]>>;
+}
+
+/** What came of the burden itself. */
+export interface Fact {
+  what: string;
+  holds: boolean;
+}
+
+const BACKLOG = 200_000;
+const FOLLOWERS = 9_000;
+const ENDS = 300;
+const HANGING_RUNS = 80;
+const SLOW_RUNS = 10;
+const BATCH = 1_000;
+
+const replaced: Burden = {
+  name: 'replaced-backlog',
+  title: 'the next fire of a schedule with 200,000 open runs, `overlap: replace`',
+  prepare: (stage) => openBacklog(stage, 'replace'),
+  begin: async ({ url, cluster }) => {
+    const before = await openRunsOf(cluster, BACKLOG_ID);
+    await patch(url, BACKLOG_ID, { enabled: true });
+    return async () => {
+      const left = await settledRuns(cluster, BACKLOG_ID, 2);
+      const { planned } = await runsPlanned(cluster, BACKLOG_ID);
+      return [
+        { what: `${before} open runs, ${planned} fires of the schedule itself`, holds: planned > 0 },
+        { what: `all but ${left} of them are replaced in the end`, holds: left <= 2 },
+      ];
+    };
+  },
+};
+
+const deleted: Burden = {
+  name: 'deleted-backlog',
+  title: 'DELETE of a schedule with 200,000 open runs',
+  prepare: (stage) => openBacklog(stage, 'allow'),
+  begin: async ({ url, cluster }) => {
+    const answered = timed(() =>
+      fetch(`${url}/api/v1/schedules/${BACKLOG_ID}`, { method: 'DELETE' }).then(({ status }) => status),
+    );
+    await sleep(0);
+    return async () => {
+      const { result: status, ms } = await answered;
+      const left = await settledRuns(cluster, BACKLOG_ID, 0);
+      return [
+        { what: `DELETE answered ${status} after ${ms} ms`, holds: status === 204 },
+        { what: `${left} of its runs are still open in the end`, holds: left === 0 },
+      ];
+    };
+  },
+};
+
+const guarded: Burden = {
+  name: 'guarded-backlog',
+  title: 'an edit from `overlap: allow` to `skip` where 200,000 runs are open',
+  prepare: (stage) => openBacklog(stage, 'allow'),
+  begin: async ({ url, cluster }) => {
+    const { result: status, ms } = await timed(() =>
+      patch(url, BACKLOG_ID, { overlap: 'skip', enabled: true, pauseAfterFailures: 3 }),
+    );
+    return async () => {
+      const { skipped } = await runsPlanned(cluster, BACKLOG_ID);
+      return [
+        { what: `PATCH answered ${status} after ${ms} ms`, holds: status === 200 },
+        { what: `${skipped} later fires were skipped beside the open runs`, holds: skipped > 0 },
+      ];
+    };
+  },
+};
+
+const followers: Burden = {
+  name: 'followers',
+  title: '300 ends of a schedule that 9,000 others follow',
+  prepare: async ({ url, scale, witnesses }) => {
+    const count = Math.ceil(FOLLOWERS * scale);
+    const target = { type: 'pull', queue: 'never-claimed' };
+    await putSchedules(url, [
+      { id: 'parent', at: '2099-01-01T00:00:00Z', target: { type: 'http', url: witnesses.urls[0] } },
+    ]);
+    const items = Array.from({ length: count }, (_, index) => ({
+      ...{ id: `follower-${index}`, target },
+      after: { scheduleId: 'parent' },
+    }));
+    for (let from = 0; from < count; from += BATCH) await putSchedules(url, items.slice(from, from + BATCH));
+  },
+  begin: async ({ url, cluster, scale }) => {
+    const ends = Math.ceil(ENDS * scale);
+    for (let index = 0; index < ends; index += 1) await callApi(`${url}/api/v1/schedules/parent/fire`, {});
+    return async () => {
+      const made = Number((await cluster.admin(MADE_BY_FOLLOWERS))?.[0]?.['count']);
+      return [{ what: `${made} runs of followers by then, of ${ends} ends`, holds: made > 0 }];
+    };
+  },
+};
+
+const MADE_BY_FOLLOWERS = `SELECT count(*) FROM runs WHERE trigger = 'after' AND schedule_id LIKE 'follower-%'`;
+
+const hanging: Burden = {
+  name: 'hanging-origins',
+  title: 'three origins that never answer, 80 runs each, beside one that answers after 2 s',
+  begin: async ({ url, silent, slow }) => {
+    for (const [index, target] of silent.urls.entries())
+      await submit(url, HANGING_RUNS, () => ({
+        ...{ target: { type: 'http', url: `${target}${index}` }, timeoutSeconds: 3600 },
+        retry: { maxAttempts: 1 },
+      }));
+    await sleep(3_000);
+    await submit(url, SLOW_RUNS, () => ({ target: { type: 'http', url: slow.urls[0] } }));
+    return async () => {
+      let arrived = 0;
+      for (let waited = 0; waited < 60 && arrived < SLOW_RUNS; waited += 1) {
+        arrived += (await slow.take()).at.length;
+        await sleep(1_000);
+      }
+      return [
+        { what: `${arrived} of ${SLOW_RUNS} runs reached the slow target`, holds: arrived === SLOW_RUNS },
+      ];
+    };
+  },
+};
+
+export const BURDENS: readonly Burden[] = [replaced, deleted, guarded, followers, hanging];
+
+const BACKLOG_ID = 'backlog';
+
+/** A paused schedule for workers that never come, and as many open runs of it as one call after the other would have made in a day. */
+async function openBacklog({ url, cluster, scale }: IsolationStage, overlap: string): Promise<void> {
+  await putSchedules(url, [
+    {
+      ...{ id: BACKLOG_ID, cron: '* * * * * *', enabled: false, overlap },
+      target: { type: 'pull', queue: 'never-claimed' },
+    },
+  ]);
+  await callApi(`${url}/api/v1/schedules/${BACKLOG_ID}/fire`, {});
+  const query = async (statement: string) => {
+    const rows = await cluster.admin(statement);
+    if (!rows) throw new Error(`refused: ${statement}`);
+    return rows;
+  };
+  const copies = await copyStatement(query, 'runs', {
+    id: `(substr(t.id::text, 1, 15) || substr(gen_random_uuid()::text, 16))::uuid`,
+    created_at: `t.created_at + n * interval '1 microsecond'`,
+  });
+  await query(`WITH new AS (SELECT n FROM generate_series(2, ${Math.ceil(BACKLOG * scale)}) AS n)
+    ${copies} WHERE t.schedule_id = '${BACKLOG_ID}'`);
+}
+
+type Cluster = IsolationStage['cluster'];
+
+async function openRunsOf(cluster: Cluster, id: string): Promise<number> {
+  return Number(
+    (await cluster.admin(`SELECT count(*) FROM runs WHERE schedule_id = '${id}'`))?.[0]?.['count'],
+  );
+}
+
+/** Waits until no more than so many runs are open, as long as some end; answers how many are left. */
+async function settledRuns(cluster: Cluster, id: string, atMost: number): Promise<number> {
+  let [left, since] = [await openRunsOf(cluster, id), performance.now()];
+  while (left > atMost && performance.now() - since < STILL_MS) {
+    await sleep(1_000);
+    const now = await openRunsOf(cluster, id);
+    if (now < left) since = performance.now();
+    left = now;
+  }
+  return left;
+}
+
+const STILL_MS = 30_000;
+
+async function runsPlanned(cluster: Cluster, id: string): Promise<{ planned: number; skipped: number }> {
+  const [row] =
+    (await cluster.admin(`SELECT count(*) AS planned, count(*) FILTER (WHERE status = 'skipped') AS skipped
+      FROM all_runs WHERE schedule_id = '${id}' AND trigger = 'schedule'`)) ?? [];
+  return { planned: Number(row?.['planned']), skipped: Number(row?.['skipped']) };
+}
+
+async function patch(url: string, id: string, body: object): Promise<number> {
+  const answer = await fetch(`${url}/api/v1/schedules/${id}`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  await answer.text();
+  return answer.status;
+}
+
+async function submit(url: string, count: number, run: (index: number) => object): Promise<void> {
+  const items = Array.from({ length: count }, (_, index) => ({ ref: `run-${index}`, ...run(index) }));
+  await callApi(`${url}/api/v1/runs/batch`, { items });
+}
+
+async function timed<Result>(work: () => Promise<Result>): Promise<{ result: Result; ms: number }> {
+  const began = performance.now();
+  const result = await work();
+  return { result, ms: Math.round(performance.now() - began) };
+}
