@@ -29,12 +29,15 @@ if (!process.argv.includes('--check')) {
 
 async function render(): Promise<string> {
   const noDatabase = () => Promise.reject(new Error('there is no database here'));
+  const database = { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() };
   const events = createEventBus();
   const nobodyIsAsked = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1 };
   const deps: ApiDeps = {
     access: createAccess({ clock: systemClock, events, ...nobodyIsAsked }),
     hasSignsElsewhere: false,
-    database: { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() },
+    database,
+    promptDatabase: database,
+    slowDatabase: database,
     clock: systemClock,
     targets: createTargetRegistry([]),
     secrets: createKeyRing([]),

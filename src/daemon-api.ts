@@ -21,7 +21,8 @@ export function createApi(common: Common, workers: Workers, loops: readonly Turn
   const readiness = () => readinessOf(state, lease, loops, maintenance.current());
   const learnMaintenance = () => heartbeat.wake();
   const serving = {
-    ...{ database: pools.api, retentionDays, basePath, readiness, hasSignsElsewhere },
+    ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
+    ...{ retentionDays, basePath, readiness, hasSignsElsewhere },
     ...{ metrics, wake, pullQueues, learnMaintenance, dashboard: readDashboard() },
   };
   const server = createServer({ ...common, ...serving });

@@ -79,12 +79,14 @@ async function innerCaller(
   const access: Access = {
     identify: () => caller,
     authorize: () => undefined,
+    enter: () => () => undefined,
     replaceTokens: () => undefined,
   };
   const { pools, config } = common;
   const server = await createInnerServer({
     ...common,
-    ...{ access, metrics, wake, pullQueues, database: pools.api, retentionDays: config.retentionDays },
+    ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
+    ...{ access, metrics, wake, pullQueues, retentionDays: config.retentionDays },
     ...{ basePath: '', hasSignsElsewhere: true, dashboard: null, learnMaintenance: () => undefined },
     readiness: () => ({ status: 'ready', checks: { migrations: 'ok' }, warnings: [] }),
   });

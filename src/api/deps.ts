@@ -17,6 +17,10 @@ export interface ApiDeps {
   /** Decides who may call. */
   access: Access;
   database: Database;
+  /** For routes whose pace is `prompt`: other calls do not take all of its connections. */
+  promptDatabase: Database;
+  /** For routes whose pace is `slow`. */
+  slowDatabase: Database;
   clock: Clock;
   targets: TargetRegistry;
   /** Encrypts header values and secrets of targets. */

@@ -1,3 +1,4 @@
+import { shareOf } from './database-share.ts';
 import type { Database } from './database.ts';
 
 /** The connections of one instance, separated by what must not wait for what. */
@@ -6,7 +7,9 @@ interface DatabasePools {
   main: Database;
   /** Calls of the API: however many are slow, no fire waits for a connection. */
   api: Database;
-  /** Work that may take long and may wait: samples, history, backstops. */
+  /** The same connections but one, which is left to workers, callbacks and manual fires. */
+  calls: Database;
+  /** Work that may take long and may wait: samples, history, backstops, and slow calls of the API one at a time. */
   background: Database;
   /** Heartbeats: slow work never makes this instance look dead. */
   heartbeat: Database;
@@ -26,14 +29,18 @@ export function openPools({ databaseUrl, connections, openDatabase }: PoolOption
   return {
     main: openDatabase(databaseUrl, shares.main),
     api,
+    calls: shareOf(api, Math.max(1, shares.api - 1)),
     background,
     heartbeat: openDatabase(databaseUrl, 1),
   } satisfies DatabasePools;
 }
 
-/** With two connections in all, background work uses the API's. */
+/**
+ * With two connections in all, background work uses the API's. From five on, the API has two, so that one of them is
+ * for workers alone.
+ */
 function sharesOf(connections: number): { main: number; api: number; background: number } {
-  const api = Math.max(1, Math.floor(connections / 3));
+  const api = Math.max(connections >= 5 ? 2 : 1, Math.floor(connections / 3));
   const background = connections >= 8 ? 2 : connections >= 3 ? 1 : 0;
   return { main: connections - api - background, api, background };
 }

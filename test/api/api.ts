@@ -12,7 +12,8 @@ import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { openDatabase } from '../../src/postgres/database.ts';
+import { openPools } from '../../src/postgres/database-pools.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
@@ -53,6 +54,8 @@ export interface Api {
   readonly applyEffects: () => Promise<void>;
   readonly pullQueues: PullQueues;
   readonly access: Access;
+  /** Which pools of connections the API has used; tests clear it. */
+  readonly poolsUsed: Set<string>;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
   raw(bytes: string): Promise<string>;
@@ -69,7 +72,14 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const { basePath = '', dashboard = null, secrets = SECRETS, ...asking } = options;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
-  const store = openDatabase(url, 4);
+  const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
+  const store = pools.main;
+  const poolsUsed = new Set<string>();
+  const noted = (pool: Database, name: string): Database => ({
+    ...pool,
+    run: (...asked) => pool.run(...(poolsUsed.add(name), asked)),
+    transaction: (...asked) => pool.transaction(...(poolsUsed.add(name), asked)),
+  });
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: '0', connectionsPerOrigin: 1 }),
   ]);
@@ -83,7 +93,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
   const pullQueues = createPullQueues({
-    database: store,
+    database: noted(pools.api, 'api'),
     clock: systemClock,
     events,
     lease,
@@ -100,7 +110,9 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     access,
     clock: systemClock,
     hasSignsElsewhere: false,
-    database: store,
+    database: noted(pools.calls, 'calls'),
+    promptDatabase: noted(pools.api, 'api'),
+    slowDatabase: noted(pools.background, 'background'),
     targets,
     events,
     pullQueues,
@@ -158,6 +170,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       await effects.stop();
     },
     pullQueues,
+    poolsUsed,
     access,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
     raw: (bytes) => raw(base, bytes),
@@ -165,7 +178,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       await pullQueues.stop();
       await server.close();
       await targets.close();
-      await store.close();
+      await Promise.all(Object.values(pools).map((pool) => pool.close()));
       await sql.end({ timeout: 1 });
       await database?.drop();
     },

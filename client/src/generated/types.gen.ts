@@ -2153,7 +2153,7 @@ export type ListSchedulesErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2229,7 +2229,7 @@ export type DeleteScheduleErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2291,7 +2291,7 @@ export type GetScheduleErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2375,7 +2375,7 @@ export type PatchScheduleErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2463,7 +2463,7 @@ export type PutScheduleErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2532,7 +2532,7 @@ export type PutSchedulesErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2597,7 +2597,7 @@ export type ActOnSchedulesErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2677,7 +2677,7 @@ export type FireScheduleErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2759,7 +2759,7 @@ export type SkipFireErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2837,7 +2837,7 @@ export type UnskipFireErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2915,7 +2915,7 @@ export type BackfillScheduleErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -2986,7 +2986,7 @@ export type ListVersionsErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3061,7 +3061,7 @@ export type ListUpcomingFiresErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3129,7 +3129,7 @@ export type PreviewFiresErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3212,7 +3212,7 @@ export type ListOccurrencesErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3294,7 +3294,7 @@ export type GetLoadErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3360,7 +3360,7 @@ export type ListCalendarsErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3436,7 +3436,7 @@ export type DeleteCalendarErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3498,7 +3498,7 @@ export type GetCalendarErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3582,7 +3582,7 @@ export type PutCalendarErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3673,7 +3673,7 @@ export type ListRunsErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3738,7 +3738,7 @@ export type CreateRunErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3829,7 +3829,7 @@ export type ListRunsOfScheduleErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3891,7 +3891,7 @@ export type GetRunErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -3956,7 +3956,7 @@ export type CreateRunsErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4034,7 +4034,7 @@ export type CancelRunErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4108,7 +4108,7 @@ export type RetryRunErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4182,7 +4182,7 @@ export type CompleteRunErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4256,7 +4256,7 @@ export type HeartbeatRunErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4317,7 +4317,7 @@ export type ActOnRunsErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4383,7 +4383,7 @@ export type ClaimRunsErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4436,7 +4436,7 @@ export type ListQueuesErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4498,7 +4498,7 @@ export type ListLimitsErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4564,7 +4564,7 @@ export type DeleteLimitErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4626,7 +4626,7 @@ export type GetLimitErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4692,7 +4692,7 @@ export type PutLimitErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4758,7 +4758,7 @@ export type GetStatsErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4829,7 +4829,7 @@ export type GetStatsOfScheduleErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4882,7 +4882,7 @@ export type ListInstancesErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -4935,7 +4935,7 @@ export type GetMaintenanceErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -5000,7 +5000,7 @@ export type SetMaintenanceErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -5053,7 +5053,7 @@ export type GetMeErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -5106,7 +5106,7 @@ export type VerifyErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };
@@ -5188,7 +5188,7 @@ export type ListAuditErrors = {
      */
     500: Problem;
     /**
-     * Database out of reach; `Retry-After` says when to try again
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
      */
     503: Problem;
 };

@@ -6,6 +6,7 @@ import type { ApiToken } from '../../core/access/token-lines.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { Problem } from '../http/problem.ts';
+import { type Pace, createCallsUnderWay } from './calls-under-way.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { createTokenRegistry } from './token-registry.ts';
 import { createTrustedProxies } from './trusted-proxies.ts';
@@ -25,6 +26,12 @@ export interface Access {
   identify: (request: Request) => Caller;
   /** @throws Problem 403 */
   authorize: (request: Request, caller: Caller, needed: RoleNeeded) => void;
+  /**
+   * Counts a call of an identified caller, until the function that it answers is called. Callers without names are not
+   * told apart, so their calls are not counted.
+   * @throws Problem 429
+   */
+  enter: (request: Request, pace: Pace) => () => void;
   replaceTokens: (tokens: readonly ApiToken[]) => void;
 }
 
@@ -38,8 +45,10 @@ const ANONYMOUS: Caller = { name: null, role: 'admin' };
 
 const FAILURES_PER_MINUTE = 10;
 const MAX_KEYS = 10_000;
+const AT_ONCE_WAIT_SECONDS = 1;
 
 /** Decides who calls. Whether callers are asked at all is decided once: a later change of the tokens never opens the API. */
+// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createAccess({ clock, events, ...settings }: AccessDeps): Access {
   const { apiTokens, trustedProxies, tokenRequestsPerSecond: perSecond } = settings;
   const isAnonymous = apiTokens.length === 0 && trustedProxies.length === 0;
@@ -52,6 +61,8 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
     maxKeys: MAX_KEYS,
   });
   const calls = createRateLimit({ clock, burst: 2 * perSecond, perSecond, maxKeys: MAX_KEYS });
+  const underWay = createCallsUnderWay();
+  const identified = new WeakMap<Request, Known>();
   const refused = (request: Request, reason: CallRefusal, name: string | null) =>
     events.emit({ type: 'callRefused', reason, address: addressOf(request), name });
 
@@ -69,9 +80,18 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
       const found = proxied === null ? fromToken(request, find) : fromProxy(proxied);
       if ('refused' in found) return fail(request, found.refused);
       const waitSeconds = calls.take(found.key);
+      identified.set(request, found);
       if (waitSeconds === 0) return found.caller;
       refused(request, 'tooManyCalls', found.caller.name);
       throw tooMany('too many calls in a short time', waitSeconds);
+    },
+    enter: (request, pace) => {
+      const known = identified.get(request);
+      if (known === undefined) return () => undefined;
+      const leave = underWay.enter(known.key, pace);
+      if (leave !== null) return leave;
+      refused(request, 'tooManyAtOnce', known.caller.name);
+      throw tooMany('too many calls are under way', AT_ONCE_WAIT_SECONDS);
     },
     authorize: (request, { name, role }, needed) => {
       if (mayCall(role, needed)) return;
@@ -81,8 +101,13 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
   };
 }
 
-/** `key`: the rate limit counts by it. */
-type Identified = { caller: Caller; key: string } | { refused: CallRefusal };
+/** `key`: the limits count by it. */
+interface Known {
+  caller: Caller;
+  key: string;
+}
+
+type Identified = Known | { refused: CallRefusal };
 
 function fromProxy(proxied: Caller | 'unusable'): Identified {
   if (proxied === 'unusable') return { refused: 'proxyHeaders' };

@@ -12,7 +12,7 @@ export function addAuditRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/audit',
     {
-      config: { role: 'operator', alsoCheck: emptyPeriod },
+      config: { role: 'operator', pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'listAudit',
         summary: 'What callers changed, and what they were refused; newest first',

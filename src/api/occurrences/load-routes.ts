@@ -39,11 +39,10 @@ const loadQuery = z.strictObject({
 });
 
 export function addLoadRoute(api: Api, { database }: ApiDeps): void {
-  const inTurn = oneAtATime();
   api.get(
     '/load',
     {
-      config: { role: 'viewer', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'getLoad',
         summary: 'How many fires of all enabled schedules are due when, as they are defined now',
@@ -58,7 +57,7 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
       const asked = { database, period, top, isGone: () => socket.destroyed };
       const isPage = maxSchedules !== undefined || cursor !== undefined;
       const page = { after: cursor?.after ?? null, most: maxSchedules ?? MAX_PAGE };
-      const counted = await inTurn(() => (isPage ? countPage(asked, page) : countAll(asked)));
+      const counted = await (isPage ? countPage(asked, page) : countAll(asked));
       const { firing, next } = counted;
       return {
         ...answerLoad(counted),
@@ -96,14 +95,4 @@ function answerLoad({ buckets, schedules }: CountedLoad) {
 
 function answerBucket({ at, fires }: { at: Instant; fires: number }) {
   return { at: isoInstant(at), fires };
-}
-
-/** It is work for this process, not only for the database: one after the other, in the order of asking. */
-function oneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const mine = last.then(work);
-    last = mine.catch(() => undefined);
-    return mine;
-  };
 }

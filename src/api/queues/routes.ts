@@ -1,10 +1,10 @@
-import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { listQueues } from '../../store/queues/queue-workers.ts';
 import type { PulledRun } from '../../store/queues/pulled-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { answerRun } from '../runs/answers.ts';
+import { whenGone } from '../http/when-gone.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { claimInput, claimedRuns, queueParams, queues } from './schemas.ts';
 
@@ -19,7 +19,7 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
   api.post(
     '/queues/:queue/claim',
     {
-      config: { role: 'worker', audits: [] },
+      config: { role: 'worker', pace: 'waits', audits: [] },
       schema: {
         operationId: 'claimRuns',
         summary: 'Lease runs to a worker: at once where there are some, else as soon as there are',
@@ -55,14 +55,6 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
     },
     async (): Promise<z.output<typeof queues>> => ({ items: await database.run((db) => listQueues(db)) }),
   );
-}
-
-/** Aborted when the client goes away without an answer. The request does not show that: it ends once its body is read. */
-function whenGone({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  raw.once('close', () => gone.abort());
-  if (raw.destroyed) gone.abort();
-  return gone.signal;
 }
 
 function answerPulled({ run, dependencies }: PulledRun): z.output<typeof claimedRuns>['items'][number] {

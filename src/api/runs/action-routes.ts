@@ -33,7 +33,7 @@ function addCancelRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/cancel',
     {
-      config: { role: 'operator', audits: ['run.cancel'] },
+      config: { role: 'operator', pace: 'prompt', audits: ['run.cancel'] },
       schema: {
         ...shared,
         'x-body-optional': true,
@@ -53,7 +53,7 @@ function addRetryRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/retry',
     {
-      config: { role: 'operator', audits: ['run.retry'] },
+      config: { role: 'operator', pace: 'prompt', audits: ['run.retry'] },
       schema: {
         ...shared,
         'x-body-optional': true,
@@ -73,7 +73,7 @@ function addCompleteRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/complete',
     {
-      config: { role: 'worker', audits: ['run.complete'] },
+      config: { role: 'worker', pace: 'prompt', audits: ['run.complete'] },
       schema: {
         ...shared,
         operationId: 'completeRun',
@@ -97,7 +97,7 @@ function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/heartbeat',
     {
-      config: { role: 'worker', audits: [] },
+      config: { role: 'worker', pace: 'prompt', audits: [] },
       schema: {
         ...shared,
         'x-body-optional': true,

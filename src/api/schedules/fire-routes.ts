@@ -27,7 +27,7 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/:id/fire',
     {
-      config: { role: 'operator', audits: ['schedule.fire'] },
+      config: { role: 'operator', pace: 'prompt', audits: ['schedule.fire'] },
       schema: {
         'x-body-optional': true,
         operationId: 'fireSchedule',

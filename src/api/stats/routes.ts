@@ -16,7 +16,7 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/stats',
     {
-      config: { role: 'viewer', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'getStats',
         summary: 'What became of all runs of a period; `from` and `to` mean `scheduledFor`',
@@ -30,7 +30,7 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id/stats',
     {
-      config: { role: 'viewer', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'getStatsOfSchedule',
         summary: 'What became of the runs of a schedule; also of a deleted one',

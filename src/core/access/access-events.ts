@@ -37,6 +37,6 @@ export const FAILED_AUTHENTICATION = [
   'proxyHeaders',
 ] as const;
 
-/** Also 403: the role does not allow it; 429: too many failures from an address, or too many calls of a token. */
+/** Also 403: the role does not allow it; 429: too many failures from an address, or too many calls of a token, in a second or under way. */
 export type CallRefusal =
-  (typeof FAILED_AUTHENTICATION)[number] | 'role' | 'tooManyFailures' | 'tooManyCalls';
+  (typeof FAILED_AUTHENTICATION)[number] | 'role' | 'tooManyFailures' | 'tooManyCalls' | 'tooManyAtOnce';

@@ -2,7 +2,7 @@ import { Counter, type Registry } from 'prom-client';
 import { FAILED_AUTHENTICATION } from '../../core/access/access-events.ts';
 import type { Handlers } from '../handlers.ts';
 
-const REASONS = [...FAILED_AUTHENTICATION, 'role', 'tooManyFailures', 'tooManyCalls'];
+const REASONS = [...FAILED_AUTHENTICATION, 'role', 'tooManyFailures', 'tooManyCalls', 'tooManyAtOnce'];
 
 /** Calls that the API refused because of their caller. No label names a caller. */
 export function accessHandlers(registry: Registry): Handlers {
