@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { pino } from 'pino';
 import type { ApiDeps } from '../src/api/deps.ts';
 import { createAccess } from '../src/api/access/access.ts';
+import { standardLimits } from '../src/api/http/plugins/quiet-connections.ts';
 import { createServer } from '../src/api/server.ts';
 import { createKeyRing } from '../src/core/secrets/key-ring.ts';
 import { systemClock } from '../src/runtime/clock.ts';
@@ -34,6 +35,7 @@ async function render(): Promise<string> {
   const nobodyIsAsked = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1 };
   const deps: ApiDeps = {
     access: createAccess({ clock: systemClock, events, ...nobodyIsAsked }),
+    connectionLimits: standardLimits(() => false),
     hasSignsElsewhere: false,
     database,
     promptDatabase: database,

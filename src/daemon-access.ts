@@ -1,4 +1,6 @@
 import { type Access, createAccess } from './api/access/access.ts';
+import { createTrustedProxies } from './api/access/trusted-proxies.ts';
+import { type ConnectionLimits, standardLimits } from './api/http/plugins/quiet-connections.ts';
 import { readApiTokens } from './config/api-tokens.ts';
 import type { Config } from './config/config.ts';
 import type { Clock } from './runtime/clock.ts';
@@ -6,6 +8,7 @@ import type { EventBus } from './runtime/event-bus.ts';
 
 interface DaemonAccess {
   access: Access;
+  connectionLimits: ConnectionLimits;
   /** Reads the file of tokens again. If it has a fault, the tokens stay what they were, and the log says so. */
   rereadTokens: () => void;
 }
@@ -14,8 +17,10 @@ export function createDaemonAccess(config: Config, deps: { clock: Clock; events:
   const { events } = deps;
   if (config.isOpenToAnybody) events.emit({ type: 'openToAnybody', host: config.host });
   const access = createAccess({ ...deps, ...config });
+  const proxies = createTrustedProxies(config.trustedProxies);
   return {
     access,
+    connectionLimits: standardLimits((address) => proxies.isOne(address)),
     rereadTokens: () => {
       const read = readApiTokens(config.tokenSources);
       if ('faults' in read) events.emit({ type: 'tokensKept', faults: read.faults });

@@ -9,6 +9,7 @@ import type { Readiness } from '../runtime/readiness.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Access } from './access/access.ts';
+import type { ConnectionLimits } from './http/plugins/quiet-connections.ts';
 import type { Dashboard } from './dashboard/built-files.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
@@ -16,6 +17,7 @@ import type { TargetRegistry } from '../targets/registry.ts';
 export interface ApiDeps {
   /** Decides who may call. */
   access: Access;
+  connectionLimits: ConnectionLimits;
   database: Database;
   /** For routes whose pace is `prompt`: other calls do not take all of its connections. */
   promptDatabase: Database;

@@ -76,7 +76,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
 
 /** The server for probes and Prometheus, on a port of its own; it needs no token. Not yet listening. */
 export async function createSignsServer(
-  deps: SignsDeps & Pick<ApiDeps, 'logger' | 'basePath'>,
+  deps: SignsDeps & Pick<ApiDeps, 'logger' | 'basePath' | 'connectionLimits'>,
 ): Promise<Api> {
   const { server } = emptyServer(deps);
   await server.register(
@@ -110,7 +110,7 @@ export async function createInnerServer(deps: ApiDeps): Promise<Api> {
   return server;
 }
 
-function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
+function emptyServer(deps: Pick<ApiDeps, 'logger' | 'connectionLimits'>) {
   const server: Api = Fastify({
     loggerInstance: withoutChatter(deps.logger),
     logController: new LogController({ disableRequestLogging: true }),
@@ -127,7 +127,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger'>) {
   server.setSerializerCompiler(() => stringify);
   server.setReplySerializer(stringify);
   const answerNotFound = answerProblems(server);
-  guardSockets(server);
+  guardSockets(server, deps.connectionLimits);
   logRequests(server);
   addSecurityHeaders(server);
   return { server, answerNotFound };

@@ -7,6 +7,7 @@ import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
 import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
+import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/quiet-connections.ts';
 import { createServer } from '../../src/api/server.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -65,11 +66,16 @@ export interface Api {
 /** The API asks for no token. */
 const ANONYMOUS = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1000 };
 
-type Options = Partial<AccessDeps> & { basePath?: string; dashboard?: Dashboard; secrets?: KeyRing };
+type Options = Partial<AccessDeps> & {
+  basePath?: string;
+  dashboard?: Dashboard;
+  secrets?: KeyRing;
+  limits?: Partial<ConnectionLimits>;
+};
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
-  const { basePath = '', dashboard = null, secrets = SECRETS, ...asking } = options;
+  const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...asking } = options;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
@@ -109,6 +115,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const server = await createServer({
     access,
     clock: systemClock,
+    connectionLimits: { ...standardLimits(() => false), ...limits },
     hasSignsElsewhere: false,
     database: noted(pools.calls, 'calls'),
     promptDatabase: noted(pools.api, 'api'),

@@ -6,8 +6,9 @@ import type { ApiToken } from '../../core/access/token-lines.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { Problem } from '../http/problem.ts';
-import { type Pace, createCallsUnderWay } from './calls-under-way.ts';
+import { type CallPace, createCallsUnderWay } from './calls-under-way.ts';
 import { createRateLimit } from './rate-limit.ts';
+import { networkOf, remoteAddressOf } from './remote-address.ts';
 import { createTokenRegistry } from './token-registry.ts';
 import { createTrustedProxies } from './trusted-proxies.ts';
 
@@ -31,7 +32,7 @@ export interface Access {
    * told apart, so their calls are not counted.
    * @throws Problem 429
    */
-  enter: (request: Request, pace: Pace) => () => void;
+  enter: (request: Request, pace: CallPace) => () => void;
   replaceTokens: (tokens: readonly ApiToken[]) => void;
 }
 
@@ -64,10 +65,10 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
   const underWay = createCallsUnderWay();
   const identified = new WeakMap<Request, Known>();
   const refused = (request: Request, reason: CallRefusal, name: string | null) =>
-    events.emit({ type: 'callRefused', reason, address: addressOf(request), name });
+    events.emit({ type: 'callRefused', reason, address: remoteAddressOf(request.socket), name });
 
   const fail = (request: Request, reason: CallRefusal): never => {
-    const waitSeconds = failures.take(network(addressOf(request)));
+    const waitSeconds = failures.take(networkOf(remoteAddressOf(request.socket)));
     refused(request, waitSeconds > 0 ? 'tooManyFailures' : reason, null);
     throw waitSeconds > 0 ? tooMany('too many calls without a valid token', waitSeconds) : unauthorized();
   };
@@ -75,7 +76,7 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
     replaceTokens: (present) => tokens.replace(present),
     identify: (request) => {
       if (isAnonymous) return ANONYMOUS;
-      const proxied = proxies.callerOf(addressOf(request), request.headers);
+      const proxied = proxies.callerOf(remoteAddressOf(request.socket), request.headers);
       const find = (sent: string) => tokens.find(sent);
       const found = proxied === null ? fromToken(request, find) : fromProxy(proxied);
       if ('refused' in found) return fail(request, found.refused);
@@ -135,22 +136,4 @@ function unauthorized(): Problem {
 
 function tooMany(detail: string, waitSeconds: number): Problem {
   return new Problem(429, detail, { headers: { 'Retry-After': String(waitSeconds) } });
-}
-
-/**
- * On a socket of both families, Node writes an IPv4 address as `::ffff:192.0.2.1`, and a local IPv6 address with its
- * interface.
- */
-function addressOf({ socket: { remoteAddress = '' } }: Request): string {
-  return remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
-}
-
-/** A host with one IPv6 address usually has a whole /64 of them. */
-function network(address: string): string {
-  if (!address.includes(':')) return address;
-  const [before = '', after] = address.split('::');
-  const first = before.split(':').filter((part) => part !== '');
-  const last = (after ?? '').split(':').filter((part) => part !== '');
-  const zeros = after === undefined ? 0 : 8 - first.length - last.length;
-  return [...first, ...Array.from({ length: zeros }, () => '0'), ...last].slice(0, 4).join(':');
 }

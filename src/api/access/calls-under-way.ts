@@ -2,17 +2,17 @@
  * `prompt`: workers, callbacks and manual fires, which are short. `waits`: it may wait for work, and costs little meanwhile.
  * `slow`: it may take long, and goes one at a time. `usual`: all others.
  */
-export type Pace = 'prompt' | 'waits' | 'slow' | 'usual';
+export type CallPace = 'prompt' | 'waits' | 'slow' | 'usual';
 
 interface CallsUnderWay {
   /** The function to call once when the call has ended; null: the caller has too many under way. */
-  enter(key: string, pace: Pace): (() => void) | null;
+  enter(key: string, pace: CallPace): (() => void) | null;
 }
 
 /** Of one caller, in one instance. A worker may have many runs, which end at the same moment. */
 const MOST: Readonly<Record<Limited, number>> = { usual: 100, prompt: 500, waits: 1000 };
 
-type Limited = Exclude<Pace, 'slow'>;
+type Limited = Exclude<CallPace, 'slow'>;
 
 export function createCallsUnderWay(most = MOST): CallsUnderWay {
   const counts = new Map<string, number>();

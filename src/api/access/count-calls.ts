@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import type { Api } from '../deps.ts';
 import type { Access } from './access.ts';
-import type { Pace } from './calls-under-way.ts';
+import type { CallPace } from './calls-under-way.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** How long a call of this route may take, and so what it must not hold up; `usual` if it does not say. */
-    pace?: Pace;
+    pace?: CallPace;
   }
 }
 

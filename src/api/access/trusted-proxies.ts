@@ -7,15 +7,19 @@ import { type Caller, isCallerName, isRole } from '../../core/access/roles.ts';
 interface TrustedProxies {
   /** Null: the request names no user. */
   callerOf(address: string, headers: IncomingHttpHeaders): Caller | 'unusable' | null;
+  isOne(address: string): boolean;
 }
 
 export function createTrustedProxies(ranges: readonly AddressRange[]): TrustedProxies {
+  const isOne = (address: string) => {
+    const bytes = addressBytes(address);
+    return bytes !== null && ranges.some((range) => isInRange(bytes, range));
+  };
   return {
+    isOne,
     callerOf: (address, headers) => {
       const { 'x-firelock-user': name, 'x-firelock-role': role } = headers;
-      const bytes = addressBytes(address);
-      if (name === undefined || bytes === null) return null;
-      if (!ranges.some((range) => isInRange(bytes, range))) return null;
+      if (name === undefined || !isOne(address)) return null;
       // A header that was sent twice comes as `a, b`, which is no name and no role: a proxy has to replace what a client sent.
       const isUsable = typeof name === 'string' && typeof role === 'string';
       return isUsable && isCallerName(name) && isRole(role) ? { name, role } : 'unusable';

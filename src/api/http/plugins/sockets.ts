@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError } from 'fastify';
 import type { Api } from '../../deps.ts';
 import { PROBLEM_TYPE, Problem, problemBody } from '../problem.ts';
+import { type ConnectionLimits, limitQuietConnections } from './quiet-connections.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 /** For the request line and the headers together. */
@@ -14,8 +15,6 @@ const REQUEST_SECONDS = 60;
 const KEEP_ALIVE_SECONDS = 75;
 /** No data for this long; a worker that waits for work waits for a minute at most. */
 const SILENT_SECONDS = 180;
-/** Far below the number of files that a process may open: targets and the database need sockets too. */
-const MAX_CONNECTIONS = 4096;
 
 /** Options of the server: how long clients may take, and how much they may say. */
 export const SOCKET_LIMITS = {
@@ -31,11 +30,9 @@ export const SOCKET_LIMITS = {
 } as const;
 
 /** The other limits, which the framework does not know, and an answer where the framework would send none. */
-export function guardSockets(api: Api): void {
+export function guardSockets(api: Api, limits: ConnectionLimits): void {
   const { server } = api;
-  server.maxConnections = MAX_CONNECTIONS;
-  // Idle connections make room for new ones.
-  server.on('drop', () => server.closeIdleConnections());
+  limitQuietConnections(server, limits);
   // One more than allowed, to notice that there are more.
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {

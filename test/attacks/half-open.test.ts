@@ -1,0 +1,79 @@
+// @module-tag attack
+import { once } from 'node:events';
+import { Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { startApi } from '../api/api.ts';
+import { until } from '../support/until.ts';
+
+const HALF = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
+
+async function startLimited(limits: Parameters<typeof startApi>[1] & object) {
+  const api = await startApi(undefined, limits);
+  onTestFinished(() => api.stop());
+  const { hostname, port } = new URL(api.url);
+  /** Over a connection of its own, which stays. Other addresses of this machine are other callers. */
+  const connect = async (beginning: string, localAddress = '127.0.0.1') => {
+    const socket = new Socket().connect({ host: hostname, port: Number(port), localAddress });
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    let received = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => (received += chunk));
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(beginning);
+    return {
+      socket,
+      answered: (times = 1) => until(() => (received.split('HTTP/1.1 200').length > times ? true : null)),
+      closed: () => until(() => (socket.destroyed ? true : null)),
+    };
+  };
+  return { api, connect };
+}
+
+test('of half-open connections from one address the oldest give way; those of others stay, and requests are answered', async () => {
+  const { connect } = await startLimited({ limits: { mostQuietOfAddress: 10 } });
+  const neighbour = await connect(`${HALF}\r\n`, '127.0.0.2');
+  await neighbour.answered();
+  const opened = [];
+  for (let count = 0; count < 30; count += 1) opened.push(await connect(HALF));
+  await Promise.all(opened.slice(0, 20).map(({ closed }) => closed()));
+  // From the same address too: it is the newest.
+  await (await connect(`${HALF}\r\n`)).answered();
+  expect(opened.slice(21).map(({ socket }) => socket.destroyed)).toEqual(Array(9).fill(false));
+  neighbour.socket.write(`${HALF}\r\n`);
+  await neighbour.answered(2);
+});
+
+test('when all connections are taken, from however many addresses, one that brings a request is still served', async () => {
+  const { connect } = await startLimited({ limits: { most: 20 } });
+  const opened = [];
+  for (let count = 0; count < 60; count += 1) {
+    const begun = ['', HALF, `${HALF}\r\n`][count % 3] ?? '';
+    opened.push(await connect(begun, `127.0.0.${2 + (count % 7)}`));
+  }
+  await Promise.all(opened.slice(0, 40).map(({ closed }) => closed()));
+  await (await connect(`${HALF}\r\n`)).answered();
+});
+
+test('a request under way, such as a claim that waits, does not give way', async () => {
+  const { api, connect } = await startLimited({ limits: { most: 10, mostQuietOfAddress: 5 } });
+  const claim = { workerId: 'w', waitSeconds: 60 };
+  const waiting = api.call('POST', '/api/v1/queues/work/claim', claim);
+  await until(async () => ((await api.sql`SELECT FROM queue_workers`).length > 0 ? true : null));
+  for (let count = 0; count < 30; count += 1) await connect(HALF);
+  const target = { type: 'pull', queue: 'work' };
+  expect((await api.call('POST', '/api/v1/runs', { target })).status).toBe(201);
+  await api.pullQueues.stop();
+  expect((await waiting).status).toBe(200);
+});
+
+test('a trusted proxy may keep as many connections as it likes, as long as there is room', async () => {
+  const limits = { mostQuietOfAddress: 3, isProxy: (address: string) => address === '127.0.0.1' };
+  const { connect } = await startLimited({ limits });
+  const idle = [];
+  for (let count = 0; count < 10; count += 1) idle.push(await connect(`${HALF}\r\n`));
+  for (const { answered } of idle) await answered();
+  for (const { socket } of idle) socket.write(`${HALF}\r\n`);
+  for (const { answered } of idle) await answered(2);
+});
