@@ -17,6 +17,21 @@ CREATE INDEX audit_by ON ONLY public.audit USING btree (by, at, id);
 CREATE INDEX audit_of_schedule ON ONLY public.audit USING btree (schedule_id, at, id) WHERE (schedule_id IS NOT NULL);
 CREATE INDEX audit_seldom ON ONLY public.audit USING btree (action, at, id) WHERE (action <> 'run.complete'::text);
 
+CREATE TABLE backlogs (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text NOT NULL,
+  schedule_uid uuid NOT NULL,
+  schedule_id text COLLATE "C" NOT NULL,
+  asked_at timestamp(3) with time zone NOT NULL,
+  kept_run uuid,
+  position uuid,
+  next_at timestamp(3) with time zone NOT NULL,
+  failures smallint NOT NULL DEFAULT 0,
+  error text,
+  CONSTRAINT backlogs_pkey PRIMARY KEY (id)
+);
+CREATE INDEX backlogs_of_schedule ON public.backlogs USING btree (schedule_uid);
+
 CREATE TABLE calendar_versions (
   calendar_id text COLLATE "C" NOT NULL,
   version integer NOT NULL,
@@ -260,13 +275,15 @@ CASE
     ELSE (ready AND (status <> 'waiting'::text))
 END)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX runs_beside ON public.runs USING btree (schedule_uid) WHERE (overlap_guarded AND (status = ANY (ARRAY['pending'::text, 'running'::text])) AND ((trigger = 'backfill'::text) OR (retried_after IS NOT NULL)));
 CREATE INDEX runs_claimed ON public.runs USING btree (claimed_by) WHERE ((status = 'pending'::text) AND (claimed_by IS NOT NULL));
-CREATE INDEX runs_guarded ON public.runs USING btree (schedule_uid) WHERE overlap_guarded;
 CREATE INDEX runs_limited ON public.runs USING btree (limit_id, admitted_at) WHERE (limit_id IS NOT NULL);
 CREATE UNIQUE INDEX runs_one_per_fire ON public.runs USING btree (schedule_uid, scheduled_for) WHERE (trigger = ANY (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
+CREATE INDEX runs_replaceable ON public.runs USING btree (schedule_uid, created_at, id) WHERE (overlap_guarded AND (status = ANY (ARRAY['pending'::text, 'running'::text])) AND (trigger <> 'backfill'::text) AND (retried_after IS NULL));
 CREATE INDEX runs_running ON public.runs USING btree (expires_at) WHERE (status = 'running'::text);
 CREATE INDEX runs_to_admit ON public.runs USING btree (limit_id, priority, due_at) WHERE ((status = 'pending'::text) AND (limit_id IS NOT NULL) AND (admitted_at IS NULL));
 CREATE INDEX runs_to_come ON public.runs USING btree (due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND (NOT ready) AND (limit_id IS NULL));
+CREATE INDEX runs_to_judge ON public.runs USING btree (schedule_uid, created_at, id) WHERE (overlap_guarded AND (status = 'waiting'::text));
 CREATE INDEX runs_unclaimed ON public.runs USING btree (lane, priority, due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND ready);
 CREATE INDEX runs_unplanned ON public.runs USING btree (schedule_uid) WHERE (trigger <> ALL (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
 CREATE INDEX runs_waiting ON public.runs USING btree (schedule_uid) WHERE (status = 'waiting'::text);

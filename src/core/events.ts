@@ -2,6 +2,7 @@ import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
 import type { RunStatus } from './runs/run.ts';
+import type { BacklogKind } from './runs/backlog.ts';
 import type { EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
@@ -139,7 +140,7 @@ export type FirelockEvent =
   /** An effect failed; the daemon tries again. `failures`: how often it has failed. */
   | {
       type: 'effectPutOff';
-      kind: EffectKind;
+      kind: EffectKind | BacklogKind;
       runId: string;
       scheduleId: string | null;
       error: string;

@@ -23,6 +23,7 @@ import type { ClaimedRun } from '../store/runs/claims/claimed-run.ts';
 import { type DueSchedules, releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Admission, createAdmission } from './admission/admission.ts';
+import { type Backlogs, createBacklogs } from './effects/backlogs.ts';
 import { type TargetCanceller, createTargetCanceller } from './effects/cancel-target.ts';
 import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { type Dispatcher, createDispatcher } from './dispatch/dispatch.ts';
@@ -72,6 +73,7 @@ export interface Pipeline {
   dispatcher: Dispatcher;
   settler: Settler;
   effects: Effects;
+  backlogs: Backlogs;
   canceller: TargetCanceller;
   pauser: Pauser;
   /** Wakes the stages of this instance. */
@@ -118,7 +120,10 @@ interface ExecuteStages {
 export function createPipeline(given: PipelineDeps): Pipeline {
   const { database, clock, databaseClock, lease } = given;
   const wake: Wake = {
-    effects: () => effects.wake(),
+    effects: () => {
+      effects.wake();
+      backlogs.wake();
+    },
     dispatch: () => dispatcher.wake(),
     workers: () => given.wakeWorkers(),
     admission: () => admission.wake(),
@@ -132,6 +137,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     cancelTargets: (cancelled) => canceller.add(cancelled),
     pauseSchedules: (found) => pauser.add(found),
   });
+  const backlogs = createBacklogs(deps);
   const admission = createAdmission(deps);
   const settler = createSettler(deps);
   const handoffDeps = {
@@ -167,6 +173,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     dispatcher,
     settler,
     effects,
+    backlogs,
     canceller,
     pauser,
     wake,

@@ -20,6 +20,7 @@ import type { Role } from '../core/access/roles.ts';
 import type { AuditAction, AuditDetail, AuditOutcome } from '../core/audit.ts';
 import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
 import type { MaintenanceDispatch } from '../core/maintenance.ts';
+import type { BacklogKind } from '../core/runs/backlog.ts';
 import type { EffectKind } from '../core/runs/effect.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
 import type { FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
@@ -296,9 +297,20 @@ export const runs = pgTable(
     index('runs_unplanned')
       .on(t.scheduleUid)
       .where(sql`trigger NOT IN ('schedule', 'catchUp', 'backfill')`),
-    index('runs_guarded')
+    // Three, so that a judgement reads a few rows, however many are open: what waits, what a newer run replaces, and what is beside.
+    index('runs_to_judge')
+      .on(t.scheduleUid, t.createdAt, t.id)
+      .where(sql`overlap_guarded AND status = 'waiting'`),
+    index('runs_replaceable')
+      .on(t.scheduleUid, t.createdAt, t.id)
+      .where(
+        sql`overlap_guarded AND status IN ('pending', 'running') AND trigger <> 'backfill' AND retried_after IS NULL`,
+      ),
+    index('runs_beside')
       .on(t.scheduleUid)
-      .where(sql`overlap_guarded`),
+      .where(
+        sql`overlap_guarded AND status IN ('pending', 'running') AND (trigger = 'backfill' OR retried_after IS NOT NULL)`,
+      ),
     index('runs_unclaimed')
       .on(t.lane, t.priority, t.dueAt)
       .where(sql`status = 'pending' AND claimed_by IS NULL AND ready`),
@@ -428,6 +440,28 @@ export const effects = pgTable(
     error: text(),
   },
   (t) => [index('effects_of_run').on(t.runId)],
+);
+
+/** Open runs of one schedule, too many for the transaction that decided about them: they are ended or marked in slices. */
+export const backlogs = pgTable(
+  'backlogs',
+  {
+    id: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    kind: text().$type<BacklogKind>().notNull(),
+    scheduleUid: uuid('schedule_uid').notNull(),
+    scheduleId: identifier('schedule_id').notNull(),
+    /** It is about runs that were recorded until then. */
+    askedAt: instantColumn('asked_at').notNull(),
+    /** The run that replaces the others. */
+    keptRun: uuid('kept_run'),
+    /** Up to which id of all open runs it has looked; null: at none. */
+    position: uuid(),
+    /** When its next slice may be done, how often one failed in a row, and why the last one did. */
+    nextAt: instantColumn('next_at').notNull(),
+    failures: smallint().notNull().default(0),
+    error: text(),
+  },
+  (t) => [index('backlogs_of_schedule').on(t.scheduleUid)],
 );
 
 /** Which run depends on which. */

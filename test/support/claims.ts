@@ -29,6 +29,7 @@ export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {
     lookupAfter: null,
     lookups: 0,
     confirm: false,
+    ofDeleted: false,
     ...given,
   };
 }

@@ -146,8 +146,9 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, pauser, admission, dispatcher, tick } = pipeline;
-      for (const service of [settler, effects, pauser, admission, dispatcher, tick]) await service.start();
+      const { settler, effects, backlogs, pauser, admission, dispatcher, tick } = pipeline;
+      for (const service of [settler, effects, backlogs, pauser, admission, dispatcher, tick])
+        await service.start();
     },
     stop: async () => {
       await pipeline.pauseEnder.stop();
@@ -158,6 +159,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.dispatcher.drained();
       await pipeline.settler.stop();
       await pipeline.effects.stop();
+      await pipeline.backlogs.stop();
       await pipeline.pauser.stop();
       await pipeline.canceller.stop();
       await targets.close();

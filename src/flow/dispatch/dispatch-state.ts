@@ -9,6 +9,7 @@ import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
 import type { Loop } from '../../runtime/loop/loop.ts';
+import type { Wake } from '../../runtime/loop/wake.ts';
 import type { MaintenanceState } from '../../runtime/maintenance-state.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -31,6 +32,7 @@ export interface DispatchDeps {
   settler: Pick<Settler, 'add'>;
   lease: Lease;
   maintenance: Pick<MaintenanceState, 'holdsRuns' | 'onChange'>;
+  wake: Wake;
   /** There may be work for workers that pull. */
   wakeWorkers: () => void;
   /** Attempts under way at once: in all, and per lane. */

@@ -8,6 +8,7 @@ import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts'
 import { type ClaimRequest, NO_ROOM, claimReadyRuns } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimDueRuns } from '../../store/runs/claims/claim-due-runs.ts';
+import { abandonDeleted } from './abandon-deleted.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom, type Room } from './claim-room.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
@@ -132,7 +133,7 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   if (!request) return deps.pollIntervalMs;
   const runs = await deps.database.run((db) => claimReadyRuns(db, request));
   room.claimed(request, runs);
-  hold(dispatch, runs);
+  await hold(dispatch, runs);
   if (runs.length > 0) return 0;
   if (due.claimed === 0) deps.events.emit({ type: 'dispatchIdle' });
   return Math.min(deps.pollIntervalMs, Math.ceil(due.msUntilNext ?? Infinity));
@@ -151,7 +152,7 @@ async function takeDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNe
     const request = { ...(requestOf(dispatch, room.requestOfMoving()) ?? nothing), atMost: DUE_AT_ONCE };
     const due = await database.run((db) => claimDueRuns(db, request));
     if (due.toPull) wakeWorkers();
-    hold(dispatch, due.claimed);
+    await hold(dispatch, due.claimed);
     claimed += due.claimed.length;
     if (due.count < DUE_AT_ONCE) return { claimed, msUntilNext: due.msUntilNextDue };
     const goesOn = due.claimed.length === due.count || due.blocked * 2 > due.count;
@@ -165,12 +166,15 @@ function requestOf({ deps, accepting }: Dispatch, free: Room | null): ClaimReque
   return { ...free, instanceId: deps.lease.instanceId, targetTypes: deps.targets.types };
 }
 
-function hold(dispatch: Dispatch, runs: readonly ClaimedRun[]): void {
-  if (runs.length === 0) return;
+/** What is of a deleted schedule takes no room and is not sent. */
+async function hold(dispatch: Dispatch, claimed: readonly ClaimedRun[]): Promise<void> {
+  if (claimed.length === 0) return;
   const { deps, book } = dispatch;
-  deps.events.emit({ type: 'runsClaimed', count: runs.length });
+  deps.events.emit({ type: 'runsClaimed', count: claimed.length });
+  const runs = claimed.filter(({ ofDeleted }) => !ofDeleted);
   for (const run of runs) book.addClaims(book.of(run.lane), 1);
   acceptClaims(dispatch, runs);
+  if (runs.length < claimed.length) await abandonDeleted(deps, claimed);
 }
 
 async function stop(dispatch: Dispatch): Promise<void> {

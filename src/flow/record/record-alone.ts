@@ -90,5 +90,6 @@ function claimedRun(
     lookupAfter: null,
     lookups: 0,
     confirm: false,
+    ofDeleted: false,
   };
 }

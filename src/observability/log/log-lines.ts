@@ -143,7 +143,7 @@ const LINES: Lines = {
   effectPutOff: (logger, { kind, runId, scheduleId, error, failures, seconds }) =>
     logger.error(
       { kind, runId, scheduleId, error, failures, retryInSeconds: seconds },
-      'what is to follow from the end of a run could not be done; it is tried again',
+      'what is to follow from an end, an edit or a deletion could not be done; it is tried again',
     ),
   admissionRefused: (logger, { limitId, error }) =>
     logger.error(

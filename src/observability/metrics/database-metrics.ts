@@ -72,7 +72,7 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
   );
   const effects = gauge(
     'firelock_effects_pending',
-    'Consequences of ends of runs that are still to be seen to.',
+    'Consequences of ends of runs, and of edits and deletions with many open runs, that are still to be seen to.',
   );
   const effectsFailing = gauge(
     'firelock_effects_failing',

@@ -1,7 +1,8 @@
 /**
- * Guarantees: a delete first records what was due; the open runs of the schedule are abandoned, none is forgotten.
- * Transaction: one, under the schedule's row lock.
- * If the process dies here: everything or nothing of it is written.
+ * Guarantees: a delete first records what was due; the open runs of the schedule are abandoned, none is forgotten, and none is handed
+ *   off any more. However many they are, the delete takes no longer: beyond a few hundred they are abandoned in slices.
+ * Transaction: one, under the schedule's row lock; after it one for each slice (flow/effects/backlogs.ts).
+ * If the process dies here: everything or nothing of it is written; any instance does the slices that are left.
  */
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
@@ -58,10 +59,11 @@ export async function deleteSchedule(
     await writeEndedPauses(tx, ended, now);
     await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
     if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
-    const { abandoned, effects } = await deleteScheduleAndAbandon(tx, write, now);
+    const { abandoned, isMore, effects } = await deleteScheduleAndAbandon(tx, write, now);
     await deps.auditor?.note(tx, {
       ...{ action: 'schedule.delete', subject: id, scheduleId: id },
-      detail: { version: write.version, abandonedRuns: abandoned },
+      // Of more open runs this counts those that the call itself ended.
+      detail: { version: write.version, abandonedRuns: abandoned, ...(isMore && { moreFollow: true }) },
     });
     return { version: write.version, abandoned, effects: effects + recorded.effects, resumed: ended.writes };
   });

@@ -132,10 +132,8 @@ function announce(deps: ScheduleChangeDeps, { changed, ended, recorded, judged }
     toPull: recorded.recorded > 0,
     toAdmit: recorded.recorded > 0,
   });
-  if (judged) {
-    emitJudged(deps.events, judged);
-    wakeFor(deps.wake, workOf(judged));
-  }
+  emitJudged(deps.events, judged);
+  wakeFor(deps.wake, workOf(judged));
 }
 
 export function emitResumed(events: EventBus, writes: readonly ScheduleWrite[]): void {
@@ -148,7 +146,7 @@ interface Changed {
   changed: ChangedSchedule[];
   ended: EndedPauses;
   recorded: { effects: number; recorded: number };
-  judged: JudgedOverlaps | null;
+  judged: JudgedOverlaps;
 }
 
 type CheckNames = (cannotFollow: CannotFollow | null, unknownLimits: readonly UnknownLimit[]) => void;

@@ -7,12 +7,7 @@ import type { Instant } from '../../core/instant.ts';
 import { isOutcomeWatched, watchAfterEdit } from '../../core/schedules/outcome-watch.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import {
-  deleteWatches,
-  lockWatches,
-  saveWatches,
-  watchOpenRuns,
-} from '../../store/schedules/watches/outcome-watches.ts';
+import { deleteWatches, lockWatches, saveWatches } from '../../store/schedules/watches/outcome-watches.ts';
 
 export interface WatchedEdit {
   /** Null: it is being created. */
@@ -27,7 +22,6 @@ export async function keepWatches(tx: Transaction, edits: readonly WatchedEdit[]
   const ended = edits.filter(({ before, after }) => isWatched(before) && !isOutcomeWatched(after.definition));
   await deleteWatches(tx, ended.map(uidOf));
   const known = await lockWatches(tx, kept.filter(({ before }) => isWatched(before)).map(uidOf));
-  await watchOpenRuns(tx, kept.filter(({ before }) => before !== null && !isWatched(before)).map(uidOf));
   const watches = kept.flatMap((edit) => watchAfterEdit(known.get(edit.after.uid) ?? null, edit) ?? []);
   await saveWatches(tx, watches);
 }

@@ -1,6 +1,6 @@
 /** Wakes loops of this process that have work: hints, since each loop would find its work by itself a little later. */
 export interface Wake {
-  /** Effects were written. */
+  /** Effects, or backlogs, were written. */
   effects(): void;
   /** Runs may be claimed. */
   dispatch(): void;

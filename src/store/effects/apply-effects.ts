@@ -5,6 +5,7 @@ import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
 import { recordAfterRuns } from './after-runs.ts';
 import { countDependencies } from './dependents.ts';
 import { type Effect, deleteEffects } from './effect-rows.ts';
+import { writeOverlapEffects } from './insert-effects.ts';
 
 export interface AppliedEffects {
   /** Done, and deleted. */
@@ -43,23 +44,24 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
   ]);
   const uids = [...new Set([...free, ...followed.toJudge])];
   const judged = await judgeOverlapsUnderLock(tx, uids);
-  const heldSchedules = new Set([...held, ...judged.passedOver]);
+  const heldSchedules = new Set([...held, ...judged.again]);
   const unfinished = [
     ...of('dependents').filter(({ runId }) => counted.unfinished.has(runId)),
     ...followed.passedOver,
     ...toJudge.filter(({ scheduleUid }) => heldSchedules.has(scheduleUid)),
   ];
+  // Of these no effect is left that could be tried again.
+  const left = judged.again.filter((uid) => !free.includes(uid));
+  const soon = await writeOverlapEffects(tx, left);
   const toPause = [...of('gone'), ...of('failing')];
   const staying = new Set([...unfinished, ...toPause]);
   const done = effects.filter((effect) => !staying.has(effect));
-  await deleteEffects(
-    tx,
-    done.map(({ id }) => id),
-  );
+  const ids = done.map(({ id }) => id);
+  await deleteEffects(tx, ids);
   return {
     done,
     unfinished,
-    isMore: counted.isMore,
+    isMore: counted.isMore || judged.isMore,
     cancels: of('cancel'),
     toPause,
     judged,
@@ -68,6 +70,6 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
     toClaim: counted.toClaim + followed.toClaim + judged.started,
     toPull: counted.toPull || followed.toPull || judged.toPull,
     toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,
-    effects: counted.effects + followed.effects + judged.effects,
+    effects: counted.effects + followed.effects + judged.effects + soon,
   };
 }

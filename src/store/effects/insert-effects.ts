@@ -60,17 +60,17 @@ function kindsOf(run: RunRecord): EffectKind[] {
 }
 
 /**
- * Writes effects that judge the overlaps of these schedules soon. The caller could not judge them, since another
- * transaction has locked one of their runs. Answers how many effects it wrote.
+ * Writes effects that judge the overlaps of these schedules soon, where some run of them waits: the caller could not judge them, or not
+ * all of them. Answers how many effects it wrote.
  */
 export async function writeOverlapEffects(tx: Transaction, scheduleUids: readonly string[]): Promise<number> {
   if (scheduleUids.length === 0) return 0;
   const rows = await rowsOf(
     tx,
     sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
-    SELECT DISTINCT ON (r.schedule_uid) 'overlap', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.status,
-      r.updated_at, r.attempts
-    FROM runs r WHERE r.schedule_uid = ANY (${uuids(scheduleUids)}) AND r.overlap_guarded ORDER BY r.schedule_uid, r.id
+    SELECT 'overlap', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.status, r.updated_at, r.attempts
+    FROM unnest(${uuids(scheduleUids)}) AS u(uid), LATERAL (
+      SELECT * FROM runs WHERE schedule_uid = u.uid AND overlap_guarded AND status = 'waiting' ORDER BY created_at, id LIMIT 1) AS r
     RETURNING id`,
   );
   return rows.length;

@@ -6,7 +6,7 @@ import { laneOfQueue } from './queue-lanes.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
-import { MAX_ATTEMPTS } from '../runs/claims/claims.ts';
+import { BEING_DELETED, MAX_ATTEMPTS } from '../runs/claims/claims.ts';
 import { MAX_DEPENDENCIES_SHOWN, type PulledRun, readPulledRuns } from './pulled-runs.ts';
 
 /** What one worker asks for. */
@@ -99,7 +99,7 @@ function dueByPriority(queue: string, limit: number): SQL {
       SELECT * FROM (
         SELECT id, priority, due_at, lateness_ms, open_dependencies FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
-          AND attempts < ${MAX_ATTEMPTS} AND (SELECT yes FROM allowed)
+          AND attempts < ${MAX_ATTEMPTS} AND (SELECT yes FROM allowed) AND schedule_uid <> ALL (${BEING_DELETED})
         ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED) AS due
       LIMIT ${limit}${sql.join(before)})`;
   });

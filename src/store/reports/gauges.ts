@@ -91,8 +91,10 @@ export async function sampleWork(
     )
     SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
       claimed.stranded, overdue.overdue,
-      (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS late, (SELECT count(*) FROM effects)::int AS effects,
-      (SELECT count(*) FROM effects WHERE failures > 0)::int AS effects_failing, alive.alive, alive.zone_data,
+      (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS late,
+      ((SELECT count(*) FROM effects) + (SELECT count(*) FROM backlogs))::int AS effects,
+      ((SELECT count(*) FROM effects WHERE failures > 0) + (SELECT count(*) FROM backlogs WHERE failures > 0))::int AS effects_failing,
+      alive.alive, alive.zone_data,
       extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
     FROM clock, unclaimed, to_come, claimed, overdue, alive, snapshots`,
   );

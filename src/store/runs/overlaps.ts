@@ -1,16 +1,14 @@
-import { sql } from 'drizzle-orm';
 import { endRun, releaseRun } from '../../core/runs/transitions.ts';
-import { type OverlapVerdict, type OverlappingRun, judgeOverlap } from '../../core/schedules/overlap.ts';
+import { type OverlapVerdict, judgeOverlap } from '../../core/schedules/overlap.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { Overlap } from '../../core/schedules/schedule.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { writeBacklogs } from '../backlogs/backlog-rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { queueOfLane } from '../queues/queue-lanes.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { type GuardedSchedule, readGuarded } from './guarded-runs.ts';
 import { lockOpenRuns } from './lock-runs.ts';
 import { type RunChange, saveLockedRuns } from './save-runs.ts';
 
@@ -24,53 +22,60 @@ export interface JudgedOverlaps {
   skipped: number;
   /** Runs that gave way to a newer one. */
   replaced: number;
-  /** Schedules of which another transaction has a run locked: they are to be judged again. */
-  passedOver: string[];
+  /** Schedules that are to be judged again: another transaction has a run of them locked, or more of their runs wait. */
+  again: readonly string[];
+  /** Some of these can be judged again at once. */
+  isMore: boolean;
   effects: number;
 }
+
+/** The most runs of one schedule that a judgement changes, and about the most of all of them. */
+const MOST_OF_ONE = 200;
+const MOST_OF_ALL = 2_000;
 
 /**
  * Decides which waiting runs of these schedules start, go on waiting or are skipped, and which give way (core/schedules/overlap.ts). The
  * caller holds the schedules' row locks, taken by an earlier statement of this transaction. No row of a run is waited for: a schedule
- * of which another transaction has a run locked is left as it is.
+ * of which another transaction has a run locked is left as it is. It reads and changes a few hundred runs of a schedule at most: if more
+ * wait, the schedule is to be judged again; if more are to give way, the newest starts all the same, and they do so in slices (backlogs).
  */
 export async function judgeOverlapsUnderLock(
   tx: Transaction,
   uids: readonly string[],
 ): Promise<JudgedOverlaps> {
   if (uids.length === 0) return NOTHING_JUDGED;
-  const verdicts = await verdictsOf(tx, uids);
-  const locked = new Map(
-    (await lockOpenRuns(tx, [...verdicts.keys()], 'skipLocked')).map((run) => [run.id, run]),
-  );
-  // Not there, or not as it was: another transaction works on it, or has just ended it.
-  const isAsItWas = ({ id, status }: Judged) => locked.get(id)?.status === status;
-  const changed = [...verdicts.values()].filter((judged) => !isAsItWas(judged));
-  const passedOver = new Set(changed.map(({ uid }) => uid));
+  const most = Math.max(1, Math.min(MOST_OF_ONE, Math.floor(MOST_OF_ALL / uids.length)));
+  const judged = (await readGuarded(tx, uids, most)).map((open) => ({
+    ...open,
+    verdicts: judgeOverlap(open.overlap, open),
+  }));
+  const ids = judged.flatMap(({ verdicts }) => [...verdicts.keys()]);
+  const locked = new Map((await lockOpenRuns(tx, ids, 'skipLocked')).map((run) => [run.id, run]));
+  const [passedOver, decided] = bothOf(judged, (one) => isHeldUp(one, locked));
   const now = await databaseNow(tx);
-  const changes = [...verdicts.values()].flatMap((judged): RunChange[] => {
-    const from = locked.get(judged.id);
-    return from && !passedOver.has(judged.uid) ? [changeOf(from, judged.verdict, now)] : [];
-  });
-  const started = changes.filter(({ to }) => to.status === 'pending');
+  const changes = decided.flatMap(({ verdicts }) =>
+    [...verdicts].flatMap(([id, verdict]): RunChange[] => {
+      const from = locked.get(id);
+      return from ? [changeOf(from, verdict, now)] : [];
+    }),
+  );
+  const effects = (await saveLockedRuns(tx, changes)) + (await leaveReplaced(tx, decided, locked));
+  const unfinished = decided.filter(({ moreWait, verdicts }) => moreWait && verdicts.size > 0);
   return {
-    started: started.length,
-    toPull: started.some(({ to }) => queueOfLane(to.lane) !== null),
-    toAdmit: changes.some(({ from }) => from.limitId !== null),
-    skipped: changes.filter(({ to }) => to.status === 'skipped').length,
-    replaced: changes.filter(({ to }) => to.status === 'cancelled').length,
-    passedOver: [...passedOver],
-    effects: await saveLockedRuns(tx, changes),
+    ...summaryOf(changes),
+    again: [...passedOver, ...unfinished].map(({ uid }) => uid),
+    isMore: unfinished.length > 0,
+    effects,
   };
 }
 
-/** The same; what was passed over is judged soon, by way of an effect. */
+/** The same; what is to be judged again is judged soon, by way of an effect. */
 export async function judgeOverlapsNowOrSoon(
   tx: Transaction,
   uids: readonly string[],
 ): Promise<JudgedOverlaps> {
   const judged = await judgeOverlapsUnderLock(tx, uids);
-  const effects = judged.effects + (await writeOverlapEffects(tx, judged.passedOver));
+  const effects = judged.effects + (await writeOverlapEffects(tx, judged.again));
   return { ...judged, effects };
 }
 
@@ -80,7 +85,8 @@ const NOTHING_JUDGED: JudgedOverlaps = {
   toAdmit: false,
   skipped: 0,
   replaced: 0,
-  passedOver: [],
+  again: [],
+  isMore: false,
   effects: 0,
 };
 
@@ -89,54 +95,58 @@ export function workOf({ started, toPull, toAdmit, effects }: JudgedOverlaps): W
   return { effects, toClaim: started, toPull, toAdmit };
 }
 
-interface Judged {
-  id: string;
-  uid: string;
-  status: OverlappingRun['status'];
-  verdict: OverlapVerdict;
+interface Judged extends GuardedSchedule {
+  verdicts: Map<string, OverlapVerdict>;
 }
 
-async function verdictsOf(tx: Executor, uids: readonly string[]): Promise<Map<string, Judged>> {
-  const rows = await rowsOf<{
-    uid: string;
-    overlap: Overlap;
-    id: string;
-    status: OverlappingRun['status'];
-    created_at: InstantText;
-  }>(
+type LockedRuns = ReadonlyMap<string, RunRecord>;
+
+/** Another transaction works on one of its runs, or has just ended it. Where many give way, a slice comes back to those. */
+function isHeldUp({ verdicts, statuses, replaceable, moreReplaceable }: Judged, locked: LockedRuns): boolean {
+  const mayMiss = new Set(moreReplaceable ? replaceable : []);
+  return [...verdicts.keys()].some((id) => !mayMiss.has(id) && locked.get(id)?.status !== statuses.get(id));
+}
+
+/** Runs that are to give way, and of which this transaction has ended some: the others follow in slices. Answers how many wait for that. */
+function leaveReplaced(tx: Transaction, judged: readonly Judged[], locked: LockedRuns): Promise<number> {
+  const more = judged.filter(({ overlap, moreReplaceable }) => overlap === 'replace' && moreReplaceable);
+  return writeBacklogs(
     tx,
-    sql`SELECT s.uid, s.overlap, r.id, r.status, r.created_at FROM schedules s
-    JOIN runs r ON r.schedule_uid = s.uid AND r.overlap_guarded WHERE s.uid = ANY (${uuids(uids)})`,
+    more.flatMap(({ uid, verdicts }) => {
+      const started = [...verdicts].find(([, verdict]) => verdict === 'pending')?.[0] ?? '';
+      const kept = locked.get(started);
+      return kept ? [{ kind: 'replaced', uid, scheduleId: kept.scheduleId, keptRun: kept.id }] : [];
+    }),
   );
-  const bySchedule = Map.groupBy(rows, ({ uid }) => uid);
-  const judged = new Map<string, Judged>();
-  for (const open of bySchedule.values()) {
-    const overlap = open[0]?.overlap ?? 'allow';
-    const runs = open.map((row) => ({ ...row, createdAt: toInstant(row.created_at) }));
-    const verdicts = judgeOverlap(overlap, runs);
-    for (const { id, uid, status } of runs) {
-      const verdict = verdicts.get(id);
-      if (verdict) judged.set(id, { id, uid, status, verdict });
-    }
-  }
-  return judged;
 }
 
+/** A judgement follows from the end of a run. From these ends none does: this is it. */
 function changeOf(from: RunRecord, verdict: OverlapVerdict, now: Instant): RunChange {
   if (verdict === 'pending') return { from, to: releaseRun(from, now) };
-  if (verdict === 'skipped') return { from, to: endRun(from, { status: 'skipped', reason: 'overlap' }, now) };
-  const to = endRun(from, { status: 'cancelled', reason: 'replaced' }, now);
+  const run = { ...from, overlapGuarded: false };
+  if (verdict === 'skipped') return { from, to: endRun(run, { status: 'skipped', reason: 'overlap' }, now) };
+  return replacedBy(from, now);
+}
+
+/** A run gives way to a newer one. */
+export function replacedBy(from: RunRecord, now: Instant): RunChange {
+  const run = { ...from, overlapGuarded: false };
+  const to = endRun(run, { status: 'cancelled', reason: 'replaced' }, now);
   return { from, to, also: from.status === 'running' ? ['cancel'] : [] };
 }
 
-/**
- * Schedules whose open runs were recorded while they could overlap, and now must not: from now on these runs count. Runs that
- * maintenance holds count when it is over (store/maintenance/held-runs.ts).
- */
-export async function guardOpenRuns(tx: Executor, uids: readonly string[]): Promise<void> {
-  await tx.execute(
-    sql`UPDATE runs r SET overlap_guarded = true
-    WHERE r.schedule_uid = ANY (${uuids(uids)}) AND NOT r.overlap_guarded
-      AND NOT EXISTS (SELECT FROM held_runs h WHERE h.run_id = r.id)`,
-  );
+function summaryOf(changes: readonly RunChange[]) {
+  const endedAs = (status: RunRecord['status']) => changes.filter(({ to }) => to.status === status);
+  const started = endedAs('pending');
+  return {
+    started: started.length,
+    toPull: started.some(({ to }) => queueOfLane(to.lane) !== null),
+    toAdmit: changes.some(({ from }) => from.limitId !== null),
+    skipped: endedAs('skipped').length,
+    replaced: endedAs('cancelled').length,
+  };
+}
+
+function bothOf<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
 }

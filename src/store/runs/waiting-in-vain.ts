@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { OVERLAPS } from '../../core/schedules/schedule.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
+import { hasActive } from './guarded-runs.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
 /**
@@ -15,9 +16,9 @@ export async function findWaitingInVain(db: Executor, limit: number): Promise<st
     WHERE w.status = 'waiting' AND w.overlap_guarded
       AND w.updated_at < (SELECT clock_timestamp() - make_interval(secs => ${UNDER_WAY_SECONDS}))
       AND NOT EXISTS (SELECT FROM effects e WHERE e.schedule_uid = w.schedule_uid AND e.kind = 'overlap')
+      AND NOT EXISTS (SELECT FROM backlogs b WHERE b.schedule_uid = w.schedule_uid AND b.kind = 'marked')
       AND s.overlap = ANY (${texts(OVERLAPS)}) AND (s.overlap <> 'queue'
-        OR NOT EXISTS (SELECT FROM runs a WHERE a.schedule_uid = w.schedule_uid AND a.overlap_guarded
-          AND a.status IN ('pending', 'running'))
+        OR NOT ${hasActive(sql`w.schedule_uid`)}
         OR EXISTS (SELECT FROM runs other WHERE other.schedule_uid = w.schedule_uid AND other.overlap_guarded
           AND other.status = 'waiting' AND other.id <> w.id))
     LIMIT ${limit}`,

@@ -64,7 +64,7 @@ export const RUN_CHECKS: readonly Check[] = [
     found: sql`SELECT 'schedule ' || s.id AS name, count(*) || ' runs are active' AS fault
       FROM runs r JOIN schedules s ON s.uid = r.schedule_uid AND s.overlap IN ('skip', 'queue', 'replace')
       WHERE r.overlap_guarded AND r.status IN ('pending', 'running') AND r.trigger <> 'backfill' AND r.retried_after IS NULL
-        AND r.created_at > s.updated_at
+        AND r.created_at > s.updated_at AND NOT EXISTS (SELECT FROM backlogs b WHERE b.schedule_uid = s.uid)
       GROUP BY s.uid HAVING count(*) > 1`,
   },
   {

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { OVERLAPS } from '../../core/schedules/schedule.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import { isUnlisted } from '../instances/instances.ts';
+import { hasActive } from '../runs/guarded-runs.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
 import { type Check, NEWEST_ASKED, RUN_NAME } from './check.ts';
 
@@ -43,8 +44,8 @@ export const WORK_CHECKS: readonly Check[] = [
       WHERE r.status = 'waiting' AND ${IS_SETTLED} AND coalesce(r.open_dependencies, 0) = 0
         AND NOT EXISTS (SELECT FROM held_runs h WHERE h.run_id = r.id)
         AND NOT EXISTS (SELECT FROM effects e WHERE e.schedule_uid = r.schedule_uid AND e.kind = 'overlap')
-        AND (NOT r.overlap_guarded OR s.overlap = ANY (${texts(OVERLAPS)}) AND NOT EXISTS (
-          SELECT FROM runs a WHERE a.schedule_uid = r.schedule_uid AND a.overlap_guarded AND a.status IN ('pending', 'running')))`,
+        AND NOT EXISTS (SELECT FROM backlogs b WHERE b.schedule_uid = r.schedule_uid)
+        AND (NOT r.overlap_guarded OR s.overlap = ANY (${texts(OVERLAPS)}) AND NOT ${hasActive(sql`r.schedule_uid`)})`,
   },
   {
     name: 'endsAreCounted',
@@ -60,6 +61,9 @@ export const WORK_CHECKS: readonly Check[] = [
     holds: 'what follows from an end is done within an hour',
     found: sql`SELECT 'effect ' || e.id || ' (' || e.kind || ')' AS name,
         'of ' || e.finished_at || ' is not done' || coalesce(': ' || left(e.error, 200), '') AS fault
-      FROM effects e, clock WHERE e.finished_at < clock.now - interval '1 hour'`,
+      FROM effects e, clock WHERE e.finished_at < clock.now - interval '1 hour'
+      UNION ALL SELECT 'backlog ' || b.id || ' (' || b.kind || ')',
+        'of ' || b.asked_at || ' is not done' || coalesce(': ' || left(b.error, 200), '')
+      FROM backlogs b, clock WHERE b.asked_at < clock.now - interval '1 hour'`,
   },
 ];

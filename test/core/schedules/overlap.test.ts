@@ -1,18 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { type OverlappingRun, judgeOverlap } from '../../../src/core/schedules/overlap.ts';
+import { type OpenRuns, judgeOverlap } from '../../../src/core/schedules/overlap.ts';
 import { OVERLAPS, type Overlap } from '../../../src/core/schedules/schedule.ts';
 
-/** `pending a, waiting b`: in the order in which they came. */
-function open(text: string): OverlappingRun[] {
-  if (text === '') return [];
-  return text.split(', ').map((one, index) => {
-    const [status, id] = one.split(' ') as [OverlappingRun['status'], string];
-    return { id, status, createdAt: 1_000 + index };
-  });
+/** `pending a, waiting b`: in the order in which they came. `beside c`: active, and does not give way. `more`: more wait. */
+function open(text: string): OpenRuns {
+  const runs = text.split(', ').map((one) => one.split(' '));
+  const of = (...statuses: string[]) =>
+    runs.flatMap(([status = '', id]) => (id !== undefined && statuses.includes(status) ? [id] : []));
+  return {
+    waiting: of('waiting'),
+    moreWait: text.endsWith('more'),
+    isActive: of('pending', 'running', 'beside').length > 0,
+    replaceable: of('pending', 'running'),
+  };
 }
 
 /** `pending a, skipped b`: in the order of ids. */
-function verdicts(overlap: Overlap, runs: readonly OverlappingRun[]): string {
+function verdicts(overlap: Overlap, runs: OpenRuns): string {
   const judged = [...judgeOverlap(overlap, runs)].sort(([a], [b]) => (a < b ? -1 : 1));
   return judged.map(([id, verdict]) => `${verdict} ${id}`).join(', ');
 }
@@ -63,10 +67,31 @@ const TABLE: [open: string, expected: Record<Overlap, string>][] = [
     'running a, pending b, waiting c',
     { allow: 'pending c', skip: 'skipped c', queue: '', replace: 'cancelled a, cancelled b, pending c' },
   ],
-  // One that was opened again is active, though it came later.
+  // A backfilled or retried run starts beside others, and gives way to none.
+  ['beside a', { allow: '', skip: '', queue: '', replace: '' }],
+  ['beside a, waiting b', { allow: 'pending b', skip: 'skipped b', queue: '', replace: 'pending b' }],
   [
-    'waiting a, running b',
-    { allow: 'pending a', skip: 'skipped a', queue: '', replace: 'pending a, cancelled b' },
+    'beside a, running b, waiting c',
+    { allow: 'pending c', skip: 'skipped c', queue: '', replace: 'cancelled b, pending c' },
+  ],
+  // Of very many only the first are judged at once: the newest is not among them.
+  [
+    'waiting a, waiting b, more',
+    {
+      allow: 'pending a, pending b',
+      skip: 'pending a, skipped b',
+      queue: 'pending a, skipped b',
+      replace: 'cancelled a, cancelled b',
+    },
+  ],
+  [
+    'running a, waiting b, waiting c, more',
+    {
+      allow: 'pending b, pending c',
+      skip: 'skipped b, skipped c',
+      queue: 'skipped b, skipped c',
+      replace: 'cancelled b, cancelled c',
+    },
   ],
 ];
 
@@ -76,14 +101,9 @@ describe('among the open runs of a schedule', () => {
   );
   it.each(rows)('$overlap: $text becomes $expected', ({ overlap, text, expected }) => {
     expect(verdicts(overlap, open(text))).toBe(expected);
-    // In whatever order they are found.
-    expect(verdicts(overlap, open(text).reverse())).toBe(expected);
   });
 
-  it('those recorded at one moment are in the order of their fire times', () => {
-    const runs = ['c', 'a', 'b'].map((id) => ({ id, status: 'waiting' as const, createdAt: 1_000 }));
-    expect(verdicts('skip', runs)).toBe('pending a, skipped b, skipped c');
-    expect(verdicts('queue', runs)).toBe('pending a, skipped b');
-    expect(verdicts('replace', runs)).toBe('cancelled a, cancelled b, pending c');
+  it('a policy that only a later version knows leaves all as they are', () => {
+    expect(verdicts('of a later version' as Overlap, open('running a, waiting b'))).toBe('');
   });
 });

@@ -43,6 +43,8 @@ export interface ClaimedRun {
   lookups: number;
   /** Whether the claim has to be confirmed before it is acted on, however fresh it is. */
   confirm: boolean;
+  /** Its schedule was deleted: it is not handed off. */
+  ofDeleted: boolean;
 }
 
 /** What is usual of a first attempt is null. */
@@ -73,6 +75,7 @@ export interface ClaimedRow {
   recovered_at: InstantText | null;
   lookup_after: InstantText | null;
   lookups: number | null;
+  of_deleted: true | null;
 }
 
 export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
@@ -104,5 +107,6 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     lookupAfter: toInstantOrNull(row.lookup_after),
     lookups: row.lookups ?? 0,
     confirm: false,
+    ofDeleted: row.of_deleted ?? false,
   };
 }

@@ -58,6 +58,9 @@ export function setClaimed(instanceId: string): SQL {
       attempts = r.attempts + 1, handoff_started_at = NULL, updated_at = clock.now`;
 }
 
+/** Schedules that were deleted, and of which runs are still open: none of those is handed off. Usually an empty table, read once. */
+export const BEING_DELETED = sql`ARRAY(SELECT schedule_uid FROM backlogs WHERE kind = 'deleted')`;
+
 /** A ClaimedRow of `r`. */
 export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane,
       r.priority, r.limit_id, nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures,
@@ -65,7 +68,8 @@ export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.sche
       nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,
       r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
       nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,
-      r.lookup_after, nullif(r.lookups, 0) AS lookups`;
+      r.lookup_after, nullif(r.lookups, 0) AS lookups,
+      nullif(r.schedule_uid = ANY (${BEING_DELETED}), false) AS of_deleted`;
 
 /** Whether the instance is alive, and no maintenance holds runs. */
 export function mayClaim(instanceId: string): SQL {

@@ -1,51 +1,83 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../../../core/instant.ts';
+import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { endRun } from '../../../core/runs/transitions.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
+import { writeBacklogs } from '../../backlogs/backlog-rows.ts';
 import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
-import { saveLockedRuns } from '../save-runs.ts';
+import { type RunChange, saveLockedRuns } from '../save-runs.ts';
 
 interface AbandonedRuns {
   abandoned: number;
   effects: number;
 }
 
-/** Ends the open runs of a schedule that is deleted in this transaction; rows that others have locked are waited for. */
-export async function abandonOpenRuns(tx: Transaction, scheduleUid: string): Promise<AbandonedRuns> {
-  // Planned and other runs of a schedule stand in two indexes.
+/** Runs written by one statement: each takes a few KiB at most, but for its payload. */
+const MAX_AT_ONCE = 500;
+
+/**
+ * Ends the open runs of a schedule that is deleted in this transaction; rows that others have locked are waited for. If there are more than
+ * five hundred, the rest is ended in slices (`isMore`), and none of them is handed off any more.
+ */
+export async function abandonOpenRuns(
+  tx: Transaction,
+  schedule: { uid: string; id: string },
+): Promise<AbandonedRuns & { isMore: boolean }> {
+  const found = await rowsOf<{ id: string }>(tx, openRunsOf(schedule.uid, MAX_AT_ONCE + 1));
+  const isMore = found.length > MAX_AT_ONCE;
+  const ids = found.slice(0, MAX_AT_ONCE).map(({ id }) => id);
+  const { abandoned, effects } = await abandonRuns(tx, ids, 'wait');
+  const { uid, id: scheduleId } = schedule;
+  const backlogs = await writeBacklogs(tx, isMore ? [{ kind: 'deleted', uid, scheduleId }] : []);
+  return { abandoned, effects: effects + backlogs, isMore };
+}
+
+/** Ids of open runs of a schedule. Its planned runs and its other runs stand in two indexes. */
+export function openRunsOf(scheduleUid: string | SQL, limit: number): SQL {
   const ofSchedule = (planned: SQL) =>
     sql`SELECT id FROM runs WHERE schedule_uid = ${scheduleUid} AND trigger ${planned} ('schedule', 'catchUp', 'backfill')`;
-  return abandon(tx, sql`${ofSchedule(sql`IN`)} UNION ALL ${ofSchedule(sql`NOT IN`)}`, 'wait');
+  return sql`(${ofSchedule(sql`IN`)} LIMIT ${limit}) UNION ALL (${ofSchedule(sql`NOT IN`)} LIMIT ${limit}) LIMIT ${limit}`;
 }
 
 /**
  * Ends runs that wait for a schedule that is gone, as another program may have left them; rows that others have locked are passed over.
  */
 export async function abandonWaitingOfDeleted(tx: Transaction, limit: number): Promise<AbandonedRuns> {
-  return abandon(
+  const found = await rowsOf<{ id: string }>(
     tx,
     sql`SELECT r.id FROM runs r WHERE r.status = 'waiting' AND r.trigger <> 'api'
       AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid) LIMIT ${limit}`,
-    'skipLocked',
   );
-}
-
-/** Runs written by one statement: each takes a few KiB at most, but for its payload. */
-const MAX_AT_ONCE = 500;
-
-async function abandon(tx: Transaction, found: SQL, meeting: MeetingLocks): Promise<AbandonedRuns> {
-  const ids = (await rowsOf<{ id: string }>(tx, found)).map(({ id }) => id).sort();
   const done = { abandoned: 0, effects: 0 };
-  for (let first = 0; first < ids.length; first += MAX_AT_ONCE) {
-    const runs = await lockOpenRuns(tx, ids.slice(first, first + MAX_AT_ONCE), meeting);
-    const now = await databaseNow(tx);
-    const end = { status: 'abandoned', reason: 'deleted' } as const;
-    done.effects += await saveLockedRuns(
-      tx,
-      runs.map((from) => ({ from, to: endRun(from, end, now) })),
-    );
-    done.abandoned += runs.length;
+  for (let first = 0; first < found.length; first += MAX_AT_ONCE) {
+    const ids = found.slice(first, first + MAX_AT_ONCE).map(({ id }) => id);
+    const { abandoned, effects } = await abandonRuns(tx, ids, 'skipLocked');
+    done.abandoned += abandoned;
+    done.effects += effects;
   }
   return done;
+}
+
+/** Ends runs of deleted schedules, as far as they are still open. */
+export async function abandonRuns(
+  tx: Transaction,
+  ids: readonly string[],
+  meeting: MeetingLocks,
+): Promise<AbandonedRuns> {
+  const runs = await lockOpenRuns(tx, ids, meeting);
+  if (runs.length === 0) return { abandoned: 0, effects: 0 };
+  const now = await databaseNow(tx);
+  const effects = await saveLockedRuns(
+    tx,
+    runs.map((run) => abandonedAsDeleted(run, now)),
+  );
+  return { abandoned: runs.length, effects };
+}
+
+/** No other run of its schedule is to start: nothing is to be judged. */
+export function abandonedAsDeleted(from: RunRecord, now: Instant): RunChange {
+  const run = { ...from, overlapGuarded: false };
+  return { from, to: endRun(run, { status: 'abandoned', reason: 'deleted' }, now) };
 }

@@ -65,16 +65,6 @@ export async function deleteWatches(tx: Executor, uids: readonly string[]): Prom
   await tx.execute(sql`DELETE FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)})`);
 }
 
-/** Schedules that are watched from now on: their open runs count as well. */
-export async function watchOpenRuns(tx: Executor, uids: readonly string[]): Promise<void> {
-  if (uids.length === 0) return;
-  await tx.execute(
-    sql`UPDATE runs r SET outcome_watched = true
-    FROM (SELECT id FROM runs WHERE schedule_uid = ANY (${uuids(uids)}) AND NOT outcome_watched ORDER BY id FOR NO KEY UPDATE) AS open
-    WHERE r.id = open.id`,
-  );
-}
-
 /** The number of failures in a row that pauses the schedule; null: none does, or it is paused. */
 interface FailureCount {
   failures: number;

@@ -1,0 +1,98 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import type { OpenRuns } from '../../core/schedules/overlap.ts';
+import type { Overlap } from '../../core/schedules/schedule.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+
+const IS_ACTIVE = sql`overlap_guarded AND status IN ('pending', 'running')`;
+
+/** An active run that gives way to a newer one, in the words of the index `runs_replaceable`. */
+export const IS_REPLACEABLE = sql`${IS_ACTIVE} AND trigger <> 'backfill' AND retried_after IS NULL`;
+
+/** An active run that started beside others, and gives way to none: the words of the index `runs_beside`. */
+const IS_BESIDE = sql`${IS_ACTIVE} AND (trigger = 'backfill' OR retried_after IS NOT NULL)`;
+
+/** Whether a guarded run of the schedule is active. */
+export function hasActive(scheduleUid: SQL): SQL {
+  const found = (condition: SQL) =>
+    sql`EXISTS (SELECT FROM runs WHERE schedule_uid = ${scheduleUid} AND ${condition})`;
+  return sql`(${found(IS_REPLACEABLE)} OR ${found(IS_BESIDE)})`;
+}
+
+/** Whether it is replaceable, of a run whose row is locked. */
+export function isReplaceable({ overlapGuarded, status, trigger, retriedAfter }: RunRecord): boolean {
+  return overlapGuarded && status !== 'waiting' && trigger !== 'backfill' && retriedAfter === null;
+}
+
+export interface GuardedSchedule extends OpenRuns {
+  uid: string;
+  overlap: Overlap;
+  statuses: ReadonlyMap<string, RunRecord['status']>;
+  /** There are more replaceable runs than these, or some are still to be marked. */
+  moreReplaceable: boolean;
+}
+
+interface Row {
+  uid: string;
+  overlap: Overlap;
+  is_active: boolean;
+  is_marking: boolean;
+  id: string | null;
+  status: RunRecord['status'];
+}
+
+/**
+ * Of these schedules, the waiting runs that came first and the active runs that came last, at most so many of each; and whether a run is
+ * active. Each question is a step in an index that knows the answer, asked as a value in the order of the index: as an EXISTS, the
+ * server may read all open runs to answer it. While the runs of an edited schedule are still to be marked, those that are not count too.
+ */
+export async function readGuarded(
+  db: Executor,
+  uids: readonly string[],
+  most: number,
+): Promise<GuardedSchedule[]> {
+  const rows = await rowsOf<Row>(
+    db,
+    sql`SELECT s.uid, s.overlap, m.is_marking, r.id, r.status,
+      ${firstOf(IS_REPLACEABLE, sql`created_at`)}
+        OR ${firstOf(IS_BESIDE, sql`schedule_uid`)}
+        OR m.is_marking AND (${firstOf(sql`${IS_OPEN} AND trigger IN (${PLANNED})`, sql`scheduled_for`)}
+          OR ${firstOf(sql`${IS_OPEN} AND trigger NOT IN (${PLANNED})`, sql`schedule_uid`)}) AS is_active
+    FROM schedules s CROSS JOIN LATERAL (
+      SELECT (SELECT true FROM backlogs b WHERE b.schedule_uid = s.uid AND b.kind = 'marked' LIMIT 1) IS NOT NULL AS is_marking
+    ) AS m LEFT JOIN LATERAL (
+      (SELECT id, status, created_at FROM runs WHERE schedule_uid = s.uid AND overlap_guarded AND status = 'waiting'
+        ORDER BY created_at, id LIMIT ${most + 1})
+      UNION ALL (SELECT id, status, created_at FROM runs WHERE schedule_uid = s.uid AND ${IS_REPLACEABLE}
+        ORDER BY created_at DESC, id DESC LIMIT CASE WHEN s.overlap = 'replace' THEN ${most + 1}::int ELSE 0 END)
+    ) AS r ON true
+    WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid, r.created_at, r.id`,
+  );
+  return [...Map.groupBy(rows, ({ uid }) => uid).values()].map((open) => guardedOf(open, most));
+}
+
+const PLANNED = sql.raw(`'schedule', 'catchUp', 'backfill'`);
+const IS_OPEN = sql`status IN ('pending', 'running')`;
+
+function firstOf(condition: SQL, order: SQL): SQL {
+  return sql`(SELECT true FROM runs WHERE schedule_uid = s.uid AND ${condition} ORDER BY ${order} LIMIT 1) IS NOT NULL`;
+}
+
+function guardedOf(rows: readonly Row[], most: number): GuardedSchedule {
+  const found = rows.flatMap(({ id, status }) => (id === null ? [] : [{ id, status }]));
+  const waiting = found.filter(({ status }) => status === 'waiting').map(({ id }) => id);
+  const active = found.filter(({ status }) => status !== 'waiting').map(({ id }) => id);
+  const [first] = rows;
+  return {
+    uid: first?.uid ?? '',
+    overlap: first?.overlap ?? 'allow',
+    statuses: new Map(found.map(({ id, status }) => [id, status])),
+    waiting: waiting.slice(0, most),
+    moreWait: waiting.length > most,
+    isActive: first?.is_active ?? false,
+    replaceable: active.slice(-most),
+    moreReplaceable: active.length > most || (first?.is_marking ?? false),
+  };
+}
