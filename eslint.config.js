@@ -20,7 +20,6 @@ export default tseslint.config(
       'openapi/',
       'node_modules/',
       '.firelock/',
-      'web/src/api/generated/',
       'client/dist/',
       'client/src/generated/',
     ],

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
-import type { Calendar, ListCalendarsResponse } from '../../api/generated/types.gen.ts';
+import type { Calendar, ListCalendarsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Define, type Kind } from '../../parts/forms/define.tsx';
 import { FilterBar, TextFilter } from '../../parts/lists/filter-bar.tsx';
 import { Pager } from '../../parts/lists/pager.tsx';

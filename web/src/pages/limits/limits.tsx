@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
-import type { Limit, ListLimitsResponse } from '../../api/generated/types.gen.ts';
+import type { Limit, ListLimitsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Define, type Kind } from '../../parts/forms/define.tsx';
 import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';

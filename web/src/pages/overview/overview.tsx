@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { ListSchedulesResponse } from '../../api/generated/types.gen.ts';
+import type { ListSchedulesResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Empty } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, pageAt } from '../../state/route.ts';

@@ -1,5 +1,10 @@
 import { get } from '../../api/http.ts';
-import type { Limit, ListLimitsResponse, ListQueuesResponse, Queue } from '../../api/generated/types.gen.ts';
+import type {
+  Limit,
+  ListLimitsResponse,
+  ListQueuesResponse,
+  Queue,
+} from '../../../../client/src/generated/types.gen.ts';
 import { type Column, Table } from '../../parts/lists/table.tsx';
 import { durationText } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';

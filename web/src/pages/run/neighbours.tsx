@@ -1,5 +1,5 @@
 import { ApiProblem, get } from '../../api/http.ts';
-import type { ListRunsResponse, WholeRun } from '../../api/generated/types.gen.ts';
+import type { ListRunsResponse, WholeRun } from '../../../../client/src/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { RunLink, ScheduleLink } from '../../parts/links.tsx';
 import { usePoll } from '../../state/poll.ts';

@@ -1,4 +1,4 @@
-import type { WholeRun } from '../../api/generated/types.gen.ts';
+import type { WholeRun } from '../../../../client/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
 import { Copy } from '../../parts/copy.tsx';
 import { JsonView } from '../../parts/json-view.tsx';

@@ -1,4 +1,4 @@
-import type { ListRunsResponse } from '../../api/generated/types.gen.ts';
+import type { ListRunsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { RunLink, ScheduleLink } from '../../parts/links.tsx';
 import type { Column } from '../../parts/lists/table.tsx';

@@ -1,5 +1,10 @@
 import { JsonText, faultOfJson, formatJson, stringifyJson, textOf } from '../../api/json.ts';
-import type { AfterInput, Problem, Schedule, VersionedSchedule } from '../../api/generated/types.gen.ts';
+import type {
+  AfterInput,
+  Problem,
+  Schedule,
+  VersionedSchedule,
+} from '../../../../client/src/generated/types.gen.ts';
 
 type Fault = NonNullable<Problem['errors']>[number];
 

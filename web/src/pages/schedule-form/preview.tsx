@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ApiProblem, type Fault, call } from '../../api/http.ts';
-import type { PreviewFiresResponse } from '../../api/generated/types.gen.ts';
+import type { PreviewFiresResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Ago } from '../../parts/time.tsx';
 import { MY_ZONE, timeText } from '../../state/zone.ts';
 import { type Draft, bodyOf } from './draft.ts';

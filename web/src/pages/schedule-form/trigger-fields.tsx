@@ -1,7 +1,7 @@
 import { useId } from 'preact/hooks';
 import { get } from '../../api/http.ts';
 import { findSchedules } from '../../api/schedules.ts';
-import type { ListCalendarsResponse } from '../../api/generated/types.gen.ts';
+import type { ListCalendarsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Field } from '../../parts/forms/field.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { usePoll } from '../../state/poll.ts';

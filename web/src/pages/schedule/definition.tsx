@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Schedule } from '../../api/generated/types.gen.ts';
+import type { Schedule } from '../../../../client/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { ScheduleLink } from '../../parts/links.tsx';

@@ -4,7 +4,7 @@ import type {
   ListRunsOfScheduleResponse,
   ListUpcomingFiresResponse,
   Schedule,
-} from '../../api/generated/types.gen.ts';
+} from '../../../../client/src/generated/types.gen.ts';
 import { Loaded } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { place } from '../../state/route.ts';

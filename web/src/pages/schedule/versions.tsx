@@ -1,6 +1,10 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
-import type { ListVersionsResponse, Schedule, ScheduleVersion } from '../../api/generated/types.gen.ts';
+import type {
+  ListVersionsResponse,
+  Schedule,
+  ScheduleVersion,
+} from '../../../../client/src/generated/types.gen.ts';
 import { differencesOf } from '../../parts/differences/difference.ts';
 import { Differences } from '../../parts/differences/differences.tsx';
 import { Table } from '../../parts/lists/table.tsx';

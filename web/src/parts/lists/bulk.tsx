@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
-import type { ActOnRunsResponse } from '../../api/generated/types.gen.ts';
+import type { ActOnRunsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { useAct } from '../../state/act.ts';
 import { usePoll } from '../../state/poll.ts';
 import { Dialog } from '../forms/dialog.tsx';

@@ -1,6 +1,10 @@
 import { useRef } from 'preact/hooks';
 import { get } from '../../../api/http.ts';
-import type { ListOccurrencesResponse, Occurrence, Run } from '../../../api/generated/types.gen.ts';
+import type {
+  ListOccurrencesResponse,
+  Occurrence,
+  Run,
+} from '../../../../../client/src/generated/types.gen.ts';
 import { type Polled, usePoll } from '../../../state/poll.ts';
 import { type Outcomes, TOLD_STATUSES, type Told, withOutcome } from './outcome.ts';
 import type { Period } from './period.ts';

@@ -1,5 +1,9 @@
 import { get } from '../../../api/http.ts';
-import type { GetRunResponse, Schedule, ScheduleVersion } from '../../../api/generated/types.gen.ts';
+import type {
+  GetRunResponse,
+  Schedule,
+  ScheduleVersion,
+} from '../../../../../client/src/generated/types.gen.ts';
 import { Badge } from '../../../parts/badge.tsx';
 import { RunLink } from '../../../parts/links.tsx';
 import { Time, durationText } from '../../../parts/time.tsx';
