@@ -6,7 +6,7 @@
 import type { ClaimRequest } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { LaneClaim, Lane, LaneBook } from './lane.ts';
-import { slotsForStalled } from './lanes.ts';
+import { LaneShares } from './lane-shares.ts';
 
 interface ClaimRoomDeps {
   book: LaneBook;
@@ -27,16 +27,18 @@ export type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
 /** How many claims each lane may have here. */
 export class ClaimRoom {
   readonly #deps: ClaimRoomDeps;
+  readonly #shares: LaneShares;
   readonly #max: number;
-  readonly #maxStalled: number;
+  readonly #maxStanding: number;
   /** Lanes that had more to claim than there was room for, at the last look at the database. */
   #haveMore: ReadonlySet<string> = new Set();
   #anyHasMore = false;
 
   constructor(deps: ClaimRoomDeps) {
     this.#deps = deps;
+    this.#shares = new LaneShares(deps.book, deps.total);
     this.#max = deps.total * CLAIMS_PER_SLOT;
-    this.#maxStalled = Math.floor((this.#max * 3) / 4);
+    this.#maxStanding = Math.floor((this.#max * 3) / 4);
   }
 
   /** Takes room for one claim, where there is some. */
@@ -49,11 +51,11 @@ export class ClaimRoom {
   /** What may be claimed now; null: nothing. */
   request(): Room | null {
     const { book, perLane } = this.#deps;
-    const forStalled = this.#maxStalled - book.stalled.claims;
+    const forStanding = this.#freeForStanding();
     // A lane that this process has not seen yet counts as not moving. Only the statement learns its name.
-    const isOpen = forStalled > 0;
+    const isOpen = forStanding > 0;
     const free = Math.ceil((this.#free() * TIMES_WHAT_IS_FREE) / (TIMES_WHAT_IS_FREE + 1));
-    const limit = Math.min(MAX_AT_ONCE, free, isOpen ? forStalled : Infinity);
+    const limit = Math.min(MAX_AT_ONCE, free, isOpen ? forStanding : Infinity);
     if (limit <= 0) {
       this.#anyHasMore = true;
       return null;
@@ -89,10 +91,10 @@ export class ClaimRoom {
   /** Whether there may be something to claim in the room that a claim of this lane left. */
   mayHaveMore({ name, pace }: Lane): boolean {
     if (this.#anyHasMore) return true;
-    if (pace.isMoving) return this.#haveMore.has(name);
+    if (pace.isMoving || pace.isSlow) return this.#haveMore.has(name);
     // They share what there is for them, and each of their attempts takes long: many are claimed at once, not one by one.
-    const { stalled } = this.#deps.book;
-    return this.#haveMore.size > 0 && stalled.waiting * 2 <= stalled.lanes;
+    const { silent } = this.#deps.book;
+    return this.#haveMore.size > 0 && silent.waiting * 2 <= silent.lanes;
   }
 
   /** The least urgent waiting claims of a lane whose target answers nothing, beyond the slots that it can use. It may have moved before. */
@@ -108,15 +110,21 @@ export class ClaimRoom {
 
   #freeOf(lane: Lane): number {
     const forAny = Math.min(this.#shareOf(lane), this.#free() * TIMES_WHAT_IS_FREE) - lane.claims;
-    return lane.pace.isMoving ? forAny : Math.min(forAny, this.#maxStalled - this.#deps.book.stalled.claims);
+    return lane.pace.isMoving ? forAny : Math.min(forAny, this.#freeForStanding());
+  }
+
+  #freeForStanding(): number {
+    const { slow, silent } = this.#deps.book;
+    return this.#maxStanding - slow.claims - silent.claims;
   }
 
   /** A lane that does not move gets no more claims than it can get slots. */
-  #shareOf({ pace, underWay, claims }: Lane): number {
-    const { book, total, perLane } = this.#deps;
+  #shareOf(lane: Lane): number {
+    const { pace, underWay, claims } = lane;
+    const { book, perLane } = this.#deps;
     if (pace.isMoving || pace.isUnknown) return perLane + pace.ahead(perLane);
-    const slots = slotsForStalled(total) - book.stalled.slots;
-    const lanes = book.stalled.lanes + (claims === 0 ? 1 : 0);
-    return Math.min(perLane, underWay + Math.max(1, Math.floor(slots / lanes))) + pace.ahead(perLane);
+    const lanes = (pace.isSlow ? book.slow : book.silent).lanes + (claims === 0 ? 1 : 0);
+    const slots = Math.max(1, Math.floor(this.#shares.roomOf(lane) / lanes));
+    return Math.min(perLane, underWay + slots) + pace.ahead(perLane);
   }
 }

@@ -101,7 +101,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       name: 'dispatch',
       clock,
       body: () => pass(dispatch),
-      minMs: () => (book.all.waiting > book.stalled.waiting ? MIN_MS_IF_BUSY : 0),
+      minMs: () => (book.all.waiting > book.silent.waiting ? MIN_MS_IF_BUSY : 0),
       events,
     }),
     aborting,

@@ -1,11 +1,14 @@
 /**
  * Guarantees: a lane counts as moving only while its attempts end by answers, and soon; one whose attempts hang stops within a second.
+ *   A lane that answers later than that counts as slow, and as one that answers nothing once it takes far longer than before.
  * Transaction: none; this is memory.
  * If the process dies here: nothing is lost; the pace is learned anew.
  */
 
 /** An attempt that is under way for longer hangs, and a lane whose attempts take longer on average does not move. */
 export const HANGS_MS = 1_000;
+/** An attempt of a slow lane hangs once it is under way for this many times the average. */
+const PATIENCE = 3;
 
 /**
  * How an attempt ended: `answered`, also by a refused connection; `silent`, when its time was up; `unsent`, which says nothing of
@@ -46,13 +49,19 @@ export class LanePace {
     return !this.#stalled && this.#averageMs !== null && this.#averageMs < HANGS_MS;
   }
 
+  /** It answers, but takes long. */
+  get isSlow(): boolean {
+    return !this.#stalled && this.#averageMs !== null && this.#averageMs >= HANGS_MS;
+  }
+
   /** An attempt hangs, or ended without an answer, and no answer came since it began. */
   get isStalled(): boolean {
     return this.#stalled;
   }
 
-  get hanging(): number {
-    return this.#hanging;
+  /** An attempt that is under way for longer hangs. */
+  get patienceMs(): number {
+    return this.isSlow ? PATIENCE * (this.#averageMs ?? 0) : HANGS_MS;
   }
 
   /** Slots that the lane has taken and shown no answer for. */

@@ -1,5 +1,5 @@
 /**
- * Guarantees: the sums over all lanes, and over lanes that do not move, equal what their lanes hold.
+ * Guarantees: the sums over all lanes, over slow ones and over those that answer nothing equal what their lanes hold.
  * Transaction: none; this is memory.
  * If the process dies here: what its rows say is what was claimed.
  */
@@ -59,8 +59,9 @@ export class Lane implements LineMember<Lane> {
   before: Lane | null = null;
   behind: Lane | null = null;
 
-  /** What of it is in the sums of lanes that do not move. */
-  readonly counted: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
+  /** What of it is in a sum of lanes that do not move, and in which. */
+  readonly counted = nothing();
+  countedIn: Held | null = null;
 
   constructor(name: string) {
     this.name = name;
@@ -75,14 +76,20 @@ interface Held {
   slots: number;
 }
 
+function nothing(): Held {
+  return { lanes: 0, claims: 0, waiting: 0, slots: 0 };
+}
+
 const FORGOTTEN_BEYOND = 10_000;
 
 /** All lanes that this process has seen lately, and what they hold. */
 export class LaneBook {
   readonly #lanes = new Map<string, Lane>();
-  readonly all: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
-  /** What lanes that do not move hold, with the slots of attempts that hang in other lanes. */
-  readonly stalled: Held = { lanes: 0, claims: 0, waiting: 0, slots: 0 };
+  readonly all = nothing();
+  /** What lanes hold that answer, but slowly. */
+  readonly slow = nothing();
+  /** What lanes hold that answer nothing, or have not answered yet; with the slots that moving lanes have shown no answer for. */
+  readonly silent = nothing();
 
   of(name: string): Lane {
     const known = this.#lanes.get(name);
@@ -118,24 +125,31 @@ export class LaneBook {
 
   /** To be called after every change of what a lane holds or has shown. */
   recount(lane: Lane): void {
-    const { counted } = lane;
-    const { stalled } = this;
-    const stands = !lane.pace.isMoving;
-    const slots = stands ? lane.underWay : lane.pace.hanging;
-    const claims = stands ? lane.claims : 0;
-    const waiting = stands ? lane.waiting.length : 0;
-    const lanes = claims > 0 ? 1 : 0;
-    stalled.slots += slots - counted.slots;
-    stalled.claims += claims - counted.claims;
-    stalled.waiting += waiting - counted.waiting;
-    stalled.lanes += lanes - counted.lanes;
-    counted.slots = slots;
-    counted.claims = claims;
-    counted.waiting = waiting;
-    counted.lanes = lanes;
+    const { pace, counted } = lane;
+    const sum = pace.isSlow ? this.slow : this.silent;
+    if (lane.countedIn !== sum) {
+      if (lane.countedIn) change(lane.countedIn, counted, nothing());
+      lane.countedIn = sum;
+    }
+    const { isMoving } = pace;
+    now.slots = isMoving ? pace.owed : lane.underWay;
+    now.claims = isMoving ? 0 : lane.claims;
+    now.waiting = isMoving ? 0 : lane.waiting.length;
+    now.lanes = now.claims > 0 ? 1 : 0;
+    change(sum, counted, now);
   }
 
   #forgetIdle(): void {
     for (const [name, lane] of this.#lanes) if (lane.claims === 0) this.#lanes.delete(name);
+  }
+}
+
+/** Used anew by each recount, which happens several times for every run. */
+const now = nothing();
+
+function change(sum: Held, before: Held, after: Held): void {
+  for (const key of ['lanes', 'claims', 'waiting', 'slots'] as const) {
+    sum[key] += after[key] - before[key];
+    before[key] = after[key];
   }
 }

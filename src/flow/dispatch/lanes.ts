@@ -1,6 +1,6 @@
 /**
- * Guarantees: no more attempts are under way than the instance and each lane may have. Lanes take turns at free slots. Lanes that
- *   stand still leave a quarter of all slots to lanes that move. Nothing starts while the lease does not hold.
+ * Guarantees: no more attempts are under way than the instance and each lane may have (lane-shares.ts). Lanes take turns at free slots:
+ *   first those that move, then slow ones, then those that answer nothing. Nothing starts while the lease does not hold.
  * Transaction: none; this is memory.
  * If the process dies here: what waited is still claimed by it, and pending.
  */
@@ -8,6 +8,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { Line } from '../../runtime/loop/line.ts';
 import type { LaneClaim, Lane, LaneBook } from './lane.ts';
 import { type AttemptEnd, HANGS_MS } from './lane-pace.ts';
+import { LaneShares } from './lane-shares.ts';
 
 interface LanesDeps {
   book: LaneBook;
@@ -20,39 +21,30 @@ interface LanesDeps {
   mayStart: () => boolean;
 }
 
-/** A moving lane may begin this share of the free slots of the last quarter before it answers again. */
-const UNANSWERED_SHARE = 1 / 8;
-/** If others wait too, the turn of a lane that stands still comes this much later. So it is still tried from time to time. */
+/** If others wait too, the turn of a lane comes this much later than that of a quicker kind. So it is still tried from time to time. */
 const STANDS_BACK_MS = 1_000;
-/** With at least this many slots a quarter is kept free; with fewer, a quarter of the time. */
-const MIN_TO_SPLIT = 4;
-
-export function slotsForStalled(total: number): number {
-  return total - (total < MIN_TO_SPLIT ? 0 : Math.ceil(total / 4));
-}
+/** How often attempts of slow lanes are looked at. */
+const LOOK_AT_SLOW_MS = HANGS_MS / 4;
 
 /** Claims that wait for slots. */
 export class Lanes {
   readonly #deps: LanesDeps;
-  /** The most that lanes which do not move may have under way together. */
-  readonly #maxStalled: number;
-  /** Below this many slots, a lane without any answer yet may begin one attempt; below a quarter, as many as it wants. */
-  readonly #maxToShow: number;
-  readonly #quarter: number;
-  /** Lanes with something to send and room for it: those that move or may come to, and those that stand still. */
+  readonly #shares: LaneShares;
+  /** Lanes with something to send and room for it: those that move or may come to, slow ones, and those that answer nothing. */
   readonly #forward = new Line<Lane>();
+  readonly #slow = new Line<Lane>();
   readonly #back = new Line<Lane>();
-  /** Attempts under way that do not hang, the oldest first. */
+  /** Attempts under way that do not hang, the oldest first; and those that have taken long, in lanes from which no more is expected. */
   readonly #young = new Line<LaneClaim>();
+  readonly #patient = new Set<LaneClaim>();
+  #lookedAtSlow = -Infinity;
   /** Monotonic: until then, every slot is offered to moving lanes first. */
   #restsUntil = -Infinity;
   #paused = false;
 
   constructor(deps: LanesDeps) {
     this.#deps = deps;
-    this.#maxStalled = slotsForStalled(deps.total);
-    this.#maxToShow = this.#maxStalled + Math.floor((deps.total - this.#maxStalled) / 2);
-    this.#quarter = Math.ceil(deps.total / 4);
+    this.#shares = new LaneShares(deps.book, deps.total);
   }
 
   /** To be sent by priority, then by when it was due; what is added together is started once all of it is there. */
@@ -66,6 +58,7 @@ export class Lanes {
     const { book, clock } = this.#deps;
     const { lane } = claim;
     claim.line?.remove(claim);
+    this.#patient.delete(claim);
     lane.pace.ended(claim, end, durationMs);
     book.addUnderWay(lane, -1);
     if (!lane.pace.isMoving) this.#rest(clock.monotonic(), claim);
@@ -110,10 +103,21 @@ export class Lanes {
   #look(now: number): void {
     for (let claim = this.#young.first; claim && now - claim.beganAt > HANGS_MS; claim = this.#young.first) {
       this.#young.remove(claim);
-      claim.lane.pace.hangs(claim);
-      this.#deps.book.recount(claim.lane);
-      this.#place(claim.lane);
+      this.#patient.add(claim);
+      this.#lookAt(claim, now);
     }
+    if (now - this.#lookedAtSlow < LOOK_AT_SLOW_MS) return;
+    this.#lookedAtSlow = now;
+    for (const claim of this.#patient) this.#lookAt(claim, now);
+  }
+
+  #lookAt(claim: LaneClaim, now: number): void {
+    const { lane, beganAt } = claim;
+    if (now - beganAt <= lane.pace.patienceMs) return;
+    this.#patient.delete(claim);
+    lane.pace.hangs(claim);
+    this.#deps.book.recount(lane);
+    this.#place(lane);
   }
 
   #enqueue(claim: LaneClaim): void {
@@ -147,7 +151,7 @@ export class Lanes {
   #place(lane: Lane): void {
     const { waiting, underWay, pace } = lane;
     const mayCome = waiting.length > 0 && underWay < this.#deps.perLane;
-    const line = !mayCome ? null : pace.isMoving || pace.isUnknown ? this.#forward : this.#back;
+    const line = !mayCome ? null : pace.isStalled ? this.#back : pace.isSlow ? this.#slow : this.#forward;
     if (line === lane.line) return;
     lane.line?.remove(lane);
     line?.push(lane);
@@ -155,41 +159,35 @@ export class Lanes {
 
   /** The lane whose turn it is at a free slot; null: the slot stays free. */
   #next(now: number): Lane | null {
-    const forward = this.#nextForward();
     const { book, total } = this.#deps;
-    if (!this.#back.first || book.stalled.slots >= this.#maxStalled) return forward;
-    const back = fewestUnderWay(this.#back.first);
-    if (!forward) return back;
+    const forward = this.#nextForward();
+    const [slow, silent] = [this.#fewest(this.#slow), this.#fewest(this.#back)];
+    const back = slow && silent && silent.since + STANDS_BACK_MS <= slow.since ? silent : (slow ?? silent);
+    if (!forward || !back) return forward ?? back;
     const share = Math.max(1, total / book.all.lanes);
     const isDue = now >= this.#restsUntil && back.since + STANDS_BACK_MS <= forward.since;
     return isDue && back.underWay < share ? back : forward;
   }
 
   #nextForward(): Lane | null {
-    for (let lane = this.#forward.first; lane; lane = lane.behind) if (this.#mayGo(lane)) return lane;
+    for (let lane = this.#forward.first; lane; lane = lane.behind)
+      if (this.#shares.mayBegin(lane)) return lane;
     return null;
   }
 
-  #mayGo({ pace, underWay }: Lane): boolean {
-    const { book, total } = this.#deps;
-    if (!pace.isMoving) return book.stalled.slots < (underWay === 0 ? this.#maxToShow : this.#quarter);
-    const free = total - book.all.slots;
-    if (free > total - this.#maxStalled) return true;
-    // The share grows with the attempts under way that began before the lane's last answer.
-    return pace.owed < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.owed) / 2);
+  /** A slow lane gets as many slots as one whose attempts take even longer. */
+  #fewest({ first }: Line<Lane>): Lane | null {
+    if (!first) return null;
+    let fewest = first;
+    for (let lane = first.behind; lane && fewest.underWay > 0; lane = lane.behind)
+      if (lane.underWay < fewest.underWay) fewest = lane;
+    return this.#shares.mayBegin(fewest) ? fewest : null;
   }
 
   /** With too few slots to keep one free, moving lanes come first for a third of the time that the other lane held one. */
   #rest(now: number, { beganAt }: LaneClaim): void {
-    if (this.#maxStalled === this.#deps.total) this.#restsUntil = now + (now - beganAt) / 3;
+    if (this.#shares.areTooFew) this.#restsUntil = now + (now - beganAt) / 3;
   }
-}
-
-/** A slow lane gets as many slots as one whose attempts take even longer. */
-function fewestUnderWay(first: Lane): Lane {
-  let fewest = first;
-  for (let lane = first.behind; lane; lane = lane.behind) if (lane.underWay < fewest.underWay) fewest = lane;
-  return fewest;
 }
 
 /** The place behind all claims of the same urgency. */

@@ -80,7 +80,8 @@ describe('claims held ahead', () => {
       pass(1_001);
       for (const lane of lanes) fill(lane);
     }
-    expect(book.all.slots).toBe((SLOTS * 3) / 4);
+    expect(book.all.slots).toBeLessThanOrEqual(SLOTS / 2);
+    expect(book.all.slots).toBeGreaterThan(SLOTS / 2 - lanes.length);
     expect(book.all.claims - book.all.slots).toBeLessThanOrEqual(lanes.length);
   });
 
@@ -149,7 +150,7 @@ describe('a claim', () => {
     const mayHaveMore = () => room.mayHaveMore(book.of('hanging-1'));
     expect(mayHaveMore()).toBe(true);
     for (let times = 0; times < 50; times += 1) for (const lane of lanes) fill(lane);
-    expect(book.stalled).toMatchObject({ slots: 192, waiting: 8 });
+    expect(book.silent).toMatchObject({ slots: 125, waiting: 8 });
     expect(mayHaveMore()).toBe(false);
   });
 });

@@ -46,7 +46,8 @@ it('targets that take requests and never answer leave slots for the others', asy
     await leaveRuns(store, `silent-${index}`, { count: 200, lateBySeconds: 1000 });
   }
   await instance.start();
-  await until(() => (hanging() >= 192 ? true : null));
+  // Of half of the slots, each takes at most three times what it leaves to the next one.
+  await until(() => (hanging() >= 5 * 24 ? true : null));
   const quick = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(() => receiverThat()));
   for (const [index, { url }] of quick.entries()) {
     await instance.put(`quick-${index}`, { url });
@@ -54,7 +55,7 @@ it('targets that take requests and never answer leave slots for the others', asy
   }
   instance.pipeline.dispatcher.wake();
   await Promise.all(quick.map((receiver) => receiver.arrived(30)));
-  expect(hanging()).toBe(192);
+  expect(hanging()).toBeLessThanOrEqual(128);
   // What they have due beyond their slots is left to other instances.
   await until(async () => {
     const [row] = await store.rows<{ claimed: number }>(sql`SELECT count(*)::int AS claimed FROM runs

@@ -36,13 +36,15 @@ describe('beside targets that never answer', () => {
     expect(longestBeside(names('hanging', count))).toBeLessThanOrEqual(longestBeside([]) * 4 + 2 * QUICK_MS);
   });
 
-  it('they hold three quarters of all slots, and no more', () => {
+  it('they hold half of all slots, each its share, and leave one to the next such lane', () => {
     const lanes = standard();
-    lanes.add(names('hanging', 20), 200);
-    lanes.runUntil(TIMEOUT_MS - 1);
-    expect(lanes.book.all.slots).toBe(192);
-    lanes.runUntil(60_000);
-    expect(lanes.book.all.slots).toBe(192);
+    const hanging = names('hanging', 20);
+    lanes.add(hanging, 200);
+    for (const at of [TIMEOUT_MS - 1, 60_000]) {
+      lanes.runUntil(at);
+      expect(new Set(hanging.map((lane) => lanes.underWay(lane)))).toEqual(new Set([6, 7]));
+      expect(lanes.book.all.slots).toBeLessThan(128);
+    }
   });
 
   it('a lane that has not answered yet can show that it moves', () => {
@@ -78,7 +80,7 @@ describe('beside targets that never answer', () => {
 });
 
 describe('slow lanes', () => {
-  it('have three quarters of the slots if only they have work, and one lane has its whole share', () => {
+  it('have nearly three quarters of the slots if only they have work, and one lane has its whole share', () => {
     const lanes = standard();
     const slow = names('slow', 5);
     for (const lane of slow) lanes.target(lane, () => 8_000);
@@ -87,8 +89,7 @@ describe('slow lanes', () => {
     expect(lanes.underWay('slow-0')).toBe(64);
     lanes.add(slow, 5_000);
     lanes.runUntil(90_000);
-    expect(lanes.book.all.slots).toBe(192);
-    expect(Math.min(...slow.map((lane) => lanes.underWay(lane)))).toBeGreaterThanOrEqual(38);
+    expect(new Set(slow.map((lane) => lanes.underWay(lane)))).toEqual(new Set([36, 37]));
   });
 
   it('get their turn while others have more to send than there are slots', () => {
