@@ -47,13 +47,13 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   const { server, answerNotFound } = emptyServer(deps);
   acceptJsonBodies(server);
   takeLargeBodiesInTurn(server);
-  await documentRoutes(server, deps);
+  const serveDocument = await documentRoutes(server, deps);
   if (deps.basePath !== '') prefixLocations(server, deps.basePath);
   await server.register(
     (below: Api, _options, done) => {
       if (!deps.hasSignsElsewhere) addSignsOfLife(below, deps);
       addDashboard(below, deps);
-      below.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+      below.get('/openapi.json', { schema: { hide: true } }, serveDocument);
       void below.register(
         (api: Api, _apiOptions, apiDone) => {
           const refusals = createRefusals(deps);

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Api, SCHEDULE, startApi } from './api.ts';
 
 let api: Api;
@@ -160,6 +160,22 @@ describe('the OpenAPI document', () => {
     committed.info.version = '0.0.0-test';
     expect(served.body).toEqual(committed);
     expect(served.body).toMatchObject({ openapi: '3.1.0', info: { title: 'firelock' } });
+  });
+
+  test('is written once: plain or compressed, it has a tag, and is not sent to a caller that has it', async () => {
+    const first = await api.call('GET', '/openapi.json');
+    const written = vi.spyOn(JSON, 'stringify');
+    const other = await api.call('GET', '/docs/json');
+    const times = written.mock.calls.filter(([value]) => (value as { paths?: unknown }).paths !== undefined);
+    written.mockRestore();
+    expect(times).toEqual([]);
+    expect(other.text).toBe(first.text);
+    expect(first.headers.get('content-encoding')).toBe('gzip');
+    const plain = await api.call('GET', '/openapi.json', undefined, { 'accept-encoding': 'identity' });
+    expect([plain.text, plain.headers.get('content-encoding')]).toEqual([first.text, null]);
+    const etag = first.headers.get('etag') ?? '';
+    const again = await api.call('GET', '/openapi.json', undefined, { 'if-none-match': etag });
+    expect([etag.length, again.status, again.text]).toEqual([24, 304, '']);
   });
 
   test('describes every call completely: id, summary, tags, answers, and references that resolve', async () => {

@@ -1,16 +1,6 @@
-import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { constants, gzip } from 'node:zlib';
-
-/** One file of the dashboard, plain and compressed. */
-export interface DashboardFile {
-  type: string;
-  plain: Buffer;
-  zipped: Buffer;
-  etag: string;
-}
+import { type PackedFile, pack } from '../http/packed-file.ts';
 
 interface DocumentFacts {
   /** With which the paths of the daemon begin. */
@@ -24,9 +14,9 @@ export interface Dashboard {
   /** Paths that show the dashboard, as routes: `/schedules/:id`. */
   pages: readonly string[];
   /** The document of all pages. It tells them for which daemon it is written, and is the same in each call. */
-  document(daemon: DocumentFacts): Promise<DashboardFile>;
+  document(daemon: DocumentFacts): Promise<PackedFile>;
   /** Null: there is no such file. The names contain a hash of the content. */
-  asset(name: string): Promise<DashboardFile | null>;
+  asset(name: string): Promise<PackedFile | null>;
 }
 
 /** The path is the same from src/ and from dist/, whose folders are equally deep. */
@@ -39,9 +29,9 @@ const BUILT = join(import.meta.dirname, '..', '..', '..', 'dist', 'web');
 export function readDashboard(directory = BUILT): Dashboard | null {
   const read = readFiles(directory);
   if (read === null) return null;
-  const packed = new Map<string, Promise<DashboardFile>>();
-  const once = (name: string, bytes: Buffer): Promise<DashboardFile> => {
-    const file = packed.get(name) ?? pack(name, bytes);
+  const packed = new Map<string, Promise<PackedFile>>();
+  const once = (name: string, bytes: Buffer): Promise<PackedFile> => {
+    const file = packed.get(name) ?? pack(TYPES[extname(name)] ?? 'application/octet-stream', bytes);
     packed.set(name, file);
     return file;
   };
@@ -77,14 +67,3 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
-
-const zip = promisify(gzip);
-
-async function pack(name: string, plain: Buffer): Promise<DashboardFile> {
-  return {
-    type: TYPES[extname(name)] ?? 'application/octet-stream',
-    plain,
-    zipped: await zip(plain, { level: constants.Z_BEST_COMPRESSION }),
-    etag: `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`,
-  };
-}

@@ -1,7 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Api, ApiDeps } from '../deps.ts';
 import { Problem, nothingHere } from '../http/problem.ts';
-import type { DashboardFile } from './built-files.ts';
+import { sendPacked } from '../http/packed-file.ts';
 
 /** Nothing but what the daemon itself serves, and nothing inline. */
 const POLICY = [
@@ -38,13 +37,13 @@ export function addDashboard(server: Api, deps: ApiDeps): void {
   }
   for (const [page, options] of dashboard.pages.flatMap((path) => routesOf(path, basePath))) {
     server.get(page, options, async (request, reply) =>
-      send(request, reply.headers(DOCUMENT_HEADERS), await dashboard.document(deps)),
+      sendPacked(request, reply.headers(DOCUMENT_HEADERS), await dashboard.document(deps)),
     );
   }
   server.get<{ Params: { name: string } }>('/assets/:name', hidden, async (request, reply) => {
     const asset = await dashboard.asset(request.params.name);
     if (asset === null) throw nothingHere();
-    return send(request, reply.headers(ASSET_HEADERS), asset);
+    return sendPacked(request, reply.headers(ASSET_HEADERS), asset);
   });
 }
 
@@ -54,12 +53,4 @@ function routesOf(page: string, basePath: string) {
   return (['slash', 'no-slash'] as const).map(
     (prefixTrailingSlash) => [page, { ...hidden, prefixTrailingSlash }] as const,
   );
-}
-
-function send(request: FastifyRequest, reply: FastifyReply, file: DashboardFile): FastifyReply {
-  void reply.headers({ ETag: file.etag, Vary: 'Accept-Encoding', 'X-Content-Type-Options': 'nosniff' });
-  if (request.headers['if-none-match'] === file.etag) return reply.code(304).send();
-  void reply.type(file.type);
-  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(file.plain);
-  return reply.header('Content-Encoding', 'gzip').send(file.zipped);
 }

@@ -84,7 +84,7 @@ function next60(low: number, high: number, from: number): number {
   return left === 0 ? -1 : from + trailingZeros(left);
 }
 
-function dayPatternFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): DayPattern {
+export function dayPatternFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): DayPattern {
   if (dayOfMonth.any && dayOfWeek.any) return everyDay;
   const weekdays = cronerText(DAY_OF_WEEK, dayOfWeek);
   return dayPatternOf(cronerText(DAY_OF_MONTH, dayOfMonth), bothDays ? `+${weekdays}` : weekdays);

@@ -4,7 +4,8 @@ import { type CronTimes, firesIn } from './cron-fires.ts';
 import type { Cron } from './cron-expressions.ts';
 import { anyOf } from './cron-list.ts';
 import { MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
-import { wallTimes } from './cron-wall.ts';
+import { dayPatternFor, wallTimes } from './cron-wall.ts';
+import { everyKindOf } from './day-pattern.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 
 export { CronError, MAX_EXPRESSION_LENGTH };
@@ -32,6 +33,23 @@ function expressionTimes(expression: string, timezone: string | null, scheduleId
   parsed.set(cron.hashed ? ownKey() : key, times);
   return times;
 }
+
+/**
+ * In short steps, computes the days of an expression: its fire times would do that when first asked, which takes some
+ * milliseconds at once. Throws CronError.
+ */
+export function* exploreDays(
+  expression: string,
+  timezone: string | null,
+  scheduleId: string,
+): Generator<void, void, void> {
+  const times = expressionTimes(expression, timezone, scheduleId);
+  if (explored.has(times)) return;
+  yield* everyKindOf(dayPatternFor(parseCron(expression, scheduleId)));
+  explored.add(times);
+}
+
+const explored = new WeakSet<CronTimes>();
 
 const MAY_HASH = /[Hh?]/;
 

@@ -42,6 +42,16 @@ export function dayPatternOf(dayOfMonth: string, dayOfWeek: string): DayPattern 
   return dayPattern;
 }
 
+/** Computes what the pattern would else compute when first asked, with a kind of month in each step. */
+export function* everyKindOf(pattern: DayPattern): Generator<void, void, void> {
+  for (const length of LENGTHS) {
+    for (let weekday = 0; weekday < 7; weekday += 1) {
+      pattern(length, weekday);
+      yield;
+    }
+  }
+}
+
 /** Day by day: croner's own search for the next match takes up to 28 ms if there is none. */
 function ask(pattern: string, first: number, candidates: number): number {
   let mask = 0;

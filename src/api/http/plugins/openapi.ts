@@ -1,10 +1,12 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifySchema } from 'fastify';
+import type { FastifySchema, RouteHandlerMethod } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from '../../deps.ts';
 import { finishDocument } from '../../document/document.ts';
 import type { RoleNeeded } from '../../../core/access/roles.ts';
+import { stringify } from '../json/raw-json.ts';
+import { type PackedFile, pack, sendPacked } from '../packed-file.ts';
 import { problems } from '../response-schemas.ts';
 
 declare module 'fastify' {
@@ -25,11 +27,19 @@ export const TAGS = {
   signs: 'Signs of life',
 } as const;
 
-/** The document comes from the routes' zod schemas; `/docs` shows it, with nothing loaded from elsewhere. */
+/**
+ * The document comes from the routes' zod schemas; `/docs` shows it, with nothing loaded from elsewhere. Answers what serves
+ * it: it is written and compressed once, since anybody may ask for it.
+ */
 export async function documentRoutes(
   server: Api,
   { version, basePath }: Pick<ApiDeps, 'version' | 'basePath'>,
-): Promise<void> {
+): Promise<RouteHandlerMethod> {
+  let written: Promise<PackedFile> | undefined;
+  const serve: RouteHandlerMethod = async (request, reply) => {
+    written ??= pack('application/json; charset=utf-8', Buffer.from(stringify(server.swagger())));
+    return sendPacked(request, reply, await written);
+  };
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -52,7 +62,11 @@ export async function documentRoutes(
     },
     transformObject: (document) => finishDocument(jsonSchemaTransformObject(document)),
   });
+  server.addHook('onRoute', (route) => {
+    if (route.url === `${basePath}/docs/json`) route.handler = serve;
+  });
   await server.register(swaggerUi, { routePrefix: `${basePath}/docs`, staticCSP: DOCS_CSP });
+  return serve;
 }
 
 /** The page loads only files of its own, and calls the API of this server only. */

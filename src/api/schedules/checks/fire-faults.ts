@@ -4,7 +4,7 @@ import { type Schedule, type Timing, calendarIdsOf } from '../../../core/schedul
 import type { KnownCalendars } from '../../../store/calendars/calendar-histories.ts';
 import type { Calendars } from '../../../core/exclusions/calendar-history.ts';
 import { graceMsOf } from '../../../core/time/plan-due.ts';
-import { cronTimes } from '../../../core/cron/cron.ts';
+import { cronTimes, exploreDays } from '../../../core/cron/cron.ts';
 import { type Cron, expressionsOf } from '../../../core/cron/cron-expressions.ts';
 import { type Identity, fireTimes } from '../../../core/time/fire-times.ts';
 import { createPace } from '../../../runtime/loop/slices.ts';
@@ -21,8 +21,8 @@ export interface Outlook {
 }
 
 /**
- * Reads the expressions of a list and finds their first days, in slices. The results are cached, so that the check
- * under a row lock takes little time.
+ * Reads the expressions of a list and computes their days, in slices. The results are cached, so that the check under a
+ * row lock takes little time, and no answer about them takes much at once.
  */
 export async function lookAhead(
   { cron, timezone }: { cron?: Cron | null | undefined; timezone?: string | null | undefined },
@@ -31,8 +31,8 @@ export async function lookAhead(
 ): Promise<void> {
   if (!Array.isArray(cron)) return;
   for (const expression of expressionsOf(cron)) {
-    await pace();
-    cronTimes(expression, timezone ?? null, id).next(EARLIEST);
+    const steps = exploreDays(expression, timezone ?? null, id);
+    while (steps.next().done !== true) await pace();
   }
 }
 
