@@ -1,6 +1,7 @@
 import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
+import { originOf } from '../core/http/origin.ts';
 import { hasTemplate, renderTemplate } from '../core/http/template.ts';
 import { type SigningKeys, signatureOf, signingKeys } from './http-signature.ts';
 import type { Attempt } from './target.ts';
@@ -45,8 +46,12 @@ interface Sender {
   spanId: string;
 }
 
-/** Beside the handoff itself: without a body, and signed with the secret of its target. @throws TypeError as above. */
-export function prepareCall(call: HttpCall<string>, secret: HttpTarget<string>['secret']): PreparedTarget {
+/**
+ * Beside the handoff itself, and without a body. The secret belongs to the origin of the target's URL: a call to another
+ * origin is not signed, for a server there could send the signed request on to the target. @throws TypeError as above.
+ */
+export function prepareCall(call: HttpCall<string>, target: HttpTarget<string>): PreparedTarget {
+  const secret = originOf(call.url) === originOf(target.url) ? target.secret : null;
   return prepare(call, { carriesBody: false, keys: signingKeys(secret) });
 }
 

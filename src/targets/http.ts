@@ -89,13 +89,10 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     return lookup !== null;
   }
 
-  async lookup(
-    { lookup, secret }: HttpTarget<string>,
-    attempt: Attempt,
-    signal: AbortSignal,
-  ): Promise<LookupAnswer> {
+  async lookup(target: HttpTarget<string>, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer> {
+    const { lookup } = target;
     if (lookup === null) return unclear({ kind: 'network', message: 'the target has none' });
-    const prepare = () => prepareCall(lookup, secret);
+    const prepare = () => prepareCall(lookup, target);
     return lookupAnswerOf(await this.#call(lookup, attempt, { prepare, asked: true, signal }));
   }
 
@@ -103,13 +100,10 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     return cancel !== null;
   }
 
-  async cancel(
-    { cancel, secret }: HttpTarget<string>,
-    attempt: Attempt,
-    signal: AbortSignal,
-  ): Promise<CancelAnswer> {
+  async cancel(target: HttpTarget<string>, attempt: Attempt, signal: AbortSignal): Promise<CancelAnswer> {
+    const { cancel } = target;
     if (cancel === null) return { kind: 'network', message: 'the target has no cancel call' };
-    const prepare = () => prepareCall(cancel, secret);
+    const prepare = () => prepareCall(cancel, target);
     const outcome = await this.#call(cancel, attempt, { prepare, asked: false, signal });
     if (outcome.kind === 'accepted') return null;
     return outcome.kind === 'rejected' ? answerError(outcome.statusCode) : outcome.error;

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
+import { ATTACK } from '../support/runner/attack.ts';
 import { attemptOf, httpTarget, never, receive, targetAt } from './receivers.ts';
 
 const secretOf = (fill: number) => `whsec_${Buffer.alloc(32, fill).toString('base64')}`;
@@ -59,13 +60,38 @@ describe('a request without a body is signed with an empty one:', () => {
   test('a lookup and a cancel call', async () => {
     const { url, arrivals } = await receive();
     const call = { url, method: 'POST' as const, headers: {} };
-    const target = targetAt('http://127.0.0.1:1/', { secret: SECRET, lookup: call, cancel: call });
+    const target = targetAt(`${url}/jobs`, { secret: SECRET, lookup: call, cancel: call });
     await httpTarget().lookup(target, attemptOf(), never);
     await httpTarget().cancel(target, attemptOf(), never);
     expect(arrivals).toHaveLength(2);
     for (const { headers } of arrivals) expectSigned({ headers: headers as Headers });
   });
 });
+
+test(
+  'a lookup and a cancel call to another origin are made, and not signed: a server there could send the signature on',
+  { tags: [ATTACK] },
+  async () => {
+    const { url, arrivals } = await receive();
+    const { port } = new URL(url);
+    const elsewhere = [
+      `http://127.0.0.1:${Number(port) + 1}/`,
+      `https://127.0.0.1:${port}/`,
+      `http://localhost:${port}/`,
+    ];
+    for (const target of elsewhere) {
+      const call = { url, method: 'POST' as const, headers: { 'x-own': 'of the call' } };
+      const kind = httpTarget();
+      await kind.lookup(targetAt(target, { secret: SECRET, lookup: call }), attemptOf(), never);
+      await kind.cancel(targetAt(target, { secret: SECRET, cancel: { ...call } }), attemptOf(), never);
+    }
+    expect(arrivals).toHaveLength(2 * elsewhere.length);
+    for (const { headers } of arrivals) {
+      expect(headers).not.toHaveProperty('webhook-signature');
+      expect(headers).toMatchObject({ 'webhook-id': attemptOf().runId, 'x-own': 'of the call' });
+    }
+  },
+);
 
 test.each(['whsec_x', 'plain', `whsec_${Buffer.alloc(23).toString('base64')}`])(
   'with a secret that another program stored (%s) nothing is sent, and the error does not contain it',

@@ -19,9 +19,9 @@ const EMBEDDINGS: readonly Embedding[] = [
   embedding('::/96', last),
   embedding('::ffff:0:0/96', last),
   embedding('::ffff:0:0:0/96', last),
-  // NAT64: the well-known prefix (RFC 6052), and the one for use in a network (RFC 8215), whose layout the network chooses.
-  embedding('64:ff9b::/96', last),
-  embedding('64:ff9b:1::/48', inAnyLayout),
+  // NAT64: 64:ff9b::/96 (RFC 6052), and 64:ff9b:1::/48 for use in a network (RFC 8215), whose layout the network chooses.
+  embedding('64:ff9b::/32', (address) => inAnyOf(LAYOUTS, address)),
+  embedding('64:ff9b:1::/48', (address) => inAnyOf(LAYOUTS.slice(AFTER_48_BITS), address)),
   // 6to4 (RFC 3056).
   embedding('2002::/16', (address) => [address.slice(2, 6)]),
   // Teredo (RFC 4380): the server, and the client with all bits turned.
@@ -39,21 +39,24 @@ function last(address: Uint8Array): Uint8Array[] {
 }
 
 /**
- * RFC 6052, 2.2: after 48, 56, 64 or 96 bits, around byte 8; the bytes after it are zero. An address that fits several
- * layouts is judged by each, but not by one in which it consists of padding only.
+ * RFC 6052, 2.2: after 32, 40, 48, 56, 64 or 96 bits, around byte 8. A translator ignores byte 8 and the bytes that follow,
+ * so every address fits every layout, and is judged by each. A reading that begins with zero is padding, unless all do.
  */
-function inAnyLayout(address: Uint8Array): Uint8Array[] {
-  return LAYOUTS.filter(({ end }) => address.subarray(end).every((byte) => byte === 0))
-    .map(({ places }) => Uint8Array.from(places, (index) => address[index] ?? 0))
-    .filter((found) => found[0] !== 0);
+function inAnyOf(layouts: readonly number[][], address: Uint8Array): Uint8Array[] {
+  const readings = layouts.map((places) => Uint8Array.from(places, (index) => address[index] ?? 0));
+  const meant = readings.filter((reading) => reading[0] !== 0);
+  return meant.length > 0 ? meant : readings;
 }
 
 const LAYOUTS = [
-  { places: [6, 7, 9, 10], end: 11 },
-  { places: [7, 9, 10, 11], end: 12 },
-  { places: [9, 10, 11, 12], end: 13 },
-  { places: [12, 13, 14, 15], end: 16 },
+  [4, 5, 6, 7],
+  [5, 6, 7, 9],
+  [6, 7, 9, 10],
+  [7, 9, 10, 11],
+  [9, 10, 11, 12],
+  [12, 13, 14, 15],
 ];
+const AFTER_48_BITS = 2;
 
 function isUnspecifiedOrLoopback(address: Uint8Array): boolean {
   return address.subarray(0, 15).every((byte) => byte === 0) && (address[15] ?? 0) <= 1;

@@ -46,6 +46,26 @@ describe('by default', () => {
         '64:ff9b:1:1234:a9:fea9:fe00:0',
       ],
     ],
+    [
+      'NAT64, with bytes that a translator ignores,',
+      [
+        '64:ff9b:1:a9fe:a9:fe00:0:1',
+        '64:ff9b:1:a9fe:ffa9:fe12:3456:789a',
+        '64:ff9b:1:12a9:fffe:a9fe:1:2',
+        '64:ff9b:1:1234:ffa9:fea9:fe01:203',
+        '64:ff9b:1:5678:ff00:0:a9fe:a9fe',
+      ],
+    ],
+    [
+      'NAT64, after a prefix that is shorter than it should be,',
+      [
+        '64:ff9b:a9fe:a9fe::',
+        '64:ff9b:a9fe:a9fe:12:3:4:5',
+        '64:ff9b:a9:fea9:fe::',
+        '64:ff9b:2:a9fe:a9:fe00::',
+      ],
+    ],
+    ['unspecified, translated', ['64:ff9b::', '64:ff9b:1::', '64:ff9b:1::0.1.2.3']],
     ['6to4', ['2002:a9fe:a9fe::', '2002:6464:64c8:1::1']],
     ['Teredo', ['2001:0:a9fe:a9fe::', '2001:0:808:808:0:0:5601:5601']],
   ])('%s addresses are blocked', async (_, addresses) => {
