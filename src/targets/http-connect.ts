@@ -2,8 +2,9 @@ import type { LookupAddress } from 'node:dns';
 import { type LookupFunction, Socket, isIP } from 'node:net';
 import { buildConnector } from 'undici';
 import type { EgressProxy } from '../config/egress-proxy.ts';
+import { NameNotResolved } from '../runtime/names/name-not-resolved.ts';
+import { type Resolve, addressesOf, lookupBy, untilClosed } from '../runtime/names/resolve.ts';
 import { AddressBlocked, type AddressGuard } from './guard/address-guard.ts';
-import { type Resolve, addressesOf } from './guard/resolve.ts';
 import { openTunnel } from './http-tunnel.ts';
 
 /** A TCP socket that can be closed by a reset (RST) instead of a normal close. */
@@ -76,14 +77,17 @@ async function connectJudged(
   { host, port }: { host: string; port: number },
   { guard, resolve, proxy }: DialDeps,
 ): Promise<void> {
+  const closed = untilClosed(socket);
   try {
     if (proxy !== null) {
       // The proxy resolves and judges a name.
       if (isIP(host) !== 0) await guard.judge([host], port);
-      if (!socket.destroyed) socket.connect({ host: proxy.host, port: proxy.port, autoSelectFamily: true });
+      const lookup = lookupBy(resolve, closed);
+      if (!socket.destroyed)
+        socket.connect({ host: proxy.host, port: proxy.port, autoSelectFamily: true, lookup });
       return;
     }
-    const addresses = await addressesOf(host, resolve);
+    const addresses = await addressesOf(host, resolve, closed);
     await guard.judge(
       addresses.map(({ address }) => address),
       port,
@@ -112,7 +116,7 @@ function connectError(error: NodeJS.ErrnoException): Error {
   if (error instanceof AddressBlocked) return error;
   // With several addresses the outer message is empty.
   const reason = error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error.message;
-  const step = error.syscall === 'getaddrinfo' ? 'name not resolved' : 'connection failed';
+  const step = error instanceof NameNotResolved ? 'name not resolved' : 'connection failed';
   return new Error(`${step}: ${reason}`, { cause: error });
 }
 

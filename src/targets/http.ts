@@ -3,9 +3,10 @@ import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
 import type { EgressProxy } from '../config/egress-proxy.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Resolve } from '../runtime/names/resolve.ts';
+import { createResolver } from '../runtime/names/resolver.ts';
 import { newSpanId } from '../runtime/span-id.ts';
 import { type AddressBlocked, type AddressGuard, createAddressGuard } from './guard/address-guard.ts';
-import { type Resolve, resolveByMachine } from './guard/resolve.ts';
 import { type Dial, createDial } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
 import { lookupAnswerOf, unclear } from './http-lookup.ts';
@@ -65,7 +66,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   constructor(deps: HttpTargetDeps) {
     this.#deps = deps;
     this.#userAgent = `firelock/${deps.version}`;
-    const { guard = createAddressGuard(), resolve = resolveByMachine, proxy = null } = deps;
+    const { guard = createAddressGuard(), resolve = createResolver(), proxy = null } = deps;
     this.#dial = createDial({ guard, resolve, proxy });
   }
 

@@ -1,12 +1,16 @@
-import { type Socket, connect } from 'node:net';
+import { Socket } from 'node:net';
 import type { DatabaseTls } from '../../config/database-tls.ts';
 import type { Host } from '../../config/database-url.ts';
+import { type Resolve, lookupBy, untilClosed } from '../../runtime/names/resolve.ts';
+import { resolveDatabaseName } from './database-names.ts';
 import { secured, usesTls } from './tls.ts';
 
 /** Begins to connect. An error ends the socket; callers that listen hear of it. */
-function connectTo({ name, port }: Host): Socket {
-  const socket = name.startsWith('/') ? connect(`${name}/.s.PGSQL.${port}`) : connect(port, name);
+function connectTo({ name, port }: Host, resolve: Resolve): Socket {
+  const socket = new Socket();
   socket.on('error', () => undefined);
+  if (name.startsWith('/')) socket.connect(`${name}/.s.PGSQL.${port}`);
+  else socket.connect({ host: name, port, lookup: lookupBy(resolve, untilClosed(socket)) });
   // The driver names it in its messages.
   return Object.assign(socket, { host: name, port });
 }
@@ -26,8 +30,9 @@ export async function openSocket(
   host: Host,
   tls: DatabaseTls,
   begun: (socket: Socket) => void,
+  resolve = resolveDatabaseName,
 ): Promise<Socket> {
-  const socket = connectTo(host);
+  const socket = connectTo(host, resolve);
   begun(socket);
   await connected(socket);
   if (!usesTls(host, tls)) return socket;

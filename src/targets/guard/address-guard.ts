@@ -2,8 +2,9 @@ import { networkInterfaces } from 'node:os';
 import { type AddressRange, addressRanges, isInRange } from '../../config/address-ranges.ts';
 import { DENIED_PRESETS } from '../../config/denied-ranges.ts';
 import { addressBytes } from '../../config/ip-address.ts';
+import { resolveDatabaseName } from '../../postgres/connection/database-names.ts';
+import { type Resolve, addressesOf } from '../../runtime/names/resolve.ts';
 import { embeddedIpv4 } from './embedded-ipv4.ts';
-import { type Resolve, addressesOf, resolveByMachine } from './resolve.ts';
 
 /** Why a target is not called: for the operator's log, never for an answer of the API. */
 export class AddressBlocked extends Error {
@@ -48,7 +49,7 @@ const PROTECTING: GuardOptions = {
   allowed: [],
   ownPorts: new Set(),
   databases: [],
-  resolve: resolveByMachine,
+  resolve: resolveDatabaseName,
   localAddresses: () =>
     Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address)),
 };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { addressRanges } from '../../../src/config/address-ranges.ts';
 import { DENIED_PRESETS } from '../../../src/config/denied-ranges.ts';
+import { hasNoAddress } from '../../../src/runtime/names/name-not-resolved.ts';
 import { AddressBlocked, createAddressGuard } from '../../../src/targets/guard/address-guard.ts';
 
 type Options = Parameters<typeof createAddressGuard>[0];
@@ -177,9 +178,7 @@ describe('the port of the database', () => {
       asked.push(name);
       const addresses = names[name];
       if (addresses) return Promise.resolve(addresses.map((address) => ({ address, family: 4 })));
-      return Promise.reject(
-        Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { syscall: 'getaddrinfo' }),
-      );
+      return Promise.reject(hasNoAddress(name));
     },
   });
   const remote = at({ name: '10.0.0.4', port: 5433 }, { name: 'db.test', port: 5432 });
@@ -219,7 +218,7 @@ describe('the port of the database', () => {
 
   test('is not called while the name of the database cannot be resolved', async () => {
     await expect(whyBlocked(['10.0.0.9'], at({ name: 'gone.test', port: 5432 }), 5432)).rejects.toThrow(
-      'ENOTFOUND',
+      'gone.test has no address',
     );
   });
 });

@@ -6,6 +6,7 @@ import type { FirelockEvent } from '../../../src/core/events.ts';
 import type { Outcome } from '../../../src/core/runs/attempts/outcome.ts';
 import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { hasNoAddress } from '../../../src/runtime/names/name-not-resolved.ts';
 import { AddressBlocked, createAddressGuard } from '../../../src/targets/guard/address-guard.ts';
 import type { TargetKind } from '../../../src/targets/target.ts';
 import { Exchange } from '../../../src/targets/http-exchange.ts';
@@ -40,9 +41,7 @@ function attack(answers: string[][] = [], ...denied: string[]): Attack {
     const answer = answers[Math.min(asked.length, answers.length) - 1];
     if (answer)
       return Promise.resolve(answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
-    return Promise.reject(
-      Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { syscall: 'getaddrinfo' }),
-    );
+    return Promise.reject(hasNoAddress(name));
   };
   const guard = createAddressGuard(
     denied.length > 0 ? { denied: addressRanges(denied), resolve } : { resolve },

@@ -1,0 +1,97 @@
+import { hostname } from 'node:os';
+import { type Clock, systemClock } from '../clock.ts';
+import { parseHosts, withoutFinalDot } from './hosts-file.ts';
+import { NameNotResolved, hasNoAddress } from './name-not-resolved.ts';
+import { searchAddresses } from './name-search.ts';
+import { hasOtherSources } from './name-sources.ts';
+import { type AskOtherSources, createOtherSources } from './other-sources.ts';
+import { parseResolvConf } from './resolv-conf.ts';
+import type { LookUp } from './resolve.ts';
+import { watchedFile } from './watched-file.ts';
+
+interface MachineOptions {
+  clock: Clock;
+  hostsFile: string;
+  resolvConf: string;
+  nsswitchConf: string;
+  /** With a port if it is not 53; null: those of the machine. */
+  servers: readonly string[] | null;
+  askOtherSources: AskOtherSources;
+  limitMs: number;
+}
+
+/** For answers whose lifetime is not known. */
+const FILE_SECONDS = 1;
+const OTHER_SECONDS = 5;
+const LOOPBACK = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+/**
+ * Looks names up as programs of this machine do: in the hosts file, then by its name servers and search domains. If these
+ * know no such name, the C library's other sources are asked, where the machine has some.
+ */
+export function createMachineNames(given: Partial<MachineOptions> = {}): LookUp {
+  const options = { ...standard(), ...given };
+  const hosts = watchedFile(options.hostsFile, parseHosts, options.clock);
+  const ask = createAsking(options);
+  return async (name, signal) => {
+    const plain = withoutFinalDot(name);
+    const listed = hosts().get(plain) ?? (isLocalhost(plain) ? LOOPBACK : undefined);
+    if (listed !== undefined) return { addresses: listed, seconds: FILE_SECONDS };
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), options.limitMs);
+    try {
+      return await ask(name, AbortSignal.any([signal, limit.signal]));
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+function standard(): MachineOptions {
+  return {
+    clock: systemClock,
+    hostsFile: isWindows ? `${process.env['SystemRoot']}\\System32\\drivers\\etc\\hosts` : '/etc/hosts',
+    resolvConf: '/etc/resolv.conf',
+    nsswitchConf: '/etc/nsswitch.conf',
+    servers: null,
+    askOtherSources: createOtherSources(),
+    limitMs: 10_000,
+  };
+}
+
+const isWindows = process.platform === 'win32';
+
+/** RFC 6761, 6.3. */
+function isLocalhost(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost');
+}
+
+function createAsking(options: MachineOptions): LookUp {
+  const { clock, askOtherSources } = options;
+  const conf = watchedFile(options.resolvConf, (text) => parseResolvConf(text, hostname()), clock);
+  const others = watchedFile(options.nsswitchConf, hasOtherSources, clock);
+  return async (name, signal) => {
+    const hasOthers = others() || HAS_OTHERS_ALWAYS;
+    // Where there is mDNS, this domain is its own (RFC 6762, 3).
+    if (!hasOthers || !/\.local\.?$/.test(name)) {
+      const { servers, ...rest } = conf();
+      const answer = await searchAddresses(name, { ...rest, servers: options.servers ?? servers }, signal);
+      if (answer.kind === 'found') return answer;
+      if (answer.kind !== 'none') throw new NameNotResolved('EAI_AGAIN', whyUnknown(answer, name));
+    }
+    const addresses = hasOthers ? await askOtherSources(name, signal).catch(() => []) : [];
+    if (addresses.length === 0) throw hasNoAddress(name);
+    return { addresses, seconds: OTHER_SECONDS };
+  };
+}
+
+/** These have no nsswitch.conf, and sources of their own. */
+const HAS_OTHERS_ALWAYS = ['darwin', 'win32'].includes(process.platform);
+
+function whyUnknown(answer: { kind: 'silent' } | { kind: 'failed'; code: string }, name: string): string {
+  if (answer.kind === 'silent') return `the name servers do not answer about ${name}`;
+  return `the name servers answer ${answer.code} about ${name}`;
+}
