@@ -68,7 +68,10 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
   const { dispatchPerHost: connectionsPerOrigin, egressProxy: proxy } = config;
-  const httpTarget = parts.httpTarget({ clock, version, connectionsPerOrigin, guard, proxy, events });
+  // As many as a steady load uses at once.
+  const idleConnections = config.dispatchConcurrency;
+  const http = { clock, version, connectionsPerOrigin, idleConnections, guard, proxy, events };
+  const httpTarget = parts.httpTarget(http);
   return {
     ...options,
     ...createDaemonAccess(config, { clock, events }),

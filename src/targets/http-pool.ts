@@ -1,6 +1,7 @@
 import { Client, type Dispatcher } from 'undici';
 import type { Dial, ResettableSocket } from './http-connect.ts';
 import type { HttpRequest } from './http-request.ts';
+import type { IdleConnections } from './idle-connections.ts';
 
 /** An attempt that waits for a connection. */
 export interface Borrower {
@@ -13,6 +14,10 @@ interface PoolOptions {
   dial: Dial;
   /** The most connections that are open or being opened; further borrowers wait in line. */
   connections: number;
+  /** Those of all origins. */
+  idle: IdleConnections;
+  /** For how long a connection is kept without a request, whatever the target asks for. */
+  maxIdleMs: number;
   onEmpty(): void;
 }
 
@@ -34,7 +39,7 @@ export class OriginPool {
   }
 
   lend(borrower: Borrower): void {
-    const connection = borrower.wantsFresh ? this.#openFresh() : (this.#idle.pop() ?? this.#openKept());
+    const connection = borrower.wantsFresh ? this.#openFresh() : (this.#takeIdle() ?? this.#openKept());
     if (connection === undefined) this.#waiting.add(borrower);
     else borrower.start(connection);
   }
@@ -49,6 +54,7 @@ export class OriginPool {
     const [next] = this.#waiting;
     if (next === undefined) {
       this.#idle.push(connection);
+      this.#options.idle.add(connection);
     } else if (next.wantsFresh) {
       connection.destroy(new Error('the kept connection makes room'));
     } else {
@@ -69,8 +75,27 @@ export class OriginPool {
     }
   }
 
+  /**
+   * A connection in use is left alone: its borrower gets the error, or undici opens it again for a request that is not
+   * yet written.
+   */
+  dropIfIdle(connection: HttpConnection, reason: string): void {
+    const index = this.#idle.indexOf(connection);
+    if (index === -1) return;
+    this.#idle.splice(index, 1);
+    this.#options.idle.remove(connection);
+    connection.destroy(new Error(reason));
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#idle.splice(0).map((connection) => connection.close()));
+  }
+
+  /** The one that was used last, so that those that are not needed grow old. */
+  #takeIdle(): HttpConnection | undefined {
+    const connection = this.#idle.pop();
+    if (connection !== undefined) this.#options.idle.remove(connection);
+    return connection;
   }
 
   #openKept(): HttpConnection | undefined {
@@ -80,11 +105,11 @@ export class OriginPool {
   /** If there is no room, the connection that has been idle longest is closed. */
   #openFresh(): HttpConnection | undefined {
     if (this.#open < this.#options.connections) return this.#openAnother(true);
-    const oldest = this.#idle.shift();
+    const [oldest] = this.#idle;
     if (oldest === undefined) return undefined;
     // Counted before the other connection goes, so that the pool is never empty in between.
     const connection = this.#openAnother(true);
-    oldest.destroy(new Error('the kept connection makes room'));
+    this.dropIfIdle(oldest, 'the kept connection makes room');
     return connection;
   }
 
@@ -92,33 +117,23 @@ export class OriginPool {
     this.#open++;
     return new HttpConnection(this.#origin, {
       dial: this.#options.dial,
+      maxIdleMs: this.#options.maxIdleMs,
       pool: this,
       once,
-      onDisconnect: (connection) => {
-        this.#dropIfIdle(connection);
-      },
     });
-  }
-
-  /**
-   * A connection in use is left alone: its borrower gets the error, or undici opens it again for a request that is not
-   * yet written.
-   */
-  #dropIfIdle(connection: HttpConnection): void {
-    const index = this.#idle.indexOf(connection);
-    if (index === -1) return;
-    this.#idle.splice(index, 1);
-    connection.destroy(new Error('the kept connection was closed'));
   }
 }
 
 interface ConnectionOptions {
   dial: Dial;
+  maxIdleMs: number;
   pool: OriginPool;
   /** For one request: opened once and closed after the answer, so that nothing can be sent twice. */
   once: boolean;
-  onDisconnect: (connection: HttpConnection) => void;
 }
+
+/** For a target that does not say how long it keeps a connection. */
+const UNSAID_IDLE_MS = 4_000;
 
 /** One connection, one request at a time. */
 export class HttpConnection {
@@ -128,7 +143,7 @@ export class HttpConnection {
   #socket: ResettableSocket | null = null;
   #proven = false;
 
-  constructor(origin: string, { dial, pool, once, onDisconnect }: ConnectionOptions) {
+  constructor(origin: string, { dial, maxIdleMs, pool, once }: ConnectionOptions) {
     this.#once = once;
     this.#pool = pool;
     this.#client = new Client(origin, {
@@ -136,6 +151,8 @@ export class HttpConnection {
       allowH2: false,
       headersTimeout: 0,
       bodyTimeout: 0,
+      keepAliveTimeout: Math.min(UNSAID_IDLE_MS, maxIdleMs),
+      keepAliveMaxTimeout: maxIdleMs,
       connect: (options, callback) => {
         // undici would open a new connection to send a request whose connection was closed.
         const spent = once && this.#socket !== null;
@@ -143,7 +160,7 @@ export class HttpConnection {
         else this.#socket = dial(options, callback);
       },
     });
-    this.#client.on('disconnect', () => onDisconnect(this));
+    this.#client.on('disconnect', () => pool.dropIfIdle(this, 'the kept connection was closed'));
   }
 
   /** True once an answer came over it: if it then fails before the next request is written, it had only grown stale. */
@@ -168,6 +185,11 @@ export class HttpConnection {
     if (this.#socket !== null) this.#socket.resetOnDestroy = false;
     if (this.#once) this.destroy(new Error('the connection was for one request'));
     else this.#pool.takeBack(this);
+  }
+
+  /** Too many others are idle. */
+  dropIfIdle(): void {
+    this.#pool.dropIfIdle(this, 'too many kept connections are idle');
   }
 
   destroy(error: Error): void {

@@ -11,6 +11,7 @@ import { type Dial, createDial } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
 import { lookupAnswerOf, unclear } from './http-lookup.ts';
 import { OriginPool } from './http-pool.ts';
+import { IdleConnections } from './idle-connections.ts';
 import {
   type HttpRequest,
   type PreparedTarget,
@@ -26,6 +27,10 @@ interface HttpTargetDeps {
   /** Named in the user agent. */
   version: string;
   connectionsPerOrigin: number;
+  /** The most kept connections of all origins that are idle. */
+  idleConnections?: number;
+  /** The longest time that a kept connection is idle. */
+  maxIdleMs?: number;
   /** Judges each address before a connection to it is opened; absent: denies the default ranges. */
   guard?: AddressGuard;
   /** Absent: resolves names as the machine does. */
@@ -51,12 +56,16 @@ interface SendOptions {
   signal: AbortSignal;
 }
 
+const IDLE_CONNECTIONS = 256;
+const MAX_IDLE_MS = 30_000;
+
 class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   readonly type = 'http';
   readonly #deps: HttpTargetDeps;
   readonly #userAgent: string;
   readonly #dial: Dial;
   readonly #pools = new Map<string, OriginPool>();
+  readonly #idle: IdleConnections;
   /** One listener per signal rather than per attempt: thousands of attempts share the signal that the daemon stops. */
   readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
   #underWay = 0;
@@ -67,6 +76,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     this.#deps = deps;
     this.#userAgent = `firelock/${deps.version}`;
     const { guard = createAddressGuard(), resolve = createResolver(), proxy = null } = deps;
+    this.#idle = new IdleConnections(deps.idleConnections ?? IDLE_CONNECTIONS);
     this.#dial = createDial({ guard, resolve, proxy });
   }
 
@@ -189,6 +199,8 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
       pool = new OriginPool(origin, {
         dial: this.#dial,
         connections: this.#deps.connectionsPerOrigin,
+        idle: this.#idle,
+        maxIdleMs: this.#deps.maxIdleMs ?? MAX_IDLE_MS,
         onEmpty: () => this.#pools.delete(origin),
       });
       this.#pools.set(origin, pool);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { ATTACK } from '../support/runner/attack.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { answerWith, attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
 
@@ -76,6 +77,30 @@ describe('kept connections', () => {
     const { url, arrivals } = await receive(undefined, '::1');
     expect(await httpTarget().deliver(targetAt(url), attemptOf(), never)).toMatchObject({ kind: 'accepted' });
     expect(arrivals[0]?.headers.host).toBe(url.slice('http://'.length));
+  });
+});
+
+describe('idle connections', { tags: [ATTACK] }, () => {
+  test('are closed after our time, however long the target wants to keep them', async () => {
+    const closed = Promise.withResolvers<unknown>();
+    const answer = OK.replace('\r\n', '\r\nkeep-alive: timeout=86400\r\n');
+    const url = await answerWith(answer, undefined, (socket) => socket.once('close', closed.resolve));
+    await httpTarget(1, { maxIdleMs: 1 }).deliver(targetAt(url), attemptOf(), never);
+    // Comes a day later without our limit.
+    await closed.promise;
+  });
+
+  test('are bounded over all origins: the one that was used longest ago goes, and those in use stay', async () => {
+    const receivers = await Promise.all(Array.from({ length: 5 }, () => receive()));
+    const kind = httpTarget(4, { idleConnections: 3 });
+    const call = async (n: number) => kind.deliver(targetAt(receivers[n]?.url ?? ''), attemptOf(), never);
+    // The first is used again and again, as under a steady load.
+    for (const n of [0, 1, 0, 2, 0, 3, 0, 4, 0]) expect(await call(n)).toMatchObject({ kind: 'accepted' });
+    const sockets = receivers.map(({ arrivals }) => new Set(arrivals.map(({ socket }) => socket)));
+    expect(sockets.map(({ size }) => size)).toEqual([1, 1, 1, 1, 1]);
+    await expect
+      .poll(() => sockets.map(([socket]) => socket?.destroyed))
+      .toEqual([false, true, true, false, false]);
   });
 });
 
