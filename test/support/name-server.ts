@@ -41,7 +41,7 @@ export async function startNameServer(
     isOpen = false;
     socket.close();
   });
-  return { servers: [`127.0.0.1:${(socket.address()).port}`], questions };
+  return { servers: [`127.0.0.1:${socket.address().port}`], questions };
 }
 
 const HEADER_BYTES = 12;

@@ -21,10 +21,7 @@ export async function searchAddresses(
 }
 
 /** A final dot says that the name is whole. */
-export function candidatesOf(
-  name: string,
-  { search, ndots }: Pick<ResolvConf, 'search' | 'ndots'>,
-): string[] {
+function candidatesOf(name: string, { search, ndots }: Pick<ResolvConf, 'search' | 'ndots'>): string[] {
   if (name.endsWith('.')) return [withoutFinalDot(name)];
   const dots = name.split('.').length - 1;
   const searched = search.map((domain) => `${name}.${withoutFinalDot(domain.replace(/^\./, ''))}`);
