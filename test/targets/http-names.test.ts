@@ -1,12 +1,14 @@
 // @module-tag attack
 import dns from 'node:dns';
 import { isIP } from 'node:net';
-import { expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { parseEgressProxy } from '../../src/config/egress-proxy.ts';
 import { createMachineNames } from '../../src/runtime/names/machine-names.ts';
 import { createResolver } from '../../src/runtime/names/resolver.ts';
 import { startNameServer } from '../support/name-server.ts';
 import { answerWith, attemptOf, httpTarget, never, receive, targetAt } from './receivers.ts';
+
+afterEach(() => vi.restoreAllMocks());
 
 /** Names that begin with `silent` are never answered; all others are this machine. */
 async function names() {

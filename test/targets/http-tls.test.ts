@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Server, createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { attemptOf, httpTarget, never, receiveTcp, targetAt } from './receivers.ts';
 
 /** Self-signed for 127.0.0.1 and localhost, made for these tests and used nowhere else. */
@@ -65,7 +65,7 @@ test('a handshake that hangs until the deadline has sent nothing', async () => {
 });
 
 test('over TLS a run is handed off on a kept connection, and given up by a reset', async () => {
-  tls.setDefaultCACertificates([cert]);
+  trustCertificate();
   const kind = httpTarget(1);
   const before = sockets.length;
   for (let i = 0; i < 2; i++) {
@@ -81,7 +81,7 @@ test('over TLS a run is handed off on a kept connection, and given up by a reset
 });
 
 test('over TLS an attempt that may no longer start writes nothing, and at most once has a connection to itself', async () => {
-  tls.setDefaultCACertificates([cert]);
+  trustCertificate();
   const kind = httpTarget(1);
   const requestsBefore = requests;
   const refused = await kind.deliver(targetAt(url), attemptOf({ mayStart: () => false }), never);
@@ -93,3 +93,10 @@ test('over TLS an attempt that may no longer start writes nothing, and at most o
   expect(requests - requestsBefore).toBe(2);
   expect(new Set(carriers.slice(requestsBefore)).size).toBe(2);
 });
+
+/** Until the test ends: the files that this process runs next trust no certificate of these tests. */
+function trustCertificate(): void {
+  const trusted = tls.getCACertificates('default');
+  onTestFinished(() => tls.setDefaultCACertificates(trusted));
+  tls.setDefaultCACertificates([cert]);
+}

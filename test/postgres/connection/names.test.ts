@@ -21,6 +21,7 @@ async function startServer(): Promise<number> {
 test('a server is found by its name, at each of its addresses in turn', { tags: [ATTACK] }, async () => {
   // Names of targets wait in this process's threads for nothing: the server's name needs none.
   const inThread = vi.spyOn(dns, 'lookup');
+  onTestFinished(() => inThread.mockRestore());
   const port = await startServer();
   const resolve = createResolver({
     lookUp: () =>
