@@ -44,8 +44,8 @@ export async function applySchedulesFile(common: Common, workers: Workers): Prom
 }
 
 /** The faults that keep the daemon from starting; none: the file is applied. */
-async function apply({ logger }: Common, caller: ApiCaller, path: string): Promise<string[]> {
-  const file = await fileAt(path);
+async function apply({ logger, config }: Common, caller: ApiCaller, path: string): Promise<string[]> {
+  const file = await fileAt(path, config.fileVariables);
   if (file.isBroken) return faultLines(path, file.faults);
   const plan = await planFile(caller, file, { prune: false });
   if (plan.faults.length > 0) return faultLines(path, plan.faults);
@@ -59,9 +59,10 @@ async function apply({ logger }: Common, caller: ApiCaller, path: string): Promi
   }
 }
 
-async function fileAt(path: string): Promise<SchedulesFile> {
+async function fileAt(path: string, allowed: readonly string[]): Promise<SchedulesFile> {
+  const variables = { env: process.env, allowed, allowedBy: 'FIRELOCK_FILE_VARIABLES' };
   try {
-    return readSchedulesFile(await readFile(path, 'utf8'), { variables: process.env });
+    return readSchedulesFile(await readFile(path, 'utf8'), { variables });
   } catch (error) {
     const fault: FileFault = { line: 1, message: `cannot be read: ${reasonOf(error)}` };
     const entries = { limits: [], calendars: [], schedules: [] };

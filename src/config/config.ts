@@ -45,6 +45,8 @@ export interface Config {
   shutdownSeconds: number;
   /** The file that is applied at the start. */
   schedulesFile: string | undefined;
+  /** Names of the environment variables that it may use. */
+  fileVariables: readonly string[];
   /** Addresses that no target may have, unless the second list allows them. */
   targetDenied: readonly AddressRange[];
   targetAllowed: readonly AddressRange[];
@@ -107,6 +109,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
     retentionDays: values.FIRELOCK_RETENTION_DAYS,
     shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
     schedulesFile: values.FIRELOCK_SCHEDULES_FILE,
+    fileVariables: values.FIRELOCK_FILE_VARIABLES,
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
     egressProxy: values.FIRELOCK_EGRESS_PROXY ?? null,

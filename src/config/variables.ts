@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
+import { parseFileVariables } from '../core/secrets/file-variables.ts';
 import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
 import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
 import { type ParameterFault, tlsFiles } from './database-tls.ts';
@@ -84,6 +85,21 @@ function ranges(
       }),
   };
 }
+
+/** Each wrong entry is an issue of its own. */
+const fileVariables: Variable<readonly string[]> = {
+  hint: 'names of variables that a schedules file may use, separated by commas (default none)',
+  schema: z
+    .string()
+    .optional()
+    .transform((text, context) => {
+      const read = text === undefined ? { names: [] } : parseFileVariables(text);
+      if ('names' in read) return read.names;
+      for (const { entry, message } of read.faults)
+        context.addIssue({ code: 'custom', message, path: [entry] });
+      return [];
+    }),
+};
 
 /** Each wrong entry is an issue of its own. None repeats text that may be a key. */
 const secretKeys: Variable<readonly SecretKey[]> = {
@@ -196,6 +212,7 @@ export const VARIABLES = {
     hint: 'a file of schedules, calendars and limits that is applied at the start (default none)',
     schema: z.string().optional(),
   },
+  FIRELOCK_FILE_VARIABLES: fileVariables,
   FIRELOCK_SECRET_KEYS: secretKeys,
   FIRELOCK_ALLOW_ANONYMOUS: {
     hint: '1: answer anybody on an address that is not loopback, as long as there are no tokens',

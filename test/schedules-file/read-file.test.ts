@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
+import { OF_CALLERS, VARIABLES } from '../../src/config/variables.ts';
+import { parseFileVariables } from '../../src/core/secrets/file-variables.ts';
 import { cutIntoItems } from '../../src/schedules-file/read/cut-items.ts';
 import { numberText } from '../../src/schedules-file/read/number-text.ts';
 import { readSchedulesFile } from '../../src/schedules-file/read/read-file.ts';
 import { substitute } from '../../src/schedules-file/read/fill-variables.ts';
 import { entryText } from '../../src/schedules-file/schedules-file.ts';
+import { ATTACK } from '../support/runner/attack.ts';
 
 const LONG = `# a comment
 set: here
@@ -38,9 +41,15 @@ schedules:
 other: 1
 `;
 
+const variables = (env: Record<string, string>, allowed: string[]) => ({
+  env,
+  allowed,
+  allowedBy: 'THE LIST',
+});
+
 /** With the lines of some places. */
 function read(source: string, cutAbove: number) {
-  const { entries, ...rest } = readSchedulesFile(source, { variables: {}, cutAbove });
+  const { entries, ...rest } = readSchedulesFile(source, { variables: variables({}, []), cutAbove });
   const all = [...entries.limits, ...entries.calendars, ...entries.schedules];
   const lines = all.map(({ lineOf }) => ['', '/id', '/target/type', '/nothing', '/everySeconds'].map(lineOf));
   return {
@@ -111,8 +120,28 @@ test('numbers of YAML become those of JSON, with all of their digits', () => {
   ]);
 });
 
-test('variables are replaced, and can be written as text', () => {
-  const variables = { A: 'x${B}', B: 'y', EMPTY: '' };
-  expect(substitute('a${A}$B$${A}', variables)).toEqual({ text: 'ax${B}$B${A}', missing: [] });
-  expect(substitute('${EMPTY} ${NONE}', variables).missing).toEqual(['EMPTY', 'NONE']);
+test('variables that are listed are replaced, and can be written as text', () => {
+  const listed = variables({ A: 'x${B}', B: 'y', EMPTY: '' }, ['A', 'B', 'EMPTY', 'NONE']);
+  expect(substitute('a${A}$B$${A}', listed)).toEqual({ text: 'ax${B}$B${A}', faults: [] });
+  expect(substitute('${EMPTY} ${NONE}', listed).faults).toEqual([
+    'the environment variable EMPTY is not set, or empty',
+    'the environment variable NONE is not set, or empty',
+  ]);
+});
+
+test('a variable that is not listed is a fault, and its value appears nowhere', { tags: [ATTACK] }, () => {
+  const read = substitute('${SECRET} ${A}', variables({ SECRET: 'value', A: 'a' }, ['A']));
+  expect(read.faults).toEqual([
+    'the environment variable SECRET is not in the list of those that a file may use: THE LIST',
+  ]);
+  expect(read.text).not.toContain('value');
+});
+
+test('variables of firelock itself are refused also where they are listed', { tags: [ATTACK] }, () => {
+  for (const name of [...Object.keys(VARIABLES), ...OF_CALLERS, 'FIRELOCK_OF_A_LATER_VERSION']) {
+    const said = 'configures firelock itself, and no file may use it';
+    expect(parseFileVariables(`A, ${name}`)).toEqual({ faults: [{ entry: name, message: said }] });
+    const read = substitute(`\${${name}}`, variables({ [name]: 'value' }, [name]));
+    expect(read).toEqual({ text: name, faults: [`the environment variable ${name} ${said}`] });
+  }
 });

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
+import { collect } from '../common/arguments.ts';
 import { withExamples } from '../tree.ts';
 import { type ExportOptions, exportAll } from './export-command.ts';
 import { type ImportCommandOptions, importCrontab } from './crontab/import-command.ts';
@@ -29,13 +30,22 @@ function addPlanAndApply(program: Command, cli: Cli): void {
     .action(async (path: string, options: FileOptions) => {
       cli.exitCode = await planOrApply(cli, path, options, true);
     });
-  withExamples(apply, 'firelock apply schedules.yaml', 'firelock apply schedules.yaml --prune --set billing');
+  withExamples(
+    apply,
+    'firelock apply schedules.yaml --variable REPORTS_TOKEN',
+    'firelock apply schedules.yaml --prune --set billing',
+  );
 }
 
 function withFileOptions(command: Command): Command {
   return command
     .argument('<file>', FILE)
     .option('--set <name>', 'label all schedules of the file with this set (default: what the file says)')
+    .option(
+      '--variable <name>',
+      'an environment variable that the file may use as ${NAME}; may be given several times',
+      collect,
+    )
     .option('--prune', 'delete schedules that carry the label of the set and are not in the file any more');
 }
 

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { type FileVariables, parseFileVariables } from '../../core/secrets/file-variables.ts';
 import { NotApplied, applyPlan } from '../../schedules-file/apply/apply-plan.ts';
 import { type ApiCaller, Refused } from '../../schedules-file/apply/caller.ts';
 import { planFile } from '../../schedules-file/apply/plan-file.ts';
@@ -12,8 +13,10 @@ import { reasonOf } from '../../runtime/reason.ts';
 import { planLines } from './plan-text.ts';
 
 export interface FileOptions {
-  prune?: true;
+  prune?: boolean;
   set?: string;
+  /** Names of environment variables. */
+  variable?: string[];
 }
 
 /** The exit code of `plan` and `apply` if something changes, or has changed. */
@@ -23,11 +26,11 @@ const CHANGES = 2;
 export async function planOrApply(
   cli: Cli,
   path: string,
-  { prune = false, set }: { prune?: boolean | undefined; set?: string | undefined },
+  options: FileOptions,
   isApplied: boolean,
 ): Promise<number> {
   try {
-    return await inOrder(cli, path, { prune, set }, isApplied);
+    return await inOrder(cli, path, options, isApplied);
   } catch (error) {
     if (error instanceof CliError && error.exitCode !== EXIT.interrupted)
       throw new CliError(EXIT.failed, error.message);
@@ -39,11 +42,11 @@ export async function planOrApply(
 async function inOrder(
   cli: Cli,
   path: string,
-  { prune, set }: { prune: boolean; set: string | undefined },
+  { prune = false, set, variable }: FileOptions,
   isApplied: boolean,
 ): Promise<number> {
-  const { env } = cli.surroundings;
-  const file = readSchedulesFile(await textOf(cli, path), { variables: env, set });
+  const variables = variablesOf(cli, variable);
+  const file = readSchedulesFile(await textOf(cli, path), { variables, set });
   if (prune && file.set === null && !file.isBroken)
     file.faults.push({ line: 1, message: '--prune needs the name of a set: `set` in the file, or --set' });
   if (file.isBroken) throw faulty(path, file.faults);
@@ -54,6 +57,18 @@ async function inOrder(
   const { changes, unchanged } = plan;
   cli.output().show({ changes, unchanged, applied: isApplied }, (view) => planLines(plan, view));
   return changes.length === 0 ? EXIT.done : CHANGES;
+}
+
+/** Those that the caller lists. @throws CliError */
+function variablesOf({ surroundings: { env } }: Cli, named: readonly string[] = []): FileVariables {
+  const listed = env['FIRELOCK_FILE_VARIABLES'] ?? '';
+  const list = [...named, ...(listed === '' ? [] : [listed])];
+  const read = list.length === 0 ? { names: [] } : parseFileVariables(list.join());
+  if ('faults' in read) {
+    const said = read.faults.map(({ entry, message }) => `${JSON.stringify(entry)} ${message}`);
+    throw new CliError(EXIT.failed, `--variable, FIRELOCK_FILE_VARIABLES: ${said.join('; ')}`);
+  }
+  return { env, allowed: read.names, allowedBy: '--variable, or FIRELOCK_FILE_VARIABLES' };
 }
 
 async function apply(caller: ApiCaller, path: string, plan: FilePlan): Promise<void> {

@@ -1,20 +1,17 @@
-export type Variables = Readonly<Record<string, string | undefined>>;
+import { type FileVariables, fileVariable } from '../../core/secrets/file-variables.ts';
 
-/**
- * `${NAME}` becomes the value of the variable, and `$${NAME}` the text `${NAME}`. Variables that are not set, or are
- * empty, are in `missing`: an empty secret is nearly always a mistake.
- */
-export function substitute(text: string, variables: Variables): { text: string; missing: string[] } {
-  const missing: string[] = [];
+/** `${NAME}` becomes the value of the variable, and `$${NAME}` the text `${NAME}`. */
+export function substitute(text: string, variables: FileVariables): { text: string; faults: string[] } {
+  const faults: string[] = [];
   const replaced = text.replace(/\$(\$?)\{([A-Za-z_]\w*)\}/g, (_, escaped: string, name: string) => {
     if (escaped !== '') return `\${${name}}`;
-    const value = variables[name] ?? '';
-    if (value !== '') return value;
-    missing.push(name);
+    const found = fileVariable(name, variables);
+    if ('value' in found) return found.value;
+    faults.push(found.fault);
     // A value with which no other fault arises.
     return name;
   });
-  return { text: replaced, missing };
+  return { text: replaced, faults };
 }
 
 /** Whether a place of a schedule holds a secret: a header's value, or a signing secret. Variables are replaced nowhere else. */

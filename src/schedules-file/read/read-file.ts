@@ -9,6 +9,7 @@ import {
   parseDocument,
 } from 'yaml';
 import { pointer } from '../../api/http/json/json-body.ts';
+import type { FileVariables } from '../../core/secrets/file-variables.ts';
 import {
   type FileEntry,
   KINDS,
@@ -20,10 +21,10 @@ import {
 import { cutIntoItems } from './cut-items.ts';
 import { MAX_EXPANDED, jsonTextOf, treeOf } from './json-tree.ts';
 import { keyText, offsetAt, offsetOf, resolved } from './places.ts';
-import { type Variables, isSecret, substitute } from './fill-variables.ts';
+import { isSecret, substitute } from './fill-variables.ts';
 
 interface Options {
-  variables: Variables;
+  variables: FileVariables;
   /** Options beside the file. */
   set?: string | undefined;
   /** Longer files are read item by item, if they can be. */
@@ -60,7 +61,7 @@ interface FileReading {
   file: SchedulesFile;
   document: Document;
   source: string;
-  variables: Variables;
+  variables: FileVariables;
   lineAt: (offset: number) => number;
   expansion: { left: number };
   /** The line on which each id was first found. */
@@ -163,8 +164,7 @@ function entryOf(reading: FileReading, kind: Kind, id: string, map: YAMLMap): Fi
   const textAt = (text: string, path: readonly string[]) => {
     if (!isSecret(path)) return text;
     const replaced = substitute(text, variables);
-    for (const name of replaced.missing)
-      fault(pointer(path), `the environment variable ${name} is not set, or empty`);
+    for (const message of replaced.faults) fault(pointer(path), message);
     return replaced.text;
   };
   const into = { document, source, textAt, fault, expansion };

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Api, startApi } from '../../api/api.ts';
+import { ATTACK } from '../../support/runner/attack.ts';
 import { firelock } from '../cli.ts';
 
 let api: Api;
@@ -72,7 +73,7 @@ schedules:
       hex: 0x1F
       text: yes
 `;
-const env = { TOKEN: 'one' };
+const env = { TOKEN: 'one', FIRELOCK_FILE_VARIABLES: 'TOKEN' };
 
 test('plan says what would change, apply changes it, and then nothing is left to do', async () => {
   const planned = await run('plan', WHOLE, [], env);
@@ -118,7 +119,7 @@ test('a plan names each field, also fields that the file names for the first tim
     .replace('limits:', 'limits:\n  - {id: new, maxRunning: 1}')
     .replace('"n": 1e400', '"n":1e400')
     .replace('after: {scheduleId: nightly}', 'after: {scheduleId: nightly, "on": [failed]}');
-  const planned = await run('plan', changed, [], { TOKEN: 'two' });
+  const planned = await run('plan', changed, [], { ...env, TOKEN: 'two' });
   expect(planned.out).toEqual([
     '+ limit new',
     '~ limit warehouse',
@@ -133,8 +134,8 @@ test('a plan names each field, also fields that the file names for the first tim
     '1 to create, 4 to change, 0 to delete, 1 as they are',
   ]);
   expect(planned.code).toBe(2);
-  expect((await run('apply', changed, [], { TOKEN: 'two' })).code).toBe(2);
-  expect((await run('plan', changed, [], { TOKEN: 'two' })).code).toBe(0);
+  expect((await run('apply', changed, [], { ...env, TOKEN: 'two' })).code).toBe(2);
+  expect((await run('plan', changed, [], { ...env, TOKEN: 'two' })).code).toBe(0);
 });
 
 test('--prune deletes schedules that have the label of the set and are not in the file, followers first', async () => {
@@ -216,6 +217,7 @@ schedules:
     after: {scheduleId: nobody}
     target: {type: pull, queue: q}
 `,
+    ['--variable', 'MISSING'],
   );
   expect(code).toBe(1);
   const said = err
@@ -250,6 +252,43 @@ schedules:
   expect(await get('limits')).toMatchObject({ items: [] });
   expect(await get('calendars')).toMatchObject({ items: [] });
 });
+
+test(
+  'a file takes only variables that its reader lists, and none of firelock itself',
+  { tags: [ATTACK] },
+  async () => {
+    const file = (name: string) =>
+      `schedules:\n  - id: a\n    everySeconds: 60\n    target: {type: http, url: "https://example.com/", secret: "\${${name}}"}\n`;
+    const held = { HELD: `whsec_${Buffer.alloc(32, 1).toString('base64')}`, FIRELOCK_TOKEN: 'flk_x' };
+    const unlisted = await run('apply', file('HELD'), ['--variable', 'OTHER'], held);
+    expect([unlisted.code, unlisted.err[1]]).toEqual([
+      1,
+      'FILE:4: schedule a, /target/secret: the environment variable HELD is not in the list of those that a file may use: --variable, or FIRELOCK_FILE_VARIABLES',
+    ]);
+    const own = 'configures firelock itself, and no file may use it';
+    const used = await run('apply', file('FIRELOCK_SECRET_KEYS'), [], held);
+    expect(used.err[1]).toBe(
+      `FILE:4: schedule a, /target/secret: the environment variable FIRELOCK_SECRET_KEYS ${own}`,
+    );
+    const listed = await run(
+      'apply',
+      file('HELD'),
+      ['--variable', 'HELD', '--variable', 'FIRELOCK_TOKEN'],
+      held,
+    );
+    expect(listed).toMatchObject({
+      code: 1,
+      err: [`firelock: --variable, FIRELOCK_FILE_VARIABLES: "FIRELOCK_TOKEN" ${own}`],
+    });
+    expect(await idsOf()).toEqual([]);
+    expect(JSON.stringify([unlisted, used, listed])).not.toContain(held.HELD);
+
+    expect((await run('apply', file('HELD'), ['--variable', 'HELD'], held)).code).toBe(2);
+    expect(
+      (await run('plan', file('HELD'), [], { ...held, FIRELOCK_FILE_VARIABLES: 'OTHER, HELD' })).code,
+    ).toBe(0);
+  },
+);
 
 test('a file that is no YAML, no object, or empty is refused with its line', async () => {
   for (const [text, line] of [

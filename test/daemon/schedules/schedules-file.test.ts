@@ -36,6 +36,7 @@ test('instances that start together apply the file once, and later starts change
   const variables = {
     FIRELOCK_SCHEDULES_FILE: path,
     FIRELOCK_SECRET_KEYS: SECRET_KEYS,
+    FIRELOCK_FILE_VARIABLES: 'JOB_TOKEN',
     JOB_TOKEN: 'secret',
     FIRELOCK_API_TOKENS: '',
   };
@@ -66,12 +67,15 @@ test('instances that start together apply the file once, and later starts change
 
 test('a file with faults keeps the daemon from starting: each is named with its line, and nothing is applied', async () => {
   await writeFile(path, FILE.replace('0 2 * * *', '0 25 * * *').replace('limit: few', 'limit: none'));
-  const started = spawnDaemon({ DATABASE_URL: database.url, PORT: '0', FIRELOCK_SCHEDULES_FILE: path });
+  const variables = { FIRELOCK_SCHEDULES_FILE: path, FIRELOCK_SECRET_KEYS: SECRET_KEYS, JOB_TOKEN: 'secret' };
+  const started = spawnDaemon({ DATABASE_URL: database.url, PORT: '0', ...variables });
   expect(await started.exited).toBe(1);
   const said = started.lines.join('\n');
   expect(said).toContain('firelock cannot start with FIRELOCK_SCHEDULES_FILE:');
   expect(said).toMatch(/schedules\.yaml:5: schedule nightly, \/cron: hour, column 3/);
-  expect(said).toMatch(/schedules\.yaml:7: schedule nightly, .*JOB_TOKEN is not set, or empty/);
+  expect(said).toMatch(
+    /schedules\.yaml:7: schedule nightly, .*JOB_TOKEN is not in the list .*: FIRELOCK_FILE_VARIABLES"/,
+  );
 
   const plain = await readyDaemon(database.url);
   expect((await plain.call('GET', '/api/v1/schedules')).body).toMatchObject({ items: [] });
