@@ -3,9 +3,11 @@
 // each machine that may run the commands. Copy it as it is: it imports nothing but Node, and runs as a module or as CommonJS.
 //
 //   node crontab-worker.js [QUEUE]   QUEUE (crontab), FIRELOCK_URL (http://127.0.0.1:8080), WORKER_ID (one of its own),
-//                                    LEASE_SECONDS (60), AT_ONCE (10: commands at the same time),
+//                                    LEASE_SECONDS (60), AT_ONCE (10: commands at the same time), ANY_PAYLOAD (1: see below),
 //                                    FIRELOCK_TOKEN (of role worker; none where the daemon asks for none)
 //
+// It runs only commands that stand in a schedule, which an admin wrote. A run whose payload came with the call that made it
+// (a fire with a payload, a one-off run: operators may make these) fails unless ANY_PAYLOAD is 1.
 // A command runs as the user of this program. One that names another user is refused, unless this program is root's.
 
 const load = (name) => process.getBuiltinModule(name);
@@ -21,6 +23,7 @@ const headers = {
 const workerId = process.env.WORKER_ID ?? `crontab-${hostname()}-${process.pid}`;
 const leaseSeconds = Number(process.env.LEASE_SECONDS ?? 60);
 const atOnce = Number(process.env.AT_ONCE ?? 10);
+const takesAnyPayload = process.env.ANY_PAYLOAD === '1';
 /** What of the output goes into the result. */
 const MAX_OUTPUT = 4000;
 /** Aborted by SIGTERM or Ctrl-C: no more claims; the commands under way end as they do. */
@@ -61,7 +64,7 @@ async function lead(run) {
   const heartbeat = setInterval(() => {
     post(`/runs/${run.id}/heartbeat`, speaker).catch((error) => error.isFinal && lost.abort());
   }, leaseSeconds * 333);
-  const end = await execute(run.payload ?? {}, lost.signal)
+  const end = await execute(run, lost.signal)
     .catch((error) => ({ status: 'failed', error: error.message }))
     .finally(() => clearInterval(heartbeat));
   if (lost.signal.aborted)
@@ -78,7 +81,9 @@ async function lead(run) {
 }
 
 /** As cron does it: a shell, the environment of the crontab and little else, in the user's home. */
-async function execute({ command, stdin = '', user = null, env = {} }, signal) {
+async function execute({ payload, payloadFrom }, signal) {
+  if (payloadFrom !== 'schedule' && !takesAnyPayload) throw new Error(FOREIGN);
+  const { command, stdin = '', user = null, env = {} } = payload ?? {};
   if (typeof command !== 'string') throw new Error('the payload has no command');
   const me = userInfo();
   if (user !== null && user !== me.username && me.uid !== 0)
@@ -111,6 +116,10 @@ async function execute({ command, stdin = '', user = null, env = {} }, signal) {
   if (code === 0) return { status: 'succeeded', result: { output } };
   return { status: 'failed', error: `exit ${code}: ${output}`, result: { exit: code, output } };
 }
+
+const FOREIGN =
+  'the command did not come from the schedule, but with the call that made this run, so it was not run; ' +
+  'a worker that is started with ANY_PAYLOAD=1 runs such commands';
 
 function accountOf(user) {
   const [username, , uid, gid, , homedir] = execFileSync('getent', ['passwd', user], { encoding: 'utf8' })

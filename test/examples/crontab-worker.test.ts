@@ -1,6 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Api, startApi } from '../api/api.ts';
 import { firelock } from '../cli/cli.ts';
+import { ATTACK } from '../support/runner/attack.ts';
 import { until } from '../support/until.ts';
 import { runExample } from './program.ts';
 
@@ -43,6 +48,46 @@ test('an imported crontab runs: commands with their environment and input, and w
   worker.signal('SIGTERM');
   expect(await worker.exited).toBe(0);
 });
+
+test(
+  'a command that an operator sends with a call is not run, unless the worker was told to take any payload',
+  { tags: [ATTACK] },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'firelock-crontab-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const target = { type: 'pull', queue: 'told' };
+    await api.call('PUT', '/api/v1/schedules/told', {
+      everySeconds: 86_400,
+      target,
+      payload: { command: 'true' },
+    });
+    const payload = { command: `echo ran >> ${folder}/ran` };
+    const runs = [
+      await api.call('POST', '/api/v1/schedules/told/fire', { payload }),
+      await api.call('POST', '/api/v1/runs', { target, payload }),
+      await api.call('POST', '/api/v1/schedules/told/fire'),
+    ].map(({ body }) => body as unknown as { id: string; payloadFrom: string });
+    expect(runs.map(({ payloadFrom }) => payloadFrom)).toEqual(['request', 'request', 'schedule']);
+    const endOf = ({ id }: { id: string }) =>
+      until(async () => {
+        const run = (await api.call('GET', `/api/v1/runs/${id}`)).body as unknown as End;
+        return ['succeeded', 'failed'].includes(run.status) ? run : null;
+      });
+
+    const careful = runExample('crontab-worker.js', ['told'], { FIRELOCK_URL: api.url });
+    const ends = await Promise.all(runs.map(endOf));
+    expect(ends.map(({ status }) => status)).toEqual(['failed', 'failed', 'succeeded']);
+    expect(ends[0]?.error?.message).toMatch(/did not come from the schedule.*ANY_PAYLOAD=1/);
+    careful.signal('SIGTERM');
+    await careful.exited;
+    expect(existsSync(`${folder}/ran`)).toBe(false);
+
+    const told = runExample('crontab-worker.js', ['told'], { FIRELOCK_URL: api.url, ANY_PAYLOAD: '1' });
+    await api.call('POST', `/api/v1/runs/${runs[0]?.id ?? ''}/retry`);
+    await told.said(/succeeded/);
+    expect(existsSync(`${folder}/ran`)).toBe(true);
+  },
+);
 
 interface End {
   status: string;

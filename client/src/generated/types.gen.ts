@@ -327,6 +327,10 @@ export type ClaimedRun = {
      */
     key: string | null;
     payload: JsonText;
+    /**
+     * `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator.
+     */
+    payloadFrom: 'schedule' | 'request';
     priority: 'high' | 'normal' | 'low';
     /**
      * The limit that it counts against. Null: none.
@@ -1000,6 +1004,10 @@ export type Run = {
      */
     key: string | null;
     payload: JsonText;
+    /**
+     * `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator.
+     */
+    payloadFrom: 'schedule' | 'request';
     priority: 'high' | 'normal' | 'low';
     /**
      * The limit that it counts against. Null: none.
@@ -1982,6 +1990,10 @@ export type WholeRun = {
      */
     key: string | null;
     payload: JsonText;
+    /**
+     * `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator.
+     */
+    payloadFrom: 'schedule' | 'request';
     priority: 'high' | 'normal' | 'low';
     /**
      * The limit that it counts against. Null: none.

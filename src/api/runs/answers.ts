@@ -39,6 +39,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     error: stored.error,
     key: stored.key,
     payload: rawJsonOrNull(stored.payload),
+    payloadFrom: stored.payloadFrom,
     priority: stored.priority,
     limit: stored.limitId,
     dependsOn: [...stored.dependsOn],

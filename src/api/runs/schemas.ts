@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LOOKUP_ANSWERS } from '../../core/runs/attempts/attempt.ts';
-import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
+import { PAYLOAD_SOURCES, RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 import { answeredTarget } from '../targets/schemas.ts';
 
@@ -59,6 +59,10 @@ export const runFields = {
     description: 'Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire.',
   }),
   payload: z.unknown(),
+  payloadFrom: z.enum(PAYLOAD_SOURCES).meta({
+    description:
+      '`schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator.',
+  }),
   priority: z.enum(['high', 'normal', 'low']),
   limit: z.string().nullable().meta({ description: 'The limit that it counts against. Null: none.' }),
   dependsOn: z

@@ -15,6 +15,10 @@ export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api'] as c
 export type RunTrigger = (typeof RUN_TRIGGERS)[number];
 type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
 
+/** `schedule`: an admin wrote the payload, in the schedule. `request`: it came with the call that made the run. */
+export const PAYLOAD_SOURCES = ['schedule', 'request'] as const;
+type PayloadSource = (typeof PAYLOAD_SOURCES)[number];
+
 /** The durable record of one fire, as the API shows it. */
 export interface Run {
   id: string;
@@ -68,6 +72,7 @@ export interface Run {
   attemptLog: readonly AttemptEntry[];
   /** The client's own JSON text. */
   payload: string | null;
+  payloadFrom: PayloadSource;
   priority: Priority;
   createdAt: Instant;
   updatedAt: Instant;

@@ -137,6 +137,7 @@ function toRun(
     nextAttemptAt: record.status === 'pending' ? dueAt : null,
     result: resultOf(record),
     payload: ownPayload ?? versionPayload,
+    payloadFrom: scheduleId === null || ownPayload !== null ? 'request' : 'schedule',
     dependsOn,
     dependents,
     queue: queueOfLane(record.lane),
