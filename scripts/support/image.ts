@@ -37,7 +37,7 @@ export function buildImage(): Image {
   for (const part of ['package.json', 'package-lock.json', 'dist', 'drizzle']) {
     cpSync(join(root, part), join(directory, part), { recursive: true });
   }
-  const install = ['ci', '--omit=dev', '--omit=optional', '--prefix', directory];
+  const install = ['ci', '--omit=dev', '--omit=optional', '--ignore-scripts', '--prefix', directory];
   const { status } = spawnSync('npm', install, { cwd: directory, stdio: 'inherit' });
   if (status !== 0) throw new Error(`npm ${install.join(' ')} failed.`);
   // This Node may lie where only root can enter.

@@ -35,6 +35,7 @@ export type FirelockEvent =
   | { type: 'fireLocks'; outcome: 'acquired' | 'contended' | 'expired' | 'fenced'; count: number }
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
   | { type: 'scheduleSetAside'; scheduleId: string; error: string; failures: number; retryAt: Instant }
+  | { type: 'limitWritten'; limitId: string; change: WrittenSchedule['change']; maxRunning: number | null }
   /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
   | { type: 'admissionRefused'; limitId: string; error: string }

@@ -49,28 +49,35 @@ function namesOf(kind: string, ids: readonly string[]): string[] {
 
 /** Creates or replaces a limit. A smaller `maxRunning` stops nothing that is under way: no run begins until enough have ended. */
 export async function putLimit(
-  { database, wake, auditor }: LimitChangeDeps,
+  { database, events, wake, auditor }: LimitChangeDeps,
   given: Omit<Limit, 'updatedAt'>,
 ): Promise<{ limit: LimitState; created: boolean }> {
   const written = await database.transaction(async (tx) => {
     const { created, changed } = await writeLimit(tx, { ...given, updatedAt: await databaseNow(tx) });
-    const detail = { change: created ? 'created' : 'updated', maxRunning: given.maxRunning };
-    if (changed)
+    const change: 'created' | 'updated' | null = changed ? (created ? 'created' : 'updated') : null;
+    const detail = { change, maxRunning: given.maxRunning };
+    if (change !== null)
       await auditor?.note(tx, { action: 'limit.put', subject: given.id, scheduleId: null, detail });
     const limit = await findLimit(tx, given.id);
     if (!limit) throw new Error(`limit ${given.id} was written and is not there`);
-    return { limit, created };
+    return { limit, created, change };
   });
+  const { limit, created, change } = written;
+  if (change !== null)
+    events.emit({ type: 'limitWritten', limitId: given.id, change, maxRunning: limit.maxRunning });
   wake.admission();
-  return written;
+  return { limit, created };
 }
 
 /**
  * False: there is none.
  * @throws LimitInUse
  */
-export async function removeLimit({ database, auditor }: LimitChangeDeps, id: string): Promise<boolean> {
-  return database.transaction(async (tx) => {
+export async function removeLimit(
+  { database, events, auditor }: LimitChangeDeps,
+  id: string,
+): Promise<boolean> {
+  const wasThere = await database.transaction(async (tx) => {
     if (!(await lockLimitToDelete(tx, id))) return false;
     // After the lock: a call that names it anew waits until this transaction ends (keepLimits).
     const { schedules, runs } = await namersOf(tx, id, MAX_NAMED + 1);
@@ -79,6 +86,8 @@ export async function removeLimit({ database, auditor }: LimitChangeDeps, id: st
     await auditor?.note(tx, { action: 'limit.delete', subject: id, scheduleId: null, detail: {} });
     return true;
   });
+  if (wasThere) events.emit({ type: 'limitWritten', limitId: id, change: 'deleted', maxRunning: null });
+  return wasThere;
 }
 
 /** A schedule names a limit that does not exist. */

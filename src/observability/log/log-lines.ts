@@ -88,6 +88,8 @@ const LINES: Lines = {
     logger.info({ count: changes.length }, 'schedules created or updated');
     for (const one of changes) logger.debug(one, `schedule ${one.change}`);
   },
+  limitWritten: (logger, { limitId, change, maxRunning }) =>
+    logger.info({ limitId, ...(maxRunning === null ? {} : { maxRunning }) }, `limit ${change}`),
   runsAbandoned: (logger, { reason, scheduleId, count }) =>
     logger.warn(
       { reason, ...(scheduleId === null ? {} : { scheduleId }), count },

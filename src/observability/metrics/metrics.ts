@@ -31,11 +31,17 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   observeProcess(registry, deps);
   return {
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    text: async () => (await registry.metrics()).replace(NOTHING_MEASURED, ''),
     observe: (parts) => observeInstance(registry, parts),
     ...gaugesOfDatabase(registry, deps.clock),
   };
 }
+
+/**
+ * Samples of the event loop's lag between two scrapes that were too close to each other. prom-client writes `Nan`, which Prometheus
+ * does not read, and the largest number as the smallest lag.
+ */
+const NOTHING_MEASURED = /^.* (?:Nan|9223372036\.8\d*)\n/gm;
 
 function observeProcess(registry: Registry, deps: MetricsDeps): void {
   const registers = [registry];

@@ -76,7 +76,7 @@ export async function skipDueIfUnmoved(
   skips: readonly Skip[],
 ): Promise<ReadonlySet<string>> {
   const schedules = skips.map(({ schedule }) => schedule);
-  const rows = await rowsOf<{ uid: string; id: string; version: number; lane: string; priority: number }>(
+  const rows = await rowsOf<MovedRow>(
     tx,
     sql`UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
       planned_through = greatest(s.planned_through, i.scheduled_for), locked_by = NULL, locked_at = NULL
@@ -87,7 +87,7 @@ export async function skipDueIfUnmoved(
       AS i(uid, version, first, scheduled_for, next_occurrence_at, next_fire_at)
     WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
       THEN s.version = i.version AND s.next_occurrence_at = i.first END
-    RETURNING s.uid, s.id, s.version, s.lane, s.priority`,
+    RETURNING s.uid, s.id, s.version, s.lane, s.priority, s.limit_id`,
   );
   const moved = new Map(rows.map((row) => [row.uid, row]));
   const now = await databaseNow(tx);
@@ -105,19 +105,22 @@ export async function skipDueIfUnmoved(
   return new Set(moved.keys());
 }
 
+interface MovedRow {
+  uid: string;
+  id: string;
+  version: number;
+  lane: string;
+  priority: number;
+  limit_id: string | null;
+}
+
 function skippedRun(
-  {
-    uid,
-    id,
-    version,
-    lane,
-    priority,
-  }: { uid: string; id: string; version: number; lane: string; priority: number },
+  { uid, id, version, lane, priority, limit_id: limitId }: MovedRow,
   { scheduledFor, dueAt, trigger, skipped, coalesced, coalescedFrom }: Skip['fires'][number],
   now: Instant,
 ): RunRecord {
   const ended = { status: 'skipped', reason: skipped, finishedAt: now } as const;
-  const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId: id, lane, priority };
+  const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId: id, lane, priority, limitId };
   const fire = {
     id: plannedRunId(uid, scheduledFor),
     scheduledFor,

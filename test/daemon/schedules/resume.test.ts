@@ -126,6 +126,17 @@ describe('resume --from-now', () => {
     expect(await runsOf('paused')).toMatchObject([{ status: 'skipped', schedule_version: 3, coalesced: 1 }]);
   });
 
+  test('a skipped run counts under the limit of its schedule', async () => {
+    await api.call('PUT', '/api/v1/limits/few', { maxRunning: 1 });
+    await put('limited', YEARLY);
+    await api.call('PATCH', '/api/v1/schedules/limited', { limit: 'few' });
+    await rewind('limited', newYear(thisYear - 3));
+    expect(await resume()).toMatchObject({ code: 0, err: '' });
+    expect(await runsOf('limited')).toMatchObject([
+      { status: 'skipped', limit_id: 'few', admitted_at: null },
+    ]);
+  });
+
   test('records a schedule’s due fires as one skipped run and moves its cursor on', async () => {
     const { uid } = await put('yearly', YEARLY);
     await rewind('yearly', newYear(thisYear - 3));

@@ -169,6 +169,16 @@ test('an action that a caller asked for is logged and counted, and no sign of li
   ]);
 });
 
+test('two scrapes in a row give numbers that Prometheus reads, and nothing where nothing was measured', async () => {
+  const { metrics } = observed();
+  await metrics.text();
+  const samples = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const values = samples.map((line) => line.slice(line.lastIndexOf(' ') + 1));
+  expect(values.filter((value) => !/^(?:-?[\d.]+(?:e[+-]\d+)?|[+-]Inf|NaN)$/.test(value))).toEqual([]);
+  expect(samples.filter((line) => line.startsWith('nodejs_eventloop_lag_mean_seconds'))).toEqual([]);
+  expect(samples.filter((line) => line.startsWith('nodejs_eventloop_lag_min_seconds'))).toEqual([]);
+});
+
 function observed() {
   const events = createEventBus();
   const metrics = createMetrics({
