@@ -16,7 +16,7 @@ import { countFailuresInARow } from '../../src/store/schedules/watches/outcome-w
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { plainSuccess } from '../support/plain-success.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type PlanNode, loopsOver, rowsIn } from '../support/postgres/plans.ts';
+import { type PlanNode, filtersIn, loopsOver, rowsIn } from '../support/postgres/plans.ts';
 
 let store: Store;
 let instance: TestInstance;
@@ -170,12 +170,12 @@ test('admission reads the same few rows, however many runs wait for their limit'
 });
 
 /** Schedules as an import leaves them, not analyzed, all under the instance's fire-lock since that moment. */
-async function lockedSchedules(count: number, lockedAt: number): Promise<string[]> {
+async function lockedSchedules(count: number, lockedAt: number, name = 'locked'): Promise<string[]> {
   const rows = await store.rows<{
     uid: string;
   }>(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane,
       priority, next_occurrence_at, next_fire_at, locked_by, locked_at, created_at, updated_at)
-    SELECT gen_random_uuid(), 'locked-' || i, 1, true, '{}', false, 'allow', 'http http://127.0.0.1:1', 1, now(), now(),
+    SELECT gen_random_uuid(), ${name} || '-' || i, 1, true, '{}', false, 'allow', 'http http://127.0.0.1:1', 1, now(), now(),
       ${instance.id}, to_timestamp(${lockedAt} / 1000.0::float8), now(), now()
     FROM generate_series(1, ${count}::int) AS i RETURNING uid`);
   return rows.map(({ uid }) => uid).sort();
@@ -220,6 +220,18 @@ test('recording a batch of fires, and settling it, comes by each row a few times
     readByRecording: [few, few],
     readBySettling: [few, few],
   });
+});
+
+test('the tick looks each schedule that it is still planning up in a hash, however many there are', async () => {
+  const walking = await lockedSchedules(4_000, Date.now(), 'walking');
+  const tick = await statementOf((db) =>
+    lockDueSchedules(db, { instanceId: instance.id, limit: 500, lockTtlSeconds: 120, walking }),
+  );
+  for (const plan of await plansOf(tick)) {
+    const filters = filtersIn(plan).join('\n');
+    expect(filters).toContain('hashed SubPlan');
+    expect(filters).not.toContain('uid <> ALL');
+  }
 });
 
 test('the tick and claims ask once for maintenance, however many schedules and runs are due', async () => {

@@ -65,7 +65,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
       SELECT ctid, uid, locked_by FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
         AND (locked_by IS NULL
-          OR locked_by = ${instanceId} AND (uid <> ALL(${uuids(walking)})
+          OR locked_by = ${instanceId} AND (uid NOT IN (SELECT unnest(${uuids(walking)}))
             OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
           OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
           OR ${isUnlisted(sql`locked_by`)})

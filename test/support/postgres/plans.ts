@@ -5,6 +5,7 @@ export interface PlanNode {
   'Rows Removed by Filter'?: number;
   'Rows Removed by Index Recheck'?: number;
   'Relation Name'?: string;
+  Filter?: string;
   Plans?: PlanNode[];
 }
 
@@ -21,4 +22,11 @@ export function loopsOver(table: string, node: PlanNode | undefined): number {
   if (!node) throw new Error('there is no plan');
   const own = node['Relation Name'] === table ? node['Actual Loops'] : 0;
   return (node.Plans ?? []).reduce((sum, below) => sum + loopsOver(table, below), own);
+}
+
+/** The conditions that all nodes of a plan check row by row. */
+export function filtersIn(node: PlanNode | undefined): string[] {
+  if (!node) throw new Error('there is no plan');
+  const own = node.Filter === undefined ? [] : [node.Filter];
+  return [...own, ...(node.Plans ?? []).flatMap((below) => filtersIn(below))];
 }
