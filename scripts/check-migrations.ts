@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import config from '../drizzle.config.ts';
+import { readMigrations } from '../src/postgres/migrations/read-migrations.ts';
 
 const root = join(import.meta.dirname, '..');
 const scratch = mkdtempSync(join(tmpdir(), 'firelock-migrations-'));
@@ -18,7 +19,7 @@ try {
   cpSync(join(root, 'drizzle'), copy, { recursive: true });
   // drizzle-kit takes `out` relative to its working directory only.
   writeFileSync(configFile, JSON.stringify({ ...config, out: relative(root, copy) }));
-  const complaint = strayFiles() ?? inconsistency() ?? nextMigration();
+  const complaint = strayFiles() ?? wrongPlace() ?? inconsistency() ?? nextMigration();
   if (complaint !== undefined) {
     console.error(complaint);
     process.exitCode = 1;
@@ -41,6 +42,29 @@ function strayFiles(): string | undefined {
     ...present.filter((file) => !named.includes(file)).map((file) => `${file} is not in the journal`),
   ];
   return faults.length === 0 ? undefined : `drizzle/: ${faults.join('; ')}.`;
+}
+
+/** What may run outside of a transaction, since it can be repeated after a crash. The first is built anew where it was broken off. */
+const REPEATABLE = [
+  /^CREATE (UNIQUE )?INDEX CONCURRENTLY "\w+" ON "\w+" /,
+  /^DROP INDEX CONCURRENTLY IF EXISTS "\w+";?$/,
+  /^ALTER TABLE "\w+" VALIDATE CONSTRAINT "\w+";?$/,
+];
+
+/** A statement outside of a transaction that cannot be repeated, and one inside that PostgreSQL refuses there. */
+function wrongPlace(): string | undefined {
+  const faults = readMigrations(copy).flatMap(({ name, isOutside, statements }) =>
+    statements
+      .filter((statement) =>
+        isOutside ? !REPEATABLE.some((form) => form.test(statement)) : statement.includes(' CONCURRENTLY '),
+      )
+      .map((statement) => `${name}: ${statement.split('\n')[0] ?? ''}`),
+  );
+  if (faults.length === 0) return undefined;
+  return [
+    'These statements stand in the wrong kind of migration (CONTRIBUTING.md, "A migration"):',
+    ...faults,
+  ].join('\n');
 }
 
 /** Two migrations that grew from the same snapshot, as when two branches meet. */

@@ -10,15 +10,14 @@ import {
   stopLines,
 } from './daemon-parts.ts';
 import { listenForHints } from './daemon-hints.ts';
-import { type Loop, type Turning, createLoop } from './runtime/loop/loop.ts';
+import { createMigrations } from './daemon-migrations.ts';
+import type { Loop, Turning } from './runtime/loop/loop.ts';
 import { type Service, onlyStopping } from './runtime/service.ts';
 import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/service-table.ts';
 import { createWatchdog } from './runtime/watchdog/watchdog.ts';
 import { within } from './runtime/within.ts';
 import { createTracing } from './daemon-traces.ts';
 import { markInstanceLeft } from './store/instances/instances.ts';
-import { migrate } from './postgres/migrate.ts';
-import { checkRights } from './postgres/privileges.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects if it cannot. Services that need the database start as soon as there is one. */
@@ -198,31 +197,6 @@ function leavingCluster(
       events.emit({ type: 'instanceLeft', instanceId, unfinished, cutOff: ending.cutOff });
     }
   };
-}
-
-function createMigrations(common: Common, workers: Workers, startWorkers: () => Promise<void>): Loop {
-  const { config, databaseUrl, pools, clock, events, state } = common;
-  return createLoop({
-    name: 'migrations',
-    clock,
-    body: async () => {
-      const count = await migrate(config.migrationDatabaseUrl ?? databaseUrl);
-      await checkRights(pools.background);
-      events.emit({ type: 'migrationsApplied', count });
-      if (!(await isPrepared(common, workers)) || state.stopping) return Infinity;
-      state.migrated = true;
-      await startWorkers();
-      return Infinity;
-    },
-    events,
-  });
-}
-
-/** Work before the first fire; false: the process should end. */
-async function isPrepared(common: Common, workers: Workers): Promise<boolean> {
-  if (common.config.schedulesFile === undefined) return true;
-  const { applySchedulesFile } = await import('./daemon-schedules-file.ts');
-  return applySchedulesFile(common, workers);
 }
 
 function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Service {

@@ -1,9 +1,11 @@
+import type { MigrationWait } from '../core/migration-wait.ts';
 import { InstancesLive, type Resumed, resumeFromNow } from '../operations/resume.ts';
 import { isoInstant } from '../core/instant.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { openDatabase } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { migrate } from '../postgres/migrate.ts';
+import { waitLine } from './migrate-command.ts';
 
 export interface ResumeOptions {
   databaseUrl: string;
@@ -21,7 +23,8 @@ export async function resume(options: ResumeOptions): Promise<number> {
     // Migrating waits long for another process that already migrates; but if the server does not answer at all, the
     // command says so at once.
     await database.run(databaseNow);
-    await migrate(migrationDatabaseUrl ?? databaseUrl);
+    const onWait = (wait: MigrationWait) => print(waitLine(wait));
+    await migrate(migrationDatabaseUrl ?? databaseUrl, { signal: options.signal, onWait });
     for (const line of linesOf(await resumeFromNow({ database, ...rest }))) print(line);
     return 0;
   } catch (error) {

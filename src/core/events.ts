@@ -1,6 +1,7 @@
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
+import type { MigrationWait } from './migration-wait.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind } from './runs/backlog.ts';
 import type { EffectKind } from './runs/effect.ts';
@@ -71,6 +72,7 @@ export type FirelockEvent =
   /** Unsent claims were handed back: the instance stops, or they waited too long for a slot. */
   | { type: 'runsReturned'; count: number; stopping: boolean }
   | { type: 'migrationsApplied'; count: number }
+  | { type: 'migrationWaits'; wait: MigrationWait }
   /** `zoneData`: the versions of the time zone data that the living instances plan with, each once, sorted. */
   | {
       type: 'gaugesSampled';

@@ -1,42 +1,96 @@
+import type { MigrationWait } from '../core/migration-wait.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'drizzle-orm';
-import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Database, openDatabase } from './database.ts';
 import { databaseNow } from './sql/database-now.ts';
 import { isNotNow, isRightMissing } from './errors.ts';
 import type { Executor } from './executor.ts';
 import { createPartition, missingPartitions } from './history-partitions.ts';
+import { applyMigration } from './migrations/apply-migration.ts';
+import { asMigrator } from './migrations/migrator-lock.ts';
+import { type Migration, readMigrations } from './migrations/read-migrations.ts';
 import { RightsMissing } from './privileges.ts';
 import { rowsOf } from './sql/rows.ts';
 
+export interface MigrateOptions {
+  /** Called each time a migration cannot have a lock. */
+  onWait?: (wait: MigrationWait) => void;
+  /** Ends the waits. */
+  signal?: AbortSignal;
+  /** As drizzle-kit writes it; ours unless a test sets another. */
+  folder?: string;
+  /** The wait before the second try; the usual value unless a test sets another. */
+  firstPauseMs?: number;
+}
+
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
-/** Long enough for the second process to wait for the first. */
-const MIGRATION_LIMIT_MS = 10 * 60_000;
-const LOCK_LIMIT_MS = 4_000;
+const FIRST_PAUSE_MS = 1_000;
+/** How often an instance asks whether another one has finished. */
+const ASK_MS = 250;
 
 /**
  * Brings the schema up to this version; answers how many migrations were applied. Any number of instances may start at
- * once on an empty database: the lock lets one work while the others wait. It belongs to the transaction, so it also
- * works behind a pooler. The list of applied migrations is in the same schema, so that several installations fit one
- * database.
+ * once on an empty database: one of them works, and the others ask until nothing is missing. Instances of the version before may work
+ * meanwhile: a migration that cannot have a lock soon is tried again later, for as long as it takes. The list of applied migrations is
+ * in the same schema, so that several installations fit one database.
  */
-export async function migrate(url: string): Promise<number> {
-  const database = openDatabase(url, 1);
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<number> {
+  const { folder = MIGRATIONS_FOLDER, signal } = options;
+  // One connection holds the lock, the other one works.
+  const database = openDatabase(url, 2);
   try {
+    const migrations = readMigrations(folder);
+    let applied = 0;
     // Asked first, within the limit of any statement: so a database that does not answer is noticed soon.
-    const missing = await database.run(missingMigrations);
-    const applied =
-      missing.length === 0
-        ? 0
-        : await database
-            .transaction(applyMissing, MIGRATION_LIMIT_MS)
-            .catch((error: unknown) => refused(database, error));
+    while ((await database.run((db) => missingOf(db, migrations))).length > 0) {
+      signal?.throwIfAborted();
+      const count = await applyMissing(database, migrations, options).catch((error: unknown) =>
+        refused(database, error),
+      );
+      if (count === null) await delay(ASK_MS, undefined, { signal });
+      else applied += count;
+    }
     await createMissingPartitions(database);
     return applied;
   } finally {
     await database.close();
   }
+}
+
+/** Null: another instance migrates. */
+async function applyMissing(
+  database: Database,
+  migrations: readonly Migration[],
+  { onWait = () => undefined, signal, firstPauseMs = FIRST_PAUSE_MS }: MigrateOptions,
+): Promise<number | null> {
+  return asMigrator(database, async (holder) => {
+    await database.run((db) =>
+      db.execute(
+        sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,
+      ),
+    );
+    const missing = await database.run((db) => missingOf(db, migrations));
+    for (const migration of missing)
+      await applyMigration({ database, holder, onWait, signal, firstPauseMs }, migration);
+    return missing.length;
+  });
+}
+
+async function missingOf(db: Executor, migrations: readonly Migration[]): Promise<Migration[]> {
+  const [table] = await rowsOf<{ there: boolean }>(
+    db,
+    sql`SELECT t IS NOT NULL AND has_table_privilege(t, 'SELECT') AS there
+    FROM to_regclass(quote_ident(current_schema()) || '.firelock_migrations') AS t`,
+  );
+  // Without the right to read it, no migration counts as applied: then the first statement of a migration is refused,
+  // with the reason.
+  const rows = table?.there
+    ? await rowsOf<{ hash: string }>(db, sql`SELECT hash FROM firelock_migrations`)
+    : [];
+  const applied = new Set(rows.map((row) => row.hash));
+  return migrations.filter(({ hash }) => !applied.has(hash));
 }
 
 /** @throws RightsMissing */
@@ -65,34 +119,4 @@ async function createMissingPartitions(database: Database): Promise<void> {
         if (!isNotNow(error) && !isRightMissing(error)) throw error;
       });
   }
-}
-
-async function applyMissing(tx: Executor): Promise<number> {
-  await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`);
-  // Every statement on a table queues up behind a migration that waits for it: better to fail, and try again a little later.
-  await tx.execute(sql.raw(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}`));
-  await tx.execute(
-    sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,
-  );
-  const missing = await missingMigrations(tx);
-  for (const migration of missing) {
-    for (const statement of migration.sql) await tx.execute(sql.raw(statement));
-    await tx.execute(sql`INSERT INTO firelock_migrations VALUES (${migration.hash}, clock_timestamp())`);
-  }
-  return missing.length;
-}
-
-async function missingMigrations(db: Executor): Promise<MigrationMeta[]> {
-  const [table] = await rowsOf<{ there: boolean }>(
-    db,
-    sql`SELECT t IS NOT NULL AND has_table_privilege(t, 'SELECT') AS there
-    FROM to_regclass(quote_ident(current_schema()) || '.firelock_migrations') AS t`,
-  );
-  // Without the right to read it, no migration counts as applied: then the first statement of a migration is refused,
-  // with the reason.
-  const rows = table?.there
-    ? await rowsOf<{ hash: string }>(db, sql`SELECT hash FROM firelock_migrations`)
-    : [];
-  const applied = new Set(rows.map((row) => row.hash));
-  return readMigrationFiles({ migrationsFolder: MIGRATIONS_FOLDER }).filter(({ hash }) => !applied.has(hash));
 }

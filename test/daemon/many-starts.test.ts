@@ -54,13 +54,16 @@ it('a daemon that waits for another one to migrate says that it is not ready, an
     await tx`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`;
     const waiting = await startDaemon({ DATABASE_URL: database.url, FIRELOCK_SHUTDOWN_SECONDS: '0' });
     await until(async () => {
-      const [row] = await tx`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
+      const [row] =
+        await tx`SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND query LIKE '%firelock_migrations%'`;
       return row ?? null;
     });
     expect(await waiting.call('GET', '/readyz')).toMatchObject({ status: 503 });
     expect(await waiting.call('GET', '/api/v1/schedules')).toMatchObject({ status: 503 });
     waiting.signal('SIGTERM');
     expect(await waiting.exited).toBe(0);
+    expect(await tx`SELECT FROM pg_class WHERE relname = 'schedules'`).toEqual([]);
   });
 });
 

@@ -78,6 +78,11 @@ const LINES: Lines = {
   },
   migrationsApplied: (logger, { count }) =>
     logger.info({ count }, count > 0 ? 'migrations applied' : 'the schema is up to date'),
+  migrationWaits: (logger, { wait }) =>
+    logger.warn(
+      wait,
+      'a migration waits for a transaction that uses its table; the version before goes on meanwhile, and this one starts when it has ended',
+    ),
   schedulesWritten: (logger, { changes }) => {
     const [only, ...others] = changes;
     if (only && others.length === 0) {

@@ -4,7 +4,7 @@ import { until } from '../until.ts';
 
 interface Migrated {
   url: string;
-  /** How many relations, constraints, functions and triggers it has. */
+  /** How many relations, columns, constraints, functions and triggers it has. */
   shape: string;
   drop: () => Promise<void>;
 }
@@ -57,7 +57,9 @@ async function shapeOf(sql: postgres.Sql): Promise<string> {
     (SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace),
     (SELECT count(*) FROM pg_constraint WHERE connamespace = 'public'::regnamespace),
     (SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace),
-    (SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal)) AS shape`;
+    (SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal),
+    (SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+      WHERE c.relnamespace = 'public'::regnamespace AND NOT a.attisdropped)) AS shape`;
   return row?.shape ?? '';
 }
 
