@@ -6,6 +6,7 @@ import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind } from './runs/backlog.ts';
 import type { EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
+import type { CalendarEvent } from './exclusions/calendar-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
 import type { TraceEvent } from './trace-events.ts';
 
@@ -86,19 +87,6 @@ export type FirelockEvent =
   /** Next fires that other time zone data had computed, moved to the moments that the present data gives. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   | { type: 'zoneWatchPassed' }
-  | {
-      type: 'calendarWritten';
-      calendarId: string;
-      change: 'created' | 'updated' | 'deleted';
-      version: number;
-    }
-  /**
-   * The next fires of all users follow this version of a calendar: the number of schedules, and how many of their next
-   * fires moved.
-   */
-  | { type: 'nextFiresMoved'; calendarId: string; version: number; schedules: number; moved: number }
-  /** Next fires could not be moved after an edit of a calendar; the daemon tries again until it works. */
-  | { type: 'nextFiresNotMoved'; calendarId: string; error: unknown }
   | { type: 'calendarWatchPassed' }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
@@ -197,6 +185,7 @@ export type FirelockEvent =
     }
   | ({ type: 'firesMissed' } & MissedFires)
   | AccessEvent
+  | CalendarEvent
   | TraceEvent;
 
 /** `orphaned`: the instance is gone; `forgotten`: the instance does not know of the claim; `expired`: it is too old. */

@@ -14,7 +14,7 @@ import { type Migration, readMigrations } from './migrations/read-migrations.ts'
 import { RightsMissing } from './privileges.ts';
 import { rowsOf } from './sql/rows.ts';
 
-export interface MigrateOptions {
+interface MigrateOptions {
   /** Called each time a migration cannot have a lock. */
   onWait?: (wait: MigrationWait) => void;
   /** Ends the waits. */

@@ -10,7 +10,7 @@ import { buildIndexOf } from './build-index.ts';
 import type { Migration } from './read-migrations.ts';
 import { shortlyOn } from './short-steps.ts';
 
-export interface ApplyDeps {
+interface ApplyDeps {
   database: Database;
   /** The backend that holds the migrators' lock: its transaction is in no one's way. */
   holder: number;
