@@ -54,6 +54,8 @@ it('a daemon that waits for another one to migrate says that it is not ready, an
     await tx`SELECT pg_advisory_xact_lock(hashtext('firelock migrations ' || current_schema()))`;
     const waiting = await startDaemon({ DATABASE_URL: database.url, FIRELOCK_SHUTDOWN_SECONDS: '0' });
     await until(async () => {
+      // A transaction goes on seeing the sessions that it saw first.
+      await tx`SELECT pg_stat_clear_snapshot()`;
       const [row] =
         await tx`SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;
       return row ?? null;
