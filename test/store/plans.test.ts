@@ -4,15 +4,21 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OutcomeWatch } from '../../src/core/schedules/outcome-watch.ts';
 import type { Executor, Transaction } from '../../src/postgres/executor.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
+import { writeBacklogs } from '../../src/store/backlogs/backlog-rows.ts';
+import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
 import { admitLocked, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
+import { openRunsOf } from '../../src/store/runs/ends/abandon-runs.ts';
+import { readGuarded } from '../../src/store/runs/guarded-runs.ts';
 import { intentOf } from '../../src/store/runs/intents/intent.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
 import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts';
 import { lastSuccesses } from '../../src/store/schedules/watches/late-looks.ts';
 import { countFailuresInARow } from '../../src/store/schedules/watches/outcome-watches.ts';
+import { leaveOpenRuns } from '../support/open-runs.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { plainSuccess } from '../support/plain-success.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -278,6 +284,41 @@ test('the last success and the failures since are found in few rows, however man
   );
   const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 200, 'reads few rows') as number;
   expect({ success, failures }).toEqual({ success: [few, few], failures: [few, few] });
+});
+
+test('a judgement of overlaps reads a few rows, however many runs of the schedule are open, and whatever the statistics know', async () => {
+  const { uid } = await instance.put('judged', { url: 'http://127.0.0.1:1', overlap: 'replace' });
+  const statements: Record<string, () => Promise<Statement>> = {
+    judge: () => statementOf((db) => readGuarded(db, [uid], 10)),
+    judgeSoon: () => statementOf((db) => writeOverlapEffects(db as unknown as Transaction, [uid])),
+    endOrMark: () => statementOf((db) => rowsOf(db, openRunsOf(uid, 10))),
+  };
+  const read: Record<string, number[]> = {};
+  const readAll = async (when: string) => {
+    for (const overlap of ['replace', 'skip']) {
+      await store.rows(sql`UPDATE schedules SET overlap = ${overlap} WHERE uid = ${uid}`);
+      for (const [name, statement] of Object.entries(statements))
+        read[`${name}, ${overlap}, ${when}`] = await rowsReadBy(await statement());
+    }
+  };
+  await leaveOpenRuns(store, 'judged', 10_000, { trigger: 'backfill', secondsAgo: 20_000 });
+  await readAll('all backfilled, not analyzed');
+  await leaveOpenRuns(store, 'judged', 10_000, { retried: true, secondsAgo: 40_000 });
+  await leaveOpenRuns(store, 'judged', 10_000);
+  await leaveOpenRuns(store, 'judged', 5_000, { status: 'waiting', secondsAgo: 60_000 });
+  await readAll('not analyzed');
+  await store.rows(sql`VACUUM ANALYZE runs`);
+  await readAll('analyzed');
+  // An edit has not marked them yet.
+  await store.rows(sql`DELETE FROM runs WHERE schedule_uid = ${uid} AND status = 'waiting'`);
+  await store.rows(
+    sql`UPDATE runs SET overlap_guarded = false WHERE schedule_uid = ${uid} AND status <> 'waiting'`,
+  );
+  const marked = { kind: 'marked', uid, scheduleId: 'judged' } as const;
+  await store.database.transaction((tx) => writeBacklogs(tx, [marked]));
+  await readAll('to be marked');
+  const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 200, 'reads few rows') as number;
+  expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));
 });
 
 function watchOf(uid: string): OutcomeWatch {

@@ -55,13 +55,12 @@ export async function readGuarded(
 ): Promise<GuardedSchedule[]> {
   const rows = await rowsOf<Row>(
     db,
-    sql`SELECT s.uid, s.overlap, m.is_marking, r.id, r.status,
-      ${firstOf(IS_REPLACEABLE, sql`created_at`)}
-        OR ${firstOf(IS_BESIDE, sql`schedule_uid`)}
-        OR m.is_marking AND (${firstOf(sql`${IS_OPEN} AND trigger IN (${PLANNED})`, sql`scheduled_for`)}
-          OR ${firstOf(sql`${IS_OPEN} AND trigger NOT IN (${PLANNED})`, sql`schedule_uid`)}) AS is_active
+    sql`SELECT s.uid, s.overlap, m.is_marking, m.is_active, r.id, r.status
     FROM schedules s CROSS JOIN LATERAL (
-      SELECT (SELECT true FROM backlogs b WHERE b.schedule_uid = s.uid AND b.kind = 'marked' LIMIT 1) IS NOT NULL AS is_marking
+      SELECT b.is_marking, ${firstOf(IS_REPLACEABLE, sql`created_at`)} OR ${firstOf(IS_BESIDE)}
+        OR b.is_marking AND (${firstOf(sql`${IS_OPEN} AND trigger IN (${PLANNED})`, sql`scheduled_for`)}
+          OR ${firstOf(sql`${IS_OPEN} AND trigger NOT IN (${PLANNED})`)}) AS is_active
+      FROM (SELECT EXISTS (SELECT FROM backlogs WHERE schedule_uid = s.uid AND kind = 'marked') AS is_marking OFFSET 0) AS b OFFSET 0
     ) AS m LEFT JOIN LATERAL (
       (SELECT id, status, created_at FROM runs WHERE schedule_uid = s.uid AND overlap_guarded AND status = 'waiting'
         ORDER BY created_at, id LIMIT ${most + 1})
@@ -76,8 +75,15 @@ export async function readGuarded(
 const PLANNED = sql.raw(`'schedule', 'catchUp', 'backfill'`);
 const IS_OPEN = sql`status IN ('pending', 'running')`;
 
-function firstOf(condition: SQL, order: SQL): SQL {
-  return sql`(SELECT true FROM runs WHERE schedule_uid = s.uid AND ${condition} ORDER BY ${order} LIMIT 1) IS NOT NULL`;
+/**
+ * Whether there is one, as a value. Where an index goes on by nothing else, the range of one uid has the server step into it: of an
+ * equality it knows that any order will do, and may read the whole table until it comes by the first.
+ */
+function firstOf(condition: SQL, order?: SQL): SQL {
+  const [isOf, by] = order
+    ? [sql`schedule_uid = s.uid`, order]
+    : [sql`schedule_uid BETWEEN s.uid AND s.uid`, sql`schedule_uid`];
+  return sql`(SELECT true FROM runs WHERE ${isOf} AND ${condition} ORDER BY ${by} LIMIT 1) IS NOT NULL`;
 }
 
 function guardedOf(rows: readonly Row[], most: number): GuardedSchedule {

@@ -34,11 +34,12 @@ export async function abandonOpenRuns(
   return { abandoned, effects: effects + backlogs, isMore };
 }
 
-/** Ids of open runs of a schedule. Its planned runs and its other runs stand in two indexes. */
+/** Ids of open runs of a schedule. Its planned runs and its other runs stand in two indexes, in whose order they are read. */
 export function openRunsOf(scheduleUid: string | SQL, limit: number): SQL {
-  const ofSchedule = (planned: SQL) =>
-    sql`SELECT id FROM runs WHERE schedule_uid = ${scheduleUid} AND trigger ${planned} ('schedule', 'catchUp', 'backfill')`;
-  return sql`(${ofSchedule(sql`IN`)} LIMIT ${limit}) UNION ALL (${ofSchedule(sql`NOT IN`)} LIMIT ${limit}) LIMIT ${limit}`;
+  const planned = sql.raw(`('schedule', 'catchUp', 'backfill')`);
+  return sql`(SELECT id FROM runs WHERE schedule_uid = ${scheduleUid} AND trigger IN ${planned} ORDER BY scheduled_for LIMIT ${limit})
+    UNION ALL (SELECT id FROM runs WHERE schedule_uid BETWEEN ${scheduleUid} AND ${scheduleUid} AND trigger NOT IN ${planned}
+      ORDER BY schedule_uid LIMIT ${limit}) LIMIT ${limit}`;
 }
 
 /**
