@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callApi } from '../../../bench/support/api.ts';
 import { copyStatement } from '../../../bench/support/copy-rows.ts';
+import type { Hosts } from '../../../bench/support/processes/hosts.ts';
 import { putSchedules } from '../../../bench/support/schedules.ts';
-import type { IsolationStage } from './isolation-stage.ts';
+import { ANSWERING_DOMAIN, type IsolationStage, SILENT_DOMAIN } from './isolation-stage.ts';
 
 /** One user's volume, or one user's targets, that must not hold up the others. */
 export interface Burden {
   name: string;
   title: string;
-  /** Of the daemons. */
-  variables?: Record<string, string>;
   /** Before the witnesses are measured without it: what takes long to make. */
   prepare?(stage: IsolationStage): Promise<void>;
   /** Lays the burden on. Answers what is to be true of the burden itself once the witnesses were measured beside it. */
@@ -27,6 +26,8 @@ const FOLLOWERS = 9_000;
 const ENDS = 300;
 const HANGING_RUNS = 80;
 const SLOW_RUNS = 10;
+const SILENT_NAMES = 40;
+const NAMED_RUNS = 10;
 const BATCH = 1_000;
 
 const replaced: Burden = {
@@ -123,20 +124,40 @@ const hanging: Burden = {
       }));
     await sleep(3_000);
     await submit(url, SLOW_RUNS, () => ({ target: { type: 'http', url: slow.urls[0] } }));
-    return async () => {
-      let arrived = 0;
-      for (let waited = 0; waited < 60 && arrived < SLOW_RUNS; waited += 1) {
-        arrived += (await slow.take()).at.length;
-        await sleep(1_000);
-      }
-      return [
-        { what: `${arrived} of ${SLOW_RUNS} runs reached the slow target`, holds: arrived === SLOW_RUNS },
-      ];
-    };
+    return () => allArrive(slow, SLOW_RUNS);
   },
 };
 
-export const BURDENS: readonly Burden[] = [replaced, deleted, guarded, followers, hanging];
+const silentNames: Burden = {
+  name: 'silent-names',
+  title: '40 runs to names that no name server answers for, beside 10 by a name that is there',
+  begin: async ({ url, slow }) => {
+    const { port } = new URL(slow.urls[0] ?? '');
+    await submit(url, SILENT_NAMES, (index) => ({
+      target: { type: 'http', url: `http://name-${index}.${SILENT_DOMAIN}:${port}/` },
+    }));
+    await sleep(1_000);
+    await submit(url, NAMED_RUNS, (index) => ({
+      target: { type: 'http', url: `http://name-${index}.${ANSWERING_DOMAIN}:${port}/` },
+    }));
+    return () => allArrive(slow, NAMED_RUNS);
+  },
+};
+
+export const BURDENS: readonly Burden[] = [replaced, deleted, guarded, followers, hanging, silentNames];
+
+/** Waits until so many runs have come to these hosts. */
+async function allArrive(hosts: Hosts, count: number): Promise<Fact[]> {
+  let arrived = 0;
+  for (let waited = 0; waited < MAX_WAIT_SECONDS; waited += 1) {
+    arrived += (await hosts.take()).at.length;
+    if (arrived >= count) break;
+    await sleep(1_000);
+  }
+  return [{ what: `${arrived} of ${count} runs arrived`, holds: arrived >= count }];
+}
+
+const MAX_WAIT_SECONDS = 60;
 
 const BACKLOG_ID = 'backlog';
 

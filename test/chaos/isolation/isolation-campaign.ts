@@ -50,7 +50,7 @@ export async function runIsolation(options: IsolationOptions): Promise<Isolation
 }
 
 async function runRound(burden: Burden, { root, scale, seconds }: IsolationOptions): Promise<Round> {
-  const stage = await startStage({ root, scale, variables: burden.variables ?? {} });
+  const stage = await startStage(root, scale);
   try {
     await burden.prepare?.(stage);
     await sleep(WARM_UP_MS);

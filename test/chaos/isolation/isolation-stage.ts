@@ -1,11 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { type Hosts, startHosts } from '../../../bench/support/processes/hosts.ts';
 import { putSchedules } from '../../../bench/support/schedules.ts';
 import { type FaultCluster, startFaultCluster } from '../cluster/cluster.ts';
 import { startFaultProxy } from '../cluster/fault-proxy.ts';
 import { type Instance, createInstance } from '../cluster/instance.ts';
+import { QUICK_START } from '../../support/runner/quick-start.ts';
+import { openNameServer } from '../../support/open-name-server.ts';
 import { followingWitness, witnessesOf } from './witnesses.ts';
 
 /** Two daemons on one PostgreSQL, the witnesses' targets, and targets for the burden. */
@@ -28,15 +31,15 @@ export interface IsolationStage {
 export const WITNESS_HOSTS = 10;
 const INSTANCES = 2;
 const SLOW_MS = 2_000;
-const VARIABLES = { LOG_LEVEL: 'info', FIRELOCK_SHUTDOWN_SECONDS: '1' };
+const PRELOAD = pathToFileURL(join(import.meta.dirname, 'names-preload.ts')).href;
+const NODE_OPTIONS = `${QUICK_START.NODE_OPTIONS} --import=${PRELOAD}`;
+const VARIABLES = { NODE_OPTIONS, LOG_LEVEL: 'info', FIRELOCK_SHUTDOWN_SECONDS: '1' };
 
-/** `variables`, `nodeOptions`: of the daemons, where a burden needs some. */
-export async function startStage(options: {
-  root: string;
-  scale: number;
-  variables: Record<string, string>;
-}): Promise<IsolationStage> {
-  const { root, scale } = options;
+/** Names of this domain are never answered for; those of the other are this machine. */
+export const SILENT_DOMAIN = 'silent.test';
+export const ANSWERING_DOMAIN = 'answering.test';
+
+export async function startStage(root: string, scale: number): Promise<IsolationStage> {
   const closing: (() => Promise<unknown>)[] = [];
   const close = async () => {
     for (const step of closing.splice(0).reverse()) await step().catch(() => undefined);
@@ -44,6 +47,12 @@ export async function startStage(options: {
   try {
     const directory = await mkdtemp(join(tmpdir(), 'firelock-isolation-'));
     closing.push(() => rm(directory, { recursive: true, force: true }));
+    const names = await openNameServer(({ name }) =>
+      name.endsWith(SILENT_DOMAIN)
+        ? null
+        : { addresses: name.endsWith(ANSWERING_DOMAIN) ? ['127.0.0.1'] : [] },
+    );
+    closing.push(() => names.close());
     const cluster = await startFaultCluster();
     closing.push(() => cluster.remove());
     const [witnesses, silent, slow] = await Promise.all([
@@ -57,7 +66,7 @@ export async function startStage(options: {
     for (let number = 1; number <= INSTANCES; number += 1) {
       const proxy = await startFaultProxy(cluster.url);
       closing.push(() => proxy.close());
-      const variables = { ...VARIABLES, ...options.variables };
+      const variables = { ...VARIABLES, CHAOS_NAME_SERVER: names.servers.join() };
       const instance = await createInstance({
         ...{ number, root, proxy, directory, variables },
         receiverPort: 0,

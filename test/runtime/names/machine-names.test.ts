@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createMachineNames } from '../../../src/runtime/names/machine-names.ts';
-import { type Answer, type Question, startNameServer } from '../../support/name-server.ts';
+import { startNameServer } from '../../support/name-server.ts';
+import type { Answer, Question } from '../../support/open-name-server.ts';
 
 interface Machine {
   hosts?: string;
