@@ -67,10 +67,12 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
-  const { dispatchPerHost: connectionsPerOrigin, egressProxy: proxy } = config;
-  // As many as a steady load uses at once.
-  const idleConnections = config.dispatchConcurrency;
-  const http = { clock, version, connectionsPerOrigin, idleConnections, guard, proxy, events };
+  const {
+    dispatchPerHost: connectionsPerOrigin,
+    dispatchConcurrency: concurrency,
+    egressProxy: proxy,
+  } = config;
+  const http = { clock, version, connectionsPerOrigin, concurrency, guard, proxy, events };
   const httpTarget = parts.httpTarget(http);
   return {
     ...options,

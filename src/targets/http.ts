@@ -27,8 +27,8 @@ interface HttpTargetDeps {
   /** Named in the user agent. */
   version: string;
   connectionsPerOrigin: number;
-  /** The most kept connections of all origins that are idle. */
-  idleConnections?: number;
+  /** How many attempts there are at once: as many connections of all origins may be kept idle. */
+  concurrency?: number;
   /** The longest time that a kept connection is idle. */
   maxIdleMs?: number;
   /** Judges each address before a connection to it is opened; absent: denies the default ranges. */
@@ -56,7 +56,9 @@ interface SendOptions {
   signal: AbortSignal;
 }
 
-const IDLE_CONNECTIONS = 256;
+const CONCURRENCY = 256;
+/** Lookups and cancel calls beside the attempts: no attempt is refused the look-up of its name. */
+const OTHER_CALLS = 1_000;
 const MAX_IDLE_MS = 30_000;
 
 class HttpTargetKind implements TargetKind<HttpTarget<string>> {
@@ -75,8 +77,9 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   constructor(deps: HttpTargetDeps) {
     this.#deps = deps;
     this.#userAgent = `firelock/${deps.version}`;
-    const { guard = createAddressGuard(), resolve = createResolver(), proxy = null } = deps;
-    this.#idle = new IdleConnections(deps.idleConnections ?? IDLE_CONNECTIONS);
+    const { guard = createAddressGuard(), proxy = null, concurrency = CONCURRENCY } = deps;
+    const { resolve = createResolver({ mostAtOnce: concurrency + OTHER_CALLS }) } = deps;
+    this.#idle = new IdleConnections(concurrency);
     this.#dial = createDial({ guard, resolve, proxy });
   }
 

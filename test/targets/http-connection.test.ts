@@ -92,7 +92,7 @@ describe('idle connections', { tags: [ATTACK] }, () => {
 
   test('are bounded over all origins: the one that was used longest ago goes, and those in use stay', async () => {
     const receivers = await Promise.all(Array.from({ length: 5 }, () => receive()));
-    const kind = httpTarget(4, { idleConnections: 3 });
+    const kind = httpTarget(4, { concurrency: 3 });
     const call = async (n: number) => kind.deliver(targetAt(receivers[n]?.url ?? ''), attemptOf(), never);
     // The first is used again and again, as under a steady load.
     for (const n of [0, 1, 0, 2, 0, 3, 0, 4, 0]) expect(await call(n)).toMatchObject({ kind: 'accepted' });
