@@ -193,6 +193,7 @@ CREATE TABLE queue_workers (
   seen_at timestamp(3) with time zone NOT NULL,
   CONSTRAINT queue_workers_queue_worker_id_pk PRIMARY KEY (queue, worker_id)
 );
+CREATE INDEX queue_workers_seen ON public.queue_workers USING btree (seen_at);
 
 CREATE TABLE run_dependencies (
   run_id uuid NOT NULL,

@@ -504,7 +504,7 @@ export const queueWorkers = pgTable(
     workerId: identifier('worker_id').notNull(),
     seenAt: instantColumn('seen_at').notNull(),
   },
-  (t) => [primaryKey({ columns: [t.queue, t.workerId] })],
+  (t) => [primaryKey({ columns: [t.queue, t.workerId] }), index('queue_workers_seen').on(t.seenAt)],
 );
 
 /** The run that a client's key stands for. A key is free again once its run is in neither table. */

@@ -10,6 +10,8 @@ import type { PulledRun } from '../store/queues/pulled-runs.ts';
 
 export interface PullRequest extends PullAsk {
   queue: string;
+  /** Whose worker it is; absent: a caller without a name. */
+  caller?: string;
   /** How long to wait for work; 0: not at all. */
   waitSeconds: number;
   /** Aborted when the caller has gone away. */

@@ -141,9 +141,9 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     claim: async (request) => {
       // A worker that got an empty answer would ask again at once, and again.
       if (stopping) throw new NotNow('this instance is leaving: ask another one');
-      const { queue, workerId } = request;
-      sightings.saw({ queue, workerId });
-      if (trouble === null) await attendance.attend(queue);
+      const { queue, workerId, caller = '' } = request;
+      const isListed = sightings.saw({ queue, workerId }, caller);
+      if (isListed && trouble === null) await attendance.attend(queue);
       if (isStopping()) return [];
       const claimed = lineOf(queue).claim(request);
       if (idle && request.waitSeconds > 0) loop.wake();

@@ -1,22 +1,35 @@
 /**
- * Guarantees: workers that asked for work lately are listed, at the cost of a statement now and then; a claim never waits for that.
+ * Guarantees: workers that asked for work lately are listed, at the cost of a statement now and then; a claim never waits for
+ *   that. One caller with names of its own making neither fills the table nor hides the workers of others.
  * Transaction: one statement for all workers that asked meanwhile.
  * If the process dies here: a worker is listed again when it asks again.
  */
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../runtime/clock.ts';
 import type { Database } from '../postgres/database.ts';
 import { type SeenWorker, forgetOldWorkers, seeWorkers } from '../store/queues/queue-workers.ts';
 
 interface WorkerSightings {
-  saw(worker: SeenWorker): void;
+  /** False: its caller has named too many lately, so that this worker is not listed. `caller`: '' where it has no name. */
+  saw(worker: SeenWorker, caller: string): boolean;
   /** Resolves when all pending writes are done. */
   settled(): Promise<void>;
 }
 
 const FRESH_MS = 5_000;
-const FORGET_EVERY_MS = 60 * 60_000;
+const FORGET_EVERY_MS = 60_000;
 /** The most workers in one statement. */
 const MOST = 1_000;
+const MAX_CALLERS = 1_000;
+/** How many queues, and how many workers, one caller may name within LATELY_MS. */
+const MOST_QUEUES = 256;
+const MOST_WORKERS = 2_000;
+const LATELY_MS = 5 * 60_000;
+
+interface Named {
+  queues: Map<string, number>;
+  workers: Map<string, number>;
+}
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createWorkerSightings(deps: { database: Database; clock: Clock }): WorkerSightings {
@@ -24,6 +37,7 @@ export function createWorkerSightings(deps: { database: Database; clock: Clock }
   /** When each of them was last seen, monotonic; the oldest first. */
   const lately = new Map<string, number>();
   const unwritten: SeenWorker[] = [];
+  const namedBy = new LRUCache<string, Named>({ max: MAX_CALLERS });
   let writing: Promise<void> | undefined;
   let forgotAt = -Infinity;
 
@@ -35,8 +49,7 @@ export function createWorkerSightings(deps: { database: Database; clock: Clock }
         .run(async (db) => {
           await seeWorkers(db, batch);
           if (clock.monotonic() - forgotAt < FORGET_EVERY_MS) return;
-          await forgetOldWorkers(db);
-          forgotAt = clock.monotonic();
+          if ((await forgetOldWorkers(db, MOST)) < MOST) forgotAt = clock.monotonic();
         })
         // Only a number on a page: it is written again when the worker asks again.
         .catch(() => {
@@ -53,14 +66,21 @@ export function createWorkerSightings(deps: { database: Database; clock: Clock }
   }
 
   return {
-    saw: (worker) => {
+    saw: (worker, caller) => {
       const key = keyOf(worker);
-      const at = lately.get(key);
-      if (at !== undefined && clock.monotonic() - at < FRESH_MS) return;
+      const now = clock.monotonic();
+      if (now - (lately.get(key) ?? -Infinity) < FRESH_MS) return true;
+      const named: Named = namedBy.get(caller) ?? { queues: new Map(), workers: new Map() };
+      namedBy.set(caller, named);
+      const isListed =
+        mayName(named.queues, worker.queue, { most: MOST_QUEUES, now }) &&
+        mayName(named.workers, key, { most: MOST_WORKERS, now });
+      if (!isListed) return false;
       lately.delete(key);
-      lately.set(key, clock.monotonic());
+      lately.set(key, now);
       unwritten.push(worker);
       writing ??= write().finally(() => (writing = undefined));
+      return true;
     },
     settled: async () => {
       await writing;
@@ -70,4 +90,19 @@ export function createWorkerSightings(deps: { database: Database; clock: Clock }
 
 function keyOf({ queue, workerId }: SeenWorker): string {
   return `${queue} ${workerId}`;
+}
+
+/** `names`: when each was named last, the oldest first. One that was not named lately makes room for another. */
+function mayName(
+  names: Map<string, number>,
+  name: string,
+  { most, now }: { most: number; now: number },
+): boolean {
+  if (!names.delete(name)) {
+    const [oldest] = names;
+    if (oldest !== undefined && now - oldest[1] >= LATELY_MS) names.delete(oldest[0]);
+    if (names.size >= most) return false;
+  }
+  names.set(name, now);
+  return true;
 }

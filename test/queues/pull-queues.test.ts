@@ -366,15 +366,16 @@ describe('the list of queues', () => {
     expect(listed[1]?.oldestPendingSeconds).toBeGreaterThanOrEqual(600);
   });
 
-  it('names a queue whose workers were seen lately, each once, and forgets them after a day', async () => {
+  it('names a queue whose workers were seen lately, each once, and forgets them after ten minutes', async () => {
     for (const workerId of ['one', 'two', 'one']) await instance.claim({ workerId });
     await until(async () => ((await states())[0]?.workers === 2 ? true : null));
     await store.rows(sql`UPDATE queue_workers SET seen_at = seen_at - interval '6 minutes'`);
     expect(await states()).toEqual([]);
     await store.rows(
-      sql`UPDATE queue_workers SET seen_at = seen_at - interval '1 day' WHERE worker_id = 'one'`,
+      sql`UPDATE queue_workers SET seen_at = seen_at - interval '10 minutes' WHERE worker_id = 'one'`,
     );
-    await store.database.run(forgetOldWorkers);
+    expect(await store.database.run((db) => forgetOldWorkers(db, 1))).toBe(1);
+    expect(await store.database.run((db) => forgetOldWorkers(db, 1))).toBe(0);
     expect(await store.rows(sql`SELECT worker_id FROM queue_workers`)).toEqual([{ worker_id: 'two' }]);
   });
 });

@@ -32,8 +32,8 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
         },
       },
     },
-    async ({ params: { queue }, body }, reply): Promise<z.output<typeof claimedRuns>> => {
-      const runs = await pullQueues.claim({ queue, ...body, signal: whenGone(reply) });
+    async ({ params: { queue }, body, caller: { name } }, reply): Promise<z.output<typeof claimedRuns>> => {
+      const runs = await pullQueues.claim({ ...body, queue, caller: name ?? '', signal: whenGone(reply) });
       // The next call should go to an instance that stays.
       if (pullQueues.isStopping()) void reply.header('Connection', 'close');
       return { items: runs.map(answerPulled) };

@@ -1,4 +1,4 @@
-export interface Turns {
+interface Turns {
   /**
    * A place, to be left once. Those that wait stand in the line of their key, and the lines take turns.
    * Null: too many wait already, or it was none's turn in time, or who asked has gone.

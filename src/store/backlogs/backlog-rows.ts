@@ -33,7 +33,7 @@ interface Row {
   failures: number;
 }
 
-export interface NewBacklog {
+interface NewBacklog {
   kind: BacklogKind;
   uid: string;
   scheduleId: string;

@@ -31,10 +31,16 @@ export async function seeWorkers(db: Executor, seen: readonly SeenWorker[]): Pro
   );
 }
 
-export async function forgetOldWorkers(db: Executor): Promise<void> {
-  await db.execute(
-    sql`DELETE FROM queue_workers WHERE seen_at < (SELECT clock_timestamp() - interval '1 day')`,
+/** Those that did not ask for ten minutes, the oldest first; answers how many. */
+export async function forgetOldWorkers(db: Executor, most: number): Promise<number> {
+  const gone = await rowsOf(
+    db,
+    sql`DELETE FROM queue_workers WHERE (queue, worker_id) IN (
+      SELECT queue, worker_id FROM queue_workers
+      WHERE seen_at < (SELECT clock_timestamp() - interval '10 minutes')
+      ORDER BY seen_at LIMIT ${most} FOR UPDATE SKIP LOCKED) RETURNING 1`,
   );
+  return gone.length;
 }
 
 /** Which of these queues have a run that may be claimed: none while maintenance holds runs. */

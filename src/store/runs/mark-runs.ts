@@ -6,7 +6,7 @@ import { writeBacklogs } from '../backlogs/backlog-rows.ts';
 import { openRunsOf } from './ends/abandon-runs.ts';
 
 /** A schedule whose open runs count from now on: for `overlap`, or for what is kept of its outcomes. */
-export interface NewlyMarked {
+interface NewlyMarked {
   uid: string;
   scheduleId: string;
 }

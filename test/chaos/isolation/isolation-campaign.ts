@@ -21,7 +21,7 @@ interface Round {
 
 type Measured = Record<'fires' | 'followers', Period>;
 
-export interface IsolationResult {
+interface IsolationResult {
   name: string;
   title: string;
   rounds: Round[];

@@ -1,0 +1,1 @@
+CREATE INDEX "queue_workers_seen" ON "queue_workers" USING btree ("seen_at");
