@@ -36,6 +36,7 @@ async function render(): Promise<string> {
   const deps: ApiDeps = {
     access: createAccess({ clock: systemClock, events, ...nobodyIsAsked }),
     connectionLimits: standardLimits(() => false),
+    browserRules: () => null,
     hasSignsElsewhere: false,
     database,
     promptDatabase: database,

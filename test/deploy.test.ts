@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
+import { isAllowedHost, parseAllowedHosts } from '../src/config/allowed-hosts.ts';
 import { ATTACK } from './support/runner/attack.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -107,6 +108,15 @@ describe('docker-compose.yml', () => {
     expect(firelock.environment?.['FIRELOCK_ALLOW_ANONYMOUS']).toBe('1');
     const published = Object.values(services).flatMap((service) => service.ports ?? []);
     for (const port of published) expect(port).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  test('lets Prometheus and other services ask, and no name of a stranger, as long as there are no tokens', () => {
+    const [, standard = ''] = /:-(.*)\}$/.exec(firelock.environment?.['FIRELOCK_ALLOWED_HOSTS'] ?? '') ?? [];
+    const { hosts, faults } = parseAllowedHosts(standard);
+    expect(faults).toEqual([]);
+    expect(hosts.names).toEqual(['firelock']);
+    for (const address of ['172.18.0.5', '10.5.0.2', '192.168.96.3', 'fd00:1::2'])
+      expect([address, isAllowedHost(address, hosts)]).toEqual([address, true]);
   });
 
   test('keeps what PostgreSQL and Prometheus store in volumes', () => {

@@ -9,6 +9,7 @@ import type { Readiness } from '../runtime/readiness.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Access } from './access/access.ts';
+import type { BrowserRules } from './access/browser-rules.ts';
 import type { ConnectionLimits } from './http/plugins/quiet-connections.ts';
 import type { Dashboard } from './dashboard/built-files.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
@@ -17,6 +18,8 @@ import type { TargetRegistry } from '../targets/registry.ts';
 export interface ApiDeps {
   /** Decides who may call. */
   access: Access;
+  /** Refuses, on every path, what a page of another site may have sent. */
+  browserRules: BrowserRules;
   connectionLimits: ConnectionLimits;
   database: Database;
   /** For routes whose pace is `prompt`: other calls do not take all of its connections. */

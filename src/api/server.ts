@@ -76,7 +76,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
 
 /** The server for probes and Prometheus, on a port of its own; it needs no token. Not yet listening. */
 export async function createSignsServer(
-  deps: SignsDeps & Pick<ApiDeps, 'logger' | 'basePath' | 'connectionLimits'>,
+  deps: SignsDeps & Pick<ApiDeps, 'logger' | 'basePath' | 'connectionLimits' | 'browserRules'>,
 ): Promise<Api> {
   const { server } = emptyServer(deps);
   await server.register(
@@ -110,14 +110,16 @@ export async function createInnerServer(deps: ApiDeps): Promise<Api> {
   return server;
 }
 
-function emptyServer(deps: Pick<ApiDeps, 'logger' | 'connectionLimits'>) {
+function emptyServer(deps: Pick<ApiDeps, 'logger' | 'connectionLimits' | 'browserRules'>) {
   const server: Api = Fastify({
     loggerInstance: withoutChatter(deps.logger),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     ...SOCKET_LIMITS,
     return503OnClosing: false,
-    frameworkErrors: sendProblem,
+    // No hook runs before these errors.
+    frameworkErrors: (error, request, reply) =>
+      sendProblem(deps.browserRules(request.raw) ?? error, request, reply),
     clientErrorHandler: refuseConnection,
     routerOptions: { querystringParser: parseQueryString, maxParamLength: 16_384 },
   }).withTypeProvider<ZodTypeProvider>();
@@ -128,6 +130,11 @@ function emptyServer(deps: Pick<ApiDeps, 'logger' | 'connectionLimits'>) {
   server.setReplySerializer(stringify);
   const answerNotFound = answerProblems(server);
   guardSockets(server, deps.connectionLimits);
+  server.addHook('onRequest', async ({ raw }) => {
+    const problem = deps.browserRules(raw);
+    if (problem !== null) throw problem;
+    return Promise.resolve();
+  });
   logRequests(server);
   addSecurityHeaders(server);
   return { server, answerNotFound };

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { ApiToken } from '../core/access/token-lines.ts';
 import type { SecretKey } from '../core/secrets/secret-keys.ts';
 import type { AddressRange } from './address-ranges.ts';
+import type { AllowedHosts } from './allowed-hosts.ts';
 import { type TokenSources, readApiTokens } from './api-tokens.ts';
 import { type TracesConfig, tracesFaults, tracesOf } from './otel-variables.ts';
 import type { EgressProxy } from './egress-proxy.ts';
@@ -26,7 +27,9 @@ export interface Config {
   apiTokens: readonly ApiToken[];
   tokenRequestsPerSecond: number;
   trustedProxies: readonly AddressRange[];
-  /** The API does not ask callers who they are, and not only this machine can call. */
+  /** Without tokens: what a `Host` may name beside the machine itself and `host`. */
+  allowedHosts: AllowedHosts;
+  /** The API does not ask callers who they are, and not only this machine can call, or a proxy may pass calls on. */
   isOpenToAnybody: boolean;
   logLevel: string;
   tickIntervalMs: number;
@@ -93,7 +96,8 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
     apiTokens,
     tokenRequestsPerSecond: values.FIRELOCK_TOKEN_REQUESTS_PER_SECOND,
     trustedProxies: values.FIRELOCK_TRUSTED_PROXY_CIDRS,
-    isOpenToAnybody: !asksWhoCalls(values) && !isLoopback(values.HOST),
+    allowedHosts: values.FIRELOCK_ALLOWED_HOSTS,
+    isOpenToAnybody: !asksWhoCalls(values) && (!isLoopback(values.HOST) || values.FIRELOCK_BASE_PATH !== ''),
     logLevel: values.LOG_LEVEL,
     tickIntervalMs: values.FIRELOCK_TICK_INTERVAL_MS,
     lockTtlSeconds: values.FIRELOCK_LOCK_TTL_SECONDS,
@@ -120,15 +124,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
 
 /** Faults of variables together, each of which is right by itself. A variable that is wrong by itself is not in `values`. */
 function faultsTogether(values: Partial<Values>): string[] {
-  const faults: string[] = [];
-  const { HOST: host, FIRELOCK_ALLOW_ANONYMOUS: allowAnonymous } = values;
-  if (host !== undefined && allowAnonymous === false && !asksWhoCalls(values) && !isLoopback(host)) {
-    faults.push(
-      `HOST is ${host}, and without tokens firelock answers anybody who reaches it; expected: a loopback address, or ` +
-        'FIRELOCK_API_TOKENS or FIRELOCK_API_TOKENS_FILE (`firelock token create NAME --role admin` makes a token), ' +
-        'or FIRELOCK_ALLOW_ANONYMOUS=1 where the network is guarded otherwise',
-    );
-  }
+  const faults = openFaults(values);
   const { PORT: port, FIRELOCK_METRICS_PORT: metricsPort } = values;
   if (metricsPort !== undefined && metricsPort !== 0 && metricsPort === port) {
     faults.push(`FIRELOCK_METRICS_PORT is ${metricsPort}, as PORT is; expected: another port`);
@@ -139,6 +135,26 @@ function faultsTogether(values: Partial<Values>): string[] {
       `FIRELOCK_INSTANCE_TTL_SECONDS is ${ttl}; expected: at least 2 × FIRELOCK_HEARTBEAT_INTERVAL_SECONDS (${interval}) + 2`,
     );
   }
+  return faults;
+}
+
+/** Without tokens, only this machine may reach the API, unless it is said that all who can may. */
+function openFaults(values: Partial<Values>): string[] {
+  const { HOST: host, FIRELOCK_BASE_PATH: basePath, FIRELOCK_ALLOW_ANONYMOUS: allowAnonymous } = values;
+  if (allowAnonymous !== false || asksWhoCalls(values)) return [];
+  const expected =
+    'FIRELOCK_API_TOKENS or FIRELOCK_API_TOKENS_FILE (`firelock token create NAME --role admin` makes a token), ' +
+    'or FIRELOCK_ALLOW_ANONYMOUS=1 where the network is guarded otherwise';
+  const faults: string[] = [];
+  if (host !== undefined && !isLoopback(host))
+    faults.push(
+      `HOST is ${host}, and without tokens firelock answers anybody who reaches it; expected: a loopback address, or ${expected}`,
+    );
+  if (basePath !== undefined && basePath !== '')
+    faults.push(
+      `FIRELOCK_BASE_PATH is ${basePath}, for a proxy, and without tokens firelock lets all clients of the proxy do ` +
+        `everything; expected: ${expected}`,
+    );
   return faults;
 }
 

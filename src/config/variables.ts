@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { parseFileVariables } from '../core/secrets/file-variables.ts';
 import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
 import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
+import { ALLOWED_HOSTS } from './allowed-hosts.ts';
 import { type ParameterFault, tlsFiles } from './database-tls.ts';
 import { readDatabaseUrl } from './database-url.ts';
 import { DENIED_PRESETS } from './denied-ranges.ts';
@@ -64,13 +65,14 @@ function unreadable(files: ReturnType<typeof tlsFiles>): ParameterFault[] {
   });
 }
 
-const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00::/8, separated by commas';
+const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00:7::/32, separated by commas';
 
 /** Each wrong entry is an issue of its own. `standard` is used if the list is absent. */
 function ranges(
   hint: string,
   presets: Parameters<typeof parseAddressRanges>[1],
   standard: readonly string[],
+  faultOf: (range: AddressRange) => string | null = () => null,
 ): Variable<readonly AddressRange[]> {
   return {
     hint,
@@ -81,6 +83,10 @@ function ranges(
         if (text === '') return [];
         const { ranges, faults } = parseAddressRanges(text, presets);
         for (const { entry, message } of faults) context.addIssue({ code: 'custom', message, path: [entry] });
+        for (const range of ranges) {
+          const message = faultOf(range);
+          if (message !== null) context.addIssue({ code: 'custom', message, path: [range.text] });
+        }
         return ranges;
       }),
   };
@@ -100,6 +106,12 @@ const fileVariables: Variable<readonly string[]> = {
       return [];
     }),
 };
+
+/** Who is at an address of the range is believed: so a range may not hold half of the Internet. */
+function tooWideForProxies({ bytes, prefix }: AddressRange): string | null {
+  const smallest = bytes.length === 4 ? 8 : 16;
+  return prefix >= smallest ? null : `holds too many addresses: at least /${smallest}`;
+}
 
 /** Each wrong entry is an issue of its own. None repeats text that may be a key. */
 const secretKeys: Variable<readonly SecretKey[]> = {
@@ -207,7 +219,9 @@ export const VARIABLES = {
     `${RANGES}: of proxies whose X-Firelock-User and X-Firelock-Role are believed (default none)`,
     {},
     [],
+    tooWideForProxies,
   ),
+  FIRELOCK_ALLOWED_HOSTS: ALLOWED_HOSTS,
   FIRELOCK_SCHEDULES_FILE: {
     hint: 'a file of schedules, calendars and limits that is applied at the start (default none)',
     schema: z.string().optional(),
@@ -215,7 +229,7 @@ export const VARIABLES = {
   FIRELOCK_FILE_VARIABLES: fileVariables,
   FIRELOCK_SECRET_KEYS: secretKeys,
   FIRELOCK_ALLOW_ANONYMOUS: {
-    hint: '1: answer anybody on an address that is not loopback, as long as there are no tokens',
+    hint: '1: answer anybody on an address that is not loopback, or below a base path, as long as there are no tokens',
     schema: z
       .enum(['0', '1'])
       .optional()

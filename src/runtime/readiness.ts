@@ -139,9 +139,9 @@ function mixedZoneData(versions: readonly string[]): string {
   );
 }
 
-function maintenanceWarning({ since, until, reason, dispatch }: Maintenance): string {
+/** `/readyz` needs no token, so it does not say why: `GET /maintenance` does. */
+function maintenanceWarning({ since, until, dispatch }: Maintenance): string {
   const end = until === null ? 'until it is ended' : `until ${isoInstant(until)}`;
   const handoffs = dispatch === 'hold' ? ', and no run is handed off' : '';
-  const because = reason === null ? '' : `: ${reason}`;
-  return `maintenance since ${isoInstant(since)}, ${end}: no schedule is planned${handoffs}${because}`;
+  return `maintenance since ${isoInstant(since)}, ${end}: no schedule is planned${handoffs}`;
 }

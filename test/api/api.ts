@@ -6,6 +6,7 @@ import { createEffects } from '../../src/flow/effects/effects.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
+import { type BrowserRulesDeps, createBrowserRules } from '../../src/api/access/browser-rules.ts';
 import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
 import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/quiet-connections.ts';
 import { createServer } from '../../src/api/server.ts';
@@ -64,9 +65,12 @@ export interface Api {
 }
 
 /** The API asks for no token. */
-const ANONYMOUS = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1000 };
+const ANONYMOUS = {
+  ...{ apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1000 },
+  ...{ host: '127.0.0.1', allowedHosts: { names: [], ranges: [] } },
+};
 
-type Options = Partial<AccessDeps> & {
+type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   basePath?: string;
   dashboard?: Dashboard;
   secrets?: KeyRing;
@@ -111,9 +115,11 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     workers: () => (wakes.workers += 1),
     admission: () => (wakes.admission += 1),
   };
-  const access = createAccess({ clock: systemClock, events, ...ANONYMOUS, ...asking });
+  const asked = { clock: systemClock, events, ...ANONYMOUS, ...asking };
+  const access = createAccess(asked);
   const server = await createServer({
     access,
+    browserRules: createBrowserRules(asked),
     clock: systemClock,
     connectionLimits: { ...standardLimits(() => false), ...limits },
     hasSignsElsewhere: false,
@@ -180,7 +186,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     poolsUsed,
     access,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
-    raw: (bytes) => raw(base, bytes),
+    raw: (bytes) => sendBytes(base, bytes),
     stop: async () => {
       await pullQueues.stop();
       await server.close();
@@ -219,7 +225,8 @@ async function call(
   };
 }
 
-async function raw(base: string, bytes: string): Promise<string> {
+/** Answers all that comes until the server closes the connection. */
+export async function sendBytes(base: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(base);
   const socket = new Socket().connect(Number(port), hostname);
   let answer = '';

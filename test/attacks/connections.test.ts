@@ -30,7 +30,7 @@ async function connect(): Promise<{ socket: Socket; received: () => string }> {
 test('five hundred requests at once over one connection are answered in their order', async () => {
   const { socket, received } = await connect();
   const request = (index: number) =>
-    `GET /api/v1/runs/${index % 2 === 0 ? 'even' : 'me'} HTTP/1.1\r\nHost: x\r\n\r\nGET /nothing/${index} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    `GET /api/v1/runs/${index % 2 === 0 ? 'even' : 'me'} HTTP/1.1\r\nHost: localhost\r\n\r\nGET /nothing/${index} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
   socket.write(Array.from({ length: 250 }, (_, index) => request(index)).join(''));
   const statuses = await until(() => {
     const found = received().match(/HTTP\/1\.1 \d+/g) ?? [];
@@ -41,17 +41,17 @@ test('five hundred requests at once over one connection are answered in their or
 
 test('a request behind a broken one is not answered', async () => {
   const { socket, received } = await connect();
-  socket.write('GET / HTTP/9.9\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  socket.write('GET / HTTP/9.9\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await once(socket, 'close');
   expect(received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400']);
 });
 
 test('a request smuggled into a body stays part of the body', async () => {
   const { socket, received } = await connect();
-  const inner = 'DELETE /api/v1/schedules/there HTTP/1.1\r\nHost: x\r\n\r\n';
+  const inner = 'DELETE /api/v1/schedules/there HTTP/1.1\r\nHost: localhost\r\n\r\n';
   socket.write(
-    'POST /api/v1/preview HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
-      `Content-Length: ${inner.length}\r\n\r\n${inner}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    'POST /api/v1/preview HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
+      `Content-Length: ${inner.length}\r\n\r\n${inner}GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
   );
   await once(socket, 'close');
   // A connection whose body was no good is not used again.
@@ -62,7 +62,7 @@ test('a request with Expect: 100-continue gets that answer, and its body counts'
   const { socket, received } = await connect();
   const body = '{"maxRunning":1}';
   socket.write(
-    'PUT /api/v1/limits/expected HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n' +
+    'PUT /api/v1/limits/expected HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n' +
       `Content-Length: ${body.length}\r\n\r\n`,
   );
   await until(() => (received().startsWith('HTTP/1.1 100 ') ? true : null));
@@ -73,7 +73,7 @@ test('a request with Expect: 100-continue gets that answer, and its body counts'
 test('of large bodies eight are read at once, a further one waits its turn, and small ones do not wait', async () => {
   const items = `{"items":[],"dryRun":true}${' '.repeat(300_000)}`;
   const head = (length: number) =>
-    'POST /api/v1/schedules/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+    'POST /api/v1/schedules/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
     `Content-Length: ${length}\r\n\r\n`;
   const slow = [];
   for (let index = 0; index < 8; index += 1) {

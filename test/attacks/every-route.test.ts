@@ -79,7 +79,7 @@ function bytesOf(route: Route, { id, suffix = '', method, headers = [], body }: 
   const isFramed = headers.some((header) => /^(content-length|transfer-encoding):/i.test(header));
   const lines = [
     `${method ?? route.method} ${path}${suffix} HTTP/1.1`,
-    'Host: firelock',
+    'Host: localhost',
     'Connection: close',
     ...(isFramed || (body === undefined && !route.hasBody) ? [] : [`Content-Length: ${content.length}`]),
     ...headers,

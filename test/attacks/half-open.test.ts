@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startApi } from '../api/api.ts';
 import { until } from '../support/until.ts';
 
-const HALF = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
+const HALF = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n';
 
 async function startLimited(limits: Parameters<typeof startApi>[1] & object) {
   const api = await startApi(undefined, limits);

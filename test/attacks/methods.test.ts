@@ -28,7 +28,7 @@ const call = async (method: string, path: string, to = api) =>
   refusalIn(
     // What Node wants to be told of a QUERY is no matter of ours.
     await to.raw(
-      `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n`,
+      `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n`,
     ),
   );
 

@@ -23,13 +23,13 @@ const SECONDS = 10;
 const SOCKETS = 250;
 
 const BODY =
-  'PUT /api/v1/schedules/s0 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n{';
+  'PUT /api/v1/schedules/s0 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n{';
 /** How each kind of connection begins. The last one has sent a whole request, and only stays. */
 const KINDS = [
-  'GET /api/v1/schedules HTTP/1.1\r\nHost: x\r\n',
+  'GET /api/v1/schedules HTTP/1.1\r\nHost: localhost\r\n',
   BODY,
   '',
-  'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
+  'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
 ];
 
 it('a thousand connections that drip headers and bodies, or stay silent, delay none of two hundred fires a second', async () => {

@@ -86,6 +86,50 @@ test('a daemon that answers any caller binds to loopback, unless it is told othe
   }
 });
 
+test('a base path is for a proxy, so without tokens it is refused, unless it is said that all may call', () => {
+  const FIRELOCK_BASE_PATH = '/cron';
+  expect(faultsOf({ FIRELOCK_BASE_PATH })).toEqual([
+    expect.stringMatching(/^FIRELOCK_BASE_PATH is \/cron, .*FIRELOCK_API_TOKENS.*FIRELOCK_ALLOW_ANONYMOUS=1/),
+  ]);
+  expect(faultsOf({ FIRELOCK_BASE_PATH, HOST: '0.0.0.0' })).toHaveLength(2);
+  for (const [env, isOpenToAnybody] of [
+    [{ FIRELOCK_ALLOW_ANONYMOUS: '1' }, true],
+    [{ FIRELOCK_API_TOKENS: `a:viewer:${HASH}` }, false],
+    [{ FIRELOCK_TRUSTED_PROXY_CIDRS: '10.0.0.7' }, false],
+  ] as const)
+    expect([env, accepted({ FIRELOCK_BASE_PATH, ...env }).isOpenToAnybody]).toEqual([env, isOpenToAnybody]);
+});
+
+test('the hosts that a request may name are names, addresses and ranges; each other entry is named', () => {
+  expect(accepted({}).allowedHosts).toEqual({ names: [], ranges: [] });
+  const { names, ranges } = accepted({
+    FIRELOCK_ALLOWED_HOSTS: 'Cron.Internal., fire_lock-1,10.9.0.0/16,192.0.2.7,[fd00::7],fd00:1::/32',
+  }).allowedHosts;
+  expect(names).toEqual(['cron.internal', 'fire_lock-1']);
+  expect(ranges.map(({ text, prefix }) => [text, prefix])).toEqual([
+    ['10.9.0.0/16', 16],
+    ['192.0.2.7', 32],
+    ['fd00::7', 128],
+    ['fd00:1::/32', 32],
+  ]);
+  for (const wrong of [
+    '*',
+    '*.example.com',
+    'a:80',
+    'http://a',
+    '10.0.0',
+    '10.0.0.0/33',
+    'a b',
+    '-a',
+    'a..b',
+    '',
+  ]) {
+    const faults = faultsOf({ FIRELOCK_ALLOWED_HOSTS: `a.example,${wrong}` });
+    expect([wrong, faults]).toEqual([wrong, [expect.stringMatching(/^FIRELOCK_ALLOWED_HOSTS is /)]]);
+    expect(faults[0]).toContain(`; ${JSON.stringify(wrong)} is no name of a host (without a port), and `);
+  }
+});
+
 test('variables for programs that call the daemon may be in its environment', () => {
   expect(accepted({ FIRELOCK_URL: 'http://127.0.0.1:8080', FIRELOCK_TOKEN: 'x' })).toEqual(accepted({}));
 });
@@ -105,9 +149,9 @@ test('the port of the metrics must differ from PORT', () => {
 });
 
 test('proxies are addresses and ranges; each wrong one is named', () => {
-  const FIRELOCK_TRUSTED_PROXY_CIDRS = '10.0.0.0/8, fd00::/8,192.0.2.7';
+  const FIRELOCK_TRUSTED_PROXY_CIDRS = '10.0.0.0/8, fd00::/16,192.0.2.7';
   const { trustedProxies } = accepted({ FIRELOCK_TRUSTED_PROXY_CIDRS });
-  expect(trustedProxies.map(({ prefix }) => prefix)).toEqual([8, 8, 32]);
+  expect(trustedProxies.map(({ prefix }) => prefix)).toEqual([8, 16, 32]);
   for (const wrong of [
     '10.0.0.0/33',
     '10.0.0/8',
@@ -116,6 +160,11 @@ test('proxies are addresses and ranges; each wrong one is named', () => {
     'example.com',
     'strict',
     '10.1.2.3/8',
+    '0.0.0.0/0',
+    '128.0.0.0/1',
+    '10.0.0.0/7',
+    '::/0',
+    'fd00::/15',
   ]) {
     const faults = faultsOf({ FIRELOCK_TRUSTED_PROXY_CIDRS: `10.0.0.0/8,${wrong}` });
     expect(faults).toEqual([

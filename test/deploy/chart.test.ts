@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { isAllowedHost, parseAllowedHosts } from '../../src/config/allowed-hosts.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import { lint, only, rendered } from './chart.ts';
 import { readAlerts, readText, tool } from './kit.ts';
@@ -59,9 +60,9 @@ describe('the chart', () => {
     const probes = async (name: 'minimal' | 'unusual') => {
       const [container] = only(await rendered(context, name), 'Deployment').spec.template.spec.containers;
       const { startupProbe, livenessProbe, readinessProbe } = container;
-      return [startupProbe, livenessProbe, readinessProbe].map(
-        ({ httpGet }) => `${httpGet.port} ${httpGet.path}`,
-      );
+      const all = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet);
+      for (const { httpHeaders } of all) expect(httpHeaders).toEqual([{ name: 'Host', value: 'localhost' }]);
+      return all.map(({ port, path }) => `${port} ${path}`);
     };
     expect(await probes('minimal')).toEqual(['metrics /healthz', 'metrics /healthz', 'metrics /readyz']);
     expect(await probes('unusual')).toEqual([
@@ -97,6 +98,21 @@ describe('the chart', () => {
         capabilities: { drop: ['ALL'] },
       });
     }
+  });
+
+  test('lists the hosts that an API without tokens answers by: its Service and private addresses', async (context) => {
+    const hosts = async (name: 'minimal' | 'unusual') => {
+      const [{ env }] = only(await rendered(context, name), 'Deployment').spec.template.spec.containers;
+      return env.find((one) => one.name === 'FIRELOCK_ALLOWED_HOSTS')?.value;
+    };
+    expect(await hosts('minimal')).toBeUndefined();
+    const { hosts: read, faults } = parseAllowedHosts((await hosts('unusual')) ?? '');
+    expect(faults).toEqual([]);
+    const names = ['demo-firelock', '.jobs', '.svc', '.cluster.local'];
+    expect(read.names).toEqual(names.map((_, index) => names.slice(0, index + 1).join('')));
+    for (const host of ['demo-firelock.jobs', '10.244.1.7', '172.17.0.2', 'fd00:10::7'])
+      expect([host, isAllowedHost(host, read)]).toEqual([host, true]);
+    expect(isAllowedHost('192.0.2.1', read)).toBe(false);
   });
 
   test('writes numbers as the daemon reads them', async (context) => {

@@ -40,7 +40,7 @@ const CASES = {
 };
 
 interface Probe {
-  httpGet: { path: string; port: string };
+  httpGet: { path: string; port: string; httpHeaders: object[] };
 }
 
 interface Container {

@@ -42,6 +42,14 @@ interface Request {
   socket: { remoteAddress?: string | undefined };
 }
 
+/** Whether the API asks callers who they are. */
+export function asksWhoCalls({
+  apiTokens,
+  trustedProxies,
+}: Pick<AccessDeps, 'apiTokens' | 'trustedProxies'>) {
+  return apiTokens.length > 0 || trustedProxies.length > 0;
+}
+
 const ANONYMOUS: Caller = { name: null, role: 'admin' };
 
 const FAILURES_PER_MINUTE = 10;
@@ -52,7 +60,7 @@ const AT_ONCE_WAIT_SECONDS = 1;
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createAccess({ clock, events, ...settings }: AccessDeps): Access {
   const { apiTokens, trustedProxies, tokenRequestsPerSecond: perSecond } = settings;
-  const isAnonymous = apiTokens.length === 0 && trustedProxies.length === 0;
+  const isAnonymous = !asksWhoCalls(settings);
   const tokens = createTokenRegistry({ clock, events, tokens: apiTokens });
   const proxies = createTrustedProxies(trustedProxies);
   const failures = createRateLimit({

@@ -11,8 +11,20 @@ export type AccessEvent =
   | { type: 'tokensKept'; faults: readonly string[] }
   /** The first use of a token since the start, or on a new day. */
   | { type: 'tokenUsed'; token: TokenUse }
-  /** A call was answered with 401, 403 or 429. `name`: the caller's, if it is known. */
-  | { type: 'callRefused'; reason: CallRefusal; address: string; name: string | null };
+  | CallRefused;
+
+/** A call was answered with 401, 403 or 429. */
+interface CallRefused {
+  type: 'callRefused';
+  reason: CallRefusal;
+  address: string;
+  /** The caller's, if it is known. */
+  name: string | null;
+  /** The header for which the call was refused, if it may be logged. */
+  sent?: string;
+  /** Its address has had many such refusals in the last minute. */
+  isOneOfMany?: boolean;
+}
 
 /** What may be logged about a token; `hash`: the first digits of its hash, to distinguish tokens of one name. */
 export interface TokenUse {
@@ -37,6 +49,17 @@ export const FAILED_AUTHENTICATION = [
   'proxyHeaders',
 ] as const;
 
+/**
+ * 403, whoever calls: without tokens, a Host that is not the server's, or the mark of a proxy; a change that a page of
+ * another site asks for.
+ */
+export const BROWSER_REFUSALS = ['foreignHost', 'proxyMark', 'otherSite'] as const;
+
 /** Also 403: the role does not allow it; 429: too many failures from an address, or too many calls of a token, in a second or under way. */
 export type CallRefusal =
-  (typeof FAILED_AUTHENTICATION)[number] | 'role' | 'tooManyFailures' | 'tooManyCalls' | 'tooManyAtOnce';
+  | (typeof FAILED_AUTHENTICATION)[number]
+  | (typeof BROWSER_REFUSALS)[number]
+  | 'role'
+  | 'tooManyFailures'
+  | 'tooManyCalls'
+  | 'tooManyAtOnce';

@@ -3,6 +3,7 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type AccessDeps, createAccess } from '../../../src/api/access/access.ts';
+import { createBrowserRules } from '../../../src/api/access/browser-rules.ts';
 import { tokenWithHash } from '../../../src/api/access/token-registry.ts';
 import { Problem } from '../../../src/api/http/problem.ts';
 import { addressRanges } from '../../../src/config/address-ranges.ts';
@@ -36,7 +37,9 @@ function access(asking: Partial<AccessDeps> = {}) {
     if (event.type === 'callRefused') refusals.push(event.reason);
   });
   const standard = { apiTokens: [ci.known], trustedProxies: [], tokenRequestsPerSecond: 5 };
-  const { identify } = createAccess({ clock, events, ...standard, ...asking });
+  const deps = { clock, events, ...standard, ...asking };
+  const { identify } = createAccess(deps);
+  const rules = createBrowserRules({ ...deps, host: '127.0.0.1', allowedHosts: { names: [], ranges: [] } });
   const from = (remoteAddress: string, headers: IncomingHttpHeaders = {}) => {
     try {
       return identify({ socket: { remoteAddress }, headers });
@@ -45,7 +48,7 @@ function access(asking: Partial<AccessDeps> = {}) {
       return { status: error.status, ...error.headers };
     }
   };
-  return { from, clock, lines, refusals, metrics };
+  return { from, rules, clock, lines, refusals, metrics };
 }
 
 const CI = { name: 'ci', role: 'operator' };
@@ -193,4 +196,26 @@ test('the log says why a token was refused and when a token was first used, and 
     expect(text).toContain(`firelock_calls_refused_total{reason="${reason}"} 1\n`);
   }
   expect(text).toContain('firelock_calls_refused_total{reason="role"} 0\n');
+});
+
+test('the log names what a page of another site has sent, ten times a minute for one address; the metric counts all', async () => {
+  const { rules, clock, lines, metrics } = access({ apiTokens: [] });
+  const host = 'e'.repeat(1000);
+  const visit = (remoteAddress: string, headers: IncomingHttpHeaders, method = 'GET') =>
+    rules({ method, url: '/', headers, socket: { remoteAddress } })?.status;
+  expect(times(12, () => visit(HOME, { host }))).toEqual(times(12, () => 403));
+  expect(visit('192.0.2.2', { host: 'localhost', via: '1.1 x' })).toBe(403);
+  clock.forward(60_000);
+  expect(visit(HOME, { host: 'localhost', origin: 'null' }, 'POST')).toBe(403);
+  const log = lines.map((line) => JSON.parse(line) as { level: number; msg: string; sent?: string });
+  const texts = { host: /FIRELOCK_ALLOWED_HOSTS/, via: /through a proxy/, origin: /another site/ };
+  expect(log.map(({ level, msg, sent }) => [level, msg, sent])).toEqual([
+    ...times(10, (): unknown[] => [40, expect.stringMatching(texts.host), `Host: ${'e'.repeat(194)}…`]),
+    ...times(2, () => [20, 'a call refused', undefined]),
+    [40, expect.stringMatching(texts.via), 'via'],
+    [40, expect.stringMatching(texts.origin), 'Origin: null'],
+  ]);
+  const text = await metrics.text();
+  for (const [reason, count] of Object.entries({ foreignHost: 12, proxyMark: 1, otherSite: 1 }))
+    expect(text).toContain(`firelock_calls_refused_total{reason="${reason}"} ${count}\n`);
 });

@@ -165,7 +165,7 @@ describe('a body of', () => {
     }
     const chunk = `40000\r\n${'x'.repeat(0x40000)}\r\n`;
     const chunked = await api.raw(
-      'PUT /api/v1/schedules/new HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+      'PUT /api/v1/schedules/new HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
         `Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}0\r\n\r\n`,
     );
     expect(chunked).toMatch(/^HTTP\/1.1 413 /);
@@ -225,7 +225,7 @@ describe('paths', () => {
   test.each(['/%', '/api/v1/schedules/%', '/api/v1/schedules/%ff', '/api/v1/runs/%c3%28', '/%zz'])(
     'GET %s is 400',
     async (path) => {
-      const answer = await api.raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      const answer = await api.raw(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
       expect(answer).toMatch(/^HTTP\/1.1 400 /);
       expect(answer).toContain('application/problem+json');
       expect(answer).toContain('"status":400');
@@ -236,16 +236,18 @@ describe('paths', () => {
     'GET / HTTP/9.9\r\n\r\n',
     'BLAH\r\n\r\n',
     'GET /healthz HTTP/1.1\r\n\r\n',
-    'GET /healthz HTTP/1.1\r\nHost: x\r\nBad Header: 1\r\n\r\n',
-    'PUT /api/v1/schedules/new HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n',
-    'PUT /api/v1/schedules/new HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+    'GET /healthz HTTP/1.1\r\nHost: localhost\r\nBad Header: 1\r\n\r\n',
+    'PUT /api/v1/schedules/new HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n',
+    'PUT /api/v1/schedules/new HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
   ])('what is not HTTP is 400 and closed: %j', async (bytes) => {
     const answer = await api.raw(bytes);
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
   });
 
   test('a header too large is 431', async () => {
-    const answer = await api.raw(`GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
+    const answer = await api.raw(
+      `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    );
     expect(answer).toMatch(/^HTTP\/1.1 431 /);
     expect(answer).toContain('"status":431');
   });

@@ -133,7 +133,7 @@ describe('fire', () => {
   test('refuses a key given twice', async () => {
     await put('two-keys');
     const answer = await api.raw(
-      'POST /api/v1/schedules/two-keys/fire HTTP/1.1\r\nHost: x\r\nConnection: close\r\n' +
+      'POST /api/v1/schedules/two-keys/fire HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n' +
         'Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n',
     );
     expect(answer).toMatch(/^HTTP\/1.1 400 /);

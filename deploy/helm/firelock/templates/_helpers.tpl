@@ -92,6 +92,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.allowAnonymous }}
 - name: FIRELOCK_ALLOW_ANONYMOUS
   value: '1'
+{{- if not .Values.env.FIRELOCK_ALLOWED_HOSTS }}
+{{- /* The names of the Service, and addresses of pods, at which Prometheus asks. */}}
+{{- $name := include "firelock.fullname" . }}
+{{- $inNamespace := printf "%s.%s" $name .Release.Namespace }}
+- name: FIRELOCK_ALLOWED_HOSTS
+  value: {{ printf "%s,%s,%s.svc,%s.svc.cluster.local,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7" $name $inNamespace $inNamespace $inNamespace | quote }}
+{{- end }}
 {{- end }}
 {{- if .Values.schedules }}
 - name: FIRELOCK_SCHEDULES_FILE
