@@ -3,6 +3,7 @@
  * `followers`: schedules that fire after this one get a run · `dependents`: runs that depend on it are counted down ·
  * `overlap`: another run of its schedule may start · `cancel`: firelock calls its target, since it was cancelled ·
  * `gone`: its target answered 410, so its schedule is paused · `failing`: it did not succeed, and its schedule is
- * paused after enough failures. `followers` is also written for a schedule that is late: then it belongs to no run.
+ * paused after enough failures · `recovered`: it succeeded while its schedule was late. `followers` is also written
+ * for a schedule that is late: then it belongs to no run.
  */
-export type EffectKind = 'followers' | 'dependents' | 'overlap' | 'cancel' | 'gone' | 'failing';
+export type EffectKind = 'followers' | 'dependents' | 'overlap' | 'cancel' | 'gone' | 'failing' | 'recovered';

@@ -26,8 +26,12 @@ export function isOutcomeWatched({
 
 /** A success that came in time may be written a moment later. */
 const ALLOWANCE_MS = 1_000;
-/** While it is late: how soon a success is noticed. */
-const LATE_LOOK_MS = 4_000;
+/**
+ * A success of a late schedule has an effect, which has it looked at. Only a success that was being written when the schedule was found
+ * late has none: by then it is written. Later looks are there for what should not happen.
+ */
+const STRAGGLERS_MS = 20_000;
+const LATE_LOOK_MS = 600_000;
 /** A day of history may be dropped a day later: by then, a success in it has been seen. */
 const MAX_LOOK_MS = 12 * 3_600_000;
 
@@ -52,7 +56,7 @@ export function judgeLateness(
     };
   }
   const begins = watch.lateSince === null || deadline > watch.lateSince;
-  return { lookAt: now + LATE_LOOK_MS, lateSince: deadline, begins };
+  return { lookAt: now + (begins ? STRAGGLERS_MS : LATE_LOOK_MS), lateSince: deadline, begins };
 }
 
 /** Null: it has none. */

@@ -2,6 +2,7 @@ import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type JudgedOverlaps, judgeOverlapsUnderLock } from '../runs/overlaps.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
+import { lookAgainAtLate } from '../schedules/watches/late-looks.ts';
 import { recordAfterRuns } from './after-runs.ts';
 import { countDependencies } from './dependents.ts';
 import { type Effect, deleteEffects } from './effect-rows.ts';
@@ -48,6 +49,7 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
   const unfinished = [
     ...of('dependents').filter(({ runId }) => counted.unfinished.has(runId)),
     ...followed.passedOver,
+    ...(await lookAgain(tx, of('recovered'))),
     ...toJudge.filter(({ scheduleUid }) => heldSchedules.has(scheduleUid)),
   ];
   // Of these no effect is left that could be tried again.
@@ -72,4 +74,11 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
     toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,
     effects: counted.effects + followed.effects + judged.effects + soon,
   };
+}
+
+/** Has the late watch look for these successes now. Answers those whose watch another transaction judges or edits at this moment. */
+async function lookAgain(tx: Transaction, recovered: readonly Effect[]): Promise<readonly Effect[]> {
+  const uids = recovered.map(({ scheduleUid }) => scheduleUid);
+  const held = new Set(await lookAgainAtLate(tx, uids));
+  return recovered.filter(({ scheduleUid }) => held.has(scheduleUid));
 }

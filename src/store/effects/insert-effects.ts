@@ -6,6 +6,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { isLate } from '../schedules/search/status-conditions.ts';
 import { follows } from './followers.ts';
 
 interface End {
@@ -23,7 +24,7 @@ export async function insertEffects(tx: Transaction, ends: readonly End[]): Prom
 
 /**
  * `followers` is written only if some schedule follows at this moment. When the effect is done, it decides which schedules follow and
- * whether they fire. `failing` is written only of schedules that failures pause.
+ * whether they fire. `failing` is written only of schedules that failures pause, `recovered` only of late ones.
  */
 export async function writeEffects(
   tx: Transaction,
@@ -45,6 +46,7 @@ export async function writeEffects(
         OR EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)}))
       AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
         WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
+      AND (e.kind <> 'recovered' OR ${isLate(sql`e.schedule_uid`)})
     RETURNING id`,
   );
   return rows.length;
@@ -56,6 +58,7 @@ function kindsOf(run: RunRecord): EffectKind[] {
   if (run.hasDependents) kinds.push('dependents');
   if (run.overlapGuarded) kinds.push('overlap');
   if (run.outcomeWatched && FAILING_ENDS.includes(run.status)) kinds.push('failing');
+  if (run.outcomeWatched && run.status === 'succeeded') kinds.push('recovered');
   return kinds;
 }
 

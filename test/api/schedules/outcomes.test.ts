@@ -222,8 +222,14 @@ describe('successWithinSeconds', () => {
   });
 
   test('ends the episode with a success of any run, and the next episode has a run of its own', async () => {
+    const looksAt = async () =>
+      (
+        await api.sql`SELECT look_at > clock_timestamp() + interval '10 s' AS later FROM outcome_watches w
+        JOIN schedules s ON s.uid = w.schedule_uid WHERE s.id = 'watched'`
+      )[0]?.['later'] as unknown as boolean;
+    expect(await looksAt()).toBe(true);
     await fire('watched', 200);
-    await lookSoon('watched');
+    await effectsDone();
     await look();
     expect(await get('watched')).toMatchObject({ late: false });
     expect(events.some((event) => event.type === 'schedulesLateNoMore')).toBe(true);
@@ -232,6 +238,40 @@ describe('successWithinSeconds', () => {
     expect(await get('watched')).toMatchObject({ late: true });
     expect((await notices('notify')).map(({ scheduledFor }) => scheduledFor)).toContain(iso(due));
     expect(await notices('notify')).toHaveLength(2);
+  });
+
+  test('ends it too with a success after failed attempts; neither a failure nor a success in time has it looked at', async () => {
+    await put('retried', { successWithinSeconds: 3600 });
+    const looksNow = async () =>
+      (
+        await api.sql`SELECT FROM outcome_watches w JOIN schedules s ON s.uid = w.schedule_uid
+        WHERE s.id = 'retried' AND look_at <= clock_timestamp()`
+      ).length > 0;
+    await fire('retried', 200);
+    await effectsDone();
+    expect(await looksNow()).toBe(false);
+    await rewind('retried');
+    await look();
+    await fire('retried', 400);
+    await effectsDone();
+    expect(await looksNow()).toBe(false);
+    status = 500;
+    const fired = await api.call('POST', `${pathOf('retried')}/fire`);
+    await until(async () =>
+      (await api.sql`SELECT FROM runs WHERE schedule_id = 'retried' AND failures > 0 AND claimed_by IS NULL`)
+        .length > 0
+        ? true
+        : null,
+    );
+    expect(await get('retried')).toMatchObject({ late: true });
+    status = 200;
+    await api.sql`UPDATE runs SET due_at = clock_timestamp(), ready = true WHERE schedule_id = 'retried'`;
+    const id = fired.body['id'] as unknown as string;
+    await until(async () => ((await api.sql`SELECT FROM history WHERE id = ${id}`).length > 0 ? true : null));
+    await effectsDone();
+    await look();
+    expect(await get('retried')).toMatchObject({ late: false });
+    expect((await api.call('DELETE', pathOf('retried'))).status).toBe(204);
   });
 
   test('never makes a paused or ended schedule late, and counts anew when it is resumed', async () => {

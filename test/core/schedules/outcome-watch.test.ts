@@ -38,6 +38,13 @@ describe('a schedule that must succeed in time', () => {
     expect(judgeLateness(done, DEADLINE + 2 * MINUTE)).toMatchObject({ lateSince: null, begins: false });
   });
 
+  it('is looked at once more for a success that was being written, then seldom: successes have it looked at', () => {
+    const found = judgeLateness(WATCH, DEADLINE + DAY);
+    expect(found).toMatchObject({ begins: true, lookAt: DEADLINE + DAY + 20_000 });
+    const again = judgeLateness({ ...WATCH, lateSince: DEADLINE }, DEADLINE + DAY);
+    expect(again).toMatchObject({ begins: false, lookAt: DEADLINE + DAY + 10 * MINUTE });
+  });
+
   it('is late anew if a success in between was found only after its time was up again', () => {
     const seen = { ...WATCH, lateSince: DEADLINE, lastSuccessAt: DEADLINE + MINUTE };
     const again = DEADLINE + 61 * MINUTE;

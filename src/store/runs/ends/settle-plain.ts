@@ -3,6 +3,7 @@ import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attem
 import { bigints, fromMs, ints, milliseconds, texts, uuids } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
 import { follows } from '../../effects/followers.ts';
+import { isLate } from '../../schedules/search/status-conditions.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
 import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
@@ -85,8 +86,9 @@ export async function settlePlainIfClaimed(
       SELECT k.kind, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
       FROM (SELECT *, id IN (SELECT id FROM followed) AS is_followed FROM ended) AS e
         CROSS JOIN LATERAL (VALUES ('overlap', e.overlap_guarded), ('dependents', e.has_dependents),
-          ('followers', e.is_followed)) AS k(kind, is_caused)
-      WHERE (e.overlap_guarded OR e.has_dependents OR e.is_followed) AND k.is_caused RETURNING 1
+          ('followers', e.is_followed), ('recovered', e.outcome_watched AND ${isLate(sql`e.schedule_uid`)}))
+          AS k(kind, is_caused)
+      WHERE (e.overlap_guarded OR e.has_dependents OR e.is_followed OR e.outcome_watched) AND k.is_caused RETURNING 1
     )
     SELECT ${idsUnlessAll(sql`ended`, plain.length)} AS settled, (SELECT count(*) FROM caused)::int AS effects`,
   );

@@ -45,6 +45,21 @@ export async function lockLooks(tx: Transaction, uids: readonly string[]): Promi
   }));
 }
 
+/** Those that are late must be checked again now. Answers the late ones whose rows other transactions have locked. */
+export async function lookAgainAtLate(tx: Transaction, uids: readonly string[]): Promise<string[]> {
+  if (uids.length === 0) return [];
+  const late = sql`SELECT schedule_uid FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)}) AND late_since IS NOT NULL`;
+  const rows = await rowsOf<{ schedule_uid: string }>(
+    tx,
+    sql`WITH free AS MATERIALIZED (${late} ORDER BY schedule_uid FOR NO KEY UPDATE SKIP LOCKED), looked AS (
+      UPDATE outcome_watches w SET look_at = least(w.look_at, clock_timestamp()) FROM free
+      WHERE w.schedule_uid = free.schedule_uid
+    )
+    ${late} AND schedule_uid NOT IN (SELECT schedule_uid FROM free)`,
+  );
+  return rows.map((row) => row.schedule_uid);
+}
+
 /** When each of these schedules last had a successful run; null: none since its time began to count. */
 export async function lastSuccesses(
   db: Executor,
