@@ -11,8 +11,4 @@ CREATE TABLE "backlogs" (
 	"error" text
 );
 --> statement-breakpoint
-DROP INDEX "runs_guarded";--> statement-breakpoint
-CREATE INDEX "backlogs_of_schedule" ON "backlogs" USING btree ("schedule_uid");--> statement-breakpoint
-CREATE INDEX "runs_to_judge" ON "runs" USING btree ("schedule_uid","created_at","id") WHERE overlap_guarded AND status = 'waiting';--> statement-breakpoint
-CREATE INDEX "runs_replaceable" ON "runs" USING btree ("schedule_uid","created_at","id") WHERE overlap_guarded AND status IN ('pending', 'running') AND trigger <> 'backfill' AND retried_after IS NULL;--> statement-breakpoint
-CREATE INDEX "runs_beside" ON "runs" USING btree ("schedule_uid") WHERE overlap_guarded AND status IN ('pending', 'running') AND (trigger = 'backfill' OR retried_after IS NOT NULL);
+CREATE INDEX "backlogs_of_schedule" ON "backlogs" USING btree ("schedule_uid");

@@ -15,6 +15,13 @@ const copy = join(scratch, 'drizzle');
 const configFile = join(scratch, 'drizzle.config.json');
 const advice = 'The schema and drizzle/ differ. Run `npm run migration` and commit what it writes.';
 
+/** What may run outside of a transaction, since it can be repeated after a crash. The first is built anew where it was broken off. */
+const REPEATABLE = [
+  /^CREATE (UNIQUE )?INDEX CONCURRENTLY "\w+" ON "\w+" /,
+  /^DROP INDEX CONCURRENTLY IF EXISTS "\w+";?$/,
+  /^ALTER TABLE "\w+" VALIDATE CONSTRAINT "\w+";?$/,
+];
+
 try {
   cpSync(join(root, 'drizzle'), copy, { recursive: true });
   // drizzle-kit takes `out` relative to its working directory only.
@@ -43,13 +50,6 @@ function strayFiles(): string | undefined {
   ];
   return faults.length === 0 ? undefined : `drizzle/: ${faults.join('; ')}.`;
 }
-
-/** What may run outside of a transaction, since it can be repeated after a crash. The first is built anew where it was broken off. */
-const REPEATABLE = [
-  /^CREATE (UNIQUE )?INDEX CONCURRENTLY "\w+" ON "\w+" /,
-  /^DROP INDEX CONCURRENTLY IF EXISTS "\w+";?$/,
-  /^ALTER TABLE "\w+" VALIDATE CONSTRAINT "\w+";?$/,
-];
 
 /** A statement outside of a transaction that cannot be repeated, and one inside that PostgreSQL refuses there. */
 function wrongPlace(): string | undefined {
