@@ -9,17 +9,24 @@ export type Shortly = <T>(work: (tx: Executor) => Promise<T>) => Promise<T>;
 
 /**
  * While a statement waits for a lock on a table, all statements on this table that come later wait behind it, those of the version
- * before included. So it waits for less time than they have, and then lets them all through before it is tried again. An autovacuum
- * that is in the way gives up after `deadlock_timeout`, a second: it must not wait for less than that.
+ * before included. So it waits no longer than a fire may be late unnoticed, lets them all through, and is tried again. Only an
+ * autovacuum that is in the way is waited for: it gives up after `deadlock_timeout`, a second.
  */
-const LOCK_LIMIT_MS = 1_500;
+const LOCK_LIMIT_MS = 50;
+const AUTOVACUUM_LIMIT_MS = 1_500;
 const LIMIT_MS = 10 * 60_000;
 
 export function shortlyOn(database: Database): Shortly {
   return (work) =>
     database.transaction(async (tx) => {
       if (!(await tryStep(tx))) throw new NotNow('another transaction applies a migration');
-      await tx.execute(sql.raw(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}`));
+      await tx.execute(SET_LOCK_LIMIT);
       return work(tx);
     }, LIMIT_MS);
 }
+
+/** These views show to any role that there is such work; whose it is they do not. */
+const SET_LOCK_LIMIT = sql`SELECT set_config('lock_timeout', CASE WHEN EXISTS (
+    SELECT FROM pg_stat_progress_vacuum WHERE datname = current_database()
+    UNION ALL SELECT FROM pg_stat_progress_analyze WHERE datname = current_database())
+  THEN ${String(AUTOVACUUM_LIMIT_MS)} ELSE ${String(LOCK_LIMIT_MS)} END, true)`;

@@ -1,8 +1,12 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callApi } from '../../../bench/support/api.ts';
 import { copyStatement } from '../../../bench/support/copy-rows.ts';
 import type { Hosts } from '../../../bench/support/processes/hosts.ts';
 import { putSchedules } from '../../../bench/support/schedules.ts';
+import { migrate } from '../../../src/postgres/migrate.ts';
 import { ANSWERING_DOMAIN, type IsolationStage, SILENT_DOMAIN } from './isolation-stage.ts';
 
 /** One user's volume, or one user's targets, that must not hold up the others. */
@@ -144,7 +148,48 @@ const silentNames: Burden = {
   },
 };
 
-export const BURDENS: readonly Burden[] = [replaced, deleted, guarded, followers, hanging, silentNames];
+const migration: Burden = {
+  name: 'migration',
+  title: 'a migration that needs the tables of runs and schedules for itself, behind a reader of 20 s',
+  begin: async ({ cluster, root }) => {
+    const folder = await mkdtemp(join(tmpdir(), 'firelock-migration-'));
+    await cp(join(root, 'drizzle'), folder, { recursive: true });
+    await addMigration(
+      folder,
+      'ALTER TABLE runs ADD COLUMN isolation text; ALTER TABLE schedules ADD COLUMN isolation text',
+    );
+    const reader = cluster.admin(LONG_READ);
+    let waits = 0;
+    const applied = migrate(cluster.url, { folder, onWait: () => (waits += 1) });
+    return async () => {
+      const [count] = await Promise.all([applied, reader]);
+      await rm(folder, { recursive: true });
+      return [
+        { what: `${count} migration was applied, after ${waits} waits`, holds: count === 1 && waits > 0 },
+      ];
+    };
+  },
+};
+
+const LONG_READ =
+  'SELECT pg_sleep(20) FROM (SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM schedules)) AS rows';
+
+async function addMigration(folder: string, statements: string): Promise<void> {
+  const file = join(folder, 'meta', '_journal.json');
+  const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: { idx: number; when: number }[] };
+  const last = journal.entries.at(-1);
+  const added = { ...last, idx: journal.entries.length, when: (last?.when ?? 0) + 1, tag: '9999_isolation' };
+  journal.entries.push(added);
+  await writeFile(file, JSON.stringify(journal));
+  await writeFile(
+    join(folder, '9999_isolation.sql'),
+    statements.replace('; ', ';\n--> statement-breakpoint\n'),
+  );
+}
+
+export const BURDENS: readonly Burden[] = [
+  ...[replaced, deleted, guarded, followers, hanging, silentNames, migration],
+];
 
 /** Waits until so many runs have come to these hosts. */
 async function allArrive(hosts: Hosts, count: number): Promise<Fact[]> {
