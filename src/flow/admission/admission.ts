@@ -1,6 +1,6 @@
 /**
  * Guarantees: of the runs that name a limit, never more than its `maxRunning` are under way at once; a free place is given soon, by
- *   priority, then due time. A limit that is locked or refused holds up no other.
+ *   priority, then due time. A limit that is locked or refused holds up no other, and the limits take turns by their names.
  * Transaction: one for some limits, which locks their rows before it counts.
  * If the process dies here: places are held by rows of runs alone; any instance counts them, and gives the free ones.
  */
@@ -37,11 +37,22 @@ const MIN_REST_MS = 10;
 
 interface State extends AdmissionDeps {
   restMs: number;
+  /** Where the next look goes on, and what the looks since the first name have found. */
+  after: string;
+  found: Found;
 }
+
+interface Found {
+  limits: number;
+  admitted: number;
+  msUntilNextDue: number;
+}
+
+const NOTHING: Found = { limits: 0, admitted: 0, msUntilNextDue: Infinity };
 
 export function createAdmission(deps: AdmissionDeps): Admission {
   const { clock, events } = deps;
-  const state: State = { ...deps, restMs: MIN_REST_MS };
+  const state: State = { ...deps, restMs: MIN_REST_MS, after: '', found: NOTHING };
   const loop = createLoop({
     name: 'admission',
     clock,
@@ -53,12 +64,24 @@ export function createAdmission(deps: AdmissionDeps): Admission {
 }
 
 async function pass(state: State): Promise<number> {
-  const { database } = state;
-  const { ids, msUntilNextDue } = await database.run((db) => limitsToAdmit(db, BATCH));
-  const untilNext = Math.ceil(Math.min(IDLE_MS, msUntilNextDue ?? Infinity));
+  const { database, found, after } = state;
+  const { ids, msUntilNextDue, next } = await database.run((db) => limitsToAdmit(db, BATCH, { after }));
   const admitted = ids.length === 0 ? 0 : await admit(state, ids);
   state.events.emit({ type: 'admissionPassed', admitted });
-  if (ids.length === 0) return untilNext;
+  const all: Found = {
+    limits: found.limits + ids.length,
+    admitted: found.admitted + admitted,
+    msUntilNextDue: Math.min(found.msUntilNextDue, msUntilNextDue ?? Infinity),
+  };
+  state.after = next ?? '';
+  state.found = next === null ? NOTHING : all;
+  return next === null ? restAfter(state, all) : 0;
+}
+
+/** How long to wait after a look through all names. */
+function restAfter(state: State, { limits, admitted, msUntilNextDue }: Found): number {
+  const untilNext = Math.ceil(Math.min(IDLE_MS, msUntilNextDue));
+  if (limits === 0) return untilNext;
   if (admitted > 0) {
     state.restMs = MIN_REST_MS;
     return 0;

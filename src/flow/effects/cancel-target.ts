@@ -1,6 +1,6 @@
 /**
  * Guarantees: firelock calls the target of a run that was cancelled or replaced while it was running at most once,
- *   best effort; a silent target delays only its own.
+ *   best effort; a silent origin delays only its own calls, and only its own are dropped.
  * Transaction: none; the run has ended already.
  * If the process dies here: the target is not called, and finds out when it reports the run's completion.
  */
@@ -8,6 +8,7 @@ import { runNameOf, scheduledForOf } from '../../core/runs/run.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Service } from '../../runtime/service.ts';
+import { FairQueue } from '../../runtime/loop/fair-queue.ts';
 import { createSlots } from '../../runtime/loop/slots.ts';
 import type { Effect } from '../../store/effects/effect-rows.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
@@ -19,6 +20,9 @@ interface TargetCancellerDeps {
   definitions: HandoffDefinitions;
   targets: TargetRegistry;
   events: EventBus;
+  /** Calls that wait, of all origins and of one. Targets beyond that are not called: they find out when they report the completion. */
+  maxWaiting?: number;
+  maxWaitingPerLane?: number;
 }
 
 export interface TargetCanceller extends Service {
@@ -35,20 +39,22 @@ interface Call {
   lane: string;
 }
 
-const MAX_AT_ONCE = 16;
+const MAX_AT_ONCE = 64;
 const MAX_AT_ONCE_PER_LANE = 4;
-/** Targets beyond that are not called: they find out when they report the run's completion. */
-const MAX_WAITING = 10_000;
+/** A target that does not answer keeps a slot for that long at most. */
+const MAX_CALL_SECONDS = 30;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createTargetCanceller({
   definitions,
   targets,
   events,
+  maxWaiting = 10_000,
+  maxWaitingPerLane = 1_000,
 }: TargetCancellerDeps): TargetCanceller {
   const stopping = new AbortController();
   const slots = createSlots(MAX_AT_ONCE, MAX_AT_ONCE_PER_LANE);
-  const waiting = new Set<Call>();
+  const waiting = new FairQueue<Call>({ most: maxWaiting, mostOfLane: maxWaitingPerLane });
   const underWay = new Set<Promise<void>>();
 
   function follow(work: Promise<void>): void {
@@ -66,8 +72,7 @@ export function createTargetCanceller({
         if (!kind?.hasCancel(handoff.target)) continue;
         if (handoff.lockedBecause !== null) emitCancelled(run, handoff.lockedBecause);
         else if (stopping.signal.aborted) emitCancelled(run, 'stopped before anything was sent');
-        else if (waiting.size >= MAX_WAITING) emitCancelled(run, 'too many others wait to be told');
-        else waiting.add({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
+        else enqueueCall({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
       }
       begin();
     } catch (error) {
@@ -75,11 +80,15 @@ export function createTargetCanceller({
     }
   }
 
+  function enqueueCall(call: Call): void {
+    const dropped = waiting.add(call);
+    if (dropped) emitCancelled(dropped.run, 'too many others of its origin wait to be told');
+  }
+
   function begin(): void {
-    for (const call of waiting) {
-      if (slots.free() <= 0) return;
-      if (!slots.take(call.lane)) continue;
-      waiting.delete(call);
+    while (slots.free() > 0) {
+      const call = waiting.takeFirst((lane) => slots.take(lane));
+      if (!call) return;
       follow(make(call));
     }
   }
@@ -108,8 +117,7 @@ export function createTargetCanceller({
       if (runs.length > 0) follow(enqueue(runs));
     },
     stop: async () => {
-      const left = [...waiting];
-      waiting.clear();
+      const left = waiting.takeAll();
       stopping.abort();
       for (const { run } of left) emitCancelled(run, 'stopped before anything was sent');
       while (underWay.size > 0) await Promise.all(underWay);
@@ -126,7 +134,7 @@ function attemptOf(run: Effect, { timeoutSeconds, delivery }: SendableHandoff): 
     trigger: run.trigger,
     attempt: run.attempt,
     payload: null,
-    timeoutSeconds,
+    timeoutSeconds: Math.min(timeoutSeconds, MAX_CALL_SECONDS),
     delivery,
     recovery: null,
     dependencies: [],

@@ -19,20 +19,31 @@ interface LimitsToAdmit {
   ids: string[];
   /** In how many ms the next run with a limit comes due, where none of that limit is due yet; null: none is recorded. */
   msUntilNextDue: number | null;
+  /** From where the next look goes on; null: there are no names behind these. */
+  next: string | null;
 }
 
+/** Names of limits that one look goes through. */
+const NAMES_AT_ONCE = 500;
+
 /**
- * Steps from limit to limit through the index of runs that wait. It sees one moment and locks nothing: a hint for admitUnderLock, which
- * decides. None while maintenance holds runs: a place that is given then would keep out what is more urgent afterwards.
+ * Steps from limit to limit through the index of runs that wait, from a name on and through some hundred. It sees one moment and
+ * locks nothing: a hint for admitUnderLock, which decides. None while maintenance holds runs: a place that is given then would keep out
+ * what is more urgent afterwards.
  */
-export async function limitsToAdmit(db: Executor, most: number): Promise<LimitsToAdmit> {
-  const [row] = await queryPrepared<{ ids: string | null; ms: number | null }>(
+export async function limitsToAdmit(
+  db: Executor,
+  most: number,
+  { after = '', names = NAMES_AT_ONCE }: { after?: string; names?: number } = {},
+): Promise<LimitsToAdmit> {
+  const [row] = await queryPrepared<{ ids: string | null; ms: number | null; last: string | null }>(
     db,
     sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${ATTENDED_LANES}, named AS (
-      (SELECT limit_id FROM runs WHERE ${WAITS} ORDER BY limit_id LIMIT 1)
+      (SELECT limit_id, 1 AS place FROM runs WHERE ${WAITS} AND limit_id > ${after} ORDER BY limit_id LIMIT 1)
       UNION ALL
-      SELECT following.limit_id FROM named, LATERAL (
+      SELECT following.limit_id, named.place + 1 FROM named, LATERAL (
         SELECT limit_id FROM runs WHERE ${WAITS} AND limit_id > named.limit_id ORDER BY limit_id LIMIT 1) AS following
+      WHERE named.place < ${names}
     ), next AS (
       SELECT named.limit_id, min(first.due_at) AS due_at FROM named, unnest(${RANKS}) AS rank, LATERAL (
         SELECT due_at FROM runs WHERE ${WAITS} AND limit_id = named.limit_id AND priority = rank
@@ -46,9 +57,13 @@ export async function limitsToAdmit(db: Executor, most: number): Promise<LimitsT
     )
     SELECT (SELECT string_agg(id, ' ') FROM admissible) AS ids,
       (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM next
-        WHERE due_at > (SELECT now FROM clock))::float8 AS ms`,
+        WHERE due_at > (SELECT now FROM clock))::float8 AS ms,
+      (SELECT limit_id FROM named WHERE place = ${names}) AS last`,
   );
-  return { ids: row?.ids?.split(' ') ?? [], msUntilNextDue: row?.ms ?? null };
+  const ids = row?.ids?.split(' ') ?? [];
+  // Those behind the last one of these come next, whether the others have places or not.
+  const next = ids.length === most ? (ids.at(-1) ?? null) : (row?.last ?? null);
+  return { ids, msUntilNextDue: row?.ms ?? null, next };
 }
 
 interface Admitted {

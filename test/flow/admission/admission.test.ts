@@ -4,8 +4,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { putLimit } from '../../../src/operations/limit-changes.ts';
 import { cancelRun, completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { admitUnderLock } from '../../../src/store/limits/admit-runs.ts';
+import { admitUnderLock, limitsToAdmit } from '../../../src/store/limits/admit-runs.ts';
 import { findLimit } from '../../../src/store/limits/limit-rows.ts';
+import { runIdAt } from '../../support/pending-runs.ts';
+import { ATTACK } from '../../support/runner/attack.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 import { type Arrival, type Receiver, startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
@@ -55,6 +57,17 @@ async function ended(id: string): Promise<string> {
     const [row] = await store.rows<{ status: string }>(sql`SELECT status FROM history WHERE id = ${id}`);
     return row?.status ?? null;
   });
+}
+
+/** Limits with one place each, and a due run that waits for it. */
+async function limitsThatWait(count: number): Promise<void> {
+  await store.rows(sql`WITH made AS (
+      INSERT INTO limits SELECT 'a-' || lpad(i::text, 3, '0'), NULL, 1, now() FROM generate_series(1, ${count}::int) i RETURNING id)
+    INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
+      limit_id, ready, attempts, created_at, updated_at)
+    SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, '', 'api', 'pending', 'http http://127.0.0.1:1', 1, at,
+      made.id, false, 0, at, at
+    FROM made, LATERAL (SELECT date_trunc('second', clock_timestamp()) - interval '1 minute' AS at) AS t`);
 }
 
 describe('runs with a limit', () => {
@@ -189,6 +202,43 @@ describe('a limit', () => {
     expect(await isOpen(1)).toEqual([ids[0]?.id]);
     held.resolve(undefined);
     await holding;
+  });
+
+  it(
+    'gets its turn behind more limits than one look takes, of which none can be given',
+    { tags: [ATTACK] },
+    async () => {
+      await limitsThatWait(120);
+      await putLimit(deps(), { id: 'zz', description: null, maxRunning: 1 });
+      const held = Promise.withResolvers<undefined>();
+      const locked = Promise.withResolvers<undefined>();
+      const holding = store.database.transaction(async (tx) => {
+        await tx.execute(sql`SELECT FROM limits WHERE id < 'z' FOR UPDATE`);
+        locked.resolve(undefined);
+        await held.promise;
+      });
+      await locked.promise;
+      const [run] = await first.accept({ url: receiver.url, limit: 'zz' });
+      await start();
+      expect(await isOpen(1)).toEqual([run?.id]);
+      held.resolve(undefined);
+      await holding;
+    },
+  );
+
+  it('is looked for behind the last one, through so many names at a time', async () => {
+    await limitsThatWait(10);
+    const seen: string[][] = [];
+    let looks = 0;
+    for (let after: string | null = ''; after !== null; looks += 1) {
+      const from: string = after;
+      const { ids, next } = await store.database.run((db) => limitsToAdmit(db, 3, { after: from, names: 4 }));
+      seen.push(ids);
+      after = next;
+    }
+    const all = seen.flat();
+    expect(all).toEqual(Array.from({ length: 10 }, (_, n) => `a-${String(n + 1).padStart(3, '0')}`));
+    expect(looks).toBe(4);
   });
 
   it('keeps the run of a limit from being claimed, whatever writes its row', async () => {

@@ -13,6 +13,7 @@ import { createTargetRegistry } from '../../../src/targets/registry.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { SECRETS } from '../../support/secrets.ts';
+import { ATTACK } from '../../support/runner/attack.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -73,7 +74,7 @@ const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
 });
 const cancelledOf = (count: number) => until(() => (cancelled.length >= count ? cancelled : null));
 
-function canceller(database: Database = store.database): TargetCanceller {
+function canceller(database: Database = store.database, bounds = {}): TargetCanceller {
   const events = createEventBus();
   events.subscribe((event) => {
     if (event.type === 'targetCancelled') cancelled.push(event);
@@ -82,7 +83,7 @@ function canceller(database: Database = store.database): TargetCanceller {
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 16 }),
   ]);
   const definitions = createHandoffDefinitions(database, SECRETS);
-  const made = createTargetCanceller({ definitions, targets, events });
+  const made = createTargetCanceller({ definitions, targets, events, ...bounds });
   onTestFinished(async () => {
     await made.stop();
     await targets.close();
@@ -164,6 +165,26 @@ it('a silent target delays only its own', async () => {
   await cancelledOf(20);
   expect(cancelled.every((event) => event.scheduleId === 'fine' && event.accepted)).toBe(true);
   expect(silent.arrivals).toHaveLength(4);
+});
+
+it('silent targets hold and drop only calls of their own origins', { tags: [ATTACK] }, async () => {
+  const silentOnes = await Promise.all([1, 2, 3, 4].map(() => startReceiver(() => undefined)));
+  onTestFinished(async () => {
+    for (const one of silentOnes) await one.close();
+  });
+  const stuck = await Promise.all(silentOnes.map(({ url }, n) => put(`stuck-${n}`, cancelBy(url))));
+  const fine = await put('fine', cancelBy(`${receiver.url}/fine`));
+  const made = canceller(store.database, { maxWaiting: 40, maxWaitingPerLane: 10 });
+  for (const one of stuck) made.add(Array.from({ length: 24 }, (_, n) => runOf(one, n)));
+  await Promise.all(silentOnes.map((one) => one.arrived(4)));
+  // Of each, four are under way and ten wait.
+  const dropped = await cancelledOf(4 * 10);
+  expect(new Set(dropped.map(({ error }) => error))).toEqual(
+    new Set(['too many others of its origin wait to be told']),
+  );
+  made.add(Array.from({ length: 8 }, (_, n) => runOf(fine, n)));
+  await until(() => cancelled.filter(({ accepted }) => accepted).length === 8 || null);
+  expect(receiver.arrivals).toHaveLength(8);
 });
 
 it('stopping ends the call under way and begins no other', async () => {

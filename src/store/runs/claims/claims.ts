@@ -24,8 +24,9 @@ export const MAX_ATTEMPTS = 2_000_000_000;
 
 /**
  * Claims ready runs up to the free slots, by priority and due time, and counts the attempt in the same statement. Steps from lane to
- * lane through the index of what is ready, so that it reads neither the backlog of a lane without slots nor what is due next week. An
- * instance that was declared dead claims nothing, and none does while maintenance holds runs.
+ * lane through the index of what is ready, so that it reads neither the backlog of a lane without slots nor what is due next week. It
+ * decides without locks how many runs of each lane it takes, and locks so many; if others have locked some, it takes those behind them.
+ * An instance that was declared dead claims nothing, and none does while maintenance holds runs.
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
   const { instanceId, limit, freePerLane, targetTypes } = request;
@@ -35,21 +36,33 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
       FROM lanes LEFT JOIN ${freeByLane(request)} AS held(lane, free) ON held.lane = lanes.lane
       WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(held.free, ${freePerLane}) > 0 AND ${mayClaim(instanceId)}
-    ), candidates AS MATERIALIZED (
-      SELECT r.id, r.lane, r.priority, r.due_at, free.free FROM free, LATERAL (
-        SELECT id, lane, priority, due_at FROM runs
-        WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = free.lane AND priority = free.priority
-          AND attempts < ${MAX_ATTEMPTS}
-        ORDER BY due_at LIMIT least(free.free, ${limit}) FOR UPDATE SKIP LOCKED) AS r
-    ), chosen AS (
-      SELECT id FROM (
-        SELECT *, row_number() OVER (PARTITION BY lane ORDER BY priority, due_at) AS place FROM candidates) AS ranked
-      WHERE place <= free ORDER BY priority, due_at LIMIT ${limit}
+    ), candidates AS (
+      SELECT r.lane, r.priority, r.due_at, free.free FROM (SELECT *, count(*) OVER () AS lanes FROM free) AS free, LATERAL (
+        SELECT lane, priority, due_at FROM runs WHERE ${isReadyIn(sql`free`)}
+        ORDER BY due_at LIMIT least(free.free, ${limit}, 1 + ${TIMES_EVEN_SHARE * limit} / free.lanes)) AS r
+    ), shares AS MATERIALIZED (
+      SELECT lane, priority, count(*) AS count FROM (
+        SELECT lane, priority FROM (
+          SELECT *, row_number() OVER (PARTITION BY lane ORDER BY priority, due_at) AS place FROM candidates) AS ranked
+        WHERE place <= free ORDER BY priority, due_at LIMIT ${limit}) AS first
+      GROUP BY lane, priority
+    ), chosen AS MATERIALIZED (
+      SELECT r.id FROM shares, LATERAL (
+        SELECT id FROM runs WHERE ${isReadyIn(sql`shares`)} ORDER BY due_at LIMIT shares.count FOR UPDATE SKIP LOCKED) AS r
     )
     UPDATE runs r SET ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
     RETURNING ${CLAIMED_COLUMNS}`,
   );
   return rows.map((row) => claimedRun(row, instanceId));
+}
+
+/** Of what one statement claims, a lane may have at most so many times what each would have if all had the same. */
+const TIMES_EVEN_SHARE = 4;
+
+/** Of the lane and priority of a row of that name. */
+function isReadyIn(of: SQL): SQL {
+  return sql`status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${of}.lane AND priority = ${of}.priority
+          AND attempts < ${MAX_ATTEMPTS}`;
 }
 
 /** A claim of `r` is the beginning of an attempt. */

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { claimReadyRuns } from '../../../../src/store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../../../src/store/runs/claims/claimed-run.ts';
 import { claimOf, returnClaimsIfMine } from '../../../../src/store/runs/claims/held-claims.ts';
+import { rowsOf } from '../../../../src/postgres/sql/rows.ts';
 import { countNow, needsCounting } from '../../../support/postgres/counted.ts';
 import { runIdAt } from '../../../support/pending-runs.ts';
 import { type Store, createInstance, createStore } from '../../../support/pipeline.ts';
@@ -18,10 +19,10 @@ afterEach(() => store.drop());
 
 const LANES = 8;
 
-async function insertRuns(count: number, dueInSeconds = 0): Promise<void> {
+async function insertRuns(count: number, dueInSeconds = 0, lanes = LANES): Promise<void> {
   await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
       due_at, ready, attempts, created_at, updated_at)
-    SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, '', 'api', 'pending', 'http http://host-' || (i % ${LANES}), 1, at,
+    SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, '', 'api', 'pending', 'http http://host-' || (i % ${lanes}::int), 1, at,
       ${dueInSeconds === 0}, 0, at, at
     FROM generate_series(1, ${count}) AS i,
       LATERAL (SELECT date_trunc('second', now()) + make_interval(secs => ${dueInSeconds}) AS at) AS t`);
@@ -63,6 +64,43 @@ it('claims read only what they claim, neither the whole backlog nor later runs, 
   // Each where it waits and once more where it is written, and what earlier claims have left in the index.
   expect(read).toBeGreaterThanOrEqual(CLAIMS * 5 * LANES);
   expect(read).toBeLessThan(10 * CLAIMS * 5 * LANES);
+  await instance.stop();
+});
+
+it('a claim locks only what it claims, and reads a few runs of each lane, however many lanes have more', async (context) => {
+  await needsCounting(context, store.database);
+  const instance = await createInstance(store);
+  await insertRuns(300 * 40, 0, 300);
+  const before = await rowsRead();
+  const runs = await claimFor(instance.id, 100, 40);
+  const read = (await rowsRead()) - before;
+  expect(runs).toHaveLength(100);
+  // Where each lane begins, at most two runs of it, and what is claimed, a few times each.
+  expect(read).toBeLessThan(300 * 4 + 100 * 10);
+  // A row that was locked and not written still names its locker.
+  expect(await store.rows(sql`SELECT FROM runs WHERE claimed_by IS NULL AND xmax <> 0`)).toEqual([]);
+  await instance.stop();
+});
+
+it('a claim takes the runs behind those that others have locked', async () => {
+  const instance = await createInstance(store);
+  await insertRuns(20, 0, 2);
+  const held = Promise.withResolvers<undefined>();
+  const locked = Promise.withResolvers<string[]>();
+  const holding = store.database.transaction(async (tx) => {
+    const rows = await rowsOf<{ id: string }>(
+      tx,
+      sql`SELECT id FROM runs ORDER BY lane, due_at LIMIT 6 FOR UPDATE`,
+    );
+    locked.resolve(rows.map(({ id }) => id));
+    await held.promise;
+  });
+  const ids = new Set(await locked.promise);
+  const runs = await claimFor(instance.id, 8, 4);
+  expect(runs).toHaveLength(8);
+  expect(runs.filter(({ id }) => ids.has(id))).toEqual([]);
+  held.resolve(undefined);
+  await holding;
   await instance.stop();
 });
 
