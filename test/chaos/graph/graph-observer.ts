@@ -70,7 +70,8 @@ interface Final {
 
 export async function finalRows(cluster: FaultCluster): Promise<Final> {
   const rows = await cluster.admin(
-    `SELECT id, key, status, error->>'kind' AS "errorKind", result_body AS body, attempts FROM all_runs`,
+    `SELECT id, key, status, error->>'kind' AS "errorKind", result_body AS body, attempts,
+      extract(epoch FROM finished_at)::float8 * 1000 - ${performance.timeOrigin} AS "endedAt" FROM all_runs`,
   );
   const edges = await cluster.admin(
     `SELECT count(*)::int AS count FROM run_dependencies d

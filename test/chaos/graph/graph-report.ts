@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { GraphOptions, GraphResult } from './graph-campaign.ts';
 import { endsNotBefore } from './checker/graph-check-ends.ts';
 import type { Delivery } from './checker/graph-history.ts';
-import { trace } from './checker/graph-trace.ts';
+import { type Traced, trace } from './checker/graph-trace.ts';
 import { GRAPH_VIOLATIONS, type GraphViolation, createGraphReport } from './checker/graph-violations.ts';
 import { commitOf, quantiles, tally } from '../report.ts';
 
@@ -23,12 +23,19 @@ interface GraphSummary {
   deliveries: { requests: number; claims: number; repeats: number; mostAttempts: number };
   /** Calls of /complete and /heartbeat, by what they were answered with. */
   words: Record<string, number>;
-  /** From the last end that a run waited for to its first delivery. */
-  releaseMs: { p50: number; p99: number; max: number };
+  /** From the last end that a run waited for to its first delivery: since the end was written, and since a target first tried to say it. */
+  releaseMs: Quantiles;
+  saidMs: Quantiles;
   violations: Record<string, number>;
   examples: Record<string, string[]>;
   ok: boolean;
   logs: string | null;
+}
+
+interface Quantiles {
+  p50: number;
+  p99: number;
+  max: number;
 }
 
 export async function summarizeGraph(options: GraphOptions, result: GraphResult): Promise<GraphSummary> {
@@ -57,7 +64,7 @@ export async function summarizeGraph(options: GraphOptions, result: GraphResult)
       mostAttempts: rows.reduce((most, { attempts }) => Math.max(most, attempts), 0),
     },
     words: tally(words.map(({ say, statusCode }) => `${say} ${statusCode ?? 'unanswered'}`)),
-    releaseMs: releaseOf(result),
+    ...releasesOf(result),
     violations: Object.fromEntries(names.map((name) => [name, counts[name].count])),
     examples: Object.fromEntries(
       names.filter((name) => counts[name].count > 0).map((name) => [name, counts[name].examples]),
@@ -67,21 +74,24 @@ export async function summarizeGraph(options: GraphOptions, result: GraphResult)
   };
 }
 
-function releaseOf({ history }: GraphResult): GraphSummary['releaseMs'] {
+function releasesOf({ history }: GraphResult): Pick<GraphSummary, 'releaseMs' | 'saidMs'> {
   const traced = trace(history, createGraphReport());
-  const endOf = endsNotBefore(traced);
-  const took = traced.flatMap(({ dependsOn, deliveries }) => {
-    const [first]: Delivery[] = deliveries;
-    if (!first || dependsOn.length === 0) return [];
-    return [first.at - dependsOn.reduce((last, one) => Math.max(last, endOf(one)), -Infinity)];
-  });
-  const [p50 = 0, p99 = 0, max = 0] = quantiles(took, [0.5, 0.99, 1]).map(Math.round);
-  return { p50, p99, max };
+  const saidAt = endsNotBefore(traced);
+  const since = (endOf: (one: Traced) => number): Quantiles => {
+    const took = traced.flatMap(({ dependsOn, deliveries }) => {
+      const [first]: Delivery[] = deliveries;
+      if (!first || dependsOn.length === 0) return [];
+      return [first.at - dependsOn.reduce((last, one) => Math.max(last, endOf(one)), -Infinity)];
+    });
+    const [p50 = 0, p99 = 0, max = 0] = quantiles(took, [0.5, 0.99, 1]).map(Math.round);
+    return { p50, p99, max };
+  };
+  return { releaseMs: since(({ row }) => row.endedAt ?? -Infinity), saidMs: since(saidAt) };
 }
 
 /** One page, for a person. */
 export function graphPage(summary: GraphSummary): string {
-  const { deliveries, releaseMs } = summary;
+  const { deliveries, releaseMs, saidMs } = summary;
   const list = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count}`)
@@ -94,7 +104,8 @@ export function graphPage(summary: GraphSummary): string {
     `ends        ${list(summary.ends)}`,
     `deliveries  ${deliveries.requests} requests, ${deliveries.claims} claims, ${deliveries.repeats} repeats; at most ${deliveries.mostAttempts} attempts`,
     `words       ${list(summary.words)}`,
-    `release     p50 ${releaseMs.p50} ms, p99 ${releaseMs.p99} ms, max ${releaseMs.max} ms (from the last end to the first delivery, kills included)`,
+    `release     ${inWords(releaseMs)} (from the commit of the last end to the first delivery, kills included)`,
+    `            ${inWords(saidMs)} (since a target first tried to say that end, whether an instance heard it or not)`,
     '',
     ...Object.entries(summary.violations).map(([name, count]) =>
       count === 0 ? `ok   ${name} 0` : `FAIL ${name} ${count}  (${GRAPH_VIOLATIONS[name as GraphViolation]})`,
@@ -106,4 +117,8 @@ export function graphPage(summary: GraphSummary): string {
     summary.ok ? 'PASS' : `FAIL; logs in ${summary.logs ?? ''}`,
   ];
   return lines.join('\n');
+}
+
+function inWords({ p50, p99, max }: Quantiles): string {
+  return `p50 ${p50} ms, p99 ${p99} ms, max ${max} ms`;
 }

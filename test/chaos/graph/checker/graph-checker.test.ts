@@ -45,6 +45,7 @@ function row(ref: string, given: Partial<FinalRow> = {}): FinalRow {
     errorKind: null,
     body: ref,
     attempts: 1,
+    endedAt: null,
     ...given,
   };
 }

@@ -108,6 +108,8 @@ export interface FinalRow {
   errorKind: string | null;
   body: string | null;
   attempts: number;
+  /** When its end was written, by the moments of the campaign; null: it has not ended. */
+  endedAt: number | null;
 }
 
 /** One process of an instance. */
