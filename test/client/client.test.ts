@@ -70,7 +70,10 @@ test('results keep their digits as well', async () => {
   await firelock.claimRuns({ queue: 'results', body: { workerId: 'w' } });
   await firelock.heartbeatRun({ id, body: { attempt: 1, workerId: 'w', progress: 0.5 } });
   const result = new JsonText('{"rows":12345678901234567890}');
-  const done = await firelock.completeRun({ id, body: { status: 'succeeded', attempt: 1, result } });
+  const done = await firelock.completeRun({
+    id,
+    body: { status: 'succeeded', attempt: 1, workerId: 'w', result },
+  });
   expect(done).toMatchObject({ status: 'succeeded', result: { body: result.text } });
 });
 

@@ -138,7 +138,7 @@ describe('a claim', () => {
         admission: () => undefined,
       },
     };
-    const word = { error: null, attempt: 1, workerId: null, status: 'succeeded' } as const;
+    const word = { error: null, attempt: 1, workerId: 'a worker', status: 'succeeded' } as const;
     await completeRun(deps, first, { ...word, result: 'twelve' });
     await applyAll(store);
     expect(await instance.claim()).toEqual([]);

@@ -406,7 +406,7 @@ export type CompletionInput = ({
      */
     attempt?: number | null;
     /**
-     * The worker that claimed it; a call of another one is 409. Null: not given.
+     * The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is no run of a worker.
      */
     workerId?: string | null;
 };
@@ -464,7 +464,7 @@ export type HeartbeatInput = {
      */
     attempt?: number | null;
     /**
-     * The worker that claimed it; a call of another one is 409. Null: not given.
+     * The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is no run of a worker.
      */
     workerId?: string | null;
     /**

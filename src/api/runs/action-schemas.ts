@@ -13,9 +13,14 @@ const attempt = whole(1, 2 ** 31 - 1)
     example: 1,
   });
 
-const workerId = workerIdText.nullable().default(null).meta({
-  description: 'The worker that claimed it; a call of another one is 409. Null: not given.',
-});
+const workerId = workerIdText
+  .nullable()
+  .default(null)
+  .meta({
+    description:
+      'The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is ' +
+      'no run of a worker.',
+  });
 
 /** The body has no fields. */
 export const noInput = z.strictObject({}).optional();

@@ -21,7 +21,7 @@ export interface RunState {
 export type Decision<Write> =
   ({ kind: 'write' } & Write) | { kind: 'asItIs' } | { kind: 'notPossible'; message: string };
 
-/** The attempt, and the worker, that a report names; null: it names none. */
+/** The attempt, and the worker, that a report names; null: it names none. Of a run that a worker has claimed, it must name that worker. */
 export interface Speaker {
   attempt: number | null;
   workerId: string | null;
@@ -102,10 +102,12 @@ function stateOf({ status, reason }: RunState): string {
 function staleness(run: RunState, { attempt, workerId }: Speaker): string | null {
   if (attempt !== null && (attempt > run.attempts || attempt < (run.uncertainAttempt ?? run.attempts)))
     return `attempt ${attempt} is not the current one (${run.attempts})`;
-  if (workerId === null || workerId === run.workerId) return null;
-  return run.workerId === null
-    ? `no worker has claimed the run; it is not with ${workerId}`
-    : `the run is not with worker ${workerId}: ${run.workerId} claimed it last`;
+  if (workerId === run.workerId) return null;
+  if (run.workerId === null) return `no worker has claimed the run; it is not with ${workerId}`;
+  // The right name would let a stranger speak for that worker.
+  return workerId === null
+    ? 'a worker has claimed the run: workerId must name it'
+    : `the run is not with worker ${workerId}`;
 }
 
 function notPossible(message: string): { kind: 'notPossible'; message: string } {

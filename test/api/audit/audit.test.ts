@@ -204,10 +204,10 @@ const WALKS: Record<string, Walk> = {
   }),
   completeRun: walk(
     claimedRun,
-    (id) => [`/runs/${id}/complete`, { status: 'failed', error: 's3cret', result: 'p' }],
+    (id) => [`/runs/${id}/complete`, { status: 'failed', error: 's3cret', result: 'p', workerId: 'w' }],
     { action: 'run.complete', subject: ANY_ID, detail: { was: 'running', status: 'failed', attempt: 1 } },
   ),
-  heartbeatRun: walk(claimedRun, (id) => [`/runs/${id}/heartbeat`], null),
+  heartbeatRun: walk(claimedRun, (id) => [`/runs/${id}/heartbeat`, { workerId: 'w' }], null),
   claimRuns: walk(newRun, () => ['/queues/audited/claim', { workerId: 'w' }], null),
   setMaintenance: {
     request: () => ['/maintenance', { on: true, dispatch: 'hold' }],

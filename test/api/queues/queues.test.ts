@@ -69,7 +69,9 @@ describe('POST /queues/{queue}/claim', () => {
     const first = await record(queue);
     const second = await record(queue, { dependsOn: [first] });
     await claim(queue);
-    await api.call('POST', `/api/v1/runs/${first}/complete`, { status: 'succeeded', result: { rows: 12 } });
+    await api.call('POST', `/api/v1/runs/${first}/complete`, {
+      ...{ status: 'succeeded', workerId: 'w', result: { rows: 12 } },
+    });
     await api.applyEffects();
     expect(items(await claim(queue))).toMatchObject([
       {

@@ -33,6 +33,9 @@ async function be(id: string, row: Record<string, unknown>): Promise<string> {
 
 const moment = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
+/** The claim's worker. */
+const BY = { workerId: 'w-1' };
+
 /** Claimed by a worker, for ten seconds, of which one is left. */
 async function leased(more: object = {}): Promise<string> {
   return be(await made({ target: PULL, ...more }), {
@@ -42,7 +45,7 @@ async function leased(more: object = {}): Promise<string> {
     claimed_at: moment(-9),
     handoff_started_at: moment(-9),
     handed_off_at: moment(-9),
-    worker_id: 'w-1',
+    worker_id: BY.workerId,
     lateness_ms: 0,
     lease_seconds: 10,
     expires_at: moment(1),
@@ -200,14 +203,14 @@ describe('/retry', () => {
 });
 
 describe('/complete', () => {
-  test.each<[string, () => Promise<string>]>([
-    ['running with a worker', leased],
+  test.each<[string, () => Promise<string>, object?]>([
+    ['running with a worker', leased, BY],
     ['running at its target', accepted],
     ['pending while an attempt is under way', started],
     ['unknown', () => ended('unknown', { error: { kind: 'expired', message: 'x' } })],
-  ])('ends a run that is %s, and again with the same outcome is the same', async (_name, make) => {
+  ])('ends a run that is %s, and again with the same outcome is the same', async (_name, make, by = {}) => {
     const id = await make();
-    const run = await done(await act(id, 'complete', { status: 'succeeded', result: { rows: 3 } }));
+    const run = await done(await act(id, 'complete', { ...by, status: 'succeeded', result: { rows: 3 } }));
     expect(run).toMatchObject({
       status: 'succeeded',
       reason: null,
@@ -216,26 +219,28 @@ describe('/complete', () => {
       leaseUntil: null,
       completionDueAt: null,
     });
-    const again = await act(id, 'complete', { status: 'succeeded', result: 'other' });
+    const again = await act(id, 'complete', { ...by, status: 'succeeded', result: 'other' });
     expect([again.status, again.body]).toEqual([200, run]);
     await refused(id, 'complete', { status: 'failed' }, /ended as succeeded/);
   });
 
   test('as failed is final, with the error', async () => {
     const id = await leased({ retry: { maxAttempts: 5 } });
-    expect(await done(await act(id, 'complete', { status: 'failed', error: 'no space left' }))).toMatchObject(
-      {
-        status: 'failed',
-        error: { kind: 'reported', message: 'no space left' },
-        result: null,
-      },
-    );
+    expect(
+      await done(await act(id, 'complete', { ...BY, status: 'failed', error: 'no space left' })),
+    ).toMatchObject({
+      status: 'failed',
+      error: { kind: 'reported', message: 'no space left' },
+      result: null,
+    });
     await refused(id, 'complete', { status: 'succeeded' }, /ended as failed/);
-    expect((await act(id, 'complete', { status: 'failed', error: 'again' })).body['error']).toMatchObject({
+    expect(
+      (await act(id, 'complete', { ...BY, status: 'failed', error: 'again' })).body['error'],
+    ).toMatchObject({
       message: 'no space left',
     });
     const bare = await done(
-      await act(await leased(), 'complete', { status: 'failed', error: null, result: null }),
+      await act(await leased(), 'complete', { ...BY, status: 'failed', error: null, result: null }),
     );
     expect(bare).toMatchObject({ error: { kind: 'reported' }, result: null });
   });
@@ -257,20 +262,24 @@ describe('/complete', () => {
     ['"a\\u0000b\\ud800"', 'a�b�'],
     ['{"a":"\\u0000\\ud800"}', '{"a":"\\u0000\\ud800"}'],
   ])('keeps the result %s as text', async (source, kept) => {
-    const answer = await act(await leased(), 'complete', `{"status":"succeeded","result":${source}}`);
+    const answer = await act(
+      await leased(),
+      'complete',
+      `{"workerId":"w-1","status":"succeeded","result":${source}}`,
+    );
     expect((await done(answer))['result']).toEqual({ statusCode: null, body: kept });
   });
 
   test('cuts a result, and an error, at 4 KiB and between characters', async () => {
     const long = `x${'é'.repeat(60_000)}`;
     const id = await leased();
-    const run = await done(await act(id, 'complete', { status: 'failed', result: long, error: long }));
+    const run = await done(await act(id, 'complete', { ...BY, status: 'failed', result: long, error: long }));
     expect(run).toMatchObject({
       result: { body: `x${'é'.repeat(2047)}` },
       error: { kind: 'reported', message: `x${'é'.repeat(2047)}` },
     });
     const list = await done(
-      await act(await leased(), 'complete', { status: 'succeeded', result: Array(60_000).fill(1) }),
+      await act(await leased(), 'complete', { ...BY, status: 'succeeded', result: Array(60_000).fill(1) }),
     );
     expect(list['result']).toMatchObject({ body: `[${'1,'.repeat(2048)}`.slice(0, 4096) });
   });
@@ -279,7 +288,7 @@ describe('/complete', () => {
     const id = await leased();
     const dependant = await made({ dependsOn: [id] });
     api.justWoken();
-    await act(id, 'complete', { status: 'succeeded' });
+    await act(id, 'complete', { ...BY, status: 'succeeded' });
     expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0, admission: 0 });
     await api.applyEffects();
     expect(await read(dependant)).toMatchObject({ status: 'pending' });
@@ -289,7 +298,8 @@ describe('/complete', () => {
   test('for an attempt, or by a worker, that is not the current one is 409', async () => {
     const id = await leased();
     await refused(id, 'complete', { status: 'succeeded', attempt: 2 }, /attempt 2 is not the current one/);
-    await refused(id, 'complete', { status: 'succeeded', workerId: 'w-2' }, /not with worker w-2/);
+    await refused(id, 'complete', { status: 'succeeded', workerId: 'w-2' }, /not with worker w-2$/);
+    await refused(id, 'complete', { status: 'succeeded', attempt: 1 }, /workerId must name it$/);
     const answer = await act(id, 'complete', { status: 'succeeded', attempt: 1, workerId: 'w-1' });
     expect((await done(answer))['status']).toBe('succeeded');
   });
@@ -353,7 +363,7 @@ describe('/heartbeat', () => {
     const run = await done(await act(id, 'heartbeat', { attempt: 1, workerId: 'w-1', progress: 0.25 }));
     expect(run).toMatchObject({ status: 'running', progress: 0.25, completionDueAt: null });
     expect(until(run, 'leaseUntil')).toBeGreaterThan(until(before, 'leaseUntil') + 5000);
-    expect((await done(await act(id, 'heartbeat')))['progress']).toBe(0.25);
+    expect((await done(await act(id, 'heartbeat', BY)))['progress']).toBe(0.25);
   });
 
   test('extends the time for an awaited completion', async () => {
@@ -372,7 +382,9 @@ describe('/heartbeat', () => {
 
   test('for an attempt, or by a worker, that is not the current one is 409', async () => {
     await refused(await leased(), 'heartbeat', { attempt: 2 }, /attempt 2 is not the current one/);
-    await refused(await leased(), 'heartbeat', { workerId: 'w-2' }, /not with worker w-2/);
+    await refused(await leased(), 'heartbeat', { workerId: 'w-2' }, /not with worker w-2$/);
+    await refused(await leased(), 'heartbeat', { attempt: 1 }, /workerId must name it$/);
+    await refused(await leased(), 'heartbeat', undefined, /workerId must name it$/);
     await refused(await accepted(), 'heartbeat', { workerId: 'w-2' }, /w-2/);
   });
 
@@ -404,8 +416,8 @@ describe('every action', () => {
   const BODIES = [
     ['cancel', undefined],
     ['retry', undefined],
-    ['complete', { status: 'succeeded' }],
-    ['heartbeat', undefined],
+    ['complete', { ...BY, status: 'succeeded' }],
+    ['heartbeat', BY],
   ] as const;
 
   test.each(BODIES)('/%s of an unknown run is 404', async (action, body) => {
@@ -449,9 +461,9 @@ describe('every action', () => {
     const id = await leased();
     const answers = await Promise.all([
       act(id, 'cancel'),
-      act(id, 'complete', { status: 'succeeded' }),
-      act(id, 'complete', { status: 'failed' }),
-      act(id, 'heartbeat'),
+      act(id, 'complete', { ...BY, status: 'succeeded' }),
+      act(id, 'complete', { ...BY, status: 'failed' }),
+      act(id, 'heartbeat', BY),
     ]);
     const { status } = await read(id);
     expect(['cancelled', 'succeeded', 'failed']).toContain(status);

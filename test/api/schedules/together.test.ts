@@ -83,7 +83,7 @@ test('a fire that is skipped on request takes no place of its limit; opened agai
   await post(`runs/${skipped.id}/retry`);
   expect(await limitOf('wide')).toMatchObject({ running: 1, waiting: 1 });
   expect(await limitOf('narrow')).toMatchObject({ running: 0, waiting: 0 });
-  await post(`runs/${holder?.id ?? ''}/complete`, { status: 'succeeded' });
+  await post(`runs/${holder?.id ?? ''}/complete`, { status: 'succeeded', workerId: 'w' });
   instance.pipeline.wake.admission();
   await until(async () => ((await runsOf('limited'))[0]?.['status'] === 'failed' ? true : null));
   expect(await limitOf('wide')).toMatchObject({ running: 0, waiting: 0 });

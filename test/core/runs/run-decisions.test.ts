@@ -125,14 +125,17 @@ describe('a report about a run', () => {
     const theirs = run('running', { workerId: 'theirs' });
     const mine = { attempt: null, workerId: 'mine' };
     expect(decideHeartbeat(theirs, mine)).toMatchObject({
-      message: 'the run is not with worker mine: theirs claimed it last',
+      message: 'the run is not with worker mine',
     });
     expect(decideComplete(theirs, word('failed', mine)).kind).toBe('notPossible');
     expect(decideHeartbeat(run('running'), mine)).toMatchObject({
       message: 'no worker has claimed the run; it is not with mine',
     });
     expect(decideHeartbeat(theirs, { attempt: null, workerId: 'theirs' }).kind).toBe('write');
-    expect(decideHeartbeat(theirs, ANYBODY).kind).toBe('write');
+    const unnamed = { kind: 'notPossible', message: 'a worker has claimed the run: workerId must name it' };
+    expect(decideHeartbeat(theirs, ANYBODY)).toEqual(unnamed);
+    for (const status of ['running', 'pending', 'unknown', 'succeeded'] as const)
+      expect(decideComplete(run(status, { workerId: 'theirs' }), word('succeeded'))).toEqual(unnamed);
   });
 
   it('tells a worker how the run has ended', () => {

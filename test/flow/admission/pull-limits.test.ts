@@ -35,7 +35,9 @@ afterEach(async () => {
 const deps = () => ({ database: store.database, events: createEventBus(), wake: instance.pipeline.wake });
 const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
 const complete = (id: string) =>
-  completeRun(deps(), id, { attempt: null, workerId: null, status: 'succeeded', error: null, result: null });
+  completeRun(deps(), id, {
+    ...{ attempt: null, workerId: 'a worker', status: 'succeeded', error: null, result: null },
+  });
 const claim = async (waitSeconds = 0) =>
   (await pulling.claim({ max: 100, waitSeconds })).map(({ run }) => run.id);
 const pulled = { queue: 'work', limit: 'l' };

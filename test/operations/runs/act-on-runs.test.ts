@@ -24,6 +24,7 @@ import { changeRun, changeRunIn } from '../../support/run-rows.ts';
 import { until } from '../../support/until.ts';
 
 const NOTHING_SAID = { attempt: null, workerId: null };
+const OF_W1 = { workerId: 'w1' };
 
 let store: Store;
 let instance: TestInstance;
@@ -425,7 +426,9 @@ describe('completing', () => {
 
   it('accepts the reported result, and the reason of a failure', async () => {
     const id = await pulled('w1');
-    const run = runOf(await complete(id, { status: 'failed', error: 'no disk', result: '{"rows":3}' }));
+    const run = runOf(
+      await complete(id, { ...OF_W1, status: 'failed', error: 'no disk', result: '{"rows":3}' }),
+    );
     expect(run).toMatchObject({
       status: 'failed',
       error: { kind: 'reported', message: 'no disk' },
@@ -433,7 +436,7 @@ describe('completing', () => {
       workerId: 'w1',
     });
     expect(await complete(id)).toEqual(conflict('the run has ended as failed'));
-    expect((await complete(id, { status: 'failed' })).kind).toBe('done');
+    expect((await complete(id, { ...OF_W1, status: 'failed' })).kind).toBe('done');
   });
 
   it('refuses a report about an attempt that is not the current one, or from another worker', async () => {
@@ -445,9 +448,12 @@ describe('completing', () => {
     await claim('w2');
     expect(await complete(id, { attempt: 1 })).toEqual(conflict('attempt 1 is not the current one (2)'));
     expect(await heartbeat(id, { attempt: 1 })).toEqual(conflict('attempt 1 is not the current one (2)'));
-    const other = conflict('the run is not with worker w1: w2 claimed it last');
+    const other = conflict('the run is not with worker w1');
     expect(await complete(id, { workerId: 'w1' })).toEqual(other);
     expect(await heartbeat(id, { workerId: 'w1' })).toEqual(other);
+    const unnamed = conflict('a worker has claimed the run: workerId must name it');
+    expect(await complete(id, { attempt: 2 })).toEqual(unnamed);
+    expect(await heartbeat(id, { attempt: 2 })).toEqual(unnamed);
     expect(await statusOf(id)).toBe('running');
     expect(runOf(await complete(id, { attempt: 2, workerId: 'w2' })).status).toBe('succeeded');
   });
@@ -509,19 +515,19 @@ describe('completing', () => {
     );
     await instance.pipeline.effects.start();
     await claim('w1');
-    await complete(parent, { status: 'failed' });
+    await complete(parent, { ...OF_W1, status: 'failed' });
     await noneLeft();
     expect(await row(child)).toMatchObject({ status: 'waiting', open_dependencies: 1 });
     await retry(parent);
     await claim('w1');
-    await complete(parent);
+    await complete(parent, OF_W1);
     await noneLeft();
     expect(await row(child)).toMatchObject({ status: 'waiting', open_dependencies: 1 });
   });
 
   it('and cancelling at the same moment have one end between them', async () => {
     const id = await pulled('w1');
-    const results = await Promise.all([complete(id), cancel(id)]);
+    const results = await Promise.all([complete(id, OF_W1), cancel(id)]);
     const status = await statusOf(id);
     expect(results.map(({ kind }) => kind)).toEqual(
       status === 'succeeded' ? ['done', 'notPossible'] : ['notPossible', 'done'],
@@ -532,7 +538,7 @@ describe('completing', () => {
     const id = await pulled('w1');
     const result = await whileHeld(
       (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'replaced' }),
-      () => complete(id),
+      () => complete(id, OF_W1),
     );
     expect(result).toEqual(conflict('the run has ended as cancelled (replaced)'));
   });
@@ -547,7 +553,7 @@ describe('a heartbeat', () => {
     const run = runOf(await heartbeat(id, { attempt: 1, workerId: 'w1', progress: 0.25 }));
     expect(run).toMatchObject({ status: 'running', progress: 0.25, workerId: 'w1' });
     expect((run.expiresAt ?? 0) - run.updatedAt).toBe(90_000);
-    expect(runOf(await heartbeat(id)).progress).toBe(0.25);
+    expect(runOf(await heartbeat(id, OF_W1)).progress).toBe(0.25);
     expect(events).toEqual([]);
   });
 
@@ -579,7 +585,7 @@ describe('a heartbeat', () => {
     const id = await pulled('w1');
     const result = await whileHeld(
       (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'request' }),
-      () => heartbeat(id, { progress: 0.5 }),
+      () => heartbeat(id, { ...OF_W1, progress: 0.5 }),
     );
     expect(result).toEqual(conflict('the run has ended as cancelled (request)'));
     expect(await row(id)).toMatchObject({ status: 'cancelled', progress: null });

@@ -37,12 +37,18 @@ export const RUN_EXAMPLES: Readonly<Record<string, Examples>> = {
     },
   },
   heartbeatRun: {
-    alive: { summary: 'It goes on', value: {} },
-    progress: { summary: 'A quarter is done', value: { progress: 0.25 } },
+    alive: { summary: 'It goes on', value: { attempt: 1, workerId: 'reports-7' } },
+    progress: { summary: 'A quarter is done', value: { attempt: 1, workerId: 'reports-7', progress: 0.25 } },
   },
   completeRun: {
-    succeeded: { summary: 'It is done', value: { status: 'succeeded', result: { rows: 1200 } } },
-    failed: { summary: 'It failed, and is not tried again', value: { status: 'failed', error: 'No data' } },
+    succeeded: {
+      summary: 'It is done',
+      value: { attempt: 1, workerId: 'reports-7', status: 'succeeded', result: { rows: 1200 } },
+    },
+    failed: {
+      summary: 'It failed, and is not tried again',
+      value: { attempt: 1, workerId: 'reports-7', status: 'failed', error: 'No data' },
+    },
   },
   cancelRun: nothing,
   retryRun: nothing,

@@ -23,6 +23,7 @@ const LEASE_SECONDS = 5;
 const WAIT_SECONDS = 2;
 const MOST_AT_ONCE = 50;
 const AGAIN_MS = 250;
+const WORKER_ID = 'demo-worker';
 
 interface ClaimedRun {
   id: string;
@@ -38,7 +39,7 @@ export function startWorker({ clock, client, deliveries }: Options): Worker {
   const report = async (runId: string) => {
     while (!signal.aborted) {
       const answer = await client
-        .ask('POST', `runs/${runId}/complete`, { status: 'succeeded' })
+        .ask('POST', `runs/${runId}/complete`, { status: 'succeeded', workerId: WORKER_ID })
         .catch(() => null);
       if (answer?.status === 200) return;
       await pause(signal);
@@ -49,7 +50,7 @@ export function startWorker({ clock, client, deliveries }: Options): Worker {
   const work = async () => {
     while (!signal.aborted) {
       const input = {
-        ...{ workerId: 'demo-worker', max: MOST_AT_ONCE },
+        ...{ workerId: WORKER_ID, max: MOST_AT_ONCE },
         ...{ leaseSeconds: LEASE_SECONDS, waitSeconds: WAIT_SECONDS },
       };
       const answer = await client.call('POST', `queues/${QUEUE}/claim`, input).catch(() => null);
