@@ -126,6 +126,7 @@ function endingsOf(logger: Logger) {
 async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): Promise<number> {
   if (logger.isLevelEnabled('warn')) logger.level = 'error';
   const { systemClock } = await import('./runtime/clock.ts');
+  const { printable } = await import('./cli/terminal/shown-text.ts');
   const interrupted = new AbortController();
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) process.once(signal, () => interrupted.abort());
   const local =
@@ -136,7 +137,7 @@ async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): P
       databaseUrl: local?.url ?? config.databaseUrl ?? '',
       secretKeys: keysOf(config, local),
       signal: interrupted.signal,
-      print: (line) => void process.stdout.write(`${line}\n`),
+      print: (line) => void process.stdout.write(`${printable(line)}\n`),
     });
   } finally {
     await local?.stop();

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { Cli } from './cli.ts';
 import { DEMO_OPTIONS, type DemoOptions, readDemoOptions } from './demo/demo-options.ts';
+import type { Surroundings } from './surroundings.ts';
 import { withExamples } from './tree.ts';
 
-export function addDemoCommand(program: Command, cli: Cli): void {
+export function addDemoCommand(program: Command, cli: Cli, surroundings: Surroundings): void {
   const text = (name: keyof DemoOptions, what: string) => {
     const { least, most, standard } = DEMO_OPTIONS[name];
     return `${what}, from ${least} to ${most} (default: ${standard})`;
@@ -19,7 +20,7 @@ export function addDemoCommand(program: Command, cli: Cli): void {
     .action(async (given: Partial<Record<keyof DemoOptions, string>>) => {
       const options = readDemoOptions(given);
       const { runDemo } = await import('./demo/demo.ts');
-      cli.exitCode = await runDemo(options, cli.surroundings);
+      cli.exitCode = await runDemo(options, surroundings);
     });
   withExamples(command, 'firelock demo', 'firelock demo --seconds 30 --schedules 1000 --kill-every 5');
 }

@@ -17,11 +17,13 @@ import { addCalendarCommands } from './settings/calendar-commands.ts';
 import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
+import { showingOnly } from './terminal/shown-text.ts';
 import { addVerifyCommand } from './verify-command.ts';
 
 /** Runs the command that these arguments name; answers the exit code of the process. Never throws. */
-export async function runCommand(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { program, cli } = createProgram(surroundings);
+export async function runCommand(args: readonly string[], around: Surroundings): Promise<number> {
+  const surroundings = showingOnly(around);
+  const { program, cli } = createProgram(surroundings, around);
   try {
     await program.parseAsync(args, { from: 'user' });
     return cli.exitCode;
@@ -39,9 +41,34 @@ export async function runCommand(args: readonly string[], surroundings: Surround
 }
 
 /** The whole tree of commands; its help, docs/cli.md and the completion are made from it. */
-export function createProgram(surroundings: Surroundings): { program: Command; cli: Cli } {
-  const { out, err, version } = surroundings;
-  const program = new Command('firelock')
+export function createProgram(
+  surroundings: Surroundings,
+  ofDemo: Surroundings = surroundings,
+): { program: Command; cli: Cli } {
+  const program = rootCommand(surroundings);
+  const cli = createCli(surroundings, program);
+  addDaemonCommands(program, cli);
+  // It draws on the terminal, and knows no server but its own.
+  addDemoCommand(program, cli, ofDemo);
+  addScheduleCommands(program, cli);
+  addRunCommands(program, cli);
+  addPreview(program, cli);
+  addCalendarCommands(program, cli);
+  addLimitCommands(program, cli);
+  addMaintenanceCommands(program, cli);
+  addQueueCommands(program, cli);
+  addInstanceCommands(program, cli);
+  addStats(program, cli);
+  addAudit(program, cli);
+  addMe(program, cli);
+  addFileCommands(program, cli);
+  addVerifyCommand(program, cli);
+  addCompletion(program, cli);
+  return { program, cli };
+}
+
+function rootCommand({ out, err, version }: Surroundings): Command {
+  return new Command('firelock')
     .description('A cron daemon that never loses a fire: starts it, and talks to it.')
     .version(`firelock ${version}`, '--version', 'say which version this is')
     .helpOption('-h, --help', 'say what a command does')
@@ -59,22 +86,4 @@ export function createProgram(surroundings: Surroundings): { program: Command; c
     })
     .showHelpAfterError('--help says what there is')
     .exitOverride();
-  const cli = createCli(surroundings, program);
-  addDaemonCommands(program, cli);
-  addDemoCommand(program, cli);
-  addScheduleCommands(program, cli);
-  addRunCommands(program, cli);
-  addPreview(program, cli);
-  addCalendarCommands(program, cli);
-  addLimitCommands(program, cli);
-  addMaintenanceCommands(program, cli);
-  addQueueCommands(program, cli);
-  addInstanceCommands(program, cli);
-  addStats(program, cli);
-  addAudit(program, cli);
-  addMe(program, cli);
-  addFileCommands(program, cli);
-  addVerifyCommand(program, cli);
-  addCompletion(program, cli);
-  return { program, cli };
 }

@@ -10,6 +10,7 @@ import type { Cli } from '../cli.ts';
 import { CliError, EXIT } from '../exit-codes.ts';
 import { JsonText } from '../server/digits.ts';
 import { reasonOf } from '../../runtime/reason.ts';
+import { printable } from '../terminal/shown-text.ts';
 import { planLines } from './plan-text.ts';
 
 export interface FileOptions {
@@ -78,13 +79,13 @@ async function apply(caller: ApiCaller, path: string, plan: FilePlan): Promise<v
     if (!(error instanceof NotApplied)) throw error;
     const { created, updated, deleted } = error.applied;
     const stays = `created ${created}, changed ${updated}, deleted ${deleted}; that stays so. Apply the file again for the rest`;
-    const lines = [error.message, ...faultLines(path, error.faults), stays];
+    const lines = [error.message, ...faultLines(path, error.faults), stays].map(printable);
     throw new CliError(EXIT.failed, lines.join('\n'));
   }
 }
 
 function faulty(path: string, faults: readonly FileFault[]): CliError {
-  const lines = faultLines(path, faults);
+  const lines = faultLines(path, faults).map(printable);
   return new CliError(EXIT.failed, [`nothing is applied; ${path} has faults:`, ...lines].join('\n'));
 }
 

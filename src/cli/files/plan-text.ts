@@ -1,6 +1,6 @@
 import { SINGULAR } from '../../schedules-file/schedules-file.ts';
 import type { Change, FieldChange, FilePlan } from '../../schedules-file/apply/file-plan.ts';
-import { printable } from '../terminal/display-width.ts';
+import { printable } from '../terminal/shown-text.ts';
 import type { View } from '../terminal/output.ts';
 
 const SIGNS = { created: '+', updated: '~', deleted: '-' } as const;

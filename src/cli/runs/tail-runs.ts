@@ -5,7 +5,7 @@ import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import type { RunAnswer } from '../server/answers.ts';
 import { wholeNumber } from '../server/list-pages.ts';
 import type { Output } from '../terminal/output.ts';
-import { printable } from '../terminal/display-width.ts';
+import { printable } from '../terminal/shown-text.ts';
 import { paintStatus } from '../terminal/paint.ts';
 import { withExamples } from '../tree.ts';
 import { createFollower } from './follow-runs.ts';

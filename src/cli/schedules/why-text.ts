@@ -1,7 +1,7 @@
 import { runText } from '../runs/run-text.ts';
 import type { OccurrenceAnswer, RunAnswer, ScheduleAnswer } from '../server/answers.ts';
 import type { View } from '../terminal/output.ts';
-import { printable } from '../terminal/display-width.ts';
+import { printable } from '../terminal/shown-text.ts';
 import { paintStatus } from '../terminal/paint.ts';
 import { triggerText } from './schedule-text.ts';
 

@@ -1,4 +1,5 @@
 import { CliError, EXIT } from '../exit-codes.ts';
+import { printable } from '../terminal/shown-text.ts';
 
 interface Problem {
   title?: string;
@@ -9,16 +10,14 @@ interface Problem {
 /** The server's refusal in words, with advice that only the caller can follow. */
 export function refusal(status: number, text: string, env: { hasToken: boolean }): CliError {
   const problem = problemOf(text);
-  const detail = (problem?.detail ?? problem?.title ?? `the server answered ${status}`).replace(
-    /, see errors$/,
-    '',
-  );
+  const said = problem?.detail ?? problem?.title ?? `the server answered ${status}`;
+  const detail = printable(said.replace(/, see errors$/, ''));
   if (status === 404 && (problem?.detail ?? NO_ROUTE) === NO_ROUTE)
     return new CliError(EXIT.failed, `${detail}; FIRELOCK_URL says where the server is, with its base path`);
   const errors = problem?.errors ?? [];
   // The detail already names a single fault.
   const listed = errors.length === 1 && detail.includes(errors[0]?.message ?? '') ? [] : errors;
-  const faults = listed.map(({ path, message }) => `  ${path === '' ? 'body' : path}: ${message}`);
+  const faults = listed.map(({ path, message }) => printable(`  ${path === '' ? 'body' : path}: ${message}`));
   const lines = [`${advice(status, env)}${detail}`, ...faults];
   return new CliError(exitCodeOf(status), lines.join('\n'));
 }

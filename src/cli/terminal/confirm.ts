@@ -1,6 +1,6 @@
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { printable } from './display-width.ts';
+import { printable } from './shown-text.ts';
 
 interface Answered {
   yes?: true | undefined;

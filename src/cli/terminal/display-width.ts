@@ -20,17 +20,8 @@ export function cutToWidth(text: string, width: number): string {
   return `${kept}…`;
 }
 
-/**
- * Makes one line without characters that a terminal would obey or that change the direction of the text: others have
- * written descriptions and errors.
- */
-export function printable(text: string): string {
-  return text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, ' ').replace(UNPRINTABLE, '\ufffd');
-}
-
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
-const UNPRINTABLE = /[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 const NO_WIDTH = /^[\p{M}\p{Cf}]*$/u;
 const HALF_WIDTH = /^[\uff61-\uffdc\uffe8-\uffee]/;
 const WIDE =

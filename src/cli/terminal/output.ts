@@ -1,6 +1,7 @@
 import type { Surroundings } from '../surroundings.ts';
 import { type Column, pairLines, tableLines } from './table.ts';
 import { type Paint, paintFor } from './paint.ts';
+import { marking, printable } from './shown-text.ts';
 import { timeCell, timeText, zoneNote } from './time-text.ts';
 
 /** How times look for people. */
@@ -42,7 +43,7 @@ export function createOutput(
   { json, wide }: OutputOptions,
 ): Output {
   const isJson = json ?? !out.isTerminal;
-  const paint = paintFor(out.isTerminal, env);
+  const paint = marking(paintFor(out.isTerminal, env));
   const width = Math.max(NARROWEST_TERMINAL, out.columns ?? 80);
   const room = { columns: wide || !out.isTerminal ? null : width, paint };
   const hasLocal = room.columns === null || room.columns >= LOCAL_FROM;
@@ -59,11 +60,11 @@ export function createOutput(
   return {
     isJson,
     show: (value, lines) => {
-      const text = isJson ? jsonLine(value) : lines(view).join('\n');
+      const text = isJson ? jsonLine(value) : lines(view).map(printable).join('\n');
       if (text !== '') out.write(`${text}\n`);
     },
-    line: (value, line) => out.write(`${isJson ? jsonLine(value) : line(view)}\n`),
-    note: (line) => err.write(`${line}\n`),
+    line: (value, line) => out.write(`${isJson ? jsonLine(value) : printable(line(view))}\n`),
+    note: (line) => err.write(`${printable(line)}\n`),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Paint } from './paint.ts';
-import { cutToWidth, displayWidth, printable } from './display-width.ts';
+import { cutToWidth, displayWidth } from './display-width.ts';
+import { printable } from './shown-text.ts';
 
 export interface Column<Row> {
   title: string;
