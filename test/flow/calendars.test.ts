@@ -1,9 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { isoInstant } from '../../src/core/instant.ts';
 import { deleteCalendar, putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
 import { createCalendarWatch } from '../../src/operations/calendars/calendar-watch.ts';
+import {
+  type MoveProgress,
+  moveNextFires,
+  noProgress,
+} from '../../src/operations/calendars/move-next-fires.ts';
 import { resumeFromNow } from '../../src/operations/resume.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
@@ -211,6 +216,90 @@ it('any instance finishes an edit: also for schedules in error and for those wit
   } finally {
     await watch.stop();
   }
+});
+
+describe('the next fires of the users of an edited calendar', () => {
+  const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const told: FirelockEvent[] = [];
+  const bus = createEventBus();
+  bus.subscribe((event) => void told.push(event));
+  const deps = () => ({ database: store.database, events: bus });
+  const moved = async () => {
+    const rows = await Promise.all(ids.map(async (id) => ((await rowOf(id)).next === afterThem() ? id : '')));
+    return rows.join('');
+  };
+  const move = (progress: MoveProgress, pages: number) =>
+    moveNextFires(deps(), 'holidays', { mayGoOn: () => (pages -= 1) >= 0, waits: false, progress });
+
+  beforeEach(async () => {
+    told.length = 0;
+    await put([]);
+    await instance.putMany(ids, { ...everySecond(), cron: '0 0 * * *' });
+    await putAndDie([theseDays()]);
+  });
+
+  it('are moved page by page, and a walk that was broken off goes on where it was', async () => {
+    const progress = { ...noProgress(), version: 2, limit: 2 };
+    expect(await move(progress, 1)).toBe(false);
+    expect(await moved()).toHaveLength(2);
+    expect(await move(progress, 9)).toBe(true);
+    expect(await moved()).toBe('abcdef');
+    // None was seen to twice.
+    expect(told).toMatchObject([{ type: 'nextFiresMoved', schedules: 6, moved: 6 }]);
+  });
+
+  it('begin anew with the next edit, and find what is moved done', async () => {
+    const progress = { ...noProgress(), version: 2, limit: 2 };
+    await move(progress, 1);
+    await putAndDie([theseDays(), date(BEGAN - 40 * DAY)]);
+    expect(await move(progress, 9)).toBe(true);
+    expect(told).toMatchObject([{ type: 'nextFiresMoved', version: 3, schedules: 6, moved: 4 }]);
+  });
+
+  it('are moved also where one row is refused: that one is named, and keeps the calendar from being applied', async () => {
+    await store.rows(sql`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN IF new.id = ''c'' THEN RAISE check_violation; END IF; RETURN new; END'`);
+    await store.rows(
+      sql`CREATE TRIGGER refuse BEFORE UPDATE ON schedules FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    const progress = { ...noProgress(), version: 2, limit: 2 };
+    expect(await move(progress, 99)).toBe(false);
+    expect(await moved()).toBe('abdef');
+    expect(told).toMatchObject([{ type: 'nextFiresNotMoved', calendarId: 'holidays', scheduleId: 'c' }]);
+    expect(await appliedVersions()).toContainEqual({ version: 2, applied_version: 1 });
+    // It rests, and is not tried in each pass.
+    expect(await move(progress, 99)).toBe(false);
+    expect(told).toHaveLength(1);
+    await store.rows(sql`DROP TRIGGER refuse ON schedules`);
+    for (const uid of progress.left.keys()) progress.left.set(uid, 0);
+    expect(await move(progress, 99)).toBe(true);
+    expect(await moved()).toBe('abcdef');
+    expect(await appliedVersions()).toContainEqual({ version: 2, applied_version: 2 });
+  });
+
+  it('are moved also where another transaction keeps a row; neither their calendar nor another one waits for it', async () => {
+    await put([], 'second');
+    await instance.put('g', { ...everySecond(['second']), cron: '0 0 * * *' });
+    await putAndDie([theseDays()], 'second');
+    await store.rows(sql`UPDATE calendars SET updated_at = updated_at - interval '1 minute'`);
+    const watch = createCalendarWatch({ ...deps(), clock: systemClock });
+    await store.database.transaction(async (tx) => {
+      await tx.execute(sql`SELECT FROM schedules WHERE id = 'a' FOR UPDATE`);
+      await watch.start();
+      await until(
+        () => told.find((event) => event.type === 'nextFiresMoved' && event.calendarId === 'second') ?? null,
+      );
+      await until(async () => ((await moved()) === 'bcdef' ? true : null));
+    });
+    await until(async () => ((await moved()) === 'abcdef' ? true : null));
+    expect(
+      await until(
+        () =>
+          told.find((event) => event.type === 'nextFiresMoved' && event.calendarId === 'holidays') ?? null,
+      ),
+    ).toMatchObject({ moved: 6 });
+    await watch.stop();
+  });
 });
 
 it('after days of standstill neither catch-up nor a resume counts excluded fires, by dates or by the calendar of that time', async () => {

@@ -11,5 +11,8 @@ export type CalendarEvent =
    * fires moved.
    */
   | { type: 'nextFiresMoved'; calendarId: string; version: number; schedules: number; moved: number }
-  /** Next fires could not be moved after an edit of a calendar; the daemon tries again until it works. */
-  | { type: 'nextFiresNotMoved'; calendarId: string; error: unknown };
+  /**
+   * Next fires could not be moved after an edit of a calendar; the daemon tries again until it works. With a schedule: its next fire
+   * only, which holds up no other.
+   */
+  | { type: 'nextFiresNotMoved'; calendarId: string; scheduleId: string | null; error: unknown };

@@ -10,9 +10,9 @@ export const CALENDAR_LINES: Lines = {
       { calendarId, version, schedules, moved },
       'the next fires of all schedules that exclude this calendar follow its newest version',
     ),
-  nextFiresNotMoved: (logger, { calendarId, error }) =>
+  nextFiresNotMoved: (logger, { calendarId, scheduleId, error }) =>
     logger.warn(
-      { calendarId, reason: reasonOf(error) },
+      { calendarId, ...(scheduleId === null ? {} : { scheduleId }), reason: reasonOf(error) },
       'not all next fires could be moved after an edit of a calendar; it will be tried again until it works',
     ),
 };

@@ -110,10 +110,13 @@ async function withNextFiresMoved(deps: MoveNextFiresDeps, calendar: Calendar): 
   const { id } = calendar;
   const until = systemClock.monotonic() + MOVING_LIMIT_MS;
   try {
-    const isDone = await moveNextFires(deps, id, () => systemClock.monotonic() < until);
+    const isDone = await moveNextFires(deps, id, {
+      mayGoOn: () => systemClock.monotonic() < until,
+      waits: true,
+    });
     return isDone ? { ...calendar, appliedVersion: calendar.version } : calendar;
   } catch (error) {
-    deps.events.emit({ type: 'nextFiresNotMoved', calendarId: id, error });
+    deps.events.emit({ type: 'nextFiresNotMoved', calendarId: id, scheduleId: null, error });
     return (await deps.database.run((db) => findCalendar(db, id)).catch(() => null)) ?? calendar;
   }
 }

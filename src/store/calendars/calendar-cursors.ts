@@ -43,9 +43,8 @@ export async function listCalendarUsers(
 ): Promise<UserPage> {
   const rows = await rowsOf<Row>(
     db,
-    sql`SELECT s.uid, s.id, s.version, s.timing, s.enabled, s.next_occurrence_at, s.planned_through, s.updated_at, s.created_at
-    FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid
-    WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST}::uuid ORDER BY l.schedule_uid LIMIT ${limit}`,
+    sql`${USERS} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST}::uuid
+    ORDER BY l.schedule_uid LIMIT ${limit}`,
   );
   return {
     users: rows.filter(({ enabled }) => enabled).map(toUser),
@@ -53,6 +52,21 @@ export async function listCalendarUsers(
   };
 }
 
+/** Those of these schedules that name a calendar, and are enabled. */
+export async function findCalendarUsers(
+  db: Executor,
+  calendarId: string,
+  uids: readonly string[],
+): Promise<CalendarUser[]> {
+  const rows = await rowsOf<Row>(
+    db,
+    sql`${USERS} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid = ANY (${uuids(uids)}) ORDER BY l.schedule_uid`,
+  );
+  return rows.filter(({ enabled }) => enabled).map(toUser);
+}
+
+const USERS = sql`SELECT s.uid, s.id, s.version, s.timing, s.enabled, s.next_occurrence_at, s.planned_through, s.updated_at, s.created_at
+  FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid`;
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
 /** When the newest versions of schedules were written. */
@@ -76,15 +90,15 @@ export interface CalendarMove {
 
 /**
  * Moves cursors that are still as they were read. It clears the fire-lock: a plan that another instance has made from
- * the old cursor is fenced, and made anew. Rows that another transaction has locked are passed over. Answers how many
+ * the old cursor is fenced, and made anew. Rows that another transaction has locked are passed over. Answers the uids that
  * it moved. The caller shares the calendars that led to the moves, at the versions that it used.
  */
 export async function moveCursorsUnderSharedCalendars(
   tx: Transaction,
   moves: readonly CalendarMove[],
-): Promise<number> {
+): Promise<ReadonlySet<string>> {
   const users = moves.map(({ user }) => user);
-  const rows = await rowsOf(
+  const rows = await rowsOf<{ uid: string }>(
     tx,
     sql`WITH movable AS MATERIALIZED (
       SELECT s.uid, m.next_occurrence_at, m.next_fire_at
@@ -104,7 +118,7 @@ export async function moveCursorsUnderSharedCalendars(
     FROM movable m WHERE s.uid = m.uid RETURNING s.uid`,
   );
   if (rows.length > 0) await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
-  return rows.length;
+  return new Set(rows.map(({ uid }) => uid));
 }
 
 function toUser(row: Row): CalendarUser {

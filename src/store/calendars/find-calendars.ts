@@ -50,17 +50,20 @@ export async function lockCalendar(tx: Transaction, id: string): Promise<Calenda
   return findCalendar(tx, id);
 }
 
-/** Calendars that were edited at least `seconds` ago, and whose users' next fires do not all follow that edit yet. */
+/**
+ * Calendars that were edited at least `seconds` ago, and whose users' next fires do not all follow that edit yet: by id, those behind
+ * `after` first.
+ */
 export async function listUnapplied(
   db: Executor,
-  { seconds, limit }: { seconds: number; limit: number },
+  { seconds, after, limit }: { seconds: number; after: string; limit: number },
 ): Promise<string[]> {
   const rows = await rowsOf<{ id: string }>(
     db,
     sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT id FROM calendars WHERE applied_version < version
       AND updated_at <= (SELECT now FROM clock) - make_interval(secs => ${seconds})
-    ORDER BY id LIMIT ${limit}`,
+    ORDER BY id <= ${after}, id LIMIT ${limit}`,
   );
   return rows.map((row) => row.id);
 }
