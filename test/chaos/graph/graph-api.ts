@@ -31,7 +31,9 @@ export interface About {
 
 /** For a call that hangs: a killed instance resets its connections, and a slow one answers in the end. */
 const LIMIT_MS = 60_000;
+/** Doubles up to the other: all words and all ways to the database share one process, and nothing may keep it from passing them on. */
 const AGAIN_MS = 150;
+const AGAIN_AT_MOST_MS = 1_200;
 
 export function createGraphApi(instances: readonly Instance[], random: Random): GraphApi {
   const words: Word[] = [];
@@ -71,10 +73,10 @@ export function createGraphApi(instances: readonly Instance[], random: Random): 
     refusals,
     end: async (about, status, result) => {
       const error = status === 'failed' ? { error: 'as it was asked for' } : {};
-      while (!stopping) {
+      for (let wait = AGAIN_MS; !stopping; wait = Math.min(AGAIN_AT_MOST_MS, wait * 2)) {
         const statusCode = await speak(about, status, { status, result, ...error });
         if (statusCode !== null && statusCode < 500) return;
-        await sleep(AGAIN_MS);
+        await sleep(wait);
       }
     },
     beat: async (about) => {
