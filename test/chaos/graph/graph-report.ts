@@ -23,8 +23,9 @@ interface GraphSummary {
   deliveries: { requests: number; claims: number; repeats: number; mostAttempts: number };
   /** Calls of /complete and /heartbeat, by what they were answered with. */
   words: Record<string, number>;
-  /** From the last end that a run waited for to its first delivery: since the end was written, and since a target first tried to say it. */
+  /** From the commit of the last end that a run waited for to its first delivery. */
   releaseMs: Quantiles;
+  /** The same since a target first tried to say that end, whether an instance heard it or not. */
   saidMs: Quantiles;
   violations: Record<string, number>;
   examples: Record<string, string[]>;
