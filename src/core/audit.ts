@@ -25,8 +25,13 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 export type AuditOutcome = 'done' | 'refused';
 
-/** Counts, versions, statuses, paths of fields. Never a payload, a header or another value that a caller sent as content. */
-export type AuditDetail = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+/**
+ * Counts, versions, statuses, paths of fields, ids; a filter. Never a payload, a header or another value that a caller
+ * sent as content.
+ */
+export type AuditDetail = Readonly<Record<string, DetailValue | Readonly<Record<string, DetailValue>>>>;
+
+type DetailValue = string | number | boolean | null | readonly string[];
 
 /** One change of a call. */
 export interface AuditedChange {

@@ -138,7 +138,7 @@ export type AuditEntry = {
     scheduleId: string | null;
     outcome: 'done' | 'refused';
     /**
-     * The change: paths of fields, versions, counts. Never a payload or a secret.
+     * The change: paths of fields, versions, counts; of `/runs/bulk` the filter and the runs. Never a payload or a secret.
      */
     detail: {
         [key: string]: unknown;

@@ -32,7 +32,8 @@ export const auditEntry = z
       .meta({ description: 'The schedule, also where the subject is a run of it.' }),
     outcome: z.enum(['done', 'refused']),
     detail: z.record(z.string(), z.unknown()).meta({
-      description: 'The change: paths of fields, versions, counts. Never a payload or a secret.',
+      description:
+        'The change: paths of fields, versions, counts; of `/runs/bulk` the filter and the runs. Never a payload or a secret.',
     }),
   })
   .meta({ id: 'AuditEntry' });

@@ -4,9 +4,8 @@
  * If the process dies here: the batches before are done, the others are as they were; asked again, it goes on with these.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Instant } from '../../core/instant.ts';
 import { CANCELLABLE, RETRIABLE } from '../../core/runs/run-decisions.ts';
-import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
+import type { RunStatus } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';
 import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
@@ -14,11 +13,9 @@ import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
-import type { AuditKey } from '../../store/audit/record-audit.ts';
 import { lockFreeRuns, shareFreeDefinitions } from '../../store/runs/search/lock-free-runs.ts';
 import { type MatchingRuns, matchingRuns } from '../../store/runs/search/matching-runs.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
-import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import {
   type Action,
@@ -29,17 +26,7 @@ import {
   refuseGoneLimit,
   workOfChanges,
 } from './act-on-runs.ts';
-
-interface BulkRunFilter {
-  scheduleId?: string | undefined;
-  labels?: Labels | undefined;
-  statuses?: readonly RunStatus[] | undefined;
-  triggers?: readonly RunTrigger[] | undefined;
-  /** Inclusive, of scheduledFor. */
-  from?: Instant | undefined;
-  /** Exclusive. */
-  to?: Instant | undefined;
-}
+import { type BulkNoting, type BulkRunFilter, noteBulkRuns } from './bulk-run-notes.ts';
 
 interface BulkRunRequest {
   action: 'retry' | 'cancel';
@@ -72,8 +59,8 @@ export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunReq
   const sample = ids.slice(0, SAMPLE);
   if (dryRun) return { matched, changed: 0, remaining: matched, sample };
   const statuses = statusesOf(request);
-  const done: Done = { changed: 0, remaining: 0, entry: null };
-  const noting = { action, matched, done };
+  const done: Done = { changed: 0, remaining: 0 };
+  const noting: BulkNoting = { action, filter: request.filter, matched, parts: 0 };
   const act = (some: readonly string[]) =>
     action === 'retry'
       ? actOnBatch(deps, { action: RETRY, table: 'history', ids: some, statuses, noting })
@@ -129,12 +116,10 @@ function find({ database }: RunActionDeps, request: BulkRunRequest): Promise<Mat
 interface Done {
   changed: number;
   remaining: number;
-  /** The audit entry, if there is one: all batches share it. */
-  entry: AuditKey | null;
 }
 
 interface Batch<Write> {
-  noting: { action: string; matched: number; done: Done };
+  noting: BulkNoting;
   action: Action<Write>;
   table: 'runs' | 'history';
   ids: readonly string[];
@@ -143,7 +128,6 @@ interface Batch<Write> {
 
 interface BatchOutcome {
   changes: RunChange[];
-  entry: AuditKey | null;
   /** Ids of runs that another transaction has locked, or whose schedule it has locked. */
   held: string[];
   work: Work;
@@ -159,7 +143,6 @@ async function eachBatch(
   const work = async (some: readonly string[]) => {
     const outcome = await act(some);
     done.changed += outcome.changes.length;
-    done.entry = outcome.entry;
     held.push(...outcome.held);
   };
   const isRefused = (error: unknown) => isDataRefused(error) || isLockedByOthers(error);
@@ -173,31 +156,21 @@ async function eachBatch(
 async function actOnBatch<Write>(deps: RunActionDeps, batch: Batch<Write>): Promise<BatchOutcome> {
   const outcome = await deps.database.transaction(async (tx) => {
     const acted = await actUnlessHeld(tx, batch);
-    return { ...acted, entry: await noteBatch(tx, deps, batch, acted.changes.length) };
+    const changed = acted.changes.map(({ from }) => from.id);
+    await noteBulkRuns(tx, deps.auditor, batch.noting, changed);
+    return acted;
   });
+  if (outcome.changes.length > 0) batch.noting.parts += 1;
   for (const { from, to } of outcome.changes) batch.action.emit(deps.events, from, to);
   wakeFor(deps.wake, outcome.work);
   return outcome;
-}
-
-async function noteBatch<Write>(
-  tx: Transaction,
-  { auditor }: RunActionDeps,
-  { noting: { action, matched, done } }: Batch<Write>,
-  changed: number,
-): Promise<AuditKey | null> {
-  if (!auditor || changed === 0) return done.entry;
-  const detail = { action, matched, changed: done.changed + changed };
-  return auditor.noteSoFar(tx, done.entry, {
-    ...{ action: 'runs.bulk', subject: null, scheduleId: null, detail },
-  });
 }
 
 /** The schedules first, as all transactions lock them. */
 async function actUnlessHeld<Write>(
   tx: Transaction,
   { action, table, ids, statuses }: Batch<Write>,
-): Promise<Omit<BatchOutcome, 'entry'>> {
+): Promise<BatchOutcome> {
   await limitLockWaits(tx);
   const schedules = action.keepsSchedule === true ? await shareFreeDefinitions(tx, ids) : null;
   const { free, held } = await lockFreeRuns(tx, table, { ids, statuses });

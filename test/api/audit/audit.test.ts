@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AUDIT_ACTIONS } from '../../../src/core/audit.ts';
@@ -194,7 +195,13 @@ const WALKS: Record<string, Walk> = {
       for (let n = 0; n < 3; n += 1) await done('POST', '/schedules/runs/fire');
     },
     () => ['/runs/bulk', { action: 'cancel', filter: { scheduleId: 'runs' } }],
-    { action: 'runs.bulk', subject: null, detail: { action: 'cancel', matched: 3, changed: 3 } },
+    {
+      ...{ action: 'runs.bulk', subject: null, scheduleId: 'runs' },
+      detail: {
+        ...{ action: 'cancel', matched: 3, changed: 3, part: 1 },
+        ...{ filter: { scheduleId: 'runs' }, runs: [ANY_ID, ANY_ID, ANY_ID] },
+      },
+    },
   ),
   cancelRun: walk(newRun, (id) => [`/runs/${id}/cancel`], {
     ...{ action: 'run.cancel', subject: ANY_ID, detail: { was: 'pending' } },
@@ -304,6 +311,39 @@ test('a bulk action of several transactions has one entry, with all of its chang
     done('POST', '/schedules/bulk', { action: 'pause', filter: { q: 'many-' } }),
   );
   expect(paused).toMatchObject([{ detail: { action: 'pause', matched: 450, changed: 450 } }]);
+});
+
+test('a bulk action on runs names all of them, a hundred in each entry, and its filter', async () => {
+  const items = Array.from({ length: 230 }, () => ({ ...PULL, key: randomUUID(), ref: randomUUID() }));
+  const recorded = (await done('POST', '/runs/batch', { items })).body['items'] as unknown as {
+    id: string;
+  }[];
+  const none = { action: 'cancel', filter: { label: 'team:nobody' } };
+  expect(await writtenBy(() => done('POST', '/runs/bulk', none, 'operator'))).toEqual([]);
+  const filter = { status: 'pending,running', trigger: ['api'], from: '2026-01-01T01:00:00+01:00' };
+  const written = await writtenBy(() =>
+    done('POST', '/runs/bulk', { action: 'cancel', filter, limit: 230 }, 'operator'),
+  );
+  const details = written.reverse().map(({ detail }) => detail);
+  expect(details.map(({ changed, part }) => [changed, part])).toEqual([
+    [100, 1],
+    [100, 2],
+    [30, 3],
+  ]);
+  const named = details.flatMap(({ runs }) => runs as string[]);
+  expect(named.toSorted()).toEqual(recorded.map(({ id }) => id).toSorted());
+  const shown = { status: ['pending', 'running'], trigger: ['api'], from: '2026-01-01T00:00:00.000Z' };
+  for (const detail of details) expect(detail).toMatchObject({ action: 'cancel', filter: shown });
+});
+
+test('the filter of a bulk action is kept in part if it is very long', async () => {
+  const labels = { ['k'.repeat(63)]: 'v'.repeat(255) };
+  await put('labelled', { labels });
+  await done('POST', '/schedules/labelled/fire');
+  const label = Array.from({ length: 50 }, () => `${'k'.repeat(63)}:${'v'.repeat(255)}`);
+  const [entry] = await writtenBy(() => done('POST', '/runs/bulk', { action: 'cancel', filter: { label } }));
+  const kept = (entry?.detail['filter'] as { label: string[] }).label;
+  expect(kept.map((text) => text.length)).toEqual(Array.from({ length: 20 }, () => 200));
 });
 
 test('entries are found by caller, action, schedule and time, newest first, page by page', async () => {
